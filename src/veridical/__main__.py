@@ -1,0 +1,3 @@
+from veridical.cli import main
+
+main()

@@ -1,0 +1,243 @@
+"""``check`` and ``plan``: from inputs to results, resumably."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import hashlib
+import json
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from veridical.engine import Engine, Progress, Task
+from veridical.errors import StrictError, UsageError
+from veridical.evidence.rundir import SPOOLED, RunDirectory, RunFiles
+from veridical.io import open_source
+from veridical.registry import BoundScorer, resolve
+from veridical.results import Results
+from veridical.version import __version__
+
+if TYPE_CHECKING:
+    from veridical.io import Source
+
+#: Where runs go by default, under the current folder.
+RUNS = Path(".veridical") / "runs"
+
+
+class Job:
+    """A run under way. ``progress`` may be read at any time; ``wait`` gives the results.
+
+    Takes the arguments of :func:`check`.
+    """
+
+    def __init__(
+        self,
+        inputs: Any,
+        scorers: str | Iterable[str | BoundScorer] | None = None,
+        *,
+        preset: str = "auto",
+        against: str | None = None,
+        samples: int | None = None,
+        limit: int | None = None,
+        out: str | Path | None = None,
+        mapping: Mapping[str, str] | None = None,
+        reader: str | None = None,
+        strict: bool = False,
+        retry_failed: bool = False,
+        engine: Engine | None = None,
+        **options: Any,
+    ) -> None:
+        bound = resolve(scorers, preset, against)
+        task = Task(bound, samples=samples, limit=limit, strict=strict)
+        source: Source = open_source(inputs, mapping=dict(mapping or {}) or None, reader=reader)
+        self._own = engine is None
+        self.engine = Engine(**options) if engine is None else engine
+        self.progress = Progress()
+        spool: Path | None = None
+        try:
+            if not source.reiterable:
+                spool = Path(tempfile.mkdtemp(prefix="veridical-")) / "input"
+                source = source.spool(spool)
+            identity = {
+                "inputs": source.fingerprint(),
+                "scorers": [b.signature() for b in bound],
+                "models": self.engine.models(task),
+                "parameters": {
+                    "samples": samples,
+                    "limit": limit,
+                    "reader": reader,
+                    "mapping": dict(mapping or {}),
+                },
+            }
+            temporary = out is None
+            path = Path(tempfile.mkdtemp(prefix="veridical-run-")) if out is None else Path(out)
+            if path.name == AUTO:
+                path = path.with_name(fingerprint(identity))
+            request = {
+                "veridical": __version__,
+                "inputs": source.describe(),
+                "scorers": [b.spec for b in bound],
+                "samples": samples,
+                "reader": reader,
+                "mapping": dict(mapping or {}),
+                "spooled": spool is not None,
+            }
+            self.directory = RunDirectory(path, identity, request)
+            if spool is not None:
+                source.move(path / SPOOLED)
+                spool.parent.rmdir()
+            if strict:
+                for error in self.directory.errors():
+                    raise StrictError(str(error))
+            if retry_failed:
+                self.directory.retry_failed()
+            self.progress.resumed = self.directory.resumed
+            self.results = Results(
+                self.directory, source, bound, samples=samples, temporary=temporary
+            )
+            services = self.engine.services(task)
+            self.future = self.engine.submit(
+                self.engine.run(source, task, self.directory, self.progress, services)
+            )
+        except BaseException:
+            self._close()
+            raise
+
+    def wait(self, timeout: float | None = None) -> Results:
+        """The results, once every record is done.
+
+        Raises:
+            TimeoutError: not done yet; wait again.
+            VeridicalError: the run could not go on. What was done is kept and resumes.
+        """
+        try:
+            self.future.result(timeout)
+        except (TimeoutError, concurrent.futures.TimeoutError):
+            if not self.future.done():
+                raise TimeoutError from None
+            self._close()
+            raise
+        except BaseException:
+            self.cancel()
+            raise
+        self._close()
+        return self.results
+
+    def cancel(self) -> None:
+        """Stop; everything finished so far stays in the run directory."""
+        self.future.cancel()
+        concurrent.futures.wait([self.future])
+        self._close()
+
+    def _close(self) -> None:
+        if self._own:
+            self.engine.close()
+        directory = getattr(self, "directory", None)
+        if directory is not None:
+            directory.close()
+
+
+#: Last part of ``out`` that stands for the run's own fingerprint.
+AUTO = "<fingerprint>"
+
+
+def fingerprint(identity: Mapping[str, Any]) -> str:
+    """16 hex digits that name a run by what it is made of."""
+    text = json.dumps(identity, sort_keys=True, ensure_ascii=True)
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+def reopen(path: str | Path) -> Results:
+    """The results in a run directory whose input files are where they were.
+
+    Raises:
+        UsageError: it is no run directory, or its input was in memory or has changed.
+    """
+    files = RunFiles(Path(path))
+    manifest = files.manifest()
+    request = manifest.get("request", {})
+    try:
+        paths = [entry["path"] for entry in request["inputs"]]
+        if request["spooled"]:
+            paths = [str(files.path / SPOOLED)]
+        source = open_source(paths, mapping=request["mapping"] or None, reader=request["reader"])
+        scorers = resolve(request["scorers"])
+    except (KeyError, TypeError) as e:
+        raise UsageError(f"{path}: the run's input cannot be opened again ({e})") from None
+    if source.fingerprint() != manifest["identity"].get("inputs"):
+        raise UsageError(f"{path}: the input files have changed since the run")
+    return Results(files, source, scorers, samples=request["samples"])
+
+
+def check(
+    inputs: Any,
+    scorers: str | Iterable[str | BoundScorer] | None = None,
+    **settings: Any,
+) -> Results:
+    """Score every record of ``inputs``.
+
+    Args:
+        inputs: a path or a list of paths (JSONL, JSON, CSV, Parquet), a list of dicts or
+            :class:`Record`, or a pandas, polars or pyarrow frame.
+        scorers: ``"cosine, ngram(n=2)"``, or a list of such; default: those of ``preset``.
+        preset: ``auto`` (all the fields allow) or ``fast`` (model-free).
+        against: ``samples``, ``contexts`` or ``reference``, for scorers that take it.
+        samples: use at most this many samples a record.
+        limit: stop after this many rows.
+        out: run directory; the same one resumes. Default: a temporary one.
+        mapping: field -> column, over the usual aliases.
+        reader: name of a reader for a published data set's own format.
+        strict: stop at the first bad row instead of reporting it.
+        retry_failed: run records with a failed score again.
+        engine: a warm :class:`Engine`; else one is made with the remaining settings
+            (``embedder``, ``token_encoder``, ``store``, ``processes``, ``threads``, ``device``).
+
+    Raises:
+        UsageError: something asked for does not exist or does not fit.
+        StrictError: a bad row under ``strict``.
+    """
+    return Job(inputs, scorers, **settings).wait()
+
+
+async def acheck(
+    inputs: Any, scorers: str | Iterable[str | BoundScorer] | None = None, **settings: Any
+) -> Results:
+    """:func:`check` for callers with an event loop of their own. Cancelling stops the run."""
+    job = await asyncio.to_thread(lambda: Job(inputs, scorers, **settings))
+    try:
+        await asyncio.wrap_future(job.future)
+    except BaseException:
+        await asyncio.to_thread(job.cancel)
+        raise
+    return await asyncio.to_thread(job.wait)
+
+
+def plan(
+    inputs: Any,
+    scorers: str | Iterable[str | BoundScorer] | None = None,
+    *,
+    preset: str = "auto",
+    against: str | None = None,
+    samples: int | None = None,
+    limit: int | None = None,
+    mapping: Mapping[str, str] | None = None,
+    reader: str | None = None,
+    engine: Engine | None = None,
+    **options: Any,
+) -> dict[str, Any]:
+    """What :func:`check` would do, by the same code with null models: see
+    :func:`veridical.dryrun.dry_run`."""
+    from veridical.dryrun import dry_run
+
+    task = Task(resolve(scorers, preset, against), samples=samples, limit=limit)
+    source = open_source(inputs, mapping=dict(mapping or {}) or None, reader=reader)
+    if not source.reiterable:
+        raise UsageError("plan reads its input and leaves it: give it a file, not a stream")
+    own = Engine(**options) if engine is None else engine
+    try:
+        return dry_run(own, source, task)
+    finally:
+        if engine is None:
+            own.close()

@@ -1,0 +1,160 @@
+"""After the run: summary, JSON lines, report, exit code."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from veridical.errors import UsageError, unknown_name
+from veridical.registry import REGISTRY
+
+if TYPE_CHECKING:
+    from veridical.registry import BoundScorer
+    from veridical.results import Results
+    from veridical.scores import Result
+    from veridical.summary import Summary
+
+_SHOWN_ERRORS = 10
+_RISKIEST = 5
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What turns the exit code: ``over`` a risk (of scorer ``name`` or the record's own), or
+    under a coverage."""
+
+    over: float | None
+    name: str | None
+    coverage: float
+
+    @classmethod
+    def parse(cls, fail_over: str | None, coverage: float) -> Limits:
+        """Read ``X`` or ``NAME:X``."""
+        if fail_over is None:
+            return cls(None, None, coverage)
+        name, _, number = fail_over.rpartition(":")
+        try:
+            over = float(number)
+        except ValueError:
+            over = math.nan
+        if not 0 <= over <= 1:
+            raise UsageError(f"--fail-over takes X or NAME:X with X from 0 to 1, not {fail_over!r}")
+        key = REGISTRY.parse(name)[0].key if name else None
+        return cls(over, key, coverage)
+
+    def check_names(self, scorers: Sequence[BoundScorer]) -> None:
+        keys = [s.key for s in scorers]
+        if self.name is not None and self.name not in keys:
+            raise unknown_name("scorer in --fail-over", self.name, keys)
+
+    def exceeded(self, result: Result) -> bool:
+        risk = result.risk if self.name is None else result.scores[self.name].risk
+        return self.over is not None and risk is not None and risk > self.over
+
+
+def finish(
+    results: Results, lines: TextIO | None, report: Path | None, limits: Limits, console: Console
+) -> int:
+    """Write what was asked for, print the summary, and say how it went by the exit code."""
+    if lines is not None:
+        for line in results.lines():
+            lines.write(line.decode() + "\n")
+    over = 0
+    riskiest: list[tuple[float, int, Any]] = []
+    for result in results:
+        over += limits.exceeded(result)
+        if result.risk is not None:
+            riskiest.append((result.risk, -result.row, result.id))
+            if len(riskiest) > 64:
+                riskiest = sorted(riskiest, reverse=True)[:_RISKIEST]
+    summary = results.summary()
+    summary_table(summary, console)
+    for i, error in enumerate(results.errors()):
+        if i == _SHOWN_ERRORS:
+            console.print(f"... and {summary.row_errors - i} more in errors.jsonl")
+            break
+        console.print(f"bad row: {error}", markup=False)
+    for risk, row, name in sorted(riskiest, reverse=True)[:_RISKIEST]:
+        console.print(f"  risk {risk:.3f}  row {-row}  id {str(name)[:60]!r}", markup=False)
+    if not results.temporary:
+        console.print(f"run directory: {results.path}", markup=False)
+    if report is not None:
+        results.report(report, min_coverage=limits.coverage)
+        console.print(f"report: {report}", markup=False)
+    if not summary.records:
+        console.print("error: no valid record in the input", markup=False)
+        return 1
+    low = [s for s in summary.scorers.values() if s.coverage is not None]
+    low = [s for s in low if (s.coverage or 0.0) < limits.coverage]
+    if low:
+        names = ", ".join(f"{s.name} {100 * (s.coverage or 0):.1f} %" for s in low)
+        console.print(f"coverage under {100 * limits.coverage:g} %: {names}", markup=False)
+        return 2
+    if over:
+        what = limits.name or "the record's own"
+        console.print(f"{over} records with {what} risk over {limits.over:g}", markup=False)
+        return 3
+    return 0
+
+
+def summary_table(summary: Summary, console: Console) -> None:
+    """Counts, coverage and mean risk with its 95 % interval, a line a scorer."""
+    table = Table(title=f"{summary.records} records, {summary.row_errors} bad rows")
+    table.add_column("scorer")
+    for name in ("total", "scored", "failed", "n/a", "coverage", "mean risk", "95 % interval"):
+        table.add_column(name, justify="right")
+    overall = summary.as_dict()["risk"]
+    if overall["n"]:
+        name = f"record's risk ({', '.join(summary.by)})"
+        table.add_row(
+            escape(name), str(summary.records), str(overall["n"]), "", "", "", *_mean(overall)
+        )
+        table.add_section()
+    reasons = []
+    for s in summary.scorers.values():
+        d = s.as_dict()
+        coverage = "-" if d["coverage"] is None else f"{100 * d['coverage']:.1f} %"
+        counts = (d["n_total"], d["n_scored"], d["n_failed"], d["n_not_applicable"])
+        table.add_row(escape(s.name), *map(str, counts), coverage, *_mean(d))
+        reasons += [(n, s.name, why) for why, n in s.failed_reasons.most_common(3)]
+    console.print(table)
+    for n, name, why in reasons[:_SHOWN_ERRORS]:
+        console.print(f"failed: {name}, {n} times: {why}", markup=False)
+
+
+def _mean(d: dict[str, Any]) -> tuple[str, str]:
+    if d["mean"] is None:
+        return "-", "-"
+    interval = "-" if d["ci_low"] is None else f"{d['ci_low']:.3f} .. {d['ci_high']:.3f}"
+    return f"{d['mean']:.3f}", interval
+
+
+def plan_table(plan: dict[str, Any], console: Console) -> None:
+    """The dry run for people."""
+    table = Table(title=f"{plan['records']} records, {plan['row_errors']} bad rows")
+    for name in ("scorer", "cost", "applicable", "n/a"):
+        table.add_column(name)
+    for s in plan["scorers"]:
+        table.add_row(escape(s["name"]), s["cost"], str(s["applicable"]), str(s["not_applicable"]))
+    console.print(table)
+    for m in plan["models"]:
+        console.print(
+            f"{m['model']}: {m['requests']} distinct texts ({m['stored']} already stored, "
+            f"{m['shared']} shared), {m['windows']} windows, {m['tokens']} tokens "
+            f"({m['padded']} padded), {_seconds(m['seconds'])}",
+            markup=False,
+        )
+    llm = plan["llm"]
+    console.print(f"LLM calls: {llm['calls']}; cost: {llm['cost']:.2f}")
+    console.print(f"time in all: {_seconds(plan['seconds'])}")
+
+
+def _seconds(seconds: float | None) -> str:
+    return "time unknown" if seconds is None else f"about {seconds:.1f} s"

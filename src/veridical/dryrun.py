@@ -1,0 +1,160 @@
+"""The dry run: the run's own code over models that count instead of computing."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from veridical.engine import Engine, Progress, Task
+from veridical.errors import RowError
+from veridical.evidence.rundir import Rows
+from veridical.models.protocols import Encoded, Encoder, Window
+from veridical.scores import Result
+
+if TYPE_CHECKING:
+    from veridical.io import Source
+
+_TIMED = 3  # real forwards that give the rate
+
+
+class CountingEncoder:
+    """Tokenises like the model it stands for and computes nothing, but for a few timed
+    forwards of a local model."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        self._encoder = encoder
+        self.name = encoder.name
+        self.revision = encoder.revision
+        self.has_tokens = encoder.has_tokens
+        self.scripts = encoder.scripts
+        self.batch_tokens = encoder.batch_tokens
+        self.workers = 1
+        self._timed: list[tuple[int, float]] = []
+        self._dims = (1, 1)
+
+    def windows(self, texts: Sequence[str]) -> list[list[Window]]:
+        return self._encoder.windows(texts)
+
+    def run(self, batch: Sequence[Window], tokens: bool) -> list[Any]:
+        if self.local and len(self._timed) < _TIMED:
+            started = time.perf_counter()
+            outputs = self._encoder.run(batch, tokens)
+            padded = len(batch) * max(w.length for w in batch)
+            self._timed.append((padded, time.perf_counter() - started))
+            first = self._encoder.assemble(batch[:1], outputs[:1], tokens)
+            width = 0 if first.tokens is None else first.tokens.shape[1]
+            self._dims = (first.vector.shape[0], width)
+        return [None] * len(batch)
+
+    def assemble(self, windows: Sequence[Window], outputs: Sequence[Any], tokens: bool) -> Encoded:
+        n = sum(w.length - w.overlap for w in windows)
+        vector = np.zeros(self._dims[0], np.float32)
+        if not tokens:
+            return Encoded(vector=vector)
+        return Encoded(
+            vector=vector,
+            tokens=np.zeros((n, self._dims[1]), np.float32),
+            token_ids=np.zeros(n, np.int64),
+            content=np.ones(n, np.bool_),
+        )
+
+    @property
+    def local(self) -> bool:
+        """Whether a forward costs nothing but time here."""
+        return getattr(self._encoder, "local", True)
+
+    def seconds(self, padded: int) -> float | None:
+        """Time for ``padded`` tokens by the rate of the timed forwards; None when unknown."""
+        timed = self._timed[1:] or self._timed  # the first forward warms up
+        if not padded:
+            return 0.0
+        if not timed:
+            return None
+        return padded * sum(s for _, s in timed) / sum(n for n, _ in timed)
+
+
+class _CountingSink:
+    """Counts what a run directory would keep."""
+
+    def __init__(self) -> None:
+        self.done = Rows()
+        self.records = 0
+        self.row_errors = 0
+        self.status: dict[str, Counter[str]] = {}
+
+    def write(self, row: int, line: bytes) -> None:
+        self.records += 1
+        for name, score in Result.model_validate_json(line).scores.items():
+            self.status.setdefault(name, Counter())[score.status] += 1
+
+    def write_error(self, error: RowError) -> None:
+        self.row_errors += 1
+
+
+def dry_run(engine: Engine, source: Source, task: Task) -> dict[str, Any]:
+    """Counts of what ``task`` would ask of each model, and an estimate of the time.
+
+    ``models[].requests`` are distinct texts, ``stored`` those the store would answer, ``windows``
+    and ``tokens`` what would go through the model, ``padded`` the same with padding;
+    ``seconds`` is None where nothing tells. ``llm`` is exact: no scorer here calls one.
+    """
+    wrapped: dict[str, CountingEncoder] = {}
+
+    def wrap(encoder: Encoder) -> Encoder:
+        return wrapped.setdefault(encoder.revision, CountingEncoder(encoder))
+
+    sink = _CountingSink()
+    store, writable = engine.store, False
+    if store is not None:
+        writable, store.writable = store.writable, False
+    services = engine.services(task, wrap)
+    started = time.perf_counter()
+    try:
+        engine.submit(engine.run(source, task, sink, Progress(), services)).result()
+    finally:
+        if store is not None:
+            store.writable = writable
+        distinct = {id(s): s for s in services.values()}
+        for service in distinct.values():
+            service.close()
+    spent = time.perf_counter() - started
+    models = []
+    seconds: float | None = 0.0
+    for service in distinct.values():
+        encoder, work = wrapped[service.encoder.revision], service.work
+        needed = encoder.seconds(work.padded)
+        seconds = None if seconds is None or needed is None else seconds + needed
+        models.append(
+            {
+                "model": f"{encoder.name}@{encoder.revision}",
+                "roles": [role for role, s in services.items() if s is service],
+                "requests": work.requests,
+                "shared": work.shared,
+                "stored": work.stored,
+                "windows": work.windows,
+                "tokens": work.tokens,
+                "padded": work.padded,
+                "batches": work.batches,
+                "seconds": needed,
+            }
+        )
+    return {
+        "records": sink.records,
+        "row_errors": sink.row_errors,
+        "scorers": [
+            {
+                "name": s.key,
+                "cost": s.scorer.cost,
+                "applicable": sink.records - sink.status.get(s.key, Counter())["not_applicable"],
+                "not_applicable": sink.status.get(s.key, Counter())["not_applicable"],
+            }
+            for s in task.scorers
+        ],
+        "models": models,
+        "llm": {"calls": 0, "tokens": 0, "cost": 0.0},
+        "seconds": None if seconds is None else seconds + spent,
+    }

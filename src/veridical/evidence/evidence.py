@@ -1,0 +1,148 @@
+"""What a scorer sees: ``evidence``, through which it asks for everything it needs."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from veridical.errors import NotApplicable, UsageError
+from veridical.registry import REGISTRY, BoundScorer
+from veridical.scores import Score
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from veridical.records import Record
+
+_REASON = 300  # characters of a failure's reason that are kept
+
+
+class Evidence(ABC):
+    """Requests on behalf of one record. Everything asked twice is computed once."""
+
+    def __init__(self, record: Record) -> None:
+        self.record = record
+        self._words: dict[str, list[str]] = {}
+
+    def words(self, text: str) -> list[str]:
+        """Word and punctuation tokens of ``text``, cased (see :mod:`veridical.text.words`)."""
+        found = self._words.get(text)
+        if found is None:
+            from veridical.text.words import words
+
+            found = self._words[text] = words(text)
+        return found
+
+    @abstractmethod
+    async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Sentence embeddings, (len(texts), d) float32, rows of unit length.
+
+        Raises:
+            NotApplicable: the model does not read the script most of the texts are in.
+            ModelError: the model failed on one of them.
+        """
+
+    @abstractmethod
+    async def bertscore(
+        self,
+        candidates: Sequence[str],
+        references: Sequence[str],
+        idf: Mapping[int, float] | bool | None = None,
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """BERTScore precision and recall of every pair, each (len(candidates), len(references)).
+
+        ``idf=True`` weighs tokens by inverse document frequency over ``references``, as
+        bert-score does. Raises as :meth:`embed` does.
+        """
+
+    @abstractmethod
+    async def _score(self, bound: BoundScorer) -> Score: ...
+
+    async def score(self, name: str, **arguments: Any) -> Score:
+        """Another scorer's score of this record, computed once however many ask.
+
+        Raises:
+            UsageError: no such scorer or parameter, or the scorers ask for each other in a ring.
+        """
+        return await self._score(REGISTRY.bind(name, arguments))
+
+
+class LocalEvidence(Evidence):
+    """Evidence without models: all a ``cost="free"`` scorer may use. Never suspends."""
+
+    def __init__(self, record: Record) -> None:
+        super().__init__(record)
+        self._scores: dict[str, Score] = {}
+        self._open: list[str] = []
+
+    async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        raise UsageError("a scorer declared with cost='free' asked for embeddings")
+
+    async def bertscore(
+        self,
+        candidates: Sequence[str],
+        references: Sequence[str],
+        idf: Mapping[int, float] | bool | None = None,
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        raise UsageError("a scorer declared with cost='free' asked for token embeddings")
+
+    async def _score(self, bound: BoundScorer) -> Score:
+        found = self._scores.get(bound.key)
+        if found is None:
+            if bound.key in self._open:
+                raise UsageError(f"scorers ask for each other: {' -> '.join(self._open)}")
+            self._open.append(bound.key)
+            try:
+                found = self._scores[bound.key] = await guarded(bound, self.record, self)
+            finally:
+                self._open.pop()
+        return found
+
+
+def score_locally(record: Record, scorers: Sequence[BoundScorer]) -> list[Score]:
+    """Scores of ``record`` by free scorers, in this thread, without an event loop."""
+    evidence = LocalEvidence(record)
+    scores = []
+    for bound in scorers:
+        coroutine = evidence._score(bound)
+        try:
+            coroutine.send(None)
+        except StopIteration as done:
+            scores.append(done.value)
+        else:
+            coroutine.close()
+            scores.append(_signed(bound, Score.failed("a free scorer must not wait for anything")))
+    return scores
+
+
+async def guarded(
+    bound: BoundScorer, record: Record, evidence: Evidence, models: str = ""
+) -> Score:
+    """The scorer's score, with its signature; what it raises becomes a status with its reason.
+
+    One record's failure is that record's failed score: nothing else moves.
+    """
+    try:
+        for field in bound.needs:
+            if not getattr(record, field, None):
+                raise NotApplicable(f"the record has no {field}")
+        score = await bound(record, evidence)
+        if not isinstance(score, Score):
+            raise TypeError(f"the scorer returned {type(score).__name__}, not a Score")
+    except NotApplicable as e:
+        score = Score.not_applicable(str(e))
+    except Exception as e:
+        score = Score.failed(failure(e))
+    return _signed(bound, score, models)
+
+
+def failure(error: BaseException) -> str:
+    """A failure's reason, bounded and on one line."""
+    text = " ".join(f"{type(error).__name__}: {error}".split())
+    return text if len(text) <= _REASON else text[: _REASON - 3] + "..."
+
+
+def _signed(bound: BoundScorer, score: Score, models: str = "") -> Score:
+    return score.model_copy(update={"signature": bound.signature(models)})

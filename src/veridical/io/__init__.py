@@ -1,0 +1,5 @@
+"""Records from files, standard input, rows in memory and data frames."""
+
+from veridical.io.source import Source, open_source
+
+__all__ = ["Source", "open_source"]

@@ -1,0 +1,302 @@
+"""Files and byte streams: opening, telling the format, hashing, copying."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import json
+import os
+import stat
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from veridical.errors import UsageError
+from veridical.io import formats
+from veridical.io.formats import Cursor, Rows
+from veridical.io.lines import BOM, BROKEN_STREAM, LONGEST_LINE
+from veridical.io.problems import RowProblem, display, reason
+from veridical.records import Record
+
+FieldOf = Callable[[str], "str | None"]
+_GZIP = b"\x1f\x8b"
+_BLOCK = 1 << 20
+_BUFFER = 1 << 18
+
+
+def text_rows(
+    stream: BinaryIO, cursor: Cursor, format: str, name: str, field_of: FieldOf, quotes: bool
+) -> Rows:
+    """Rows of a stream in one of the text formats."""
+    if format == "jsonl":
+        return formats.jsonl_rows(stream, cursor)
+    if format == "json":
+        return formats.json_rows(stream, cursor, name)
+    if format == "spool":
+        return spooled_rows(stream, cursor)
+    tab = format == "tsv"
+    return formats.csv_rows(
+        stream,
+        cursor,
+        name,
+        delimiter="\t" if tab else ",",
+        quotes=quotes or not tab,
+        field_of=field_of,
+    )
+
+
+class FilePart:
+    """One regular file, read anew at every iteration."""
+
+    reiterable = True
+
+    def __init__(
+        self,
+        path: str,
+        format: str,
+        *,
+        name: str,
+        compressed: bool = False,
+        field_of: FieldOf,
+        quotes: bool = True,
+    ) -> None:
+        self.path = path
+        self.format = format
+        self.name = name
+        self._compressed = compressed
+        self._field_of = field_of
+        self._quotes = quotes
+        self._raw: io.FileIO | None = None
+        self._cursor: Cursor | None = None
+
+    @property
+    def size(self) -> int:
+        return Path(self.path).stat().st_size
+
+    def rows(self, cursor: Cursor) -> Rows:
+        self._cursor = cursor
+        if self.format == "parquet":
+            yield from formats.parquet_rows(self.path, cursor, self.name)
+            return
+        with open_raw(self.path, self.name) as self._raw:
+            stream = buffered(self._raw, self._compressed)
+            yield from text_rows(
+                stream, cursor, self.format, self.name, self._field_of, self._quotes
+            )
+
+    def check(self) -> None:
+        """Read the beginning, to find now what would stop a later reading.
+
+        Raises:
+            UsageError: no header, not JSON, not Parquet and the like.
+        """
+        next(self.rows(Cursor()), None)
+        self._raw = self._cursor = None
+
+    @cached_property
+    def _row_count(self) -> int:
+        with formats.open_parquet(self.path, self.name) as file:
+            return int(file.metadata.num_rows)
+
+    def position(self) -> float:
+        """The part read so far, from 0 to 1."""
+        if self.format == "parquet":
+            return self._cursor.done / (self._row_count or 1) if self._cursor else 0.0
+        try:
+            return self._raw.tell() / (self.size or 1) if self._raw else 0.0
+        except (ValueError, OSError):  # read to the end and closed
+            return 1.0
+
+    def digest(self) -> str:
+        """Hash of the bytes of the file."""
+        h = hashlib.blake2b(digest_size=16)
+        with open_raw(self.path, self.name) as raw:
+            while block := raw.read(_BLOCK):
+                h.update(block)
+        return h.hexdigest()
+
+
+class StreamPart:
+    """Standard input, a pipe or the like: it can be read once."""
+
+    reiterable = False
+    size = None
+
+    def __init__(
+        self, stream: io.BufferedReader, *, name: str, field_of: FieldOf, quotes: bool
+    ) -> None:
+        self._stream = stream
+        self.name = name
+        self._field_of = field_of
+        self._quotes = quotes
+        self._told: tuple[str, bool] | None = None
+
+    @property
+    def format(self) -> str:
+        return self._tell()[0]
+
+    def _tell(self) -> tuple[str, bool]:
+        """Format and whether gzipped, by what waits to be read."""
+        if self._told is None:
+            head = self._stream.peek(_BUFFER)
+            compressed = head.startswith(_GZIP)
+            if compressed:
+                head = _head_of_gzip(head)
+            # A pipe that brings nothing is a file of no rows.
+            format = formats.sniff(head, self.name) if head else "jsonl"
+            self._told = format, compressed
+        return self._told
+
+    def rows(self, cursor: Cursor) -> Rows:
+        format, compressed = self._tell()
+        if format == "parquet":
+            raise UsageError(f"{self.name}: Parquet cannot be read from a pipe; name the file")
+        stream = self._stream
+        if compressed:
+            stream = io.BufferedReader(cast(Any, gzip.GzipFile(fileobj=stream)), _BUFFER)
+        yield from text_rows(stream, cursor, format, self.name, self._field_of, self._quotes)
+
+    def position(self) -> float | None:
+        return None
+
+    def digest(self) -> str:
+        raise UsageError(f"{self.name} can be read only once")
+
+    def copy_to(self, path: str) -> FilePart:
+        """The same bytes in a file."""
+        format, compressed = self._tell()
+        with Path(path).open("wb") as out:
+            while block := self._stream.read(_BLOCK):
+                out.write(block)
+        return FilePart(
+            path,
+            format,
+            name=self.name,
+            compressed=compressed,
+            field_of=self._field_of,
+            quotes=self._quotes,
+        )
+
+
+def open_raw(path: str, name: str) -> io.FileIO:
+    try:
+        return io.FileIO(path, "rb")
+    except OSError as e:
+        raise UsageError(f"{name}: {reason(e)}") from None
+
+
+def buffered(raw: io.RawIOBase, compressed: bool) -> BinaryIO:
+    if not compressed:
+        return io.BufferedReader(raw, _BUFFER)
+    stream = io.BufferedReader(raw, _BUFFER // 4)
+    return io.BufferedReader(cast(Any, gzip.GzipFile(fileobj=stream)), _BUFFER)
+
+
+def _head_of_gzip(data: bytes) -> bytes:
+    try:
+        return gzip.GzipFile(fileobj=io.BytesIO(data)).read1(_BUFFER)
+    except BROKEN_STREAM:
+        return b""
+
+
+def open_stdin(field_of: FieldOf, quotes: bool) -> StreamPart:
+    stream = sys.stdin.buffer
+    if not isinstance(stream, io.BufferedReader):
+        stream = io.BufferedReader(cast(Any, stream), _BUFFER)
+    return StreamPart(stream, name="<stdin>", field_of=field_of, quotes=quotes)
+
+
+def open_path(
+    path: str | os.PathLike[str], field_of: FieldOf, quotes: bool
+) -> FilePart | StreamPart:
+    """The file at ``path``, its format told, its beginning read once to see that it can be.
+
+    Raises:
+        UsageError: it is not there, is a folder, may not be read, or has no known format.
+    """
+    place = os.fspath(path)
+    name = display(place)
+    try:
+        mode = Path(place).stat().st_mode
+    except (OSError, ValueError) as e:
+        raise UsageError(f"{name}: {reason(e)}") from None
+    if stat.S_ISDIR(mode):
+        raise UsageError(f"{name} is a folder; name its files, for example {name}/*.jsonl")
+    if not stat.S_ISREG(mode):
+        raw = open_raw(place, name)
+        return StreamPart(
+            io.BufferedReader(raw, _BUFFER), name=name, field_of=field_of, quotes=quotes
+        )
+    format, compressed = _format_of(place, name)
+    part = FilePart(
+        place, format, name=name, compressed=compressed, field_of=field_of, quotes=quotes
+    )
+    part.check()
+    return part
+
+
+def _format_of(path: str, name: str) -> tuple[str, bool]:
+    suffixes = [s.lower() for s in Path(path).suffixes]
+    compressed = suffixes[-1:] == [".gz"]
+    if compressed:
+        suffixes.pop()
+    format = formats.EXTENSIONS.get(suffixes[-1]) if suffixes else None
+    with open_raw(path, name) as raw:
+        compressed = compressed or (format is None and raw.read(2) == _GZIP)
+        raw.seek(0)
+        stream = buffered(raw, compressed)
+        try:
+            head = stream.readline(LONGEST_LINE) + stream.read(_BUFFER)
+        except BROKEN_STREAM as e:
+            raise UsageError(f"{name}: cannot be read: {reason(e)}") from None
+    if format == "json":
+        start = head.removeprefix(BOM).lstrip()
+        format = formats.json_or_jsonl(start) if start.startswith(b"{") else "json"
+    if format is None:
+        format = formats.sniff(head, name)
+    if compressed and format == "parquet":
+        raise UsageError(f"{name}: a gzipped Parquet file cannot be read; unzip it")
+    return format, compressed
+
+
+def spool_rows(rows: Iterable[tuple[Any, Any]], path: str, name: str) -> FilePart:
+    """Write rows from memory as JSON lines that :func:`spooled_rows` reads back.
+
+    Each line is an object with one of ``row``, ``record`` or ``error``, because a generator may
+    give all three.
+    """
+    import pydantic_core
+
+    with Path(path).open("wb") as out:
+        for _, row in rows:
+            told: dict[str, Any] = {"row": row}
+            if isinstance(row, Record):
+                told = {"record": row.model_dump(by_alias=True)}
+            elif isinstance(row, RowProblem):
+                told = {"error": row.error, "field": row.field}
+            try:
+                line = pydantic_core.to_json(told, inf_nan_mode="constants")
+            except ValueError as e:
+                line = json.dumps({"error": f"cannot be kept: {reason(e)}", "field": None}).encode()
+            out.write(line + b"\n")
+    return FilePart(path, "spool", name=name, field_of=str)
+
+
+def spooled_rows(stream: BinaryIO, cursor: Cursor) -> Iterator[tuple[None, Any]]:
+    """What :func:`spool_rows` wrote."""
+    import pydantic_core
+
+    for line in stream:
+        if cursor.skips():
+            yield None, None
+            continue
+        told = pydantic_core.from_json(line, cache_strings="keys")
+        if "record" in told:
+            yield None, Record.model_validate(told["record"])
+        elif "error" in told:
+            yield None, RowProblem(told["error"], told["field"])
+        else:
+            yield None, told["row"]

@@ -1,0 +1,332 @@
+"""One iterator a file format. Each yields ``(line, row)``; a bad row comes as a problem."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+from veridical.errors import UsageError
+from veridical.io.cells import cell_value
+from veridical.io.lines import BOM, BROKEN_STREAM, LONGEST_LINE, not_utf8, read_lines
+from veridical.io.problems import RowProblem, named, reason, shown, visible
+
+#: A row as read, before any field is looked at; None where the caller asked to skip it.
+Raw = dict[str, Any] | RowProblem | None
+Rows = Iterator[tuple[int | None, Raw]]
+
+LARGEST_JSON = 2 * 1024**3
+PARQUET_BATCH = 256
+EXTENSIONS = {
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "json",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+}
+
+
+@dataclass
+class Cursor:
+    """How far a reading is: the rows still to be counted but not parsed, and those given."""
+
+    skip: int = 0
+    done: int = 0
+
+    def skips(self) -> bool:
+        """Whether the row at hand is to be passed over; counts it if so."""
+        if self.skip:
+            self.skip -= 1
+            return True
+        return False
+
+
+def from_json(data: bytes, what: str) -> Any:
+    """``data`` parsed as strict JSON.
+
+    Raises:
+        RowProblem: it is not JSON, or not UTF-8.
+    """
+    import pydantic_core
+
+    try:
+        return pydantic_core.from_json(data, allow_inf_nan=False, cache_strings="keys")
+    except ValueError as e:
+        why = str(e).replace(" at line 1 column", " at column")
+        if "surrogate" in why or "end of hex escape" in why:
+            why = f"a lone surrogate (half of a \\u pair){why[why.rfind(' at ') :]}"
+        raise RowProblem(not_utf8(data) or f"{what}: {visible(why)}") from None
+
+
+def jsonl_rows(stream: BinaryIO, cursor: Cursor) -> Rows:
+    """One JSON object a line; blank lines are not rows."""
+    for number, line in read_lines(stream):
+        if isinstance(line, RowProblem):
+            yield number, None if cursor.skips() else line
+            continue
+        if not line or line.isspace():
+            continue
+        if cursor.skips():
+            yield number, None
+            continue
+        try:
+            row = from_json(line, "not JSON")
+        except RowProblem as e:
+            yield number, e
+            continue
+        yield number, as_row(row)
+
+
+def as_row(value: Any) -> dict[str, Any] | RowProblem:
+    """An object, or why it is not a row."""
+    if isinstance(value, dict):
+        return value
+    return RowProblem(f"a row must be a JSON object, got {shown(value)}")
+
+
+def json_list(stream: BinaryIO, name: str) -> list[Any]:
+    """The rows of a JSON file that holds one list, or an object with a single list of objects.
+
+    Raises:
+        UsageError: it does not, is not JSON, or is too large to be read whole.
+    """
+    try:
+        data = stream.read(LARGEST_JSON + 1)
+    except BROKEN_STREAM as e:
+        raise UsageError(f"{name}: cannot be read: {reason(e)}") from None
+    if len(data) > LARGEST_JSON:
+        raise UsageError(
+            f"{name}: a JSON file is read whole and this one is over 2 GB; "
+            "write one object a line (JSONL) instead"
+        )
+    try:
+        value = from_json(data.removeprefix(BOM), "not JSON")
+    except RowProblem as e:
+        raise UsageError(f"{name}: {e.error}") from None
+    if isinstance(value, list):
+        return value
+    lists = rows_inside(value)
+    if len(lists) == 1:
+        found: list[Any] = value[lists[0]]
+        return found
+    what = f"several lists of objects ({named(lists)})" if lists else "no list of objects"
+    raise UsageError(f"{name}: expected a list of rows, or an object with one; found {what}")
+
+
+def rows_inside(value: Any) -> list[str]:
+    """Names of the entries of an object that are lists of objects."""
+    if not isinstance(value, dict):
+        return []
+    return [
+        k for k, v in value.items() if isinstance(v, list) and v and all(type(x) is dict for x in v)
+    ]
+
+
+def json_rows(stream: BinaryIO, cursor: Cursor, name: str) -> Rows:
+    for value in json_list(stream, name):
+        yield None, None if cursor.skips() else as_row(value)
+
+
+def csv_rows(
+    stream: BinaryIO,
+    cursor: Cursor,
+    name: str,
+    *,
+    delimiter: str = ",",
+    quotes: bool = True,
+    field_of: Callable[[str], str | None],
+) -> Rows:
+    """Rows under a header line. Cells of list fields may be JSON text.
+
+    Args:
+        quotes: False for files that quote nothing (a ``"`` is then an ordinary character).
+        field_of: column -> the record field it feeds, if any.
+    """
+    csv.field_size_limit(max(csv.field_size_limit(), LONGEST_LINE))
+    lines = _CsvLines(stream)
+    reader = csv.reader(
+        lines,
+        delimiter=delimiter,
+        quoting=csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE,
+        strict=True,
+    )
+    header = _header(reader, lines, name)
+    fields = [field_of(column) for column in header]
+    while True:
+        first = lines.number + 1
+        lines.problem = None
+        try:
+            cells = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as e:
+            why = f"not CSV: {reason(e)}"
+            if lines.number > first:
+                why += f" (a quoted cell swallowed the lines up to {lines.number})"
+            yield first, None if cursor.skips() else RowProblem(why)
+            continue
+        blank = not cells or (len(header) > 1 and len(cells) == 1 and not cells[0].strip())
+        if blank and lines.problem is None:
+            continue
+        if cursor.skips():
+            yield first, None
+        else:
+            yield first, lines.problem or _csv_row(cells, header, fields)
+
+
+class _CsvLines:
+    """Feeds text lines to :mod:`csv`; what cannot be text is noted for the row it belongs to."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._lines = read_lines(stream)
+        self.number = 0
+        self.problem: RowProblem | None = None
+
+    def __iter__(self) -> _CsvLines:
+        return self
+
+    def __next__(self) -> str:
+        self.number, line = next(self._lines)
+        if not isinstance(line, RowProblem):
+            try:
+                return line.decode("utf-8") + "\n"
+            except UnicodeDecodeError:
+                line = RowProblem(not_utf8(line) or "invalid UTF-8")
+        self.problem = line
+        return ""
+
+
+def _header(reader: Iterator[list[str]], lines: _CsvLines, name: str) -> list[str]:
+    try:
+        header = next(reader)
+    except StopIteration:
+        raise UsageError(f"{name}: the file is empty; a header line is needed") from None
+    except csv.Error as e:
+        raise UsageError(f"{name}: the header is not CSV: {reason(e)}") from None
+    if lines.problem is not None:
+        raise UsageError(f"{name}: the header cannot be read: {lines.problem.error}")
+    if not any(cell.strip() for cell in header):
+        raise UsageError(f"{name}: the first line is blank; a header line is needed")
+    header = [cell.strip() or f"column {i + 1}" for i, cell in enumerate(header)]
+    for i, cell in enumerate(header):
+        if cell in header[:i]:
+            raise UsageError(f"{name}: column {shown(cell)} is there twice")
+    return header
+
+
+def _csv_row(cells: list[str], header: list[str], fields: list[str | None]) -> Raw:
+    if len(cells) > len(header):
+        return RowProblem(f"{len(cells)} cells, but the header has {len(header)}")
+    row: dict[str, Any] = {}
+    for column, field, cell in zip(header, fields, cells, strict=False):
+        try:
+            row[column] = cell if field is None else cell_value(field, cell)
+        except RowProblem as e:
+            return RowProblem(e.error, column)
+    return row
+
+
+def parquet_rows(path: Any, cursor: Cursor, name: str) -> Rows:
+    """Rows of a Parquet file in batches; a part that cannot be read gives a problem a row."""
+    import pyarrow as pa
+
+    with open_parquet(path, name) as file:
+        for group in range(file.metadata.num_row_groups):
+            total = file.metadata.row_group(group).num_rows
+            given = 0
+            if cursor.skip >= total:
+                cursor.skip -= total
+                cursor.done += total
+                yield from ((None, None) for _ in range(total))
+                continue
+            try:
+                for batch in file.iter_batches(batch_size=PARQUET_BATCH, row_groups=[group]):
+                    for row in _batch_rows(batch, cursor):
+                        given += 1
+                        cursor.done += 1
+                        yield None, row
+            except (pa.ArrowException, OSError, ValueError) as e:
+                why = RowProblem(f"row group {group} cannot be read: {reason(e)}")
+                for _ in range(total - given):
+                    yield None, None if cursor.skips() else why
+
+
+def open_parquet(path: Any, name: str) -> Any:
+    """A ``pyarrow.parquet.ParquetFile``.
+
+    Raises:
+        UsageError: not a Parquet file, or one with two columns of a name.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        file = pq.ParquetFile(path, pre_buffer=False, buffer_size=1 << 18)
+    except (pa.ArrowException, OSError, ValueError) as e:
+        raise UsageError(f"{name}: cannot be read as Parquet: {reason(e)}") from None
+    names = file.schema_arrow.names
+    twice = next((n for i, n in enumerate(names) if n in names[:i]), None)
+    if twice is not None:
+        file.close()
+        raise UsageError(f"{name}: column {shown(twice)} is there twice")
+    return file
+
+
+def _batch_rows(batch: Any, cursor: Cursor) -> Iterator[Any]:
+    from veridical.io.arrow import batch_rows
+    from veridical.io.memory import checked_row
+
+    skipped = min(cursor.skip, batch.num_rows)
+    cursor.skip -= skipped
+    yield from [None] * skipped
+    for row in batch_rows(batch, skipped):
+        yield checked_row(row)
+
+
+def sniff(head: bytes, name: str) -> str:
+    """The format of a file by its first line and a little more.
+
+    Raises:
+        UsageError: none that is known.
+    """
+    if head.startswith(b"PAR1"):
+        return "parquet"
+    head = head.removeprefix(BOM).lstrip()
+    if head.startswith(b"{"):
+        return json_or_jsonl(head)
+    if head.startswith(b"["):
+        return "json"
+    line = head.split(b"\n", 1)[0]
+    if b"\x00" not in line and _begins_as_utf8(line):
+        for mark, found in ((b"\t", "tsv"), (b",", "csv")):
+            if mark in line:
+                return found
+    looks = f"; it begins with {visible(line[:40].decode('utf-8', 'replace'))!r}" if line else ""
+    raise UsageError(
+        f"{name}: cannot tell its format{looks}; use .jsonl, .json, .csv, .tsv or .parquet "
+        "(text formats may be .gz)"
+    )
+
+
+def _begins_as_utf8(line: bytes) -> bool:
+    """Whether ``line``, perhaps cut within a character, is UTF-8."""
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(line)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def json_or_jsonl(head: bytes) -> str:
+    """Whether text that begins with ``{`` is one JSON document or a JSON object a line."""
+    line, end, rest = head.partition(b"\n")
+    try:
+        value = from_json(line, "")
+    except RowProblem:
+        laid_out = end and line.rstrip().endswith((b"{", b"[", b","))
+        return "json" if laid_out or len(line) >= LONGEST_LINE else "jsonl"
+    return "json" if not rest.strip() and rows_inside(value) else "jsonl"

@@ -1,0 +1,60 @@
+"""Lines of a byte stream, each at most 10 MB, so that no line can fill the memory."""
+
+from __future__ import annotations
+
+import zlib
+from typing import TYPE_CHECKING, BinaryIO
+
+from veridical.io.problems import RowProblem, reason
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+LONGEST_LINE = 10_000_000
+_DRAIN = 1 << 20
+BOM = b"\xef\xbb\xbf"
+UTF16 = (b"\xff\xfe", b"\xfe\xff")
+#: What gzip raises on damaged data.
+BROKEN_STREAM = (EOFError, zlib.error, OSError)
+
+
+def read_lines(stream: BinaryIO) -> Iterator[tuple[int, bytes | RowProblem]]:
+    """Number (from 1) and bytes of every line, without its end; split at ``\\n`` only.
+
+    A line over the limit is skipped unheld and comes as a problem. So does a broken stream, after
+    which there is no more to read. A byte-order mark at the start is dropped.
+    """
+    number = 0
+    while True:
+        number += 1
+        try:
+            line = stream.readline(LONGEST_LINE + 1)
+            if len(line) > LONGEST_LINE and not line.endswith(b"\n"):
+                yield number, _skip_line(stream, len(line))
+                continue
+        except BROKEN_STREAM as e:
+            yield number, RowProblem(f"the rest of the file cannot be read: {reason(e)}")
+            return
+        if not line:
+            return
+        if number == 1 and line.startswith(BOM):
+            line = line[len(BOM) :]
+        yield number, line.removesuffix(b"\n")
+
+
+def _skip_line(stream: BinaryIO, length: int) -> RowProblem:
+    while True:
+        piece = stream.readline(_DRAIN)
+        length += len(piece)
+        if not piece or piece.endswith(b"\n"):
+            return RowProblem(f"the line is too long: {length:,} bytes, limit {LONGEST_LINE:,}")
+
+
+def not_utf8(data: bytes) -> str | None:
+    """What is wrong with ``data`` as UTF-8, if anything."""
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as e:
+        hint = "; it looks like UTF-16: save it as UTF-8" if data.startswith(UTF16) else ""
+        return f"invalid UTF-8 at byte {e.start} of the line{hint}"
+    return None

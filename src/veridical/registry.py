@@ -1,0 +1,365 @@
+"""The scorer registry: names, parameters, needs, costs and sources, kept in one place.
+
+The CLI table, the docs page, the dry run and the web form are generated from it.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import threading
+import types
+import typing
+from collections.abc import Callable, Coroutine, Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from veridical.errors import UsageError, unknown_name
+from veridical.records import Against
+
+if TYPE_CHECKING:
+    from veridical.evidence import Evidence
+    from veridical.records import Record
+    from veridical.scores import Level, Score
+
+ScorerFunction = Callable[..., Coroutine[Any, Any, "Score"]]
+Cost = Literal["free", "embed", "tokens", "nli", "probabilities", "llm"]
+
+#: Modules whose import registers the built-in scorers.
+BUILTIN_MODULES = (
+    "veridical.scorers.consistency",
+    "veridical.scorers.grounding",
+)
+ENTRY_POINT_GROUP = "veridical.scorers"
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """A registered method.
+
+    Attributes:
+        needs: record fields (``samples``, ``contexts``, ``reference``, ``logprobs``) without
+            which it is not applicable. ``against`` stands for whichever field its ``against``
+            parameter names.
+        cost: the dearest thing it asks of the evidence layer. ``free`` scorers are pure functions
+            of the record and may run in worker processes.
+        raw_is: whether a larger raw value means more ``risk`` or more ``confidence``.
+        raw_key: which entry of a raw object is the method's headline number.
+        version: raised whenever the same input would get another number.
+    """
+
+    name: str
+    function: ScorerFunction
+    level: Level
+    needs: frozenset[str]
+    cost: Cost
+    source: str
+    raw_is: Literal["risk", "confidence"]
+    raw_key: str | None
+    presets: frozenset[str]
+    version: int
+
+    @property
+    def summary(self) -> str:
+        """First line of the docstring."""
+        return (inspect.getdoc(self.function) or "").split("\n", 1)[0]
+
+    @cached_property
+    def parameters(self) -> dict[str, inspect.Parameter]:
+        """Keyword-only parameters of the function, with resolved annotations."""
+        found = {
+            p.name: p
+            for p in inspect.signature(self.function).parameters.values()
+            if p.kind is inspect.Parameter.KEYWORD_ONLY
+        }
+        # only these: the others' types may be imported for type checkers alone
+        own = types.SimpleNamespace(__annotations__={n: p.annotation for n, p in found.items()})
+        hints = typing.get_type_hints(own, globalns=self.function.__globals__)
+        return {n: p.replace(annotation=hints.get(n, Any)) for n, p in found.items()}
+
+    def signed_raw(self, score: Score) -> float | None:
+        """The raw headline number, signed so that larger means riskier (contract section 4)."""
+        raw = score.raw
+        if isinstance(raw, dict):
+            raw = raw.get(self.raw_key or "")
+        if raw is None or score.status != "scored":
+            return None
+        return float(raw) if self.raw_is == "risk" else -float(raw)
+
+
+@dataclass(frozen=True)
+class BoundScorer:
+    """A scorer with its parameters: what ``name(p=value)`` denotes."""
+
+    scorer: Scorer
+    arguments: dict[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def key(self) -> str:
+        """Canonical text: the name, and the parameters that differ from their defaults, sorted."""
+        defaults = {n: p.default for n, p in self.scorer.parameters.items()}
+        given = [
+            f"{n}={_show(v)}" for n, v in sorted(self.arguments.items()) if v != defaults.get(n)
+        ]
+        return f"{self.scorer.name}({','.join(given)})" if given else self.scorer.name
+
+    @property
+    def spec(self) -> str:
+        """Text that :meth:`Registry.parse` reads back to this very scorer."""
+        given = ",".join(f"{n}={v!r}" for n, v in self.arguments.items())
+        return f"{self.scorer.name}({given})"
+
+    @property
+    def portable(self) -> bool:
+        """Whether another process would find the same scorer: it is built in or installed."""
+        return REGISTRY.installed(self.scorer.name)
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """Needed record fields, with ``against`` resolved."""
+        needs = set(self.scorer.needs)
+        if "against" in needs:
+            needs.discard("against")
+            chosen = self.arguments.get("against", self.scorer.parameters["against"].default)
+            if chosen in get_args(Against):  # "auto" takes what there is
+                needs.add(chosen)
+        return frozenset(needs)
+
+    def signature(self, models: str = "") -> str:
+        """``name|vN|model|parameters``: enough to repeat the number."""
+        shown = [
+            f"{n}:{_show(self.arguments.get(n, p.default))}"
+            for n, p in self.scorer.parameters.items()
+        ]
+        return "|".join(filter(None, [self.scorer.name, f"v{self.scorer.version}", models, *shown]))
+
+    async def __call__(self, record: Record, evidence: Evidence) -> Score:
+        return await self.scorer.function(record, evidence, **self.arguments)
+
+
+class Registry:
+    """Thread-safe map of names to scorers. Built-ins and entry points load on first use."""
+
+    def __init__(self) -> None:
+        self._scorers: dict[str, Scorer] = {}
+        self._lock = threading.RLock()
+        self._loaded = False
+        self._installed: frozenset[str] = frozenset()
+
+    def register(self, scorer: Scorer) -> None:
+        """Add a scorer. A second function under a taken name is an error; a reload is not."""
+        with self._lock:
+            old = self._scorers.get(scorer.name)
+            if old is not None and _place(old.function) != _place(scorer.function):
+                raise UsageError(
+                    f"scorer {scorer.name!r} is registered twice: "
+                    f"{_place(old.function)} and {_place(scorer.function)}"
+                )
+            self._scorers[scorer.name] = scorer
+
+    def _load(self) -> None:
+        with self._lock:
+            if self._loaded:
+                return
+            self._loaded = True
+            before = frozenset(self._scorers)
+            for module in BUILTIN_MODULES:
+                importlib.import_module(module)
+            for point in entry_points(group=ENTRY_POINT_GROUP):
+                try:
+                    point.load()
+                except Exception as e:
+                    raise UsageError(
+                        f"scorer plug-in {point.name!r} ({point.value}) failed to load: {e}"
+                    ) from e
+            self._installed = frozenset(
+                name
+                for name, s in self._scorers.items()
+                if name not in before or s.function.__module__.startswith("veridical.")
+            )
+
+    def installed(self, name: str) -> bool:
+        """Whether ``name`` came from this package or an entry point."""
+        self._load()
+        return name in self._installed
+
+    def names(self) -> list[str]:
+        self._load()
+        return sorted(self._scorers)
+
+    def all(self) -> list[Scorer]:
+        return [self._scorers[n] for n in self.names()]
+
+    def get(self, name: str) -> Scorer:
+        """The scorer called ``name``; an unknown one is a :class:`UsageError` with suggestions."""
+        self._load()
+        if name not in self._scorers:
+            raise unknown_name("scorer", name, self._scorers)
+        return self._scorers[name]
+
+    def bind(self, name: str, arguments: dict[str, Any]) -> BoundScorer:
+        """Check and coerce ``arguments`` by the scorer's own annotations."""
+        from pydantic import TypeAdapter, ValidationError
+
+        scorer = self.get(name)
+        bound: dict[str, Any] = {}
+        for key, value in arguments.items():
+            parameter = scorer.parameters.get(key)
+            if parameter is None:
+                known = ", ".join(scorer.parameters) or "none"
+                raise UsageError(f"{name} has no parameter {key!r}; it takes: {known}")
+            try:
+                bound[key] = TypeAdapter(parameter.annotation).validate_python(value)
+            except ValidationError as e:
+                why = "; ".join(str(x["msg"]) for x in e.errors())
+                raise UsageError(f"{name}({key}={value!r}): {why}") from None
+        return BoundScorer(scorer, bound)
+
+    def parse(self, text: str) -> list[BoundScorer]:
+        """Scorers from ``"a, b(p=1, q=word)"``. Duplicates are an error."""
+        found = [self.bind(name, arguments) for name, arguments in _parse_calls(text)]
+        _refuse_duplicates(found)
+        return found
+
+    def preset(self, name: str) -> list[BoundScorer]:
+        """Scorers of a preset, in registration order of their modules."""
+        self._load()
+        found = [BoundScorer(s) for s in self._scorers.values() if name in s.presets]
+        if not found:
+            raise unknown_name(
+                "preset", name, {p for s in self._scorers.values() for p in s.presets}
+            )
+        return found
+
+
+REGISTRY = Registry()
+
+
+def scorer(
+    name: str,
+    *,
+    level: Level,
+    needs: Iterable[str] = (),
+    source: str,
+    cost: Cost = "free",
+    raw_is: Literal["risk", "confidence"] = "risk",
+    raw_key: str | None = None,
+    presets: Iterable[str] = (),
+    version: int = 1,
+) -> Callable[[ScorerFunction], ScorerFunction]:
+    """Register ``async (record, evidence, *, parameters) -> Score`` under ``name``."""
+
+    def register(function: ScorerFunction) -> ScorerFunction:
+        if not inspect.iscoroutinefunction(function):
+            raise UsageError(f"scorer {name!r} must be an async function")
+        REGISTRY.register(
+            Scorer(
+                name=name,
+                function=function,
+                level=level,
+                needs=frozenset(needs),
+                cost=cost,
+                source=source,
+                raw_is=raw_is,
+                raw_key=raw_key,
+                presets=frozenset(presets),
+                version=version,
+            )
+        )
+        return function
+
+    return register
+
+
+def resolve(
+    scorers: str | Iterable[str | BoundScorer] | None,
+    preset: str = "auto",
+    against: str | None = None,
+) -> list[BoundScorer]:
+    """The scorers a run will use: named ones, else a preset; ``against`` applied where taken."""
+    if scorers is None:
+        bound = REGISTRY.preset(preset)
+    elif isinstance(scorers, str):
+        bound = REGISTRY.parse(scorers)
+    else:
+        bound = [
+            b for s in scorers for b in ([s] if isinstance(s, BoundScorer) else REGISTRY.parse(s))
+        ]
+        _refuse_duplicates(bound)
+    if not bound:
+        raise UsageError("no scorers were asked for")
+    if against is not None:
+        bound = [
+            REGISTRY.bind(b.scorer.name, {"against": against, **b.arguments})
+            if "against" in b.scorer.parameters
+            else b
+            for b in bound
+        ]
+        _refuse_duplicates(bound)
+    return bound
+
+
+def _place(function: ScorerFunction) -> str:
+    return f"{function.__module__}.{function.__qualname__}"
+
+
+def _refuse_duplicates(scorers: list[BoundScorer]) -> None:
+    seen: set[str] = set()
+    for s in scorers:
+        if s.key in seen:
+            raise UsageError(f"scorer {s.key!r} is asked for twice")
+        seen.add(s.key)
+
+
+def _show(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "none" if value is None else str(value)
+
+
+def _parse_calls(text: str) -> list[tuple[str, dict[str, Any]]]:
+    """Read a comma-separated list of calls with literal or bare-word arguments.
+
+    The text is parsed as Python syntax and never evaluated.
+    """
+    source = f"[{text}\n]"
+    try:
+        tree = ast.parse(source, mode="eval")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise UsageError(
+            f"cannot read scorers {text!r}: write names and calls separated by commas, like "
+            '"cosine, ngram(n=2, stat=max)"; quote values with special characters'
+        ) from None
+    if not isinstance(tree.body, ast.List):
+        raise UsageError(f"cannot read scorers {text!r}")
+    calls: list[tuple[str, dict[str, Any]]] = []
+    for node in tree.body.elts:
+        if isinstance(node, ast.Name):
+            calls.append((node.id, {}))
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.args:
+            arguments: dict[str, Any] = {}
+            for k in node.keywords:
+                if k.arg is None or k.arg in arguments:
+                    raise UsageError(f"cannot read the arguments of {node.func.id!r}")
+                arguments[k.arg] = _literal(k.value, source)
+            calls.append((node.func.id, arguments))
+        else:
+            part = ast.get_source_segment(source, node)
+            raise UsageError(f"cannot read scorer {part!r}: write name or name(parameter=value)")
+    return calls
+
+
+def _literal(node: ast.expr, source: str) -> Any:
+    if isinstance(node, ast.Constant):
+        return node.value
+    text = ast.get_source_segment(source, node) or ""
+    words = {"true": True, "false": False, "none": None}
+    if isinstance(node, ast.Name):
+        return words.get(text, text)
+    try:
+        return ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return text  # a bare word such as org/model-name

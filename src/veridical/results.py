@@ -1,0 +1,199 @@
+"""The results of a run, read from its directory: they need not fit in memory."""
+
+from __future__ import annotations
+
+import datetime
+import heapq
+import random
+import shutil
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from veridical.errors import RowError
+from veridical.evidence.rundir import RunFiles
+from veridical.records import Record
+from veridical.scores import Result
+from veridical.summary import Summary
+from veridical.version import __version__
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+
+    from veridical.io import Source
+    from veridical.registry import BoundScorer
+
+#: Records a report shows in full; of more, half are the riskiest and half a random draw.
+REPORT_RECORDS = 10_000
+#: A scorer that covers less of its applicable records than this is not to be trusted.
+MIN_COVERAGE = 0.98
+
+
+class Results:
+    """Iterates over :class:`~veridical.scores.Result` in input order.
+
+    Attributes:
+        path: the run directory.
+        temporary: whether it goes when this object does.
+    """
+
+    def __init__(
+        self,
+        directory: RunFiles,
+        source: Source,
+        scorers: Sequence[BoundScorer],
+        *,
+        samples: int | None = None,
+        temporary: bool = False,
+    ) -> None:
+        self.path = directory.path
+        self.scorers = list(scorers)
+        self._directory = directory
+        self._source = source
+        self._samples = samples
+        self._summary: Summary | None = None
+        self.temporary = temporary
+        if temporary:
+            self._cleaner = weakref.finalize(self, shutil.rmtree, self.path, True)
+
+    def __iter__(self) -> Iterator[Result]:
+        for _, line in self._directory.lines():
+            yield Result.model_validate_json(line)
+
+    def __len__(self) -> int:
+        return self.summary().records
+
+    def lines(self) -> Iterator[bytes]:
+        """The results as JSON lines (contract section 2), in input order, without newlines."""
+        for _, line in self._directory.lines():
+            yield line
+
+    def errors(self) -> Iterator[RowError]:
+        """Rows of the input that were no valid records."""
+        return self._directory.errors()
+
+    def filter(self, keep: Callable[[Result], bool]) -> Iterator[Result]:
+        """The results for which ``keep`` holds, in input order."""
+        return (r for r in self if keep(r))
+
+    def summary(self) -> Summary:
+        """Counts, coverage and mean risk of each scorer; computed once, in one pass."""
+        if self._summary is None:
+            summary = Summary(self.scorers)
+            for result in self:
+                summary.add(result)
+            for error in self._directory.errors():
+                summary.add_row_error(error.error)
+            self._summary = summary
+        return self._summary
+
+    def to_arrow(self) -> pyarrow.Table:
+        """One row a record: id, row, risk, by, decision, then risk, raw headline, status and
+        reason of each scorer."""
+        import pyarrow as pa
+
+        columns: dict[str, list[Any]] = {
+            name: [] for name in ("id", "row", "risk", "by", "decision")
+        }
+        for s in self.scorers:
+            for part in ("", ".raw", ".status", ".reason"):
+                columns[s.key + part] = []
+        for result in self:
+            columns["id"].append(str(result.id))
+            for name in ("row", "risk", "by", "decision"):
+                columns[name].append(getattr(result, name))
+            for s in self.scorers:
+                score = result.scores[s.key]
+                signed = s.scorer.signed_raw(score)
+                flip = -1.0 if s.scorer.raw_is == "confidence" else 1.0
+                columns[s.key].append(score.risk)
+                columns[s.key + ".raw"].append(None if signed is None else flip * signed)
+                columns[s.key + ".status"].append(score.status)
+                columns[s.key + ".reason"].append(score.reason)
+        types = {"row": pa.int64(), "id": pa.string(), "by": pa.string(), "decision": pa.string()}
+
+        def kind(name: str) -> Any:
+            text = name.endswith((".status", ".reason"))
+            return types.get(name, pa.string() if text else pa.float64())
+
+        return pa.table({n: pa.array(v, kind(n)) for n, v in columns.items()})
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """:meth:`to_arrow` as a pandas frame (pandas must be installed)."""
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> polars.DataFrame:
+        """:meth:`to_arrow` as a polars frame (polars must be installed)."""
+        import polars
+
+        frame = polars.from_arrow(self.to_arrow())
+        assert isinstance(frame, polars.DataFrame)
+        return frame
+
+    def report(
+        self,
+        path: str | Path,
+        *,
+        title: str = "veridical report",
+        min_coverage: float = MIN_COVERAGE,
+    ) -> Path:
+        """Write one self-contained HTML file. Of more than :data:`REPORT_RECORDS` records it
+        shows the riskiest and a random draw, and says so."""
+        from veridical.report.html import write_report
+
+        target = Path(path)
+        rows, shown = self._choose_rows()
+        summary = {
+            **self.summary().as_dict(),
+            "min_coverage": min_coverage,
+            "signature": self._signature(),
+            "inputs": self._source.describe(),
+            "created": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+            "version": __version__,
+            "errors": [e.as_dict() for e in islice(self._directory.errors(), 50)],
+        }
+        write_report(target, self._pairs(rows), summary, title=title, shown=shown)
+        return target
+
+    def _signature(self) -> dict[str, str]:
+        identity = self._directory.manifest()["identity"]
+        models = {role: str(name) for role, name in identity.get("models", {}).items()}
+        return {"run": self.path.name, **models, "scorers": ", ".join(s.key for s in self.scorers)}
+
+    def _choose_rows(self) -> tuple[set[int] | None, str | None]:
+        total = self.summary().records
+        if total <= REPORT_RECORDS:
+            return None, None
+        half = REPORT_RECORDS // 2
+        worst: list[tuple[float, int]] = []
+        draw: list[int] = []
+        rng = random.Random(0)
+        for i, result in enumerate(self):
+            heapq.heappush(worst, (-1.0 if result.risk is None else result.risk, -result.row))
+            if len(worst) > half:
+                heapq.heappop(worst)
+            if i < half:
+                draw.append(result.row)
+            elif (j := rng.randrange(i + 1)) < half:
+                draw[j] = result.row
+        rows = {-row for _, row in worst} | set(draw)
+        return rows, f"the {half:,} riskiest and {half:,} drawn at random of {total:,} records"
+
+    def _pairs(self, rows: set[int] | None) -> Iterator[tuple[Record, Result]]:
+        """Records with their results: both are in row order, so one walk joins them."""
+        records = (r for r in self._source.rows() if isinstance(r, Record))
+        for result in self:
+            if rows is not None and result.row not in rows:
+                continue
+            for record in records:
+                if record.row == result.row:
+                    if self._samples is not None:
+                        record = record.model_copy(
+                            update={"samples": record.samples[: self._samples]}
+                        )
+                    yield record, result
+                    break

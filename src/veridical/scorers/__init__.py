@@ -1,0 +1,1 @@
+"""The methods, one file each, under the name the field knows them by."""

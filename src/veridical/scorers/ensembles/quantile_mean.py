@@ -1,0 +1,71 @@
+"""The record's one risk: a frozen, label-free combination of whatever scorers applied.
+
+Each scorer's risk becomes its quantile in a shipped table, so that scorers with different
+scales can be averaged; scorers are averaged within their family first, then families, so that
+five variants of one idea do not outvote another. No labels are used, and nothing depends on the
+other records of a run.
+"""
+
+from __future__ import annotations
+
+import bisect
+import json
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import NamedTuple
+
+NAME = "quantile_mean"
+
+
+class Table(NamedTuple):
+    """Strictly increasing ``risks`` in [0, 1] and the ``quantiles`` they stand at."""
+
+    family: str
+    risks: list[float]
+    quantiles: list[float]
+
+    def __call__(self, risk: float) -> float:
+        """The quantile of ``risk``, linear between the table's points."""
+        i = bisect.bisect_right(self.risks, risk)
+        if i == 0:
+            return self.quantiles[0]
+        if i == len(self.risks):
+            return self.quantiles[-1]
+        x0, x1 = self.risks[i - 1], self.risks[i]
+        y0, y1 = self.quantiles[i - 1], self.quantiles[i]
+        return y0 + (y1 - y0) * (risk - x0) / (x1 - x0)
+
+
+@cache
+def tables() -> dict[str, Table]:
+    """Shipped tables by scorer key (``quantiles.json`` says what they were fitted on)."""
+    text = files("veridical.scorers.ensembles").joinpath("quantiles.json").read_text("utf-8")
+    return {name: Table(**table) for name, table in json.loads(text)["tables"].items()}
+
+
+def combine(risks: Mapping[str, float | None]) -> tuple[float | None, str | None]:
+    """The record's risk and the name of what made it, from each scorer's risk (None: not scored).
+
+    A run with one scorer has that scorer's own risk. Of several, those with a table count; if
+    none of the scored ones has a table, the plain mean of their risks does. A scorer with
+    parameters uses its own table, else that of its name.
+    """
+    if len(risks) == 1:
+        ((key, risk),) = risks.items()
+        return risk, None if risk is None else key
+    known = tables()
+    families: dict[str, list[float]] = {}
+    others: list[float] = []
+    for key, risk in risks.items():
+        if risk is None:
+            continue
+        table = known.get(key) or known.get(key.partition("(")[0])
+        if table is None:
+            others.append(risk)
+        else:
+            families.setdefault(table.family, []).append(table(risk))
+    groups = list(families.values()) or ([others] if others else [])
+    if not groups:
+        return None, None
+    return sum(sum(g) / len(g) for g in groups) / len(groups), NAME

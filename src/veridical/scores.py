@@ -1,0 +1,152 @@
+"""Scores: what a scorer says of a record. ``risk`` is in [0, 1] and 1 is always worst."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic_core import to_json
+
+from veridical.records import Source, Span
+
+Risk = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+Level = Literal["response", "sentence", "claim", "span", "token"]
+Status = Literal["scored", "not_applicable", "failed"]
+
+_FROZEN = ConfigDict(frozen=True, extra="forbid")
+
+
+class EvidenceItem(BaseModel):
+    """What a score rests on. ``text`` is exactly the slice ``[start:end]`` of the source."""
+
+    model_config = _FROZEN
+    kind: Literal["context", "sample", "reference", "token"]
+    index: int = Field(ge=0)
+    context: int | None = Field(default=None, exclude_if=lambda v: v is None)
+    start: int = Field(ge=0)
+    end: int = Field(ge=0)
+    text: str
+    probability: Risk | None = None
+
+    @classmethod
+    def at(
+        cls, source: Source, start: int, end: int, probability: float | None = None
+    ) -> EvidenceItem:
+        """The slice ``[start:end]`` of ``source``."""
+        return cls(
+            kind=source.kind,
+            index=source.index,
+            context=source.index if source.kind == "context" else None,
+            start=start,
+            end=end,
+            text=source.text[start:end],
+            probability=probability,
+        )
+
+
+class Unit(BaseModel):
+    """A piece of the response with its own risk. ``raw`` is the method's own number for it."""
+
+    model_config = _FROZEN
+    level: Level
+    start: int = Field(ge=0)
+    end: int = Field(ge=0)
+    text: str
+    risk: Risk | None
+    raw: float | None = Field(default=None, allow_inf_nan=False)
+    label: str | None = None
+    probabilities: dict[str, Risk] | None = None
+    evidence: tuple[EvidenceItem, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        span: Span,
+        risk: float | None,
+        *,
+        raw: float | None = None,
+        level: Level = "sentence",
+        label: str | None = None,
+        probabilities: dict[str, float] | None = None,
+        evidence: Sequence[EvidenceItem] = (),
+    ) -> Unit:
+        """A unit over ``span`` of the response."""
+        return cls(
+            level=level,
+            start=span.start,
+            end=span.end,
+            text=span.text,
+            risk=risk,
+            raw=raw,
+            label=label,
+            probabilities=probabilities,
+            evidence=tuple(evidence),
+        )
+
+
+class Score(BaseModel):
+    """A method's verdict on one record.
+
+    ``risk`` is null unless ``status`` is ``scored``; ``raw`` is the paper's own value, in the
+    paper's own orientation (the registry says which). Never NaN.
+    """
+
+    model_config = _FROZEN
+    risk: Risk | None
+    raw: Annotated[float, Field(allow_inf_nan=False)] | dict[str, Any] | None = None
+    status: Status = "scored"
+    reason: str | None = None
+    units: tuple[Unit, ...] = ()
+    signature: str = ""
+
+    @classmethod
+    def of(
+        cls, risk: float, *, raw: float | dict[str, Any] | None = None, units: Sequence[Unit] = ()
+    ) -> Score:
+        """A scored result; ``raw`` defaults to the risk itself."""
+        return cls(risk=risk, raw=risk if raw is None else raw, units=tuple(units))
+
+    @classmethod
+    def not_applicable(cls, reason: str) -> Score:
+        return cls(risk=None, status="not_applicable", reason=reason)
+
+    @classmethod
+    def failed(cls, reason: str) -> Score:
+        return cls(risk=None, status="failed", reason=reason)
+
+
+class Scored(NamedTuple):
+    """A finished score on its way to a result line: its risk, and its JSON text."""
+
+    risk: float | None
+    text: str
+
+    @classmethod
+    def of(cls, score: Score) -> Scored:
+        return cls(score.risk, score.model_dump_json())
+
+    @property
+    def score(self) -> Score:
+        return Score.model_validate_json(self.text)
+
+
+class Result(BaseModel):
+    """One line of ``--json``: everything said of one valid record."""
+
+    model_config = _FROZEN
+    id: str | int
+    row: int = Field(ge=0)
+    risk: Risk | None
+    by: str | None
+    decision: Literal["accept", "review", "reject"] | None = None
+    scores: dict[str, Score]
+
+    @staticmethod
+    def line(
+        id: str | int, row: int, risk: float | None, by: str | None, scores: Mapping[str, Scored]
+    ) -> bytes:
+        """The JSON text of a result whose scores are JSON text already."""
+        head = to_json({"id": id, "row": row, "risk": risk, "by": by, "decision": None})
+        body = ",".join(f"{to_json(name).decode()}:{s.text}" for name, s in scores.items())
+        return head[:-1] + b',"scores":{' + body.encode() + b"}}"

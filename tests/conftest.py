@@ -1,0 +1,21 @@
+"""Fixtures shared by all tests."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+#: Where the benchmark data lies: beside the checkout, or wherever this variable says.
+DATA = Path(os.environ.get("VERIDICAL_DATA", Path(__file__).parents[2] / "shared" / "data"))
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder of labelled benchmark data; the test is skipped, loudly, where it is absent."""
+    if not DATA.is_dir():
+        if os.environ.get("VERIDICAL_REQUIRE_DATA"):
+            pytest.fail(f"benchmark data is missing: {DATA}")
+        pytest.skip(f"BENCHMARK DATA ABSENT: no folder {DATA} (set VERIDICAL_DATA)")
+    return DATA

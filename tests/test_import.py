@@ -1,0 +1,57 @@
+"""Importing the package is light: heavy libraries load when they are needed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+HEAVY = (
+    "numpy",
+    "pydantic",
+    "onnxruntime",
+    "pandas",
+    "scipy",
+    "torch",
+    "pyarrow",
+    "httpx",
+    "typer",
+)
+
+
+def run(code: str) -> str:
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
+
+
+def test_import_loads_nothing_heavy_and_takes_under_300_ms_of_cpu() -> None:
+    code = (
+        "import sys, time, json; before = set(sys.modules); t = time.process_time()\n"
+        "import veridical\n"
+        "spent = time.process_time() - t\n"
+        f"print(json.dumps([spent, [m for m in {HEAVY!r} if m in set(sys.modules) - before]]))"
+    )
+    spent, loaded = json.loads(run(code))
+    assert loaded == []
+    assert spent < 0.3
+
+
+def test_checking_without_models_loads_no_model_library() -> None:
+    code = (
+        "import sys, json, veridical\n"
+        "veridical.check([{'response': 'a', 'samples': ['a']}], preset='fast', processes=0)\n"
+        "print(json.dumps([m for m in ('onnxruntime', 'torch', 'pandas', 'scipy', 'tokenizers')"
+        " if m in sys.modules]))"
+    )
+    assert json.loads(run(code)) == []
+
+
+def test_every_public_name_resolves() -> None:
+    code = (
+        "import veridical\n"
+        "for name in veridical.__all__: getattr(veridical, name)\n"
+        "try: veridical.nothing\n"
+        "except AttributeError as e: print(e)"
+    )
+    assert "no attribute 'nothing'" in run(code)
