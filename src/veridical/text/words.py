@@ -1,0 +1,181 @@
+"""Word tokens in the manner of spaCy's English tokenizer, and per character where a script has
+no spaces. No model, no dependency.
+
+A text is cut at white space; how one piece then splits depends on nothing outside it, so pieces
+are memoised. Tokens of a piece join back into it exactly, which is what gives exact offsets.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from itertools import chain
+
+from veridical.records import Span
+
+#: Pieces longer than this are rare and not worth remembering.
+_MEMO_LENGTH = 40
+#: No suffix pattern looks further back than this; keeps stripping linear in the piece.
+_TAIL = 16
+
+_LETTER = r"[^\W\d_]"
+_LOWER = r"a-zß-öø-ÿа-яёα-ω"
+_UPPER = r"A-ZÀ-ÖØ-ÞА-ЯЁΑ-Ω"
+_QUOTES = "'\"”“`‘´’‚„»«「」『』（）〔〕【】《》〈〉⟦⟧"
+_PUNCTUATION = "…,:;!?¿؟¡()\\[\\]{}<>_#*&。？！，、；：～·।॥،۔؛٪։፡።፣፤፥፧" + _QUOTES
+_CURRENCY = "$£€¥฿₽﷼₠-₿"
+_SYMBOLS = "¦©®°℀-⅏←-⯿\U0001f000-\U0001faff"
+
+_PREFIX = re.compile(rf"\.\.+|''|(?:US|[CA])\$|\+(?!\d)|[§%=—–{_PUNCTUATION}{_CURRENCY}{_SYMBOLS}]")
+_UNIT = (
+    "[kcdm]?m[²³]?|ha|[µn]m|yd|in|ft|k?g|[mµ]g|t|lb|oz|m/s|km/?h|mph|h?Pa|mbar|[mM]b|MB|"
+    "[kK][bB]|[gG][bB]|[tT][bB]|[TGMK%]"
+)
+_SUFFIX = re.compile(
+    rf"(?:['’][sS]|\.\.+|''|[—–{_PUNCTUATION}{_SYMBOLS}]"
+    rf"|(?<=\d)(?:\+|(?:US|[CA])?[{_CURRENCY}]|{_UNIT})"
+    rf"|(?<=°[FfCcKk])\.|(?<=[\d%²\-+§{_PUNCTUATION}])\."
+    rf"|(?<=[^\W\d_{_UPPER}])\.|(?<=[{_UPPER}][{_UPPER}])\.)\Z"
+)
+_INFIX = re.compile(
+    rf"\.\.+|[…{_SYMBOLS}]|(?<=\d)[+\-*^](?=[\d-])"
+    rf"|(?<=[{_LOWER}{_QUOTES}])\.(?=[{_UPPER}{_QUOTES}])"
+    rf"|(?<={_LETTER}),(?={_LETTER})"
+    rf"|(?<=[^\W_])(?:---|--|——|[-–—~:<>=/])(?={_LETTER})"
+)
+_ADDRESS = re.compile(
+    r"(?:https?://|ftp://|www\.)\S+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
+    r"|(?:[\w-]+\.)+(?:com|org|net|edu|gov|mil|int|info|io|ai|dev|co|uk|de|fr|eu|ca|au|jp|cn|in)"
+    r"(?:/\S*)?"
+)
+
+_KEPT = frozenset(
+    re.findall(
+        r"\S+",
+        """
+    Adm. Ala. Apr. Ariz. Ark. Aug. Bros. Calif. Co. Colo. Conn. Corp. D.C. Dec. Del. Dr. E.g. Feb.
+    Fla. Ga. Gen. Gov. I.e. Ill. Inc. Ind. Jan. Jr. Jul. Jun. Kan. Ky. La. Ltd. Mar. Mass. Md.
+    Messrs. Mich. Minn. Miss. Mo. Mont. Mr. Mrs. Ms. Mt. Neb. Nev. Nov. Oct. Okla. Ore. Pa. Ph.D.
+    Prof. Rep. Rev. Sen. Sep. Sept. St. Tenn. Va. Wash. Wis. a.m. p.m. co. e.g. i.e. v.s. vs. and/or
+    w/o C++
+    """,
+    )
+)
+_INITIALS = re.compile(r"[a-zäöü]\.|(?:[A-Za-z]\.){2,}")
+_CLITIC = re.compile(
+    r"((?:ai|are|ca|could|dare|did|does|do|had|has|have|is|may|might|must|need|ought|sha|should"
+    r"|was|were|wo|would)(?=n['’]?t))(n['’]?t)(['’]?ve)?"
+    r"|((?:i|you|he|she|it|we|they|this|that|these|those|there|who|what|when|where|why|how"
+    r"|could|might|must|should|would))(['’](?:d|ll|re|ve|m|s))(['’]ve)?"
+    r"|(can)(not)()|(gon)(na)()|(got)(ta)()",
+    re.IGNORECASE,
+)
+_CLOCK = re.compile(r"(1[0-2]|[1-9])([ap](?:m|\.m\.))")
+
+#: Scripts written without spaces: a character with its combining marks is a token.
+_SPACELESS = re.compile(
+    "[\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3031-\u3035\u3038-\u303b\u3041-\u3096\u309d-\u309f"
+    "\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9d"
+    "\U0001b000-\U0001b16f\U00020000-\U000323af"
+    "\u0e01-\u0e30\u0e32\u0e33\u0e40-\u0e46\u0e81-\u0eb0\u0eb2\u0eb3\u0ebd-\u0ec6\u0edc-\u0edf"
+    "\u1000-\u102a\u103f\u1050-\u1055\u105a-\u105d\u1061\u1065\u1066\u106e-\u1070\u1075-\u1081"
+    "\u1780-\u17b3\u17d7]"
+    "[\u3099\u309a\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ece\u102b-\u103e"
+    "\u1056-\u1059\u105e-\u1060\u1062-\u1064\u1067-\u106d\u1071-\u1074\u1082-\u108d\u17b4-\u17d3"
+    "\u17dd\ufe00-\ufe0f\U000e0100-\U000e01ef]*"
+)
+
+
+def words(text: str) -> list[str]:
+    """Tokens of ``text`` in order, cased, punctuation kept, white space dropped. Never raises.
+
+    >>> words("He can't pay Smith's $5m (1820–76).")
+    ['He', 'ca', "n't", 'pay', 'Smith', "'s", '$', '5', 'm', '(', '1820–76', ')', '.']
+    """
+    pieces = text.split()
+    if len(max(pieces, key=len, default="")) <= _MEMO_LENGTH:
+        return list(chain.from_iterable(map(_remembered, pieces)))
+    return list(chain.from_iterable(map(_tokens, pieces)))
+
+
+def word_spans(text: str) -> list[Span]:
+    """:func:`words` with code-point offsets: ``text[start:end]`` is each token."""
+    spans = []
+    at = 0
+    for piece in text.split():
+        at = text.index(piece, at)
+        for token in _tokens(piece):
+            spans.append(Span(at, at + len(token), token))
+            at += len(token)
+    return spans
+
+
+def _tokens(piece: str) -> tuple[str, ...]:
+    if len(piece) <= _MEMO_LENGTH:
+        return _remembered(piece)
+    return _split(piece)
+
+
+def _split(piece: str) -> tuple[str, ...]:
+    """Tokens of a piece without white space; they join back into it."""
+    if piece.isascii() or not _SPACELESS.search(piece):
+        return tuple(_spaced(piece))
+    tokens: list[str] = []
+    at = 0
+    for found in _SPACELESS.finditer(piece):
+        tokens += _spaced(piece[at : found.start()])
+        tokens.append(found.group())
+        at = found.end()
+    tokens += _spaced(piece[at:])
+    return tuple(tokens)
+
+
+_remembered = lru_cache(maxsize=1 << 16)(_split)
+
+
+def _spaced(piece: str) -> list[str]:
+    """Strip prefixes and suffixes until the core is a known form; then cut it at infixes."""
+    start, end = 0, len(piece)
+    before: list[str] = []
+    after: list[str] = []
+    while start < end:
+        known = _known(piece, start, end)
+        if known:
+            break
+        prefix = _PREFIX.match(piece, start, end)
+        if prefix:
+            before.append(prefix.group())
+            start = prefix.end()
+            continue
+        suffix = _SUFFIX.search(piece[max(start, end - _TAIL) : end])
+        if not suffix:
+            known = _cut(piece[start:end])
+            break
+        after.append(suffix.group())
+        end -= len(suffix.group())
+    else:
+        known = []
+    return before + known + after[::-1]
+
+
+def _known(piece: str, start: int, end: int) -> list[str]:
+    """Tokens of a core that is taken whole or splits in a fixed way; empty if it is neither."""
+    core = piece[start:end] if start or end < len(piece) else piece
+    if core.isalpha() and (len(core) > 9 or core[-1:] not in "TtAa"):
+        return [core]
+    if core in _KEPT:
+        return [core]
+    if "." in core and (_INITIALS.fullmatch(core) or _ADDRESS.fullmatch(core)):
+        return [core]
+    parts = _CLITIC.fullmatch(core) or _CLOCK.fullmatch(core)
+    return [g for g in parts.groups() if g] if parts else []
+
+
+def _cut(core: str) -> list[str]:
+    tokens = []
+    at = 0
+    for infix in _INFIX.finditer(core):
+        tokens += [core[at : infix.start()], infix.group()]
+        at = infix.end()
+    tokens.append(core[at:])
+    return [t for t in tokens if t]
