@@ -1,0 +1,60 @@
+"""Knowledge-BERTScore (Dziri et al. 2022; Kulkarni et al. 2025, section 2)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from veridical.evidence.greedy_matching import f1
+from veridical.records import Record
+from veridical.registry import scorer
+from veridical.scorers.consistency.bert_score import rescaled, risk_of
+from veridical.scores import Score
+
+if TYPE_CHECKING:
+    from veridical.evidence import Evidence
+
+
+@scorer(
+    "knowledge_bertscore",
+    level="response",
+    needs={"against"},
+    source="Kulkarni 2025, section 2; Zhang 2020",
+    cost="tokens",
+    raw_is="confidence",
+    raw_key="f1",
+    presets={"auto"},
+)
+async def knowledge_bertscore(
+    record: Record,
+    evidence: Evidence,
+    *,
+    baseline: float | None = None,
+    against: Literal["contexts", "reference"] = "contexts",
+) -> Score:
+    """BERTScore F1 of the response (candidate) with the knowledge (reference).
+
+    Long contexts are read whole, by windows. Of several contexts the one with the best F1
+    counts: an answer needs one passage that carries it.
+
+    Args:
+        baseline: rescaling, as in ``bert_score``.
+        against: ``contexts`` or ``reference``.
+
+    ``raw`` is ``{"f1", "precision", "recall", "best"}`` (confidence), ``best`` being the index of
+    the context; the risk is 1 - F1 before rescaling.
+    """
+    response = record.need_response()
+    sources = record.against(against)
+    p, r = await evidence.bertscore([response], [s.text for s in sources])
+    f = f1(p, r)[0].round(6)  # before the best is chosen, so that rounding noise does not choose
+    best = int(np.argmax(f))
+    value, precision, recall = rescaled(np.array([f[best], p[0, best], r[0, best]]), baseline)
+    raw = {
+        "f1": float(value),
+        "precision": float(precision),
+        "recall": float(recall),
+        "best": sources[best].index,
+    }
+    return Score.of(risk_of(float(f[best])), raw=raw)

@@ -1,0 +1,98 @@
+"""ROUGE-L by the ``rouge-score`` library, with a tokenizer that reads every script."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal
+
+from veridical.errors import NotApplicable
+from veridical.records import Against
+from veridical.registry import scorer
+from veridical.scorers.grounding.knowledge_f1 import over_sources
+from veridical.scores import Score
+
+if TYPE_CHECKING:
+    from veridical.evidence import Evidence
+    from veridical.records import Record
+
+#: Cells of the library's table (response tokens times source tokens), about a second's work.
+MAX_CELLS = 4_000_000
+
+_WORD = re.compile(r"[^\W_]+")
+#: Scripts written without spaces: each character is a token there.
+_UNSPACED = re.compile(
+    "([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
+    "\uf900-\ufaff\U00020000-\U0003ffff])"
+)
+
+
+class UnicodeTokenizer:
+    """Lower-case runs of letters and digits of any script.
+
+    On ASCII text the tokens are exactly those of the library's own tokenizer, which drops every
+    other character. In scripts without spaces (Han, kana, Thai, Lao, Khmer, Burmese) each
+    character is a token.
+    """
+
+    def tokenize(self, text: str) -> list[str]:
+        low = text.lower()
+        return _WORD.findall(low if low.isascii() else _UNSPACED.sub(r" \1 ", low))
+
+
+class _Ready:
+    """Hands the library tokens that were cut, and counted, before."""
+
+    def tokenize(self, text: list[str]) -> list[str]:
+        return text
+
+
+@cache
+def _library() -> Any:
+    from rouge_score.rouge_scorer import RougeScorer
+
+    return RougeScorer(["rougeL"], tokenizer=_Ready())
+
+
+@scorer(
+    "rouge_l",
+    level="response",
+    needs={"against"},
+    source="Lin 2004, eqs. 2-4; rouge-score library",
+    raw_is="confidence",
+    presets={"auto"},
+)
+async def rouge_l(
+    record: Record,
+    evidence: Evidence,
+    *,
+    against: Against = "reference",
+    stat: Literal["f1", "recall", "precision"] = "f1",
+) -> Score:
+    """ROUGE-L: longest common subsequence of the words of response and source.
+
+    Computed by the ``rouge-score`` library (F with beta = 1, no stemming) on
+    :class:`UnicodeTokenizer` tokens. Several contexts are joined; of several references the best
+    counts; over samples the mean is taken. ``raw`` is the chosen statistic, in [0, 1]; risk is one
+    minus it. Recall is relative to the source, precision to the response.
+
+    Raises:
+        NotApplicable: blank response, no source, no word in the response, or texts so long that
+            the table of response by source tokens passes :data:`MAX_CELLS`.
+    """
+    tokenize = UnicodeTokenizer().tokenize
+    tokens = tokenize(record.need_response())
+    if not tokens:
+        raise NotApplicable("the response has no words")
+    index = {"precision": 0, "recall": 1, "f1": 2}[stat]
+
+    def compare(text: str) -> float:
+        target = tokenize(text)
+        if len(tokens) * len(target) > MAX_CELLS:
+            raise NotApplicable(
+                f"too long for ROUGE-L: {len(tokens)} x {len(target)} words, over {MAX_CELLS} cells"
+            )
+        return float(_library().score(target, tokens)["rougeL"][index])
+
+    value = over_sources(record.against(against), compare)
+    return Score.of(1 - value, raw=value)

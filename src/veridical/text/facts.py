@@ -1,0 +1,172 @@
+"""Checkable facts of a text, found without a model: numbers, dates, names, and negation.
+
+One regular expression cuts a text into tokens; everything else is table look-ups on those. Numbers
+and dates are found in any script with decimal digits, names in any script with upper and lower
+case; number words, month names and units in English; negation in several European languages.
+:mod:`veridical.text.fact_sources` looks what is found here up in other texts.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from operator import attrgetter
+from typing import Literal, NamedTuple
+
+from veridical.text.fact_numbers import Date, Number, numbers_and_dates
+from veridical.text.fact_words import ARTICLES, AUXILIARIES, CONNECTORS, FUNCTION_WORDS, NEGATIONS
+
+TOKEN = re.compile(
+    r"[^\W\d_]+(?:['’][tT]\b)?"  # a word; "n't" stays with its verb
+    r"|\d{4}-\d\d?-\d\d?(?!\d)"
+    r"|\d\d?[./]\d\d?[./]\d{4}(?!\d)"
+    r"|\d+(?:[,'’٬\u00a0\u2009\u202f]\d{1,3}(?!\d)|[.٫．]\d+)*"
+    r"|[%٪％$€£¥₹°]"
+)
+#: What may stand between two words of one name.
+_JOINTS = frozenset([" ", "\u00a0", "-", "‐", "'", "’", " & "])
+_INITIAL_JOINTS = frozenset([".", ". "])  # after "J" or "St"
+_SHORT_ANSWER = 6  # words; an answer without a lower-case word is all name up to this length
+_STEM = 5  # characters by which content words are compared: "attend" meets "attended"
+_LONG_WORD = 4  # characters from which a word counts as content
+
+
+class Fact(NamedTuple):
+    """A checkable item at ``[start:end]`` of its text. ``content`` is what to look up: for a name
+    its lower-case words."""
+
+    kind: Literal["number", "date", "name"]
+    start: int
+    end: int
+    content: Number | Date | tuple[str, ...]
+
+
+class Facts:
+    """The tokens of one text, and the facts among them, each found when first asked for."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._low = same_length_lower(text)
+        #: Offsets of the tokens, and the tokens in lower case.
+        self.spans = [m.span() for m in TOKEN.finditer(self._low)]
+        self.tokens = [self._low[s:e] for s, e in self.spans]
+
+    @cached_property
+    def numbers_and_dates(self) -> tuple[list[Number], list[Date]]:
+        """All numbers, those inside written-out dates included, and all dates."""
+        return numbers_and_dates(self.tokens, self._low.isascii())
+
+    def extent(self, first: int, last: int) -> tuple[int, int]:
+        """Offsets of tokens ``first..last``."""
+        return self.spans[first][0], self.spans[last][1]
+
+    def token_range(self, start: int, end: int) -> tuple[int, int]:
+        """The tokens (first, one past the last) that begin inside ``[start:end]``."""
+        return bisect_left(self.spans, (start,)), bisect_left(self.spans, (end,))
+
+    def find(self, sentences: Sequence[tuple[int, int]]) -> list[list[Fact]]:
+        """The facts of each sentence ``(start, end)``, by their place.
+
+        A lone capitalised word at the start of a sentence is a name only where the text shows it
+        to be one, as part of a name elsewhere.
+        """
+        spans = self.spans
+        numbers, dates = self.numbers_and_dates
+        taken = {i for d in dates for i in range(d.first, d.last + 1)}
+        figures: list[Fact] = [Fact("date", *self.extent(d.first, d.last), d) for d in dates]
+        for n in numbers:
+            if n.first not in taken:
+                kind: Literal["date", "number"] = "date" if n.is_year else "number"
+                figures.append(Fact(kind, *self.extent(n.first, n.last), n))
+        low, text = self._low, self.text
+        capital = [i for i, (s, _) in enumerate(spans) if text[s] != low[s] and i not in taken]
+        found: list[list[Fact]] = []
+        doubtful: list[tuple[list[Fact], Fact]] = []
+        known: set[str] = set()
+        for start, end in sentences:
+            here = [f for f in figures if start <= f.start < end] if figures else []
+            first, stop = self.token_range(start, end)
+            inside = capital[bisect_left(capital, first) : bisect_left(capital, stop)]
+            whole = len(inside) == stop - first  # no lower-case word in it
+            if whole and len(inside) > _SHORT_ANSWER:
+                inside = []  # a heading, or shouting: capitals say nothing
+            for name in self._names(inside, first, stop):
+                if len(name.content) == 1 and name.start == spans[first][0] and not whole:
+                    doubtful.append((here, name))
+                else:
+                    known.update(name.content)  # type: ignore[arg-type]
+                    here.append(name)
+            found.append(here)
+        for here, name in doubtful:
+            if name.content[0] in known:
+                here.append(name)
+        for here in found:
+            here.sort(key=attrgetter("start"))
+        return found
+
+    def _names(self, capital: list[int], first: int, stop: int) -> Iterator[Fact]:
+        """Names among tokens ``first..stop``, of which ``capital`` have a capital letter."""
+        tokens = self.tokens
+        capitals = set(capital)
+        done = first - 1
+        for i in capital:
+            if i <= done:
+                continue
+            last = done = self._name_end(i, stop, capitals)
+            # A word may be capitalised by its place alone: at the start, or an article in a title.
+            while i <= last and (
+                tokens[i] in ARTICLES or (i == first and tokens[i] in FUNCTION_WORDS)
+            ):
+                first += i == first
+                i += 1
+            key = tuple(t for t in tokens[i : last + 1] if len(t) > 1 and t not in CONNECTORS)
+            if not key and last > i:
+                key = tuple(tokens[i : last + 1])  # "U.S."
+            if key and not (len(key) == 1 and key[0] in FUNCTION_WORDS):
+                yield Fact("name", *self.extent(i, last), key)
+
+    def _name_end(self, i: int, stop: int, capitals: set[int]) -> int:
+        """Last token of the name that begins at token ``i``; connectors may stand inside it."""
+        text, spans, tokens = self.text, self.spans, self.tokens
+        last = i
+        for j in range(i + 1, stop):
+            before, gap_end = spans[j - 1], spans[j][0]
+            gap = text[before[1] : gap_end]
+            if gap not in _JOINTS and not (gap in _INITIAL_JOINTS and before[1] - before[0] <= 2):
+                break
+            if j in capitals:
+                last = j
+            elif tokens[j] not in CONNECTORS or j - last > 2:
+                break
+        return last
+
+    def negation(self, first: int, stop: int) -> int | None:
+        """The first of tokens ``first..stop`` that negates."""
+        tokens = self.tokens
+        for i in range(first, stop):
+            token = tokens[i]
+            if token in NEGATIONS or token[-2:] in ("'t", "’t"):
+                following = tokens[i + 1] if i + 1 < stop else ""
+                end = self.spans[i][1]
+                number = token == "no" and following[:1].isdecimal()
+                if following != "only" and not number and self.text[end : end + 1] != "-":
+                    return i
+        return None
+
+    def stems(self, first: int, stop: int) -> frozenset[str]:
+        """Content words of tokens ``first..stop``, cut to five characters."""
+        return frozenset(
+            t[:_STEM]
+            for t in self.tokens[first:stop]
+            if len(t) >= _LONG_WORD and t not in AUXILIARIES and t not in NEGATIONS
+        )
+
+
+def same_length_lower(text: str) -> str:
+    """Lower case, each character in its place: "İ", whose lower case is two, stays."""
+    low = text.lower()
+    if len(low) == len(text):
+        return low
+    return "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
