@@ -86,6 +86,9 @@ def test_against_goes_to_the_scorers_that_take_it_and_yields_to_an_explicit_one(
     assert keys == ["ngram(against=contexts)", "checkembed", "cosine(against=reference)"]
     (bound,) = resolve("ngram", against="contexts")
     assert bound.needs == {"contexts"}
+    assert [b.key for b in resolve("knowledge_bertscore", against="samples")] == [
+        "knowledge_bertscore"  # which cannot compare with samples
+    ]
 
 
 def test_presets_are_those_of_the_contract() -> None:

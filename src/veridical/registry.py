@@ -80,6 +80,12 @@ class Scorer:
         hints = typing.get_type_hints(own, globalns=self.function.__globals__)
         return {n: p.replace(annotation=hints.get(n, Any)) for n, p in found.items()}
 
+    @property
+    def comparisons(self) -> tuple[str, ...]:
+        """What the scorer can be set ``against``; empty where it has no choice."""
+        parameter = self.parameters.get("against")
+        return () if parameter is None else get_args(parameter.annotation)
+
     def signed_raw(self, score: Score) -> float | None:
         """The raw headline number, signed so that larger means riskier (contract section 4)."""
         raw = score.raw
@@ -294,7 +300,7 @@ def resolve(
     if against is not None:
         bound = [
             REGISTRY.bind(b.scorer.name, {"against": against, **b.arguments})
-            if "against" in b.scorer.parameters
+            if against in b.scorer.comparisons
             else b
             for b in bound
         ]

@@ -1,0 +1,1 @@
+"""Reports: what people read of a run."""

@@ -1,0 +1,172 @@
+"""One self-contained HTML file: summary, records, evidence. It needs no network and runs none.
+
+All record data lies in inert script blocks (zlib + base64, decoded as they are needed) and reaches
+the page as text nodes only; the Content-Security-Policy allows exactly one style and one script,
+by hash, and forbids turning strings into markup.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import secrets
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jinja2
+from markupsafe import Markup
+
+from veridical.records import Record
+from veridical.report import overview
+from veridical.report.payload import detail, index_row, search_text
+from veridical.scores import Result
+
+BLOCK_CHARACTERS = 1_000_000  #: a block of long records is closed at this size
+
+
+class Block(NamedTuple):
+    """An inert block of the page: ``data`` is base64 of zlib of a JSON list."""
+
+    kind: str
+    first: int
+    data: str
+
+
+def write_report(
+    path: Path,
+    pairs: Iterable[tuple[Record, Result]],
+    summary: Mapping[str, Any],
+    *,
+    title: str,
+    shown: str | None,
+) -> None:
+    """Write the report to ``path``, replacing it in one step.
+
+    Args:
+        pairs: the records to show with their results; read once, never held together.
+        summary: counts, coverage and means of the whole run.
+        title: heading of the page.
+        shown: which part of the records is shown, or None when all are.
+
+    Raises:
+        OSError: the file cannot be written; an older report then stays as it was.
+    """
+    path = Path(path)
+    names = [str(s["name"]) for s in summary.get("scorers", ())]
+    style, script = _asset("report.css"), _asset("report.js")
+    page = (
+        _environment()
+        .get_template("report.html")
+        .generate(
+            policy=content_security_policy(style, script),
+            style=Markup(style),
+            script=Markup(script),
+            config=Markup(inert_json({"scorers": names})),
+            blocks=blocks(pairs, names),
+            summary=summary,
+            banner=overview.banner(summary),
+            bars=overview.bars(
+                [int(c) for c in (summary.get("risk") or {}).get("histogram") or []]
+            ),
+            title=title,
+            shown=shown,
+        )
+    )
+    _write_whole(path, page)
+
+
+def blocks(pairs: Iterable[tuple[Record, Result]], names: Sequence[str]) -> Iterator[Block]:
+    """Detail, index and search blocks, in the order in which they fill up."""
+    details, index, search = _Packer("detail", 32), _Packer("index", 512), _Packer("search", 512)
+    for record, result in pairs:
+        yield from details.add(detail(record, result))
+        yield from index.add(index_row(record, result, names))
+        yield from search.add(search_text(record, result))
+    for packer in (details, index, search):
+        yield from packer.rest()
+
+
+class _Packer:
+    """Gathers items of one kind and hands out a block whenever it is full."""
+
+    def __init__(self, kind: str, items: int) -> None:
+        self._kind, self._most = kind, items
+        self._items: list[str] = []
+        self._size = self._first = 0
+
+    def add(self, item: Any) -> Iterator[Block]:
+        self._items.append(_json(item))
+        self._size += len(self._items[-1])
+        if len(self._items) >= self._most or self._size >= BLOCK_CHARACTERS:
+            yield from self.rest()
+
+    def rest(self) -> Iterator[Block]:
+        if not self._items:
+            return
+        packed = zlib.compress(f"[{','.join(self._items)}]".encode("ascii"), 6)
+        yield Block(self._kind, self._first, base64.b64encode(packed).decode("ascii"))
+        self._first += len(self._items)
+        self._items, self._size = [], 0
+
+
+def content_security_policy(style: str, script: str) -> str:
+    """A policy under which nothing runs or loads but this style and this script."""
+    return "; ".join(
+        [
+            "default-src 'none'",
+            f"style-src '{_sha256(style)}'",
+            f"script-src '{_sha256(script)}'",
+            "img-src data:",  # the icon; without one a browser asks the server for it
+            "base-uri 'none'",
+            "form-action 'none'",
+            "require-trusted-types-for 'script'",
+            "trusted-types 'none'",
+        ]
+    )
+
+
+def inert_json(value: Any) -> str:
+    """JSON that no HTML or script parser can take for anything else."""
+    text = _json(value)  # ASCII only, so U+2028 and its like are escaped already
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+
+
+def _sha256(text: str) -> str:
+    digest = hashlib.sha256(text.encode("utf-8")).digest()
+    return "sha256-" + base64.b64encode(digest).decode("ascii")
+
+
+def _asset(name: str) -> str:
+    return (files("veridical.report") / "static" / name).read_text("utf-8")
+
+
+def _environment() -> jinja2.Environment:
+    env = jinja2.Environment(
+        loader=jinja2.FunctionLoader(_asset),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    env.filters.update(percent=overview.percent, number=overview.number)
+    return env
+
+
+def _write_whole(path: Path, parts: Iterable[str]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        # A lone surrogate (in a file name, say) must not lose the whole report.
+        with draft.open("x", encoding="utf-8", errors="replace", newline="\n") as out:
+            out.writelines(parts)
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)

@@ -1,0 +1,277 @@
+"""What the HTML report carries of each record: an index row, a search text and a detail object.
+
+Everything here is plain JSON data. Nothing is cut in silence: a text or list too long for a page
+says how much of it is missing.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from veridical.records import Record
+from veridical.scores import EvidenceItem, Result, Score, Unit
+
+MAX_TEXT = 100_000  #: code points of one text
+MAX_ITEMS = 100  #: samples, contexts or references of one record
+MAX_UNITS = 5_000  #: units of one score
+MAX_EVIDENCE = 25  #: evidence items of one unit
+MAX_MATRIX = 32  #: rows of a heat map
+MAX_VALUE = 4_000  #: characters of one meta or raw value
+SNIPPET = 160
+
+Json = Any
+_DECISION = {None: "", "accept": "accept", "review": "review", "reject": "reject"}
+_STATUS = {"scored": "s", "not_applicable": "n", "failed": "f"}
+
+
+def index_row(record: Record, result: Result, names: Sequence[str]) -> list[Json]:
+    """``[row, id, risk, decision, snippet, statuses, risks]``; one entry per name in the last two.
+
+    ``statuses`` is a string of ``s`` (scored), ``n`` (not applicable), ``f`` (failed) and ``-``.
+    """
+    scores = [result.scores.get(name) for name in names]
+    snippet = " ".join(record.response[: 4 * SNIPPET].split())
+    return [
+        result.row,
+        shorten(str(result.id), MAX_VALUE),
+        _round(result.risk, 4),
+        _DECISION[result.decision],
+        snippet[:SNIPPET],
+        "".join("-" if s is None else _STATUS[s.status] for s in scores),
+        [None if s is None else _round(s.risk, 4) for s in scores],
+    ]
+
+
+def search_text(record: Record, result: Result) -> str:
+    """The text that the search box looks through: id, prompt and response."""
+    prompt = "\n".join(m["text"] for m in _messages(record.prompt))
+    return "\n".join((str(result.id), shorten(prompt), shorten(record.response)))
+
+
+def detail(record: Record, result: Result) -> dict[str, Json]:
+    """All that the detail view shows of a record."""
+    notes: list[str] = []
+    samples = _some(record.samples, MAX_ITEMS, "samples", notes)
+    contexts = _some(record.contexts, MAX_ITEMS, "contexts", notes)
+    return {
+        "by": result.by,
+        "prompt": _messages(record.prompt),
+        "response": shorten(record.response),
+        "samples": [None if s.text is None else shorten(s.text) for s in samples],
+        "contexts": [
+            {"id": None if c.id is None else str(c.id), "text": shorten(c.text)} for c in contexts
+        ],
+        "reference": [shorten(r) for r in _some(record.reference, MAX_ITEMS, "references", notes)],
+        "label": record.label,
+        "labels": [[u.start, u.end, u.label] for u in (record.unit_labels or ())[:MAX_UNITS]],
+        "meta": [[str(k), show(v)] for k, v in record.meta.items()],
+        "scores": [_score(record, name, s, notes) for name, s in result.scores.items()],
+        "notes": notes,
+    }
+
+
+def shorten(text: str, limit: int = MAX_TEXT) -> str:
+    """``text``, or its first ``limit`` code points and how many are missing."""
+    if len(text) <= limit:
+        return text
+    return f"{text[:limit]}\n[... {len(text) - limit:,} more characters are not shown here]"
+
+
+def show(value: Any) -> str:
+    """A readable text of any value: strings as they are, the rest as JSON."""
+    if isinstance(value, str):
+        return shorten(value, MAX_VALUE)
+    if isinstance(value, float) and not isinstance(value, bool):
+        return f"{value:.5g}"
+    text = json.dumps(_plain(value), ensure_ascii=False, indent=1)
+    return shorten(text if len(text) > 80 else " ".join(text.split()), MAX_VALUE)
+
+
+def heat_map(raw: Any) -> dict[str, Json] | None:
+    """The similarity matrix of a CheckEmbed-like raw value, or None when it has no sound one.
+
+    Args:
+        raw: an object with ``matrix`` (or ``cosine``), a square list of lists of numbers, and
+            perhaps ``order`` (its labels), ``outlier`` (one number per answer or per sample) and
+            ``mean``, ``std``, ``frobenius``, there or in an object ``cosine``.
+    """
+    if not isinstance(raw, Mapping):
+        return None
+    matrix = next((m for m in (raw.get("matrix"), raw.get("cosine")) if _is_square(m)), None)
+    if matrix is None:
+        return None
+    n = len(matrix)
+    cells = [[_number(v) for v in row[:MAX_MATRIX]] for row in matrix[:MAX_MATRIX]]
+    if all(v is None for row in cells for v in row):
+        return None
+    order = raw.get("order")
+    if not isinstance(order, (list, tuple)) or len(order) != n:
+        order = [str(i) for i in range(n)]
+    labels = [shorten(str(o), 80) for o in order]
+    facts = raw["cosine"] if isinstance(raw.get("cosine"), Mapping) else raw
+    named = [(k, _number(facts.get(k))) for k in ("mean", "std", "frobenius")]
+    return {
+        "labels": labels[:MAX_MATRIX],
+        "cells": cells,
+        "outlier": _outliers(raw.get("outlier"), labels),
+        "of": n,
+        "facts": [[k, v] for k, v in named if v is not None],
+    }
+
+
+def _is_square(matrix: Any) -> bool:
+    return (
+        isinstance(matrix, (list, tuple))
+        and len(matrix) > 1
+        and all(isinstance(row, (list, tuple)) and len(row) == len(matrix) for row in matrix)
+    )
+
+
+def _outliers(values: Any, labels: list[str]) -> list[float | None] | None:
+    """``values`` beside the rows they belong to: all answers, or the samples only."""
+    answers = [i for i, label in enumerate(labels) if not label.startswith("reference")]
+    samples = [i for i, label in enumerate(labels) if label.startswith("sample")]
+    if not isinstance(values, (list, tuple)):
+        return None
+    rows = next((r for r in (answers, samples) if len(r) == len(values)), [])
+    column: list[float | None] = [None] * len(labels)
+    for i, v in zip(rows, values, strict=False):
+        column[i] = _number(v)
+    return column[:MAX_MATRIX] if any(v is not None for v in column) else None
+
+
+def _score(record: Record, name: str, score: Score, notes: list[str]) -> dict[str, Json]:
+    raw, matrix = score.raw, heat_map(score.raw)
+    drawn = ("matrix", "order", "outlier") if matrix else ()
+    return {
+        "name": name,
+        "risk": _round(score.risk),
+        "status": score.status,
+        "reason": score.reason,
+        "raw": [[str(k), _brief(v)] for k, v in raw.items() if k not in drawn]
+        if isinstance(raw, dict)
+        else [["", show(raw)]] * (raw is not None),
+        "signature": score.signature,
+        "units": [
+            _unit(record, u, notes)
+            for u in _some(score.units, MAX_UNITS, f"units of {name}", notes)
+        ],
+        "matrix": matrix,
+    }
+
+
+def _unit(record: Record, unit: Unit, notes: list[str]) -> dict[str, Json]:
+    out: dict[str, Json] = {
+        "level": unit.level,
+        "start": unit.start,
+        "end": unit.end,
+        "risk": _round(unit.risk),
+        "evidence": [
+            _evidence(record, e)
+            for e in _some(unit.evidence, MAX_EVIDENCE, "evidence items of a unit", notes)
+        ],
+    }
+    if unit.text != record.response[unit.start : unit.end]:
+        out["text"] = shorten(unit.text)
+    if unit.raw is not None:
+        out["raw"] = show(unit.raw)
+    if unit.label is not None:
+        out["label"] = unit.label
+    if unit.probabilities:
+        out["probabilities"] = [[k, _round(v)] for k, v in unit.probabilities.items()]
+    return out
+
+
+def _evidence(record: Record, item: EvidenceItem) -> dict[str, Json]:
+    out: dict[str, Json] = {"kind": item.kind, "index": item.index}
+    if item.probability is not None:
+        out["p"] = _round(item.probability)
+    # The slice itself need not be carried where it can be cut from the text that is shown.
+    if item.text == _source(record, item)[item.start : item.end] and item.end <= MAX_TEXT:
+        out["start"], out["end"] = item.start, item.end
+    else:
+        out["text"] = shorten(item.text)
+    return out
+
+
+def _source(record: Record, item: EvidenceItem) -> str:
+    texts: dict[str, Sequence[str | None]] = {
+        "sample": [s.text for s in record.samples],
+        "context": [c.text for c in record.contexts],
+        "reference": record.reference,
+    }
+    found = texts.get(item.kind, ())
+    return (found[item.index] or "") if item.index < min(len(found), MAX_ITEMS) else ""
+
+
+def _messages(prompt: str | list[dict[str, Any]] | None) -> list[dict[str, Json]]:
+    if prompt is None:
+        return []
+    if isinstance(prompt, str):
+        return [{"role": None, "text": shorten(prompt)}]
+    out = []
+    for message in prompt[:MAX_ITEMS]:
+        role = message.get("role")
+        content = message.get("content")
+        parts = content if isinstance(content, list) else [content]
+        text = "\n".join(_part(p) for p in parts if p is not None)
+        out.append({"role": None if role is None else str(role), "text": shorten(text)})
+    return out
+
+
+def _part(part: Any) -> str:
+    """The text of one part of a chat message; an image is named, never loaded."""
+    if isinstance(part, str):
+        return part
+    if isinstance(part, dict) and isinstance(part.get("text"), str):
+        return str(part["text"])
+    kind = str(part.get("type", "part")) if isinstance(part, dict) else "part"
+    return f"[{kind.removesuffix('_url').removeprefix('input_')}, not shown]"
+
+
+def _some(items: Sequence[Any], limit: int, what: str, notes: list[str]) -> Sequence[Any]:
+    if len(items) > limit:
+        notes.append(f"{limit:,} of {len(items):,} {what} are shown")
+    return items[:limit]
+
+
+def _brief(value: Any) -> str:
+    """Like :func:`show`, with a matrix or a long list told by its size."""
+    if isinstance(value, (list, tuple)) and value:
+        if isinstance(value[0], (list, tuple)):
+            return f"{len(value)} × {len(value[0])} values"
+        if len(value) > 8:
+            return f"{len(value)} values"
+        if all(isinstance(v, float) for v in value):
+            return ", ".join(show(v) for v in value)
+    if isinstance(value, dict) and all(isinstance(v, float) for v in value.values()):
+        return ", ".join(f"{k} {show(v)}" for k, v in value.items())
+    return show(value)
+
+
+def _plain(value: Any, depth: int = 0) -> Json:
+    """``value`` as strict JSON: no NaN, no foreign type, no bottomless nesting."""
+    if value is None or isinstance(value, (bool, str, int)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if depth >= 12:
+        return "..."
+    if isinstance(value, Mapping):
+        return {str(k): _plain(v, depth + 1) for k, v in value.items()}
+    if isinstance(value, Iterable) and not isinstance(value, (bytes, bytearray)):
+        return [_plain(v, depth + 1) for v in value]
+    return str(value)
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        return None
+    return _round(float(value))
+
+
+def _round(value: float | None, digits: int = 6) -> float | None:
+    return None if value is None else round(value, digits)

@@ -1,0 +1,619 @@
+"use strict";
+/* The report page. Record data is hostile text: it reaches the page as text nodes and attribute
+   values made by el(), never as markup (the policy in the head forbids innerHTML and its like). */
+(() => {
+  const $ = (id) => document.getElementById(id);
+  const names = JSON.parse($("config").textContent).scorers;
+  const wide = matchMedia("(min-width: 60rem)");
+  const ROW = 72; // px; the height of .option in the style sheet
+  const words = Intl.Segmenter ? new Intl.Segmenter(undefined, { granularity: "word" }) : null;
+  const collator = new Intl.Collator(undefined, { numeric: true });
+
+  // ---- small helpers ---------------------------------------------------------------------------
+  function el(tag, props, ...children) {
+    const node = document.createElement(tag);
+    for (const [key, value] of Object.entries(props || {})) {
+      if (value === null || value === undefined || value === false) continue;
+      if (key === "class") node.className = value;
+      else if (key.startsWith("--")) node.style.setProperty(key, value);
+      else if (key.startsWith("on")) node.addEventListener(key.slice(2), value);
+      else node.setAttribute(key, value === true ? "" : String(value));
+    }
+    node.append(...children.flat(Infinity).filter((c) => c !== null && c !== undefined && c !== false));
+    return node;
+  }
+  const figure = (x, digits = 2) => (typeof x === "number" ? x.toFixed(digits) : "–");
+  const grouped = (n) => n.toLocaleString("en");
+  const band = (risk) => (typeof risk === "number" ? Math.min(4, Math.floor(risk * 5)) : "none");
+  const bandName = (risk) =>
+    typeof risk === "number" ? ["very low", "low", "medium", "high", "very high"][band(risk)] : "no";
+  const remember = (key, value) => {
+    try { localStorage.setItem(`veridical.${key}`, value); } catch { /* private window */ }
+  };
+  const recall = (key) => {
+    try { return localStorage.getItem(`veridical.${key}`); } catch { return null; }
+  };
+  /** A name inside a label that cannot isolate it: without what would turn the label around. */
+  const calm = (name) => name.replace(/[\u202a-\u202e\u2066-\u2069]/g, "\ufffd");
+  const say = (text) => { $("say").textContent = text; };
+
+  /** Offsets in the data count code points; JavaScript strings count UTF-16 units. */
+  function codePoints(text) {
+    if (!/[\ud800-\udfff]/.test(text)) return { length: text.length, at: (i) => i };
+    const places = [];
+    let unit = 0;
+    for (const character of text) {
+      places.push(unit);
+      unit += character.length;
+    }
+    places.push(unit);
+    return { length: places.length - 1, at: (i) => places[i] };
+  }
+
+  // ---- data blocks -----------------------------------------------------------------------------
+  const blocks = { index: [], search: [], detail: [] };
+  for (const node of document.querySelectorAll("script[data-kind]")) {
+    blocks[node.dataset.kind].push({ first: Number(node.dataset.first), node });
+  }
+
+  async function decode(block) {
+    const binary = atob(block.node.textContent);
+    const bytes = new Uint8Array(binary.length);
+    for (let i = 0; i < binary.length; i++) bytes[i] = binary.charCodeAt(i);
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+    return JSON.parse(await new Response(stream).text());
+  }
+
+  const kept = new Map(); // the last few detail blocks
+  async function detailOf(at) {
+    const block = blocks.detail.findLast((b) => b.first <= at);
+    let found = kept.get(block.first);
+    kept.delete(block.first);
+    found ??= decode(block);
+    kept.set(block.first, found);
+    if (kept.size > 6) kept.delete(kept.keys().next().value);
+    return (await found)[at - block.first];
+  }
+
+  let searchTexts = null;
+  function loadSearch() {
+    searchTexts ??= (async () => {
+      const texts = [];
+      for (const block of blocks.search) {
+        for (const text of await decode(block)) texts.push(text.toLowerCase());
+      }
+      return texts;
+    })();
+    return searchTexts;
+  }
+
+  const records = []; // in file order: {at, row, id, risk, decision, snippet, statuses, risks}
+  const placeOfRow = new Map();
+  async function loadIndex() {
+    for (const block of blocks.index) {
+      for (const [row, id, risk, decision, snippet, statuses, risks] of await decode(block)) {
+        const at = records.length;
+        records.push({ at, row, id, risk, decision, snippet, statuses, risks });
+        if (!placeOfRow.has(row)) placeOfRow.set(row, at);
+      }
+    }
+  }
+
+  // ---- the list: filter, sort, draw only what is in sight -----------------------------------------
+  let view = []; // records that pass the filters, in order
+  let chosen = -1; // place in `records`
+  let descending = true;
+  let applying = 0;
+
+  function setUpFilters() {
+    $("sort").append(
+      ...[["risk", "Risk"], ["row", "Row"], ["id", "Id"]].map(([v, t]) => el("option", { value: v }, `Sort: ${t}`)),
+      ...names.map((name, i) => el("option", { value: i }, `Sort: ${calm(name)}`)),
+    );
+    $("status").append(
+      el("option", { value: "" }, "any"),
+      el("option", { value: "f" }, "some scorer failed"),
+      ...names.map((name, i) => el("option", { value: `f${i}` }, `failed: ${calm(name)}`)),
+      ...names.map((name, i) => el("option", { value: `n${i}` }, `not applicable: ${calm(name)}`)),
+    );
+    if (!records.some((r) => r.decision)) $("decision").parentElement.hidden = true;
+    let timer = 0;
+    $("search").addEventListener("input", () => {
+      clearTimeout(timer);
+      timer = setTimeout(apply, 120);
+    });
+    for (const id of ["low", "high", "status", "decision"]) $(id).addEventListener("input", apply);
+    $("sort").addEventListener("change", () => {
+      setDirection(!["row", "id"].includes($("sort").value));
+      apply();
+    });
+    $("direction").addEventListener("click", () => {
+      setDirection(!descending);
+      apply();
+    });
+    $("clear").addEventListener("click", () => {
+      for (const id of ["search", "low", "high", "status", "decision"]) $(id).value = "";
+      apply();
+    });
+    $("filters").addEventListener("submit", (event) => event.preventDefault());
+  }
+
+  function setDirection(down) {
+    descending = down;
+    $("direction").textContent = down ? "↓" : "↑";
+    $("direction").setAttribute("aria-label", `Sort order: ${down ? "highest" : "lowest"} first`);
+  }
+
+  async function apply() {
+    const turn = ++applying;
+    const terms = $("search").value.toLowerCase().split(/\s+/).filter(Boolean);
+    const texts = terms.length ? await loadSearch() : null;
+    if (turn !== applying) return; // a later change overtook this one
+    const [low, high] = ["low", "high"].map((id) => ($(id).value === "" ? null : Number($(id).value)));
+    const [status, decision] = [$("status").value, $("decision").value];
+    const which = status.length > 1 ? Number(status.slice(1)) : -1;
+    view = records.filter((r) =>
+      (!texts || terms.every((term) => texts[r.at].includes(term)))
+      && (low === null || (r.risk !== null && r.risk >= low))
+      && (high === null || (r.risk !== null && r.risk <= high))
+      && (!decision || r.decision === decision)
+      && (!status || (which < 0 ? r.statuses.includes(status) : r.statuses[which] === status[0])));
+    const by = $("sort").value;
+    const key = by === "risk" || by === "row" || by === "id" ? (r) => r[by] : (r) => r.risks[by];
+    const sign = descending ? -1 : 1;
+    const compare = by === "id" ? collator.compare : (a, b) => a - b;
+    view.sort((a, b) => {
+      const [x, y] = [key(a), key(b)];
+      if (x === null || y === null) return (x === null) - (y === null) || a.row - b.row; // unknown last
+      return sign * compare(x, y) || a.row - b.row;
+    });
+    const active = [low, high].filter((v) => v !== null).length + Boolean(status) + Boolean(decision);
+    $("active").hidden = !active;
+    $("active").textContent = active;
+    $("count").textContent = view.length === records.length
+      ? `${grouped(view.length)} ${view.length === 1 ? "record" : "records"}`
+      : `${grouped(view.length)} of ${grouped(records.length)} records`;
+    $("list").scrollTop = 0;
+    draw();
+  }
+
+  const rows = el("div", { role: "presentation", class: "rows" });
+  function draw() {
+    const list = $("list");
+    const from = Math.max(0, Math.floor(list.scrollTop / ROW) - 5);
+    const to = Math.min(view.length, Math.ceil((list.scrollTop + list.clientHeight) / ROW) + 5);
+    rows.style.height = `${view.length * ROW}px`;
+    rows.replaceChildren(...view.slice(from, to).map((r, i) => option(r, from + i)));
+    const shown = $(`option-${chosen}`);
+    if (shown) list.setAttribute("aria-activedescendant", shown.id);
+    else list.removeAttribute("aria-activedescendant");
+  }
+
+  function option(r, place) {
+    const failed = [...r.statuses].filter((s) => s === "f").length;
+    const by = $("sort").value;
+    const scorer = names[by] !== undefined && by !== "" ? names[by] : null;
+    return el("div", {
+      role: "option", id: `option-${r.at}`, class: "option", "aria-selected": String(r.at === chosen),
+      "aria-setsize": view.length, "aria-posinset": place + 1, "--top": `${place * ROW}px`,
+      onclick: () => choose(r.at, true),
+    },
+    el("span", { class: "gauge", "--r": r.risk ?? 0 }, figure(r.risk)),
+    el("span", { class: "snippet", dir: "auto" }, r.snippet || "(empty response)"),
+    el("span", { class: "facts" },
+      `row ${r.row}`, String(r.row) === r.id ? null : el("bdi", {}, ` · ${r.id}`),
+      scorer === null ? null : [" · ", el("bdi", {}, scorer), ` ${figure(r.risks[by])}`],
+      r.decision ? ` · ${r.decision}` : null,
+      failed ? el("span", { class: "alarm" }, ` · ${failed} failed`) : null));
+  }
+
+  function move(step) {
+    const place = view.findIndex((r) => r.at === chosen);
+    const next = place < 0 ? (step > 0 ? 0 : view.length - 1) : place + step;
+    const r = view[Math.max(0, Math.min(view.length - 1, next))];
+    if (r) choose(r.at, false);
+  }
+
+  function bringIntoSight() {
+    const list = $("list");
+    const top = view.findIndex((r) => r.at === chosen) * ROW;
+    if (top < 0) return;
+    if (top < list.scrollTop) list.scrollTop = top;
+    else if (top + ROW > list.scrollTop + list.clientHeight) list.scrollTop = top + ROW - list.clientHeight;
+  }
+
+  // ---- which record is open: the address (#row=17) is the one place that says it -------------------
+  function choose(at, open) {
+    const reading = document.body.classList.contains("reading");
+    const hash = `#row=${records[at].row}`;
+    const how = open && !wide.matches && !reading ? "pushState" : "replaceState";
+    history[how](null, "", hash);
+    show(at, open || reading);
+  }
+
+  function route() {
+    const row = /^#row=(\d+)$/.exec(location.hash);
+    const at = row ? placeOfRow.get(Number(row[1])) : undefined;
+    if (row && at === undefined) say(`Row ${row[1]} is not among the records of this report.`);
+    if (at !== undefined) show(at, true);
+    else if (!wide.matches) closeDetail();
+    else if (view.length && chosen < 0) show(view[0].at, false);
+    return at !== undefined;
+  }
+
+  async function show(at, open) {
+    chosen = at;
+    bringIntoSight();
+    draw();
+    if (open) document.body.classList.add("reading");
+    if (!open && !wide.matches) return; // on a narrow page the list stays until a record is opened
+    const data = await detailOf(at);
+    if (chosen !== at) return;
+    const article = $("detail");
+    const held = article.contains(document.activeElement) ? document.activeElement.id || "detail-title" : null;
+    article.replaceChildren(...detailView(records[at], data));
+    article.setAttribute("aria-labelledby", "detail-title");
+    article.hidden = false;
+    $("response").dispatchEvent(new Event("ready"));
+    if (wide.matches && article.getBoundingClientRect().top < 0) article.scrollIntoView();
+    if (held) ($(held) || $("detail-title")).focus({ preventScroll: true });
+    if (!open || wide.matches) return;
+    if (scrollY > article.offsetTop || !held) scrollTo(0, 0);
+    if (!held) $("detail-title").focus();
+  }
+
+  function closeDetail() {
+    const was = document.body.classList.contains("reading");
+    document.body.classList.remove("reading");
+    draw(); // the list may have been hidden, with no height
+    bringIntoSight();
+    if (was) $("list").focus({ preventScroll: wide.matches });
+  }
+
+  // ---- the detail view -----------------------------------------------------------------------------
+  function detailView(r, data) {
+    const cards = new Map(); // "sample:3" -> {node, card, points}: where evidence is marked
+    const step = (by, label, text) => el("button", { type: "button", class: "quiet", id: `step${by}`,
+      "aria-label": label, onclick: () => move(by) }, text);
+    return [
+      el("header", { class: "detail-head" },
+        el("div", { class: "turn" },
+          el("button", { type: "button", class: "quiet back", onclick: back }, "← All records"),
+          step(-1, "Previous record", "↑"), step(1, "Next record", "↓")),
+        el("div", { class: "verdict" },
+          el("p", { class: "big", "--r": r.risk ?? 0 }, figure(r.risk),
+            el("span", {}, `${bandName(r.risk)} risk`, data.by ? el("bdi", {}, ` · by ${data.by}`) : null)),
+          el("div", {},
+            el("h2", { id: "detail-title", tabindex: -1 }, `Row ${r.row}`,
+              r.id === String(r.row) ? null : [" · ", el("bdi", { class: "id" }, r.id)]),
+            el("p", { class: "chips" },
+              r.decision ? el("span", { class: "chip" }, r.decision) : null,
+              data.label === null ? null : el("span", { class: "chip" },
+                `human label ${figure(data.label)} (0 right, 1 hallucinated)`))))),
+      data.notes.length ? el("p", { class: "soft" }, `${data.notes.join("; ")}.`) : null,
+      promptView(data.prompt),
+      responseView(data, cards),
+      scoresView(data.scores),
+      ...data.scores.filter((s) => s.matrix).map(heatView),
+      cardsView("Samples", "sample", data.samples.map((text) => ({ text })), cards, data.response),
+      cardsView("Contexts", "context", data.contexts, cards, null),
+      cardsView("Reference", "reference", data.reference.map((text) => ({ text })), cards, null),
+      data.meta.length ? section("Meta", el("dl", { class: "pairs" }, data.meta.map(([key, value]) =>
+        el("div", {}, el("dt", {}, el("bdi", {}, key)), el("dd", { dir: "auto" }, value))))) : null,
+    ].filter(Boolean);
+  }
+
+  let sections = 0;
+  function section(title, ...children) {
+    const id = `part-${++sections}`;
+    return el("section", { "aria-labelledby": id, class: "part" }, el("h3", { id }, title), children);
+  }
+
+  /** A text to read; a long one scrolls in its own box, which the keyboard can reach. */
+  const passage = (content, length, name) => el("p", length > 2500
+    ? { class: "text long", dir: "auto", tabindex: 0, role: "group", "aria-label": name }
+    : { class: "text", dir: "auto" }, content);
+
+  function promptView(messages) {
+    if (!messages.length) return null;
+    return section("Prompt", messages.map((m) => el("div", { class: "prompt" },
+      m.role === null ? null : el("bdi", { class: "role" }, m.role),
+      passage(m.text, m.text.length, `Prompt ${m.role ?? ""}`))));
+  }
+
+  let preferred = null; // whose units the reader chose to see, kept from record to record
+  function responseView(data, cards) {
+    const choices = data.scores.filter((s) => s.units.length)
+      .map((s) => ({ name: s.name, units: s.units }));
+    if (data.labels.length) {
+      choices.push({ name: "human labels", units: data.labels.map(([start, end, label]) =>
+        ({ level: "span", start, end, risk: label, evidence: [], label: "human label" })) });
+    }
+    // First the units that come with evidence, then the finer ones.
+    const evident = (c) => c.units.some((u) => u.evidence.length);
+    choices.sort((a, b) => evident(b) - evident(a) || b.units.length - a.units.length);
+    const text = el("div", { id: "response", class: "text", dir: "auto" });
+    const panel = el("aside", { class: "evidence", id: "evidence", "aria-label": "Evidence" });
+    const select = el("select", { id: "units" }, choices.map((c, i) => el("option", { value: i },
+      `${calm(c.name)} (${grouped(c.units.length)} ${c.units.length === 1 ? "unit" : "units"})`)));
+    const before = choices.findIndex((c) => c.name === preferred);
+    if (before >= 0) select.value = before;
+    const paint = () => {
+      const units = choices.length ? choices[Number(select.value)].units : [];
+      paintResponse(text, panel, data, units, cards);
+    };
+    select.addEventListener("change", () => {
+      preferred = choices[Number(select.value)].name;
+      paint();
+    });
+    // Evidence is marked in cards that do not exist yet: paint when the page is together.
+    text.addEventListener("ready", paint, { once: true });
+    return section("Response",
+      choices.length ? el("div", { class: "tools" }, el("label", { for: "units" }, "Units of "), select, legend()) : null,
+      el("div", { class: choices.length ? "reading-desk" : null }, text, choices.length ? panel : null));
+  }
+
+  const legend = () => el("span", { class: "legend", "aria-hidden": "true" }, "risk ",
+    [0.1, 0.3, 0.5, 0.7, 0.9].map((r) => el("span", { class: "unit", "data-band": band(r), "--r": r }, figure(r, 1))));
+
+  /** Cut the response where units begin and end; each piece knows all units over it, the
+      most specific first: that one gives the colour, so that a sound fact in a bad sentence shows. */
+  function pieces(units, length) {
+    const edges = [...new Set([0, length, ...units.flatMap((u) => [u.start, u.end])])].sort((a, b) => a - b);
+    const waiting = [...units].sort((a, b) => a.start - b.start);
+    let over = [];
+    let next = 0;
+    return edges.slice(0, -1).map((start, i) => {
+      over = over.filter((u) => u.end > start);
+      while (next < waiting.length && waiting[next].start === start) over.push(waiting[next++]);
+      const order = [...over].sort((a, b) => (a.end - a.start) - (b.end - b.start) || (b.risk ?? -1) - (a.risk ?? -1));
+      return { start, end: edges[i + 1], over: order };
+    });
+  }
+
+  function paintResponse(box, panel, data, units, cards) {
+    const points = codePoints(data.response);
+    const fits = (u) => Number.isInteger(u.start) && u.start >= 0 && u.start < u.end && u.end <= points.length;
+    const placed = units.filter(fits);
+    const lost = units.filter((u) => !fits(u));
+    // A figure after every word would be in the way of reading.
+    const numbered = (u) => u.level !== "token" && (u.level !== "span" || u.end - u.start >= 12);
+    const spans = [];
+    const activate = (node, over, announce) => {
+      for (const other of spans) other.classList.toggle("active", other === node);
+      panel.replaceChildren(...evidenceView(over, data, cards));
+      markEvidence(over, cards);
+      if (announce) {
+        const n = over.reduce((sum, u) => sum + u.evidence.length, 0);
+        say(`Risk ${figure(over[0].risk)}${over[0].label ? `, ${calm(over[0].label)}` : ""}; ${n} ${n === 1 ? "piece" : "pieces"} of evidence.`);
+      }
+    };
+    const unitNode = (content, over, isEnd) => {
+      const node = el("span", {
+        class: "unit", role: "button", tabindex: spans.length ? -1 : 0, "data-band": band(over[0].risk),
+        "--r": over[0].risk ?? 0, "aria-controls": "evidence",
+        "data-figure": isEnd && numbered(over[0]) ? figure(over[0].risk) : null,
+        onmouseenter: () => activate(node, over, false),
+        onfocus: () => activate(node, over, true),
+        onclick: () => node.focus(),
+      }, content);
+      spans.push(node);
+      return node;
+    };
+    const cut = pieces(placed, points.length).filter((p) => p.end > p.start);
+    const nodes = cut.map((p) => {
+      const content = data.response.slice(points.at(p.start), points.at(p.end));
+      return p.over.length ? unitNode(content, p.over, p.over[0].end === p.end) : content;
+    });
+    if (!data.response.trim()) nodes.push(el("em", { class: "soft" }, "(empty response)"));
+    if (lost.length) {
+      nodes.push(el("p", { class: "lost" }, "Without a place in the response: ",
+        lost.slice(0, 200).map((u) => [unitNode(u.text || `[${u.start}, ${u.end}]`, [u], true), " "])));
+    }
+    box.replaceChildren(...nodes);
+    box.onkeydown = (event) => {
+      const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+      const here = spans.indexOf(document.activeElement);
+      if (!step || here < 0) return;
+      event.preventDefault();
+      spans[Math.max(0, Math.min(spans.length - 1, here + step))].focus();
+    };
+    // Open on the riskiest unit, so that the reason to look is in sight at once.
+    const worst = cut.filter((p) => p.over.length).reduce((best, p) =>
+      (best && (best.over[0].risk ?? -1) >= (p.over[0].risk ?? -1) ? best : p), null);
+    if (worst) activate(nodes[cut.indexOf(worst)], worst.over, false);
+    else panel.replaceChildren(el("p", { class: "soft" }, units.length ? "Choose a unit." : "No units."));
+  }
+
+  const KINDS = { sample: "Sample", context: "Context", reference: "Reference", token: "Token" };
+
+  function evidenceView(over, data, cards) {
+    return over.slice(0, 6).map((u) => el("div", { class: "about" },
+      el("p", { class: "about-head" }, el("b", { "--r": u.risk ?? 0 }, figure(u.risk)), ` ${u.level}`,
+        u.label ? [" · ", el("bdi", {}, u.label)] : null, u.raw === undefined ? null : el("span", { class: "soft" }, ` · raw ${u.raw}`)),
+      u.probabilities ? el("dl", { class: "chances" }, u.probabilities.map(([name, p]) =>
+        el("div", { "--r": p }, el("dt", {}, el("bdi", {}, name)), el("dd", {}, figure(p))))) : null,
+      u.evidence.length ? u.evidence.map((e) => quote(e, data, cards))
+        : el("p", { class: "soft" }, "No evidence is recorded for this unit.")));
+  }
+
+  /** A piece of evidence: where it stands, its probability, and its slice within some of its source. */
+  function quote(e, data, cards) {
+    const place = cards.get(`${e.kind}:${e.index}`);
+    const context = e.kind === "context" && data.contexts[e.index] ? data.contexts[e.index].id : null;
+    const title = [`${KINDS[e.kind]} ${e.index}`, context === null || context === undefined ? null : el("bdi", {}, ` · ${context}`)];
+    const head = el("p", { class: "quote-head" },
+      place ? el("button", { type: "button", class: "link", onclick: () => {
+        place.card.scrollIntoView({ block: "center", behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth" });
+        place.card.focus({ preventScroll: true });
+      } }, title) : el("span", {}, title),
+      e.p === undefined ? null : el("span", { class: "soft" }, ` p = ${figure(e.p)}`));
+    const slice = sliceOf(e, place);
+    if (!slice) return el("blockquote", {}, head, el("p", { class: "text", dir: "auto" }, el("mark", {}, e.text || "(nothing)")));
+    const [text, from, to] = slice;
+    const left = Math.max(0, from - 90);
+    const right = Math.min(text.length, to + 90);
+    return el("blockquote", {}, head, el("p", { class: "text", dir: "auto" },
+      left ? "…" : "", tidy(text.slice(left, from)), el("mark", {}, text.slice(from, to)),
+      tidy(text.slice(to, right)), right < text.length ? "…" : ""));
+  }
+
+  const tidy = (text) => text.toWellFormed(); // a cut may fall inside a surrogate pair
+
+  function sliceOf(e, place) {
+    if (!place || e.text !== undefined || !(e.start >= 0 && e.start < e.end && e.end <= place.points.length)) return null;
+    return [place.node.data, place.points.at(e.start), place.points.at(e.end)];
+  }
+
+  const highlights = typeof Highlight === "function" && CSS.highlights;
+  function markEvidence(over, cards) {
+    for (const { card } of cards.values()) card.classList.remove("lit");
+    const ranges = [];
+    for (const e of over.flatMap((u) => u.evidence)) {
+      const place = cards.get(`${e.kind}:${e.index}`);
+      if (!place) continue;
+      place.card.classList.add("lit");
+      const slice = sliceOf(e, place);
+      if (slice) ranges.push(new StaticRange({ startContainer: place.node, startOffset: slice[1], endContainer: place.node, endOffset: slice[2] }));
+    }
+    if (highlights) highlights.set("evidence", new Highlight(...ranges));
+  }
+
+  function scoresView(scores) {
+    return section("Scores", el("div", { class: "scroll", role: "region", tabindex: 0, "aria-label": "Table of scores" }, el("table", {},
+      el("thead", {}, el("tr", {}, ["Scorer", "Risk", "Raw", "Status"].map((t) => el("th", { scope: "col" }, t)))),
+      el("tbody", {}, scores.map((s) => el("tr", { class: s.status },
+        el("th", { scope: "row" }, s.signature
+          ? el("details", {}, el("summary", {}, el("bdi", {}, s.name)), el("code", { dir: "auto" }, s.signature)) : el("bdi", {}, s.name)),
+        el("td", {}, s.risk === null ? "–" : el("span", { class: "bar", "--r": s.risk }, figure(s.risk, 3))),
+        el("td", { class: "raw" }, s.raw.map(([key, value]) =>
+          el("span", {}, key ? [el("bdi", { class: "soft" }, key), " "] : null, el("bdi", {}, value)))),
+        el("td", {}, el("span", { class: "status" }, s.status.replace("_", " ")), s.reason ? el("bdi", { class: "reason" }, s.reason) : null)))))));
+  }
+
+  function heatView(score) {
+    const m = score.matrix;
+    const n = m.cells.length;
+    const off = m.cells.flatMap((row, i) => row.filter((v, j) => v !== null && i !== j));
+    const [low, high] = off.length ? [Math.min(...off), Math.max(...off)] : [0, 1];
+    const shade = (v) => (v === null ? 0 : high > low ? Math.max(0, Math.min(1, (v - low) / (high - low))) : 0.5);
+    const brief = (label) => label.replace(/^sample /, "").replace(/^response$/, "R").replace(/^reference ?/, "ref ");
+    const facts = m.facts.map(([key, value]) => `${key} ${figure(value, 3)}`).join(", ");
+    return section(`Similarity, ${score.name}`,
+      el("p", { class: "soft" }, `Similarity of every pair${facts ? ` (${facts})` : ""}. The tint runs from ${figure(low)} (faint) to ${figure(high)} (strong). `,
+        n < m.of ? `The first ${n} of ${m.of} texts are shown.` : ""),
+      el("div", { class: "scroll", role: "region", tabindex: 0, "aria-label": `Similarity matrix of ${score.name}` },
+        el("table", { class: `heat${n > 14 ? " small" : ""}` },
+          el("caption", { class: "hidden" }, "Similarity of the response (R), the samples (by number) and the references"),
+          el("thead", {}, el("tr", {}, el("td"), m.labels.map((label) =>
+            el("th", { scope: "col", title: label }, el("bdi", {}, brief(label)))), m.outlier ? el("th", { scope: "col", class: "out" }, "outlier") : null)),
+          el("tbody", {}, m.cells.map((row, i) => el("tr", { class: m.labels[i] === "response" ? "own" : null },
+            el("th", { scope: "row", title: m.labels[i] }, el("bdi", {}, m.labels[i])),
+            row.map((v, j) => el("td", { "--v": i === j ? 0 : shade(v), class: i === j ? "same" : null }, figure(v))),
+            m.outlier ? el("td", { class: "out" }, figure(m.outlier[i])) : null))))));
+  }
+
+  /** Texts side by side. Words that `against` does not have are marked without touching the text. */
+  function cardsView(title, kind, items, cards, against) {
+    if (!items.length) return null;
+    const known = words && against !== null && against.length < 20000 ? new Set(wordsOf(against).map((w) => w.word)) : null;
+    const differing = [];
+    const nodes = items.map((item, i) => {
+      const missing = item.text === null;
+      const node = document.createTextNode(missing ? "(an image; not shown)" : item.text);
+      const card = el("div", { class: "card", tabindex: -1 },
+        el("h4", {}, `${KINDS[kind]} ${i}`, item.id === null || item.id === undefined ? null : [" · ", el("bdi", {}, item.id)]),
+        passage(node, node.length, `${KINDS[kind]} ${i}`));
+      if (!missing) cards.set(`${kind}:${i}`, { node, card, points: codePoints(item.text) });
+      if (known && !missing && item.text.length < 20000) {
+        for (const { word, index, end } of wordsOf(item.text)) {
+          if (!known.has(word)) differing.push(new StaticRange({ startContainer: node, startOffset: index, endContainer: node, endOffset: end }));
+        }
+      }
+      return card;
+    });
+    if (known && highlights) highlights.set("differs", new Highlight(...differing));
+    return section(title,
+      known && highlights && differing.length ? el("p", { class: "soft" }, "Words that the response does not have are ", el("span", { class: "differs" }, "dotted"), ".") : null,
+      el("div", { class: `cards ${kind}` }, nodes));
+  }
+
+  function wordsOf(text) {
+    const found = [];
+    for (const s of words.segment(text)) {
+      if (s.isWordLike) found.push({ word: s.segment.toLowerCase(), index: s.index, end: s.index + s.segment.length });
+    }
+    return found;
+  }
+
+  // ---- keyboard, theme, start --------------------------------------------------------------------------
+  function back() {
+    if (!wide.matches) history.replaceState(null, "", location.pathname + location.search);
+    closeDetail();
+    $("list").focus();
+  }
+
+  function openChosen() {
+    if (chosen < 0) return;
+    choose(chosen, true);
+    $("detail-title")?.focus();
+  }
+
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const typing = event.target.closest("input, select, textarea");
+    if (event.key === "Escape") {
+      if (typing && typing.id === "search" && typing.value) { typing.value = ""; apply(); } else if (records.length) back();
+      return;
+    }
+    if (typing) return;
+    const inList = event.target === $("list");
+    const page = Math.max(1, Math.floor($("list").clientHeight / ROW) - 1);
+    const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity };
+    if (inList && event.key in steps) {
+      event.preventDefault();
+      move(steps[event.key]);
+    } else if (inList && (event.key === "Enter" || event.key === " ")) {
+      event.preventDefault();
+      openChosen();
+    } else if ($("shortcuts").checked) {
+      if (event.key === "j" || event.key === "k") move(event.key === "j" ? 1 : -1);
+      if (event.key === "/") { event.preventDefault(); closeIfNarrow(); $("search").focus(); }
+    }
+  });
+  const closeIfNarrow = () => { if (!wide.matches && document.body.classList.contains("reading")) back(); };
+
+  const THEMES = { auto: "light dark", light: "light", dark: "dark" };
+  function setTheme(name) {
+    document.documentElement.style.colorScheme = THEMES[name];
+    $("theme").textContent = `Theme: ${name}`;
+    $("theme").dataset.theme = name;
+    remember("theme", name);
+  }
+  $("theme").addEventListener("click", () => {
+    const all = Object.keys(THEMES);
+    setTheme(all[(all.indexOf($("theme").dataset.theme) + 1) % all.length]);
+  });
+  setTheme(Object.hasOwn(THEMES, recall("theme")) ? recall("theme") : "auto");
+  $("shortcuts").checked = recall("shortcuts") !== "off";
+  $("shortcuts").addEventListener("change", () => remember("shortcuts", $("shortcuts").checked ? "on" : "off"));
+
+  async function start() {
+    await loadIndex();
+    setUpFilters();
+    $("filters").hidden = $("list").hidden = false;
+    $("list").append(rows);
+    $("list").addEventListener("scroll", draw, { passive: true });
+    addEventListener("resize", draw);
+    addEventListener("hashchange", route);
+    addEventListener("popstate", route);
+    wide.addEventListener("change", () => { draw(); route(); });
+    await apply();
+    if (route() && wide.matches) $("records").scrollIntoView();
+    document.documentElement.dataset.ready = "true";
+  }
+  start().catch((error) => {
+    $("count").textContent = `The records could not be opened: ${error.message}`;
+    throw error;
+  });
+})();

@@ -1,0 +1,106 @@
+"""BERTScore of the response with the samples (Zhang et al. 2020; Bouchard 2025, eq. 12)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from veridical.errors import NotApplicable
+from veridical.evidence.greedy_matching import f1
+from veridical.records import Against, Record
+from veridical.registry import scorer
+from veridical.scores import Score
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from veridical.evidence import Evidence
+
+
+def rescaled(values: NDArray[np.float64], baseline: float | None) -> NDArray[np.float64]:
+    """``(value - baseline) / (1 - baseline)``: unrelated texts at about 0, equal ones at 1.
+
+    Raises:
+        ValueError: the baseline is not in [0, 1).
+    """
+    if baseline is None:
+        return values
+    if not 0 <= baseline < 1:
+        raise ValueError(f"baseline must be in [0, 1), not {baseline}")
+    return (values - baseline) / (1 - baseline)
+
+
+def frobenius(matrix: NDArray[np.float64]) -> float:
+    """CheckEmbed's summary of a k x k BERTScore matrix: root mean square off the diagonal."""
+    off_diagonal = np.clip(matrix[~np.eye(len(matrix), dtype=bool)], -1, 1)
+    return float(np.sqrt(np.mean(off_diagonal**2)))
+
+
+@scorer(
+    "bert_score",
+    level="response",
+    needs={"against"},
+    source="Zhang 2020; Bouchard 2025, eq. 12; Besta 2025 (matrix)",
+    cost="tokens",
+    raw_is="confidence",
+    raw_key="value",
+    presets={"auto"},
+)
+async def bert_score(
+    record: Record,
+    evidence: Evidence,
+    *,
+    stat: Literal["f1", "precision", "recall"] = "f1",
+    baseline: float | None = None,
+    idf: bool = False,
+    form: Literal["response", "matrix"] = "response",
+    against: Against = "samples",
+) -> Score:
+    """Mean BERTScore of the response (candidate) with each sample (reference).
+
+    Args:
+        stat: which of the three numbers is the headline.
+        baseline: rescale every value ``v`` to ``(v - baseline) / (1 - baseline)``. Published
+            baselines belong to one model and layer and are the mean score of random sentence
+            pairs: 0.8312 for roberta-large, English (F1), as in the bert-score package. UQLM
+            does not rescale; SelfCheckGPT and CheckEmbed do.
+        idf: weigh tokens by their inverse document frequency over the samples.
+        form: ``response`` compares the response with each sample. ``matrix`` is CheckEmbed's
+            use of BERTScore: all pairs of samples (at least two), summarised by the Frobenius
+            norm ``sqrt(sum s^2 / (k (k - 1)))``, in which values under the baseline lose their
+            sign, as published; the response takes no part in it.
+        against: the texts the response is compared with. The mean is over samples; of several
+            contexts or references the best counts, number by number, as bert-score does.
+
+    ``raw`` is ``{"value", "precision", "recall", "f1"}`` (confidence), in the matrix form
+    ``{"value", "order", "matrix"}``. Rescaling is affine, so the risk, 1 - value before
+    rescaling, does not depend on it; in the matrix form the risk is 1 - value.
+    """
+    response = record.need_response()
+    sources = record.against(against)
+    texts = [s.text for s in sources]
+    if form == "matrix":
+        if len(texts) < 2:
+            raise NotApplicable(f"the matrix form needs at least two {against}")
+        p, r = await evidence.bertscore(texts, texts, idf=idf)
+        matrix = rescaled({"f1": f1(p, r), "precision": p, "recall": r}[stat], baseline)
+        value = frobenius(matrix)
+        raw: dict[str, Any] = {
+            "value": value,
+            "order": [f"{s.kind} {s.index}" for s in sources],
+            "matrix": matrix.round(4).tolist(),
+        }
+        return Score.of(risk_of(value), raw=raw)
+    p, r = await evidence.bertscore([response], texts, idf=idf)
+    join = np.mean if against == "samples" else np.max
+    joined = np.array([join(p), join(r), join(f1(p, r))])
+    names = ("precision", "recall", "f1")
+    raw = dict(zip(names, rescaled(joined, baseline).tolist(), strict=True))
+    risk = risk_of(float(joined[names.index(stat)]))
+    return Score.of(risk, raw={"value": raw[stat], **raw})
+
+
+def risk_of(similarity: float) -> float:
+    """1 - similarity, within [0, 1] whatever the rounding of the vectors."""
+    return min(1.0, max(0.0, 1.0 - similarity))

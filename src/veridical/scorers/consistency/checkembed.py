@@ -1,0 +1,231 @@
+"""CheckEmbed: agreement of whole answers by their embeddings (Besta et al. 2025).
+
+The kernels are plain functions of arrays; every matrix is symmetric, (n, n) float64.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from veridical.errors import NotApplicable
+from veridical.records import Record
+from veridical.registry import scorer
+from veridical.scores import Score
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from veridical.evidence import Evidence
+
+    Matrix = NDArray[np.float64]
+
+Measure = Literal["cosine", "pearson", "spearman"]
+Model = Literal["gpt_embedding_large", "sfr", "e5", "gte", "stella_400m", "stella_1_5b"]
+
+#: Lowest cosine seen with each of the paper's models: the published code's values for rebasing.
+LOWEST_COSINE: dict[str, float] = {
+    "gpt_embedding_large": 0.36156142737003805,
+    "sfr": 0.4590856938212389,
+    "e5": 0.5347691513588488,
+    "gte": 0.17701296296393593,
+    "stella_400m": 0.3189337589450308,
+    "stella_1_5b": 0.3655769126487221,
+}
+
+
+def similarity_matrices(vectors: ArrayLike) -> tuple[Matrix, Matrix]:
+    """Cosine and Pearson correlation of every pair of rows, from one matrix product.
+
+    Args:
+        vectors: (n, d) embeddings of any length; an all-zero row stands for an empty text.
+
+    Returns:
+        Cosine and Pearson, each (n, n) in [-1, 1]. By the published convention two empty texts
+        have 1 and one has -1 with any other (also a constant row, in Pearson).
+    """
+    x = np.asarray(vectors, dtype=np.float64)
+    gram = x @ x.T
+    total = x.sum(axis=1)
+    centred = gram - np.outer(total, total) / x.shape[1]
+    return _normalised(gram, gram), _normalised(centred, gram)
+
+
+def spearman_matrix(vectors: ArrayLike) -> Matrix:
+    """Spearman's rank correlation of every pair of rows: Pearson of their (averaged) ranks."""
+    return similarity_matrices(_ranks(np.asarray(vectors, dtype=np.float64)))[1]
+
+
+def rebased(cosine: Matrix, lowest: float) -> Matrix:
+    """``clip(2 (c - lowest) / (1 - lowest) - 1, -1, 1)``: spread [lowest, 1] over [-1, 1].
+
+    Raises:
+        ValueError: ``lowest`` is not in [-1, 1).
+    """
+    if not -1 <= lowest < 1:
+        raise ValueError(f"rebase must be in [-1, 1), not {lowest}")
+    return np.clip(2 * (cosine - lowest) / (1 - lowest) - 1, -1, 1)
+
+
+def off_diagonal(matrix: Matrix) -> Matrix:
+    """The n (n - 1) entries off the diagonal, as one row."""
+    n = len(matrix)
+    return matrix.ravel()[1:].reshape(n - 1, n + 1)[:, :-1].ravel()
+
+
+def frobenius(similarities: Matrix) -> float:
+    """``sqrt(sum (s + 1)^2 / (4 count))`` in [0, 1]: the published code's norm of off-diagonals.
+
+    The paper only names the Frobenius norm; the shift, which maps [-1, 1] to [0, 1], is the code's.
+    """
+    shifted = (similarities + 1) / 2
+    return float(np.sqrt(np.mean(shifted * shifted)))
+
+
+def outliers(matrix: Matrix) -> Matrix:
+    """How far each of n answers stands apart: (n,) in [-2, 2], above 0 for the odd ones out.
+
+    The mean similarity among the other answers less the answer's own mean similarity to them.
+    Zeros where there are fewer than three answers.
+    """
+    n = len(matrix)
+    if n < 3:
+        return np.zeros(n)
+    own = matrix.sum(axis=1) - matrix.diagonal()
+    others = (own.sum() - 2 * own) / ((n - 1) * (n - 2))
+    return np.asarray(others - own / (n - 1))
+
+
+@scorer(
+    "checkembed",
+    level="response",
+    needs={"samples"},
+    source="Besta 2025, section 2",
+    cost="embed",
+    raw_is="confidence",
+    raw_key="value",
+    presets={"auto"},
+)
+async def checkembed(
+    record: Record,
+    evidence: Evidence,
+    *,
+    stat: Literal["mean", "frobenius"] = "mean",
+    measure: Measure = "cosine",
+    judged: Literal["response", "samples"] = "response",
+    rebase: float | Model | None = None,
+) -> Score:
+    """Agreement of all answers to a prompt, by the similarity of their embeddings.
+
+    Args:
+        stat: mean or Frobenius norm (see ``frobenius``) of the similarities.
+        measure: what the matrix holds. ``spearman`` is the rank correlation of two embeddings.
+        judged: ``samples`` is the published form: all pairs of samples (at least two), which
+            tells how unsure the model is of the prompt and never sees the response. ``response``,
+            ours, averages that with the same statistic of the response's own row, so that a
+            response unlike its samples is riskier whatever they agree on.
+        rebase: lowest cosine the embedding model gives, or one of the paper's models for its
+            published value (``LOWEST_COSINE``); cosine only, as published.
+
+    ``raw`` (confidence): ``value``, the headline; ``mean``, ``std`` and ``frobenius`` over pairs
+    of samples (null for one sample) for ``cosine``, ``pearson`` and ``spearman``; ``response``,
+    the mean of its own row; ``outlier``, of each answer (see ``outliers``); ``rule``, the paper's
+    rule of thumb for a good answer (cosine mean > 0.9 and std < 0.05, section 4.2); ``matrix`` of
+    the chosen measure with the names of its rows in ``order``: response, samples, references.
+    The risk is ``(1 - value) / 2`` for the mean, ``1 - value`` for Frobenius.
+
+    In the paper Spearman's coefficient compares scores with human labels over a whole data set;
+    the one here is a summary of one prompt's answers.
+    """
+    record.need_response()
+    samples = [(i, s.text) for i, s in enumerate(record.samples) if s.text is not None]
+    if len(samples) < (2 if judged == "samples" else 1):
+        raise NotApplicable(f"judging the {judged} needs more samples than {len(samples)}")
+    texts = [record.response, *(t for _, t in samples), *record.reference]
+    order = [
+        "response",
+        *(f"sample {i}" for i, _ in samples),
+        *(f"reference {i}" for i in range(len(record.reference))),
+    ]
+    vectors = await _embed(texts, evidence)
+    cosine, pearson = similarity_matrices(vectors)
+    answers = slice(1, 1 + len(samples))
+    rule = len(samples) > 1 and _follows_rule(off_diagonal(cosine[answers, answers]))
+    if rebase is not None:
+        cosine = rebased(cosine, LOWEST_COSINE[rebase] if isinstance(rebase, str) else rebase)
+    matrices = {"cosine": cosine, "pearson": pearson, "spearman": spearman_matrix(vectors)}
+    chosen = matrices[measure]
+    row = chosen[0, answers]
+    summarise = {"mean": lambda x: float(x.mean()), "frobenius": frobenius}[stat]
+    parts = [] if len(samples) < 2 else [summarise(off_diagonal(chosen[answers, answers]))]
+    if judged == "response":
+        parts.append(summarise(row))
+    value = sum(parts) / len(parts)
+    raw: dict[str, Any] = {
+        "value": value,
+        **{name: _summary(x[answers, answers]) for name, x in matrices.items()},
+        "response": float(row.mean()),
+        "outlier": outliers(chosen[: answers.stop, : answers.stop]).round(6).tolist(),
+        "rule": rule,
+        "order": order,
+        "matrix": chosen.round(4).tolist(),
+    }
+    risk = (1 - value) / 2 if stat == "mean" else 1 - value
+    return Score.of(min(1.0, max(0.0, risk)), raw=raw)
+
+
+async def _embed(texts: list[str], evidence: Evidence) -> NDArray[np.float32]:
+    """Embeddings of ``texts``, with zeros for empty ones."""
+    full = [i for i, t in enumerate(texts) if t.strip()]
+    found = await evidence.embed([texts[i] for i in full])
+    vectors = np.zeros((len(texts), found.shape[1]), np.float32)
+    vectors[full] = found
+    return vectors
+
+
+def _summary(pairs: Matrix) -> dict[str, float] | None:
+    """Mean, population standard deviation and Frobenius norm off the diagonal."""
+    if len(pairs) < 2:
+        return None
+    entries = off_diagonal(pairs)
+    return {
+        "mean": float(entries.mean()),
+        "std": float(entries.std()),
+        "frobenius": frobenius(entries),
+    }
+
+
+def _follows_rule(cosines: Matrix) -> bool:
+    return bool(cosines.mean().round(6) > 0.9 and cosines.std().round(6) < 0.05)
+
+
+def _normalised(products: Matrix, gram: Matrix) -> Matrix:
+    """Inner products over lengths, with the convention for texts without a direction.
+
+    Centring leaves rounding noise of a constant row: what is tiny beside its own length is 0.
+    """
+    squares = products.diagonal()
+    empty = squares <= 1e-12 * np.maximum(gram.diagonal(), 1e-300)
+    lengths = np.sqrt(np.where(empty, 1.0, squares))
+    matrix: Matrix = np.clip(products / np.outer(lengths, lengths), -1, 1)
+    matrix[empty, :] = -1
+    matrix[:, empty] = -1
+    matrix[np.ix_(empty, empty)] = 1
+    np.fill_diagonal(matrix, 1)
+    return matrix
+
+
+def _ranks(rows: Matrix) -> Matrix:
+    """Ranks within each row; equal values share their mean rank."""
+    order = rows.argsort(axis=1)
+    ordered = np.take_along_axis(rows, order, axis=1)
+    place = np.arange(rows.shape[1])
+    differs = np.diff(ordered, axis=1) != 0
+    edge = np.ones((len(rows), 1), bool)
+    first = np.maximum.accumulate(np.where(np.hstack([edge, differs]), place, 0), axis=1)
+    ends = np.where(np.hstack([differs, edge]), place, place[-1:])
+    last = np.minimum.accumulate(ends[:, ::-1], axis=1)[:, ::-1]
+    ranks = np.empty_like(rows)
+    np.put_along_axis(ranks, order, (first + last) / 2, axis=1)
+    return ranks

@@ -1,0 +1,45 @@
+"""Mean cosine similarity of the response to the samples (Bouchard 2025, eq. 13)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from veridical.records import Against, Record
+from veridical.registry import scorer
+from veridical.scores import Score
+
+if TYPE_CHECKING:
+    from veridical.evidence import Evidence
+
+
+@scorer(
+    "cosine",
+    level="response",
+    needs={"against"},
+    source="Bouchard 2025, eq. 13",
+    cost="embed",
+    raw_is="confidence",
+    presets={"auto"},
+)
+async def cosine(
+    record: Record, evidence: Evidence, *, rescale: bool = False, against: Against = "samples"
+) -> Score:
+    """Mean cosine of the response's embedding with each sample's.
+
+    Args:
+        rescale: give the mean of ``0.5 + cos / 2``, in [0, 1], as the UQLM package does; the
+            paper's equation is the plain cosine, in [-1, 1].
+        against: what the response is compared with. The mean is over samples; of several
+            contexts or references the nearest counts.
+
+    ``raw`` is that value (confidence). The risk is ``(1 - cos) / 2`` in either form.
+    """
+    response = record.need_response()
+    sources = record.against(against)
+    vectors = await evidence.embed([response, *(s.text for s in sources)])
+    similarity = vectors[1:].astype(np.float64) @ vectors[0].astype(np.float64)
+    join = np.mean if against == "samples" else np.max
+    value = float(join(np.clip(similarity, -1, 1)))
+    return Score.of((1 - value) / 2, raw=0.5 + value / 2 if rescale else value)

@@ -1,0 +1,103 @@
+"""SelfCheckGPT with BERTScore (Manakul et al. 2023, eq. 1)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from veridical.errors import NotApplicable
+from veridical.evidence.greedy_matching import f1
+from veridical.records import Against, Record, Source, Span
+from veridical.registry import scorer
+from veridical.scorers.consistency.bert_score import rescaled, risk_of
+from veridical.scores import EvidenceItem, Score, Unit
+from veridical.text.sentences import split_sentences
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from veridical.evidence import Evidence
+
+_LONGER_THAN = 3  # words; shorter sample sentences ("He died.") match anything, as published
+_SHOWN = 3  # best matching samples kept as a sentence's evidence
+
+
+@scorer(
+    "selfcheck_bertscore",
+    level="sentence",
+    needs={"against"},
+    source="Manakul 2023, eq. 1",
+    cost="tokens",
+    raw_is="risk",
+    presets={"auto"},
+)
+async def selfcheck_bertscore(
+    record: Record,
+    evidence: Evidence,
+    *,
+    baseline: float | None = None,
+    against: Against = "samples",
+) -> Score:
+    """1 - the mean over samples of the best BERTScore F1 of a sentence with a sample's sentences.
+
+    Sample sentences of at most 3 words are left out, as published; a sample that has no other
+    (a short answer, where the published code fails) is compared by the sentences it has.
+
+    Args:
+        baseline: rescaling of F1, as in ``bert_score``. The published figures use it (0.8312 for
+            roberta-large), so that scores spread over [0, 1].
+        against: what the sentences are looked for in. The mean is over samples; of several
+            contexts or references the best counts, as one that says it is enough.
+
+    The response's ``raw`` is the mean over sentences, as published. Without a baseline the risk
+    is the raw value; with one, ``(1 - baseline) * raw``, as rescaled values may exceed 1.
+    """
+    record.need_response()
+    sources = record.against(against)
+    sentences = [s for s in record.sentences if s.text.strip()]
+    if not sentences:
+        raise NotApplicable("the response has no sentences")
+    found = [_sentences(s, evidence) for s in sources]
+    distinct = list(dict.fromkeys(span.text for spans in found for span in spans))
+    column = {text: i for i, text in enumerate(distinct)}
+    p, r = await evidence.bertscore([s.text for s in sentences], distinct)
+    similarity = f1(p, r).round(6)  # before anything is ranked, so that rounding noise is not
+    best = np.empty((len(sentences), len(sources)))
+    where = np.empty(best.shape, np.int64)
+    for n, spans in enumerate(found):
+        of_sample = similarity[:, [column[s.text] for s in spans]]
+        where[:, n] = of_sample.argmax(axis=1)
+        best[:, n] = of_sample.max(axis=1)
+    agreement = best.mean(axis=1) if against == "samples" else best.max(axis=1)
+    raw = 1 - rescaled(agreement, baseline)
+    units = [
+        Unit.of(
+            sentence,
+            risk_of(float(agreement[i])),
+            raw=float(raw[i]),
+            evidence=_evidence(best[i], where[i], sources, found),
+        )
+        for i, sentence in enumerate(sentences)
+    ]
+    return Score.of(risk_of(float(agreement.mean())), raw=float(raw.mean()), units=units)
+
+
+def _sentences(source: Source, evidence: Evidence) -> list[Span]:
+    """Sentences of more than three words, else all, else the whole text."""
+    spans = split_sentences(source.text) or [Span(0, len(source.text), source.text)]
+    return [s for s in spans if len(evidence.words(s.text)) > _LONGER_THAN] or spans
+
+
+def _evidence(
+    best: NDArray[np.float64],
+    where: NDArray[np.int64],
+    sources: list[Source],
+    found: list[list[Span]],
+) -> list[EvidenceItem]:
+    """The best matching sentence of each of the nearest samples, nearest first."""
+    items = []
+    for n in np.argsort(-best, kind="stable")[:_SHOWN]:
+        span = found[n][where[n]]
+        items.append(EvidenceItem.at(sources[n], span.start, span.end, float(best[n])))
+    return items

@@ -1,0 +1,205 @@
+"""What of a record goes into the page."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from builders import HOSTILE, assorted, hostile
+
+from veridical.records import Record, Source, Span
+from veridical.report import payload
+from veridical.report.payload import detail, heat_map, index_row, search_text, shorten, show
+from veridical.scores import EvidenceItem, Result, Score, Unit
+
+
+def result(record: Record, **scores: Score) -> Result:
+    return Result(id=record.id or 0, row=record.row, risk=None, by=None, scores=scores)
+
+
+def test_index_row_lines_scores_up_with_the_names() -> None:
+    record = Record(row=5, id="x", response="  one\n\ttwo  ")
+    made = Result(
+        id="x",
+        row=5,
+        risk=0.123456,
+        by="a",
+        decision="review",
+        scores={
+            "a": Score.of(0.5),
+            "b": Score.failed("why"),
+            "c": Score.not_applicable("why"),
+        },
+    )
+    row = index_row(record, made, ["c", "b", "a", "absent"])
+    assert row == [5, "x", 0.1235, "review", "one two", "nfs-", [None, None, 0.5, None]]
+
+
+def test_evidence_that_is_a_slice_is_not_carried_twice() -> None:
+    record = Record(response="Paris.", samples=["🙂 Lyon, not Paris."])
+    source = Source("sample", 0, record.sample_texts[0])
+    items = [
+        EvidenceItem.at(source, 2, 6, 0.5),
+        EvidenceItem(kind="sample", index=0, start=0, end=4, text="other words"),
+        EvidenceItem(kind="context", index=3, start=0, end=4, text="gone"),
+        EvidenceItem(kind="token", index=1, start=0, end=4, text="Pari"),
+    ]
+    unit = Unit.of(Span(0, 6, "Paris."), 0.5, evidence=items)
+    units = detail(record, result(record, a=Score.of(0.5, units=[unit])))["scores"][0]["units"]
+    assert units[0]["evidence"] == [
+        {"kind": "sample", "index": 0, "p": 0.5, "start": 2, "end": 6},
+        {"kind": "sample", "index": 0, "text": "other words"},
+        {"kind": "context", "index": 3, "text": "gone"},
+        {"kind": "token", "index": 1, "text": "Pari"},
+    ]
+    assert "text" not in units[0]
+
+
+def test_a_unit_whose_text_is_not_its_slice_carries_its_own_text() -> None:
+    record = Record(response="Paris.")
+    unit = Unit.of(Span(90, 99, "claimed"), None)
+    found = detail(record, result(record, a=Score.of(0.5, units=[unit])))
+    assert found["scores"][0]["units"][0]["text"] == "claimed"
+
+
+def test_chat_messages_images_and_odd_prompts() -> None:
+    prompt: list[dict[str, Any]] = [
+        {"role": "system", "content": "Be brief."},
+        {
+            "role": "user",
+            "content": [
+                {"type": "text", "text": "What is it?"},
+                {"type": "image_url", "image_url": {"url": "https://example.invalid/x.png"}},
+                7,
+            ],
+        },
+        {"content": None},
+    ]
+    record = Record(response="x", prompt=prompt)
+    assert detail(record, result(record))["prompt"] == [
+        {"role": "system", "text": "Be brief."},
+        {"role": "user", "text": "What is it?\n[image, not shown]\n[part, not shown]"},
+        {"role": None, "text": ""},
+    ]
+    assert detail(Record(response="x"), result(Record(response="x")))["prompt"] == []
+
+
+def test_what_is_left_out_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(payload, "MAX_ITEMS", 3)
+    monkeypatch.setattr(payload, "MAX_UNITS", 2)
+    record = Record(response="abc", samples=list("12345"), contexts=list("1234"))
+    units = [Unit.of(Span(0, 1, "a"), 0.1)] * 4
+    found = detail(record, result(record, a=Score.of(0.5, units=units)))
+    assert len(found["samples"]) == len(found["contexts"]) == 3
+    assert found["notes"] == [
+        "3 of 5 samples are shown",
+        "3 of 4 contexts are shown",
+        "2 of 4 units of a are shown",
+    ]
+    assert shorten("🙂" * 5, 2) == "🙂🙂\n[... 3 more characters are not shown here]"
+    assert shorten("ab", 2) == "ab"
+
+
+def test_show_makes_text_of_anything() -> None:
+    assert show("as it is") == "as it is"
+    assert show(0.1234567) == "0.12346"
+    assert show(True) == "true"
+    assert show({"a": [1, None, float("nan"), b"x", {1}]}) == (
+        '{ "a": [ 1, null, "nan", "b\'x\'", [ 1 ] ] }'
+    )
+    deep: Any = "end"
+    for _ in range(50):
+        deep = [deep]
+    assert "..." in show(deep)
+
+
+def test_raw_values_are_brief() -> None:
+    raw = {
+        "value": 0.5,
+        "m": [[1.0, 2.0]] * 3,
+        "many": list(range(9)),
+        "few": [0.25, 1.0],
+        "none": [],
+    }
+    record = Record(response="x")
+    found = detail(record, result(record, a=Score.of(0.5, raw={**raw, "c": {"mean": 0.5}})))
+    assert found["scores"][0]["raw"] == [
+        ["value", "0.5"],
+        ["m", "3 × 2 values"],
+        ["many", "9 values"],
+        ["few", "0.25, 1"],
+        ["none", "[]"],
+        ["c", "mean 0.5"],
+    ]
+    plain = detail(record, result(record, a=Score.of(0.5, raw=2.5), b=Score.failed("x")))
+    assert [s["raw"] for s in plain["scores"]] == [[["", "2.5"]], []]
+
+
+ORDER = ["response", "sample 0", "sample 1", "reference 0"]
+SQUARE = [[1.0, 0.5, 0.4, 0.3], [0.5, 1.0, 0.2, 0.1], [0.4, 0.2, 1.0, 0.6], [0.3, 0.1, 0.6, 1.0]]
+
+
+@pytest.mark.parametrize("key", ["matrix", "cosine"])
+def test_heat_map(key: str) -> None:
+    found = heat_map({key: SQUARE, "order": ORDER, "mean": 0.2, "outlier": [0.1, 0.2]})
+    assert found == {
+        "labels": ORDER,
+        "cells": SQUARE,
+        "outlier": [None, 0.1, 0.2, None],
+        "of": 4,
+        "facts": [["mean", 0.2]],
+    }
+
+
+def test_heat_map_with_facts_apart_and_outliers_of_all_answers() -> None:
+    raw = {"matrix": SQUARE, "order": ORDER, "cosine": {"mean": 0.0, "std": 0.1}}
+    found = heat_map({**raw, "outlier": [0.3, 0.1, 0.2]})
+    assert found is not None
+    assert found["outlier"] == [0.3, 0.1, 0.2, None]
+    assert found["facts"] == [["mean", 0.0], ["std", 0.1]]
+
+
+def test_heat_map_bears_bad_parts() -> None:
+    odd = heat_map({"cosine": [[1, "x"], [True, float("nan")]], "order": ["a"], "outlier": [1, 2]})
+    assert odd is not None
+    assert odd["cells"] == [[1.0, None], [None, None]]
+    assert odd["labels"] == ["0", "1"]
+    assert odd["outlier"] == [1.0, 2.0]
+    big = heat_map({"cosine": [[0.5] * 50] * 50})
+    assert big is not None
+    assert (len(big["cells"]), len(big["cells"][0]), len(big["labels"]), big["of"]) == (
+        32,
+        32,
+        32,
+        50,
+    )
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        None,
+        0.5,
+        {},
+        {"cosine": 3},
+        {"cosine": []},
+        {"cosine": [[1.0]]},
+        {"cosine": [[1, 2], [3]]},
+        {"cosine": [1, 2]},
+        {"cosine": [[None, "a"], [None, None]]},
+    ],
+)
+def test_no_heat_map_of_anything_else(raw: Any) -> None:
+    assert heat_map(raw) is None
+
+
+def test_everything_is_strict_json() -> None:
+    for record, made in [*hostile()[0], *assorted()]:
+        for value in (detail(record, made), index_row(record, made, HOSTILE)):
+            assert json.loads(json.dumps(value, allow_nan=False)) == value
+
+
+def test_search_text_has_id_prompt_and_response() -> None:
+    record, made = assorted()[0]
+    assert search_text(record, made) == f"case-10\nQuestion 0?\n{record.response}"
