@@ -1,0 +1,127 @@
+"""Fits the quantile tables behind the record's one risk. No labels are used.
+
+    python training/quantiles.py --data ../shared/data
+
+Texts: Wikipedia-like passages of a small local model (``training/data/wikibio_like.jsonl``),
+this project's example answers, answers of four models to GSM8K test questions (one judged, the
+other three as samples), and HaluEval qa answers, right and wrong alike, with their knowledge
+(first 80 % of the file). WikiBio-GPT3 and BEGIN are not used: they are for evaluation.
+
+Every scorer's table is the mid-rank quantile of its risk, each set of texts weighing the same.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import veridical
+
+HERE = Path(__file__).parent
+OUT = HERE.parent / "src" / "veridical" / "scorers" / "ensembles" / "quantiles.json"
+POINTS = 33
+PER_SET = 300
+#: Scorers of one family share one vote.
+FAMILIES = {
+    "exact_match": "exact",
+    "ngram": "ngram",
+    "ngram_presence": "ngram",
+    "cosine": "embedding",
+    "checkembed": "embedding",
+    "bert_score": "tokens",
+    "selfcheck_bertscore": "tokens",
+    "support": "support",
+    "knowledge_f1": "grounding",
+    "rouge_l": "grounding",
+    "sacrebleu": "grounding",
+    "knowledge_bertscore": "grounding",
+}
+
+
+def lines(path: Path) -> Iterator[dict[str, Any]]:
+    with path.open(encoding="utf-8") as f:
+        for line in f:
+            yield json.loads(line)
+
+
+def gsm8k(path: Path, rng: random.Random) -> list[dict[str, Any]]:
+    rows = rng.sample(list(lines(path)), PER_SET)
+    found = []
+    for i, row in enumerate(rows):
+        answers = [v["solution"] for v in row.values() if isinstance(v, dict)]
+        judged = answers.pop(i % len(answers))
+        found.append({"prompt": row["question"], "response": judged, "samples": answers})
+    return found
+
+
+def halueval(path: Path, rng: random.Random) -> list[dict[str, Any]]:
+    rows = list(lines(path))
+    found = []
+    for i, row in enumerate(rng.sample(rows[: len(rows) * 4 // 5], PER_SET)):
+        answer = row["hallucinated_answer" if i % 2 else "right_answer"]
+        found.append({"response": answer, "contexts": row["knowledge"]})
+    return found
+
+
+def table(sets: list[list[float]]) -> tuple[list[float], list[float]]:
+    """Risks and their mid-rank quantiles, thinned, with the ends of [0, 1] where free."""
+    weights: dict[float, float] = {}
+    for values in sets:
+        for v in values:
+            weights[v] = weights.get(v, 0.0) + 1 / len(values) / len(sets)
+    below = 0.0
+    points = []
+    for risk in sorted(weights):
+        points.append((risk, below + weights[risk] / 2))
+        below += weights[risk]
+    keep = {round(i * (len(points) - 1) / (POINTS - 1)) for i in range(POINTS)}
+    thin = [p for i, p in enumerate(points) if i in keep]
+    if thin[0][0] > 0:
+        thin.insert(0, (0.0, 0.0))
+    if thin[-1][0] < 1:
+        thin.append((1.0, 1.0))
+    return [round(r, 6) for r, _ in thin], [round(q, 6) for _, q in thin]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True)
+    data = parser.parse_args().data
+    rng = random.Random(0)
+    sets = {
+        "wikibio_like": list(lines(HERE / "data" / "wikibio_like.jsonl")),
+        "examples": [
+            {k: r[k] for k in ("prompt", "response", "samples", "contexts") if k in r}
+            for r in lines(HERE.parent / "examples" / "answers.jsonl")
+        ],
+        "gsm8k": gsm8k(data / "qa" / "gsm8k_example_model_solutions.jsonl", rng),
+        "halueval_qa": halueval(data / "halueval" / "dataset_halueval_qa.jsonl", rng),
+    }
+    risks: dict[str, list[list[float]]] = {name: [] for name in FAMILIES}
+    with veridical.Engine() as engine:
+        for name, rows in sets.items():
+            results = list(veridical.check(rows, list(FAMILIES), engine=engine))
+            for scorer, found in risks.items():
+                values = [r.scores[scorer].risk for r in results]
+                scored = [v for v in values if v is not None]
+                if len(scored) >= 20:
+                    found.append(scored)
+            print(name, len(rows))
+    # BLEU and ROUGE compare with a reference or context only; a scorer met nowhere has no table
+    tables = {}
+    for scorer, found in risks.items():
+        if found:
+            xs, ys = table(found)
+            tables[scorer] = {"family": FAMILIES[scorer], "risks": xs, "quantiles": ys}
+    fitted = {name: len(rows) for name, rows in sets.items()}
+    text = json.dumps({"fitted_on": fitted, "labels_used": False, "tables": tables}, indent=0)
+    OUT.write_text(text + "\n", encoding="utf-8")
+    print(f"{len(tables)} tables, {OUT.stat().st_size} bytes")
+
+
+if __name__ == "__main__":
+    main()
