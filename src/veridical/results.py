@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from veridical.errors import RowError
 from veridical.evidence.rundir import RunFiles
 from veridical.records import Record
-from veridical.scores import Result
+from veridical.scores import Headline, Result
 from veridical.summary import Summary
 from veridical.version import __version__
 
@@ -80,15 +80,23 @@ class Results:
         """The results for which ``keep`` holds, in input order."""
         return (r for r in self if keep(r))
 
+    def headlines(self) -> Iterator[tuple[bytes, Headline]]:
+        """Each result line with what it says, units aside. A full pass leaves the summary known."""
+        summary = Summary(self.scorers)
+        for line in self.lines():
+            headline = Headline.model_validate_json(line)
+            summary.add(headline)
+            yield line, headline
+        for error in self.errors():
+            summary.add_row_error(error.error)
+        self._summary = summary
+
     def summary(self) -> Summary:
         """Counts, coverage and mean risk of each scorer; computed once, in one pass."""
         if self._summary is None:
-            summary = Summary(self.scorers)
-            for result in self:
-                summary.add(result)
-            for error in self._directory.errors():
-                summary.add_row_error(error.error)
-            self._summary = summary
+            for _ in self.headlines():
+                pass
+        assert self._summary is not None
         return self._summary
 
     def to_arrow(self) -> pyarrow.Table:
@@ -172,7 +180,7 @@ class Results:
         worst: list[tuple[float, int]] = []
         draw: list[int] = []
         rng = random.Random(0)
-        for i, result in enumerate(self):
+        for i, (_, result) in enumerate(self.headlines()):
             heapq.heappush(worst, (-1.0 if result.risk is None else result.risk, -result.row))
             if len(worst) > half:
                 heapq.heappop(worst)

@@ -150,3 +150,23 @@ class Result(BaseModel):
         head = to_json({"id": id, "row": row, "risk": risk, "by": by, "decision": None})
         body = ",".join(f"{to_json(name).decode()}:{s.text}" for name, s in scores.items())
         return head[:-1] + b',"scores":{' + body.encode() + b"}}"
+
+
+class ScoreHeadline(BaseModel):
+    """A score without its units and raw value."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+    risk: float | None
+    status: Status
+    reason: str | None
+
+
+class Headline(BaseModel):
+    """A result line without units: what a pass over millions of them needs."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+    id: str | int
+    row: int
+    risk: float | None
+    by: str | None
+    scores: dict[str, ScoreHeadline]

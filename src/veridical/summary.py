@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from veridical.registry import BoundScorer
-    from veridical.scores import Result, Score
+    from veridical.scores import Headline, ScoreHeadline
 
 _BINS = 20
 _REASONS = 50  # distinct reasons that are counted by name
@@ -52,7 +52,7 @@ class ScorerSummary:
     failed_reasons: Counter[str] = field(default_factory=Counter)
     not_applicable_reasons: Counter[str] = field(default_factory=Counter)
 
-    def add(self, score: Score) -> None:
+    def add(self, score: ScoreHeadline) -> None:
         if score.status == "scored":
             self.n_scored += 1
             if score.risk is not None:
@@ -109,7 +109,7 @@ class Summary:
         self.histogram = [0] * _BINS
         self.by: Counter[str] = Counter()
 
-    def add(self, result: Result) -> None:
+    def add(self, result: Headline) -> None:
         self.records += 1
         if result.risk is not None:
             self.risk.add(result.risk)

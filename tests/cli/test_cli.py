@@ -53,7 +53,7 @@ def test_check_end_to_end(run: Run, folder: Path) -> None:
     lines = [json.loads(x) for x in (folder / "out.jsonl").read_text().splitlines()]
     assert [x["id"] for x in lines] == ["a", "b", 3]
     assert lines[0]["risk"] < lines[1]["risk"]
-    assert "cosine" in done.stderr and "95 % interval" in done.stderr
+    assert "cosine" in done.stderr and "mean risk (95 %)" in done.stderr
     assert "<html" in (folder / "r.html").read_text("utf-8")
     (directory,) = (folder / ".veridical" / "runs").iterdir()
     assert len(directory.name) == 16

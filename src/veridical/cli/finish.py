@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -18,7 +19,7 @@ from veridical.registry import REGISTRY
 if TYPE_CHECKING:
     from veridical.registry import BoundScorer
     from veridical.results import Results
-    from veridical.scores import Result
+    from veridical.scores import Headline
     from veridical.summary import Summary
 
 _SHOWN_ERRORS = 10
@@ -54,7 +55,7 @@ class Limits:
         if self.name is not None and self.name not in keys:
             raise unknown_name("scorer in --fail-over", self.name, keys)
 
-    def exceeded(self, result: Result) -> bool:
+    def exceeded(self, result: Headline) -> bool:
         risk = result.risk if self.name is None else result.scores[self.name].risk
         return self.over is not None and risk is not None and risk > self.over
 
@@ -63,12 +64,11 @@ def finish(
     results: Results, lines: TextIO | None, report: Path | None, limits: Limits, console: Console
 ) -> int:
     """Write what was asked for, print the summary, and say how it went by the exit code."""
-    if lines is not None:
-        for line in results.lines():
-            lines.write(line.decode() + "\n")
     over = 0
     riskiest: list[tuple[float, int, Any]] = []
-    for result in results:
+    for line, result in results.headlines():
+        if lines is not None:
+            lines.write(line.decode() + "\n")
         over += limits.exceeded(result)
         if result.risk is not None:
             riskiest.append((result.risk, -result.row, result.id))
@@ -106,34 +106,39 @@ def finish(
 
 def summary_table(summary: Summary, console: Console) -> None:
     """Counts, coverage and mean risk with its 95 % interval, a line a scorer."""
-    table = Table(title=f"{summary.records} records, {summary.row_errors} bad rows")
-    table.add_column("scorer")
-    for name in ("total", "scored", "failed", "n/a", "coverage", "mean risk", "95 % interval"):
-        table.add_column(name, justify="right")
+    table = Table(
+        title=f"{summary.records} records, {summary.row_errors} bad rows",
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+        show_edge=False,
+    )
+    table.add_column("scorer", no_wrap=True)
+    for name in ("total", "scored", "failed", "n/a", "coverage"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("mean risk (95 %)", no_wrap=True)
     overall = summary.as_dict()["risk"]
-    if overall["n"]:
-        name = f"record's risk ({', '.join(summary.by)})"
-        table.add_row(
-            escape(name), str(summary.records), str(overall["n"]), "", "", "", *_mean(overall)
-        )
-        table.add_section()
     reasons = []
     for s in summary.scorers.values():
         d = s.as_dict()
-        coverage = "-" if d["coverage"] is None else f"{100 * d['coverage']:.1f} %"
+        coverage = "-" if d["coverage"] is None else f"{100 * d['coverage']:.1f}%"
         counts = (d["n_total"], d["n_scored"], d["n_failed"], d["n_not_applicable"])
-        table.add_row(escape(s.name), *map(str, counts), coverage, *_mean(d))
+        table.add_row(escape(s.name), *map(str, counts), coverage, _mean(d))
         reasons += [(n, s.name, why) for why, n in s.failed_reasons.most_common(3)]
+    if overall["n"]:
+        table.add_section()
+        table.add_row("risk", str(summary.records), str(overall["n"]), "", "", "", _mean(overall))
     console.print(table)
+    if summary.by:
+        console.print(f"risk is by {', '.join(summary.by)}", markup=False)
     for n, name, why in reasons[:_SHOWN_ERRORS]:
         console.print(f"failed: {name}, {n} times: {why}", markup=False)
 
 
-def _mean(d: dict[str, Any]) -> tuple[str, str]:
+def _mean(d: dict[str, Any]) -> str:
     if d["mean"] is None:
-        return "-", "-"
-    interval = "-" if d["ci_low"] is None else f"{d['ci_low']:.3f} .. {d['ci_high']:.3f}"
-    return f"{d['mean']:.3f}", interval
+        return "-"
+    interval = "" if d["ci_low"] is None else f" [{d['ci_low']:.3f}, {d['ci_high']:.3f}]"
+    return f"{d['mean']:.3f}{interval}"
 
 
 def plan_table(plan: dict[str, Any], console: Console) -> None:

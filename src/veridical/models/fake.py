@@ -1,0 +1,106 @@
+"""A scripted encoder for tests: real enough to batch and window, cheap and exactly predictable."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from veridical.errors import ModelError
+from veridical.models.pooling import Floats, Ids, Output, join, l2
+from veridical.models.protocols import Encoded, Window
+
+_WORD = re.compile(r"\w+|[^\w\s]")
+_START, _END, _FAIL = 0, 1, 2  # _FAIL stands in for _END in texts that must fail
+
+
+class FakeEncoder:
+    """Words are tokens and every word has one vector, drawn from a hash of its lower-cased form.
+
+    A text's vector is the mean of its words' vectors, so texts that share words are alike and
+    equal texts are equal. Thread-safe.
+
+    Args:
+        dimensions: width of the vectors.
+        max_length: words per window, the two special tokens included.
+        fail_on: texts for which this is true make ``run`` raise :class:`ModelError`.
+
+    Attributes:
+        calls: forwards run so far.
+        tokens_run: tokens that went through ``run`` so far, special tokens included.
+        batches: number of windows of each forward.
+    """
+
+    scripts: frozenset[str] | None = None
+
+    def __init__(
+        self,
+        *,
+        dimensions: int = 16,
+        max_length: int = 64,
+        batch_tokens: int = 256,
+        workers: int = 1,
+        has_tokens: bool = True,
+        fail_on: Callable[[str], bool] | None = None,
+    ) -> None:
+        if max_length < 3:
+            raise ValueError("max_length must be at least 3: two special tokens and a word")
+        self.name = "fake"
+        self.revision = f"fake-{dimensions}-{max_length}"
+        self.has_tokens = has_tokens
+        self.batch_tokens = batch_tokens
+        self.workers = workers
+        self.calls = 0
+        self.tokens_run = 0
+        self.batches: list[int] = []
+        self._dimensions = dimensions
+        self._room = max_length - 2
+        self._fail_on = fail_on
+        self._lock = threading.Lock()
+
+    def windows(self, texts: Sequence[str]) -> list[list[Window]]:
+        return [self._windows(text) for text in texts]
+
+    def run(self, batch: Sequence[Window], tokens: bool) -> list[Any]:
+        with self._lock:
+            self.calls += 1
+            self.tokens_run += sum(w.length for w in batch)
+            self.batches.append(len(batch))
+        if any(w.content.ids[-1] == _FAIL for w in batch):
+            raise ModelError("the fake encoder was told to fail on this text")
+        outputs = []
+        for window in batch:
+            rows = np.stack([self.word_vector(i) for i in window.content.ids])
+            inner = rows[1:-1] if len(rows) > 2 else rows
+            outputs.append(Output(inner.mean(axis=0), l2(rows) if tokens else None))
+        return outputs
+
+    def assemble(self, windows: Sequence[Window], outputs: Sequence[Any], tokens: bool) -> Encoded:
+        return join(windows, outputs, tokens)
+
+    def word_vector(self, token_id: int) -> Floats:
+        """The (dimensions,) standard normal vector of a token id."""
+        return np.random.default_rng(int(token_id)).standard_normal(
+            self._dimensions, dtype=np.float32
+        )
+
+    def _windows(self, text: str) -> list[Window]:
+        words = [_word_id(w) for w in _WORD.findall(text.lower())]
+        step = max(self._room - self._room // 8, 1)
+        starts = range(0, max(len(words) - self._room // 8, 1), step)
+        end = _FAIL if self._fail_on is not None and self._fail_on(text) else _END
+        windows = []
+        for start in starts:
+            ids = np.array([_START, *words[start : start + self._room], end], dtype=np.int64)
+            content = Ids(ids, 1, 1)
+            windows.append(Window(len(ids), content, self._room // 8 if start else 0))
+        return windows
+
+
+def _word_id(word: str) -> int:
+    digest = hashlib.blake2b(word.encode("utf-8", "replace"), digest_size=4).digest()
+    return 3 + int.from_bytes(digest, "little")

@@ -1,0 +1,251 @@
+"""Reads a model folder: sentence-transformers configuration, tokenizer, dense heads, revision."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from veridical.errors import ModelError
+from veridical.models import windows
+from veridical.models.pooling import ACTIVATIONS, MODES, Dense, Floats, Ids, pool
+from veridical.models.windows import Windower
+
+#: Longest window where only the architecture bounds it: longer ones cost quadratic attention.
+LONGEST = 8192
+#: Model types whose position table starts after the padding id.
+_SHIFTED_POSITIONS = {
+    "roberta",
+    "xlm-roberta",
+    "camembert",
+    "mpnet",
+    "longformer",
+    "xlm-roberta-xl",
+}
+_LEGACY_POOLING = {
+    "pooling_mode_cls_token": "cls",
+    "pooling_mode_max_tokens": "max",
+    "pooling_mode_mean_tokens": "mean",
+    "pooling_mode_mean_sqrt_len_tokens": "mean_sqrt_len_tokens",
+    "pooling_mode_weightedmean_tokens": "weightedmean",
+    "pooling_mode_lasttoken": "lasttoken",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Settings:
+    """How a model folder wants its texts embedded.
+
+    Attributes:
+        backbone: folder of the transformer itself.
+        modes: pooling modes, concatenated in this order.
+        heads: dense layers applied to the pooled vector, in order.
+        prefix: text put before every input.
+        pool_prefix: whether the prefix's tokens take part in pooling.
+        max_length: tokens of the longest input, special tokens included.
+        config: the backbone's ``config.json``.
+    """
+
+    root: Path
+    backbone: Path
+    modes: tuple[str, ...]
+    heads: tuple[Dense, ...]
+    prefix: str
+    pool_prefix: bool
+    max_length: int
+    lower: bool
+    config: dict[str, Any]
+    tokenizer_config: dict[str, Any]
+
+    @classmethod
+    def read(cls, root: Path, *, prefix: str | None = None, dense: str | None = None) -> Settings:
+        """Read ``modules.json`` and what it names; without it, mean pooling.
+
+        Args:
+            prefix: replaces the folder's default prompt.
+            dense: sub-folder that replaces the dense head of ``modules.json`` (for models that
+                ship heads of several widths).
+
+        Raises:
+            ModelError: a file cannot be read, or a module is of a kind not supported.
+        """
+        modules = read_json(root / "modules.json", [])
+        if not isinstance(modules, list):
+            raise ModelError(f"{root / 'modules.json'}: a list of modules was expected")
+        backbone, heads, pool_prefix = root, [], True
+        modes: tuple[str, ...] = ("mean",)
+        for module in modules:
+            kind = str(module.get("type", "")).rsplit(".", 1)[-1]
+            path = _inside(root, str(module.get("path", "")))
+            if kind == "Transformer":
+                backbone = path
+            elif kind == "Pooling":
+                modes, pool_prefix = _pooling(path)
+            elif kind == "Dense":
+                heads.append(_dense(_inside(root, dense) if dense else path))
+            elif kind != "Normalize":
+                raise ModelError(f"{root}: modules of kind {kind!r} are not supported")
+        config = read_json(backbone / "config.json", {})
+        tokenizer_config = read_json(backbone / "tokenizer_config.json", {})
+        bert = read_json(backbone / "sentence_bert_config.json", {})
+        prompts = read_json(root / "config_sentence_transformers.json", {})
+        if prefix is None:
+            name = prompts.get("default_prompt_name")
+            prefix = str(prompts.get("prompts", {}).get(name, "")) if name else ""
+        return cls(
+            root=root,
+            backbone=backbone,
+            modes=modes,
+            heads=tuple(heads),
+            prefix=prefix,
+            pool_prefix=pool_prefix or not prefix,
+            max_length=_max_length(bert, config, tokenizer_config),
+            lower=bool(bert.get("do_lower_case", False)),
+            config=config,
+            tokenizer_config=tokenizer_config,
+        )
+
+    def windower(self, tokenizer: Any) -> Windower:
+        """The windower over ``tokenizer``, which gets the end token its configuration asks for."""
+        eos = None
+        if self.tokenizer_config.get("add_eos_token"):
+            token = self.tokenizer_config.get("eos_token")
+            text = token.get("content") if isinstance(token, dict) else token
+            eos = tokenizer.token_to_id(str(text))
+            if eos is None:
+                raise ModelError(f"{self.root}: end token {text!r} is not in the vocabulary")
+        return Windower(tokenizer, self.max_length, prefix=self.prefix, eos=eos, lower=self.lower)
+
+    def skips(self, pieces: Sequence[Ids]) -> list[int]:
+        """Leading tokens of each window that take no part in pooling."""
+        return [0 if self.pool_prefix else p.head for p in pieces]
+
+    def pool(self, hidden: Floats, pieces: Sequence[Ids]) -> Floats:
+        """(windows, width, d) token vectors -> (windows, d_out) vectors, not yet normalised."""
+        lengths = [len(p.ids) for p in pieces]
+        return self.heads_of(pool(hidden, self.modes, lengths, self.skips(pieces)))
+
+    def heads_of(self, pooled: Floats) -> Floats:
+        """Apply the dense heads to pooled vectors (windows, d)."""
+        for head in self.heads:
+            pooled = head(pooled)
+        return pooled
+
+    def revision(self, files: Iterable[Path], *parts: object) -> str:
+        """16 hex digits over weights, tokenizer, pooling, prefix, windowing and ``parts``."""
+        head = [(d.weight.tobytes(), None if d.bias is None else d.bias.tobytes(), d.activation)
+                for d in self.heads]  # fmt: skip
+        settings = (self.modes, self.prefix, self.pool_prefix, self.max_length, self.lower)
+        digest = hashlib.blake2b(digest_size=8)
+        digest.update(repr((settings, windows.VERSION, parts)).encode())
+        digest.update(repr(self.tokenizer_config.get("add_eos_token")).encode())
+        for weight, bias, activation in head:
+            digest.update(weight + (bias or b"") + activation.encode())
+        for file in files:
+            with file.open("rb") as f:
+                while chunk := f.read(1 << 22):
+                    digest.update(chunk)
+        return digest.hexdigest()
+
+
+def load_tokenizer(folder: Path) -> Any:
+    """The ``tokenizers.Tokenizer`` of ``folder/tokenizer.json``."""
+    from tokenizers import Tokenizer
+
+    path = folder / "tokenizer.json"
+    if not path.is_file():
+        raise ModelError(f"{folder} has no tokenizer.json")
+    try:
+        return Tokenizer.from_file(str(path))
+    except Exception as e:  # the library raises bare Exception
+        raise ModelError(f"{path}: {e}") from e
+
+
+def read_json(path: Path, default: Any) -> Any:
+    """Parsed JSON of ``path``, ``default`` where there is no such file."""
+    if not path.is_file():
+        return default
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as e:
+        raise ModelError(f"{path}: {e}") from e
+    if not isinstance(value, type(default)):
+        raise ModelError(f"{path}: a JSON {type(default).__name__} was expected")
+    return value
+
+
+#: safetensors dtypes that a head may have. bfloat16 has no numpy type and is widened by hand.
+_DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}
+
+
+def read_safetensors(path: Path) -> dict[str, Floats]:
+    """All tensors of a small safetensors file, as float32.
+
+    The format: u64 length of a JSON header, the header (dtype, shape and byte range of every
+    tensor), then the bytes. Ranges are checked; nothing is executed.
+    """
+    try:
+        data = path.read_bytes()
+        size = int.from_bytes(data[:8], "little")
+        header = json.loads(data[8 : 8 + size])
+        body = memoryview(data)[8 + size :]
+        tensors = {}
+        for name, entry in header.items():
+            if name == "__metadata__":
+                continue
+            start, stop = entry["data_offsets"]
+            if not 0 <= start <= stop <= len(body):
+                raise ValueError(f"tensor {name!r} lies outside the file")
+            raw = np.frombuffer(body[start:stop], dtype=_DTYPES[entry["dtype"]])
+            if entry["dtype"] == "BF16":
+                raw = (raw.astype(np.uint32) << 16).view(np.float32)
+            tensors[name] = raw.astype(np.float32).reshape(entry["shape"])
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as e:
+        raise ModelError(f"{path}: not a readable safetensors file ({e})") from e
+    return tensors
+
+
+def _inside(root: Path, relative: str) -> Path:
+    path = root / relative
+    if not path.resolve().is_relative_to(root.resolve()):
+        raise ModelError(f"{root}: module path {relative!r} leads outside the model folder")
+    return path
+
+
+def _pooling(folder: Path) -> tuple[tuple[str, ...], bool]:
+    config = read_json(folder / "config.json", {})
+    given = config.get("pooling_mode")
+    if given is None:
+        given = [mode for key, mode in _LEGACY_POOLING.items() if config.get(key)] or ["mean"]
+    modes = (given,) if isinstance(given, str) else tuple(given)
+    for mode in modes:
+        if mode not in MODES:
+            raise ModelError(f"{folder}: unknown pooling {mode!r}; known: {', '.join(MODES)}")
+    return modes, bool(config.get("include_prompt", True))
+
+
+def _dense(folder: Path) -> Dense:
+    config = read_json(folder / "config.json", {})
+    activation = str(config.get("activation_function", "Tanh")).rsplit(".", 1)[-1]
+    if activation not in ACTIVATIONS:
+        known = ", ".join(ACTIVATIONS)
+        raise ModelError(f"{folder}: unknown activation {activation!r}; known: {known}")
+    if not (folder / "model.safetensors").is_file():
+        raise ModelError(f"{folder} has no model.safetensors; pickled weights are never read")
+    tensors = read_safetensors(folder / "model.safetensors")
+    if "linear.weight" not in tensors:
+        raise ModelError(f"{folder}: the head has no tensor 'linear.weight'")
+    return Dense(tensors["linear.weight"], tensors.get("linear.bias"), activation)
+
+
+def _max_length(bert: dict[str, Any], config: dict[str, Any], tokenizer: dict[str, Any]) -> int:
+    positions = config.get("max_position_embeddings")
+    if isinstance(positions, int) and config.get("model_type") in _SHIFTED_POSITIONS:
+        positions -= int(config.get("pad_token_id") or 1) + 1
+    limits = [bert.get("max_seq_length"), positions, tokenizer.get("model_max_length")]
+    return int(min([LONGEST, *(n for n in limits if isinstance(n, int) and n > 0)]))

@@ -1,0 +1,129 @@
+"""Encoders in ONNX form, run by ONNX Runtime on the CPU. The embedded model is one of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from veridical.errors import ModelError
+from veridical.models.folder import Settings, load_tokenizer
+from veridical.models.pooling import Ids, Output, join
+from veridical.models.protocols import Encoded, Window
+
+#: Padded tokens per forward: fewer leave the processor waiting, more leave its caches.
+BATCH_TOKENS = 2048
+
+
+class OnnxEncoder:
+    """A folder with ``model.onnx`` (or ``onnx/model.onnx``), tokenizer and configuration.
+
+    Pooling, dense heads, prefix and longest input are those of the folder's sentence-transformers
+    files. Inputs are padded on the right. Thread-safe: each forward runs on one thread, and
+    ``workers`` of them side by side beat one forward spread over as many threads, which wait for
+    each other at every layer.
+
+    Args:
+        threads: forwards side by side; default: the processors this process may use.
+        prefix: text put before every input; default: the folder's default prompt.
+        scripts: Unicode scripts the model reads; None = any.
+
+    Raises:
+        ModelError: a file is missing or broken, or the graph gives no token embeddings.
+    """
+
+    has_tokens = True
+
+    def __init__(
+        self,
+        folder: str | Path,
+        *,
+        threads: int | None = None,
+        prefix: str | None = None,
+        dense: str | None = None,
+        name: str | None = None,
+        scripts: frozenset[str] | None = None,
+    ) -> None:
+        import onnxruntime
+
+        root = Path(folder)
+        graph = find_graph(root)
+        if graph is None:
+            raise ModelError(f"{root} has neither model.onnx nor onnx/model.onnx")
+        self._settings = settings = Settings.read(root, prefix=prefix, dense=dense)
+        self._windower = settings.windower(load_tokenizer(settings.backbone))
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = 1
+        options.inter_op_num_threads = 1
+        options.log_severity_level = 3
+        try:
+            self._session = onnxruntime.InferenceSession(
+                str(graph), options, providers=["CPUExecutionProvider"]
+            )
+        except Exception as e:  # the library has a class for every way to fail
+            raise ModelError(f"{graph}: {e}") from e
+        self._inputs = {i.name: _TYPES.get(i.type) for i in self._session.get_inputs()}
+        self._output = self._token_output(graph)
+        self.name = name or root.name
+        self.scripts = scripts
+        self.batch_tokens = BATCH_TOKENS
+        self.workers = threads or usable_processors()
+        weights = [graph, *sorted(graph.parent.glob(f"{graph.name}[_.]data"))]
+        files = [*weights, settings.backbone / "tokenizer.json"]
+        self.revision = settings.revision(files, "onnx", "float32")
+
+    def _token_output(self, graph: Path) -> str:
+        unknown = [n for n, kind in self._inputs.items() if n not in _INPUTS or kind is None]
+        if unknown:
+            raise ModelError(f"{graph}: inputs {unknown} are not of a text encoder")
+        outputs: dict[str, int] = {o.name: len(o.shape) for o in self._session.get_outputs()}
+        for name in ("last_hidden_state", "token_embeddings", *outputs):
+            if outputs.get(name) == 3:
+                return name
+        raise ModelError(f"{graph}: no output has the shape (batch, sequence, width)")
+
+    def windows(self, texts: Sequence[str]) -> list[list[Window]]:
+        return self._windower(texts)
+
+    def run(self, batch: Sequence[Window], tokens: bool) -> list[Any]:
+        pieces: list[Ids] = [w.content for w in batch]
+        longest = max(len(p.ids) for p in pieces)
+        lengths = np.array([len(p.ids) for p in pieces])
+        ids = np.zeros((len(pieces), longest), dtype=np.int64)
+        for row, piece in zip(ids, pieces, strict=True):
+            row[: len(piece.ids)] = piece.ids
+        positions = np.arange(longest)
+        feeds = {
+            "input_ids": ids,
+            "attention_mask": positions < lengths[:, None],
+            "token_type_ids": np.zeros_like(ids),
+            "position_ids": np.broadcast_to(positions, ids.shape),
+        }
+        given = {n: feeds[n].astype(kind) for n, kind in self._inputs.items()}
+        hidden = self._session.run([self._output], given)[0].astype(np.float32, copy=False)
+        vectors = self._settings.pool(hidden, pieces)
+        if not tokens:
+            return [Output(v) for v in vectors]
+        return [Output(v, h[:n].copy()) for v, h, n in zip(vectors, hidden, lengths, strict=True)]
+
+    def assemble(self, windows: Sequence[Window], outputs: Sequence[Any], tokens: bool) -> Encoded:
+        return join(windows, outputs, tokens)
+
+
+_TYPES = {"tensor(int64)": np.int64, "tensor(int32)": np.int32}
+_INPUTS = {"input_ids", "attention_mask", "token_type_ids", "position_ids"}
+
+
+def find_graph(root: Path) -> Path | None:
+    """The ONNX file of a model folder, if it has one."""
+    return next((p for p in (root / "model.onnx", root / "onnx/model.onnx") if p.is_file()), None)
+
+
+def usable_processors() -> int:
+    """Processors this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
