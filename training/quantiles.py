@@ -8,6 +8,7 @@ other three as samples), and HaluEval qa answers, right and wrong alike, with th
 (first 80 % of the file). WikiBio-GPT3 and BEGIN are not used: they are for evaluation.
 
 Every scorer's table is the mid-rank quantile of its risk, each set of texts weighing the same.
+Scorers of samples have one table for each number of samples, of the sets that have as many.
 """
 
 from __future__ import annotations
@@ -36,9 +37,14 @@ FAMILIES = {
     "selfcheck_bertscore": "tokens",
     "support": "support",
     "knowledge_f1": "grounding",
-    "rouge_l": "grounding",
-    "sacrebleu": "grounding",
+    "rouge_l": "reference",
+    "sacrebleu": "reference",
     "knowledge_bertscore": "grounding",
+}
+#: Scorers of samples have a table for each of these numbers of samples.
+SAMPLES = (1, 2, 3, 5, 10, 20)
+USE_SAMPLES = {
+    name for name, family in FAMILIES.items() if family not in ("grounding", "reference")
 }
 
 
@@ -95,28 +101,31 @@ def main() -> None:
     sets = {
         "wikibio_like": list(lines(HERE / "data" / "wikibio_like.jsonl")),
         "examples": [
-            {k: r[k] for k in ("prompt", "response", "samples", "contexts") if k in r}
+            {k: r[k] for k in ("prompt", "response", "samples", "contexts", "reference") if k in r}
             for r in lines(HERE.parent / "examples" / "answers.jsonl")
         ],
         "gsm8k": gsm8k(data / "qa" / "gsm8k_example_model_solutions.jsonl", rng),
         "halueval_qa": halueval(data / "halueval" / "dataset_halueval_qa.jsonl", rng),
     }
-    risks: dict[str, list[list[float]]] = {name: [] for name in FAMILIES}
+    fits: dict[str, dict[int, list[list[float]]]] = {name: {} for name in FAMILIES}
     with veridical.Engine() as engine:
         for name, rows in sets.items():
-            results = list(veridical.check(rows, list(FAMILIES), engine=engine))
-            for scorer, found in risks.items():
-                values = [r.scores[scorer].risk for r in results]
-                scored = [v for v in values if v is not None]
-                if len(scored) >= 20:
-                    found.append(scored)
-            print(name, len(rows))
-    # BLEU and ROUGE compare with a reference or context only; a scorer met nowhere has no table
+            most = max((len(r.get("samples", ())) for r in rows), default=0)
+            for count in [n for n in SAMPLES if n <= most] or [0]:
+                results = list(
+                    veridical.check(rows, list(FAMILIES), engine=engine, samples=count or None)
+                )
+                for scorer, found in fits.items():
+                    values = [r.scores[scorer].risk for r in results]
+                    scored = [v for v in values if v is not None]
+                    used = count if scorer in USE_SAMPLES else 0
+                    if len(scored) >= 20 and (count in (0, most) or used):
+                        found.setdefault(used, []).append(scored)
+            print(name, len(rows), "samples", most)
     tables = {}
-    for scorer, found in risks.items():
-        if found:
-            xs, ys = table(found)
-            tables[scorer] = {"family": FAMILIES[scorer], "risks": xs, "quantiles": ys}
+    for scorer, by_samples in fits.items():
+        columns = {str(n): table(found) for n, found in sorted(by_samples.items())}
+        tables[scorer] = {"family": FAMILIES[scorer], "by_samples": columns}
     fitted = {name: len(rows) for name, rows in sets.items()}
     text = json.dumps({"fitted_on": fitted, "labels_used": False, "tables": tables}, indent=0)
     OUT.write_text(text + "\n", encoding="utf-8")

@@ -3,7 +3,7 @@
 The passages are about the people and places below, none of whom is a subject of the WikiBio
 hallucination data (that set is for evaluation only). The small local LLM writes them
 (``examples/local_llm.py`` says what to install), so they are full of inventions; nobody has
-labelled them. About 12 minutes on one thread::
+labelled them. About half an hour on one thread::
 
     python training/wikibio_like.py
 """
@@ -20,7 +20,7 @@ sys.path.insert(0, str(ROOT / "examples"))
 from local_llm import LocalLlm, seed_of  # noqa: E402
 
 OUT = ROOT / "training" / "data" / "wikibio_like.jsonl"
-SAMPLES = 5
+SAMPLES = 20
 MAX_TOKENS = 120
 #: Nucleus sizes taken in turn: from samples that mostly agree to samples that hardly do.
 TOP_P = (0.5, 0.7, 0.9)

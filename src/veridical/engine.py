@@ -346,7 +346,7 @@ class _Run:
             evidence.cancel()
             raise
         scores = {key: task.result() for key, task in tasks.items()}
-        risk, by = combine({key: s.risk for key, s in scores.items()})
+        risk, by = combine({key: s.risk for key, s in scores.items()}, len(record.samples))
         record_id = record.row if record.id is None else record.id
         self.sink.write(record.row, Result.line(record_id, record.row, risk, by, scores))
         self.progress.records += 1

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import bisect
 import json
+import math
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
@@ -37,15 +38,36 @@ class Table(NamedTuple):
         return y0 + (y1 - y0) * (risk - x0) / (x1 - x0)
 
 
+class Tables(NamedTuple):
+    """One scorer's tables, each for a number of samples: with more samples, risks spread
+    otherwise. Scorers that use none have a single one."""
+
+    samples: list[int]
+    tables: list[Table]
+
+    def at(self, samples: int) -> Table:
+        """The table fitted at the nearest number of samples, by ratio."""
+        wanted = math.log(max(samples, 1))
+        distances = [abs(math.log(max(n, 1)) - wanted) for n in self.samples]
+        return self.tables[distances.index(min(distances))]
+
+
 @cache
-def tables() -> dict[str, Table]:
+def tables() -> dict[str, Tables]:
     """Shipped tables by scorer key (``quantiles.json`` says what they were fitted on)."""
     text = files("veridical.scorers.ensembles").joinpath("quantiles.json").read_text("utf-8")
-    return {name: Table(**table) for name, table in json.loads(text)["tables"].items()}
+    return {
+        name: Tables(
+            [int(n) for n in entry["by_samples"]],
+            [Table(entry["family"], *columns) for columns in entry["by_samples"].values()],
+        )
+        for name, entry in json.loads(text)["tables"].items()
+    }
 
 
-def combine(risks: Mapping[str, float | None]) -> tuple[float | None, str | None]:
-    """The record's risk and the name of what made it, from each scorer's risk (None: not scored).
+def combine(risks: Mapping[str, float | None], samples: int) -> tuple[float | None, str | None]:
+    """The record's risk and the name of what made it, from each scorer's risk (None: not scored)
+    and the number of samples the record has.
 
     A run with one scorer has that scorer's own risk. Of several, those with a table count; if
     none of the scored ones has a table, the plain mean of their risks does. A scorer with
@@ -60,10 +82,11 @@ def combine(risks: Mapping[str, float | None]) -> tuple[float | None, str | None
     for key, risk in risks.items():
         if risk is None:
             continue
-        table = known.get(key) or known.get(key.partition("(")[0])
-        if table is None:
+        entry = known.get(key) or known.get(key.partition("(")[0])
+        if entry is None:
             others.append(risk)
         else:
+            table = entry.at(samples)
             families.setdefault(table.family, []).append(table(risk))
     groups = list(families.values()) or ([others] if others else [])
     if not groups:
