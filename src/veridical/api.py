@@ -225,19 +225,22 @@ def plan(
     mapping: Mapping[str, str] | None = None,
     reader: str | None = None,
     engine: Engine | None = None,
+    store: str | Path | None = None,
     **options: Any,
 ) -> dict[str, Any]:
     """What :func:`check` would do, by the same code with null models: see
-    :func:`veridical.dryrun.dry_run`."""
+    :func:`veridical.dryrun.dry_run`. A ``store`` that does not exist is not made."""
     from veridical.dryrun import dry_run
 
     task = Task(resolve(scorers, preset, against), samples=samples, limit=limit)
     source = open_source(inputs, mapping=dict(mapping or {}) or None, reader=reader)
     if not source.reiterable:
         raise UsageError("plan reads its input and leaves it: give it a file, not a stream")
-    own = Engine(**options) if engine is None else engine
+    there = store if store is not None and Path(store).is_dir() else None
+    own = Engine(store=there, **options) if engine is None else engine
+    stores = store is not None if engine is None else engine.store is not None
     try:
-        return dry_run(own, source, task)
+        return dry_run(own, source, task, stores)
     finally:
         if engine is None:
             own.close()

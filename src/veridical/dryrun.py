@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,10 +15,13 @@ import numpy as np
 from veridical.engine import Engine, Progress, Task
 from veridical.errors import RowError
 from veridical.evidence.rundir import Rows
+from veridical.evidence.store import Store
 from veridical.models.protocols import Encoded, Encoder, Window
 from veridical.scores import Result
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from veridical.io import Source
 
 _TIMED = 3  # real forwards that give the rate
@@ -77,6 +83,25 @@ class CountingEncoder:
         return padded * sum(s for _, s in timed) / sum(n for n, _ in timed)
 
 
+class _PretendStore(Store):
+    """What the run would find stored: what ``real`` holds, and what earlier records would have
+    put there. Keeps shapes, in a folder of its own, and gives zeros."""
+
+    def __init__(self, path: Path, real: Store | None) -> None:
+        super().__init__(path)
+        self._real = real
+
+    def get_many(self, keys: Sequence[bytes]) -> dict[bytes, NDArray[np.float32]]:
+        found = {} if self._real is None else self._real.get_many(keys)
+        shapes = super().get_many([k for k in keys if k not in found])
+        for key, shape in shapes.items():
+            found[key] = np.zeros(shape.astype(np.int64), np.float32)
+        return found
+
+    def put_many(self, items: Iterable[tuple[bytes, NDArray[np.float32]]]) -> None:
+        super().put_many((key, np.array(value.shape, np.float32)) for key, value in items)
+
+
 class _CountingSink:
     """Counts what a run directory would keep."""
 
@@ -95,9 +120,10 @@ class _CountingSink:
         self.row_errors += 1
 
 
-def dry_run(engine: Engine, source: Source, task: Task) -> dict[str, Any]:
+def dry_run(engine: Engine, source: Source, task: Task, stores: bool) -> dict[str, Any]:
     """Counts of what ``task`` would ask of each model, and an estimate of the time.
 
+    ``stores`` says whether the run would have a store, be it one that does not exist yet.
     ``models[].requests`` are distinct texts, ``stored`` those the store would answer, ``windows``
     and ``tokens`` what would go through the model, ``padded`` the same with padding;
     ``seconds`` is None where nothing tells. ``llm`` is exact: no scorer here calls one.
@@ -108,19 +134,18 @@ def dry_run(engine: Engine, source: Source, task: Task) -> dict[str, Any]:
         return wrapped.setdefault(encoder.revision, CountingEncoder(encoder))
 
     sink = _CountingSink()
-    store, writable = engine.store, False
-    if store is not None:
-        writable, store.writable = store.writable, False
-    services = engine.services(task, wrap)
     started = time.perf_counter()
-    try:
-        engine.submit(engine.run(source, task, sink, Progress(), services)).result()
-    finally:
-        if store is not None:
-            store.writable = writable
+    with contextlib.ExitStack() as stack:
+        store = None
+        if stores:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="veridical-plan-"))
+            store = _PretendStore(Path(folder), engine.store)
+            stack.callback(store.close)
+        services = engine.services(task, wrap, store)
         distinct = {id(s): s for s in services.values()}
         for service in distinct.values():
-            service.close()
+            stack.callback(service.close)
+        engine.submit(engine.run(source, task, sink, Progress(), services)).result()
     spent = time.perf_counter() - started
     models = []
     seconds: float | None = 0.0

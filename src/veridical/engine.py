@@ -164,11 +164,14 @@ class Engine:
         return needed
 
     def services(
-        self, task: Task, wrap: Callable[[Encoder], Encoder] | None = None
+        self,
+        task: Task,
+        wrap: Callable[[Encoder], Encoder] | None = None,
+        store: Store | None = None,
     ) -> dict[str, EncoderService]:
         """The queue of each model ``task`` needs. One model in two roles has one queue.
 
-        ``wrap`` gives the run queues of its own over wrapped models (the dry run's).
+        ``wrap`` gives the run queues of its own over wrapped models and ``store`` (the dry run's).
         """
         needed = self._needed(task.costs())
         tokens = {e.revision for role, e in needed.items() if role == "token_encoder"}
@@ -179,7 +182,7 @@ class Engine:
             if wrap is not None:
                 if revision not in own:
                     own[revision] = EncoderService(
-                        wrap(encoder), self._gate, self.store, revision in tokens
+                        wrap(encoder), self._gate, store, revision in tokens
                     )
                 services[role] = own[revision]
                 continue
@@ -339,13 +342,19 @@ class _Run:
 
     async def _one(self, record: Record) -> None:
         evidence = RunEvidence(record, self)
-        tasks = {s.key: evidence.start(s) for s in self.task.scorers}
+        own = {s.key: evidence.start(s) for s in self.task.scorers if s.key not in self.bundled}
+        scores: dict[str, Scored] = {}
         try:
-            await asyncio.wait(tasks.values())
+            if self.bundled:
+                together = await evidence.bundle()
+                scores = {key: together[place] for key, place in self.bundled.items()}
+            if own:
+                await asyncio.wait(own.values())
         except asyncio.CancelledError:
             evidence.cancel()
             raise
-        scores = {key: task.result() for key, task in tasks.items()}
+        scores.update((key, task.result()) for key, task in own.items())
+        scores = {s.key: scores[s.key] for s in self.task.scorers}
         risk, by = combine({key: s.risk for key, s in scores.items()}, len(record.samples))
         record_id = record.row if record.id is None else record.id
         self.sink.write(record.row, Result.line(record_id, record.row, risk, by, scores))
@@ -364,7 +373,13 @@ class RunEvidence(Evidence):
         self._tasks: dict[str, asyncio.Task[Scored]] = {}
         self._waits: dict[str, set[str]] = {}
         self._keep: list[Any] = []
-        self._bundle: asyncio.Task[list[Scored]] | None = None
+        self._bundle: asyncio.Future[list[Scored]] | None = None
+
+    def bundle(self) -> asyncio.Future[list[Scored]]:
+        """Scores by the run's bundled free scorers, in their order."""
+        if self._bundle is None:
+            self._bundle = self._run.lexical.ask(self.record)
+        return self._bundle
 
     def start(self, bound: BoundScorer) -> asyncio.Task[Scored]:
         """The one task that computes ``bound`` for this record."""
@@ -379,13 +394,6 @@ class RunEvidence(Evidence):
             task.cancel()
 
     async def _compute(self, bound: BoundScorer) -> Scored:
-        place = self._run.bundled.get(bound.key)
-        if place is not None:
-            if self._bundle is None:
-                self._bundle = asyncio.get_running_loop().create_task(
-                    self._run.lexical.ask(self.record)
-                )
-            return (await asyncio.shield(self._bundle))[place]
         _ASKER.set(bound.key)
         role = {"embed": "embedder", "tokens": "token_encoder"}.get(bound.scorer.cost)
         models = ""
@@ -401,6 +409,11 @@ class RunEvidence(Evidence):
             if ring:
                 raise UsageError(f"scorers ask for each other: {' -> '.join([asker, *ring])}")
             self._waits.setdefault(asker, set()).add(bound.key)
+        place = self._run.bundled.get(bound.key)
+        if place is not None:
+            bundle = self.bundle()
+            await asyncio.wait([bundle])
+            return bundle.result()[place].score
         task = self.start(bound)
         await asyncio.wait([task])
         return task.result().score

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import to_json
@@ -15,6 +15,14 @@ Level = Literal["response", "sentence", "claim", "span", "token"]
 Status = Literal["scored", "not_applicable", "failed"]
 
 _FROZEN = ConfigDict(frozen=True, extra="forbid")
+_M = TypeVar("_M", bound=BaseModel)
+
+
+def _validated(model: type[_M], fields: dict[str, Any]) -> _M:
+    """``model(**fields)`` by pydantic's own validator, without the call's cost: scorers make
+    dozens of these a record."""
+    made: _M = model.__pydantic_validator__.validate_python(fields)
+    return made
 
 
 class EvidenceItem(BaseModel):
@@ -34,15 +42,16 @@ class EvidenceItem(BaseModel):
         cls, source: Source, start: int, end: int, probability: float | None = None
     ) -> EvidenceItem:
         """The slice ``[start:end]`` of ``source``."""
-        return cls(
-            kind=source.kind,
-            index=source.index,
-            context=source.index if source.kind == "context" else None,
-            start=start,
-            end=end,
-            text=source.text[start:end],
-            probability=probability,
-        )
+        fields = {
+            "kind": source.kind,
+            "index": source.index,
+            "context": source.index if source.kind == "context" else None,
+            "start": start,
+            "end": end,
+            "text": source.text[start:end],
+            "probability": probability,
+        }
+        return _validated(cls, fields)
 
 
 class Unit(BaseModel):
@@ -72,17 +81,18 @@ class Unit(BaseModel):
         evidence: Sequence[EvidenceItem] = (),
     ) -> Unit:
         """A unit over ``span`` of the response."""
-        return cls(
-            level=level,
-            start=span.start,
-            end=span.end,
-            text=span.text,
-            risk=risk,
-            raw=raw,
-            label=label,
-            probabilities=probabilities,
-            evidence=tuple(evidence),
-        )
+        fields = {
+            "level": level,
+            "start": span.start,
+            "end": span.end,
+            "text": span.text,
+            "risk": risk,
+            "raw": raw,
+            "label": label,
+            "probabilities": probabilities,
+            "evidence": tuple(evidence),
+        }
+        return _validated(cls, fields)
 
 
 class Score(BaseModel):

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from veridical.text.fact_numbers import Date, Number
-from veridical.text.fact_sources import FactSource
+from veridical.text.fact_sources import FactSources
 from veridical.text.facts import Fact, Facts
 
 
@@ -151,9 +151,9 @@ FOUND = [
 
 @pytest.mark.parametrize(("text", "source", "mention"), FOUND)
 def test_found(text: str, source: str, mention: str) -> None:
-    place = FactSource(source).find(only(text))
-    assert place is not None
-    assert source[slice(*place)] == mention
+    found = FactSources([source]).find(only(text))
+    assert found is not None and found.sources == 1
+    assert source[found.start : found.end] == mention
 
 
 MISSING = [
@@ -174,7 +174,29 @@ MISSING = [
 
 @pytest.mark.parametrize(("text", "source"), MISSING)
 def test_not_found(text: str, source: str) -> None:
-    assert FactSource(source).find(only(text)) is None
+    assert FactSources([source]).find(only(text)) is None
+
+
+def test_several_sources_are_kept_apart() -> None:
+    sources = ["", "The dogs of five", "hundred Oxford", "Fords, Ox-Ford in 19", "42; 500 Oxford"]
+    read = FactSources(sources)
+    assert read.find(only("he saw Oxford")) == (2, 2, 8, 14)  # not "Ox", not "Ford"
+    assert read.find(only("x 500")) == (1, 4, 4, 7)  # no number runs from one into the next
+    assert read.find(only("in 1942 he")) is None
+    assert read.find(only("x two")) is None
+    assert FactSources(["1942", "", "In 1942 in 1942"]).find(only("x 1942 he")) == (2, 0, 0, 4)
+    assert FactSources([]).find(only("x 1942 he")) is None
+
+
+@given(st.lists(st.sampled_from(FOUND + [(*m, "") for m in MISSING]), min_size=1, max_size=4))
+def test_sources_together_are_as_sources_alone(chosen: list[tuple[str, str, str]]) -> None:
+    sources = [source for _, source, _ in chosen]
+    together = FactSources(sources)
+    for text, _, _ in chosen:
+        alone = [FactSources([source]).find(only(text)) for source in sources]
+        held = [i for i, found in enumerate(alone) if found is not None]
+        expected = (len(held), held[0], *alone[held[0]][2:]) if held else None
+        assert together.find(only(text)) == expected
 
 
 def negation(text: str) -> str | None:
@@ -197,7 +219,7 @@ def polarity(sentence: str, source: str) -> tuple[bool, str] | None:
     facts = Facts(sentence)
     everything = facts.token_range(0, len(sentence))
     cue = facts.negation(*everything)
-    match = FactSource(source).counterpart(facts.stems(*everything), cue is not None)
+    match = FactSources([source]).counterparts(facts.stems(*everything), cue is not None).get(0)
     return None if match is None else (match.agrees, source[match.start : match.end])
 
 
@@ -218,9 +240,9 @@ def test_any_text_gives_exact_offsets(text: str, source: str) -> None:
     for fact in facts_of(text):
         assert 0 <= fact.start < fact.end <= len(text)
         assert text[fact.start : fact.end].strip()
-        place = FactSource(source + text).find(fact)
-        if place is not None:
-            assert 0 <= place[0] < place[1] <= len(source + text)
+        found = FactSources([source + text]).find(fact)
+        if found is not None:
+            assert 0 <= found.start < found.end <= len(source + text)
 
 
 PIECES = re.findall(
@@ -239,7 +261,7 @@ PIECES = re.findall(
 def test_a_text_supports_its_own_facts(words: list[str]) -> None:
     text = "x " + " ".join(words)
     for fact in facts_of(text):
-        assert FactSource(text).find(fact) is not None, (text, fact)
+        assert FactSources([text]).find(fact) is not None, (text, fact)
 
 
 def test_long_runs_of_digits_end() -> None:

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from veridical.text.words import word_spans, words
+from veridical.text import words as module
+from veridical.text.words import lower_words, word_spans, words
 
 #: Written by hand after spaCy's documented rules; ``test_spacy_agrees`` checks them against it.
 ENGLISH = [
@@ -80,9 +81,19 @@ def test_tokens_join_back_and_spans_slice(text):
     assert [s.text for s in spans] == words(text)
     assert all(text[s.start : s.end] == s.text != "" for s in spans)
     assert "".join(words(text)) == "".join(text.split())
+    assert lower_words(text) == [token.lower() for token in words(text)]
     assert all(a.end <= b.start for a, b in pairwise(spans))
 
 
 def test_long_pieces_take_linear_time():
     for unit in ("(", ")", ".", "a-", "a.", "a@", "中", "'", "1,", "a.b@", "www."):
         assert "".join(words(unit * 30_000)) == unit * 30_000
+
+
+def test_what_is_remembered_is_bounded(monkeypatch):
+    monkeypatch.setattr(module, "_MEMO_SIZE", 3)
+    memo = module._Memo(lambda piece: (piece,))
+    long = "x" * 1000
+    for piece in ("a", "b", "c", long, "d", "d"):
+        assert memo[piece] == (piece,)
+    assert list(memo) == ["d"]

@@ -199,7 +199,6 @@ def plan(
     from veridical import api
     from veridical.cli.finish import plan_table
 
-    kept = None if store == "none" or not Path(store).is_dir() else store
     found = api.plan(
         _inputs(inputs),
         scorers,
@@ -211,7 +210,7 @@ def plan(
         reader=reader,
         embedder=embedder,
         token_encoder=token_encoder,
-        store=kept,
+        store=None if store == "none" else store,
         processes=processes,
     )
     if json_path is not None:

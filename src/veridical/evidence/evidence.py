@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from veridical.errors import NotApplicable, UsageError
 from veridical.registry import REGISTRY, BoundScorer
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from veridical.records import Record
 
+_T = TypeVar("_T")
 _REASON = 300  # characters of a failure's reason that are kept
 
 
@@ -25,6 +26,7 @@ class Evidence(ABC):
     def __init__(self, record: Record) -> None:
         self.record = record
         self._words: dict[str, list[str]] = {}
+        self._made: dict[Hashable, Any] = {}
 
     def words(self, text: str) -> list[str]:
         """Word and punctuation tokens of ``text``, cased (see :mod:`veridical.text.words`)."""
@@ -33,6 +35,18 @@ class Evidence(ABC):
             from veridical.text.words import words
 
             found = self._words[text] = words(text)
+        return found
+
+    def once(self, key: Hashable, make: Callable[[], _T]) -> _T:
+        """``make()``, kept for as long as this record is scored: what several scorers read.
+
+        Nobody may alter what is kept. ``key`` names the thing and all that it depends on besides
+        the record; begin it with a function or string of your own. What ``make`` raises is not
+        kept. What it returns should not refer to this object: that would be a cycle.
+        """
+        if key not in self._made:
+            self._made[key] = make()
+        found: _T = self._made[key]
         return found
 
     @abstractmethod

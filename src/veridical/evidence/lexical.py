@@ -7,6 +7,7 @@ import contextlib
 import sys
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from veridical.evidence.evidence import failure
@@ -43,9 +44,10 @@ class Lexical:
         self._started: list[asyncio.subprocess.Process] = []
         self._starting: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="veridical-free")
         gate.add(self._flush)
 
-    async def ask(self, record: Record) -> list[Scored]:
+    def ask(self, record: Record) -> asyncio.Future[list[Scored]]:
         """Scores of ``record``, in the order of ``scorers``."""
         future: asyncio.Future[list[Scored]] = asyncio.get_running_loop().create_future()
         if not self._queue:
@@ -56,7 +58,7 @@ class Lexical:
         if len(self._queue) >= _CHUNK or self._chars >= _CHUNK_CHARS:
             self._flush(True)
         self._gate.touch()
-        return await future
+        return future
 
     def _flush(self, idle: bool) -> bool:
         late = time.monotonic() - self._oldest >= self._gate.age
@@ -85,19 +87,25 @@ class Lexical:
     async def _dispatch(self, records: list[Record]) -> list[list[Scored]]:
         if self._processes and self._seen > _START_POOL and self._starting is None:
             self._starting = asyncio.create_task(self._start())
+        if self._starting is not None:
+            await asyncio.shield(self._starting)
         if not self._started:
-            return await asyncio.to_thread(score_all, records, self.scorers)
+            return await self._in_this_process(records)
         worker = await self._idle.get()
         if worker is None:  # one has died: its share of the work is done here
             self._idle.put_nowait(None)
-            return await asyncio.to_thread(score_all, records, self.scorers)
+            return await self._in_this_process(records)
         try:
             scores = await self._there(worker, records)
         except (OSError, EOFError, asyncio.IncompleteReadError):
             self._idle.put_nowait(None)
-            return await asyncio.to_thread(score_all, records, self.scorers)
+            return await self._in_this_process(records)
         self._idle.put_nowait(worker)
         return scores
+
+    async def _in_this_process(self, records: list[Record]) -> list[list[Scored]]:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._thread, score_all, records, self.scorers)
 
     async def _there(
         self, worker: asyncio.subprocess.Process, records: list[Record]
@@ -111,19 +119,17 @@ class Lexical:
 
     async def _start(self) -> None:
         spec = ",".join(s.spec for s in self.scorers)
-        for _ in range(self._processes):
-            worker = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-m",
-                "veridical.evidence.worker",
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                limit=1 << 20,
-            )
-            assert worker.stdin is not None
-            worker.stdin.write(frame(spec.encode()))
-            self._started.append(worker)
-            self._idle.put_nowait(worker)
+        pipe = asyncio.subprocess.PIPE
+        command = (sys.executable, "-m", "veridical.evidence.worker")
+        with contextlib.suppress(OSError):  # no process to be had: all is done here
+            for _ in range(self._processes):
+                worker = await asyncio.create_subprocess_exec(
+                    *command, stdin=pipe, stdout=pipe, limit=1 << 20
+                )
+                assert worker.stdin is not None
+                worker.stdin.write(frame(spec.encode()))
+                self._started.append(worker)
+                self._idle.put_nowait(worker)
 
     async def close(self) -> None:
         self._gate.remove(self._flush)
@@ -137,3 +143,4 @@ class Lexical:
                 worker.kill()
         for worker in self._started:
             await worker.wait()
+        self._thread.shutdown(wait=False, cancel_futures=True)

@@ -127,11 +127,14 @@ class RunDirectory(RunFiles):
         if (self.path / _MANIFEST).exists():
             self._compare(identity)
         else:
-            strange = [p.name for p in self.path.iterdir() if p.name not in _OWN]
+            drafts = set(self.path.glob(f"{_MANIFEST}.*.tmp"))  # of a process killed just here
+            strange = [p.name for p in {*self.path.iterdir()} - drafts if p.name not in _OWN]
             if strange:
                 raise UsageError(
                     f"{self.path} is not a run directory and not empty (it holds {strange[0]!r})"
                 )
+            for draft in drafts:
+                draft.unlink()
             manifest = {"identity": identity, "request": request}
             write_atomic(self.path / _MANIFEST, json.dumps(manifest, indent=1) + "\n")
         for segment in self.segments():

@@ -183,7 +183,6 @@ class Source:
                 raise UsageError(f"cannot copy the input to {taken}: {e.strerror}") from None
         return Source(parts, self._columns, self._reader)
 
-
     def move(self, path: str | os.PathLike[str]) -> None:
         """Move the one file that :meth:`spool` made to ``path`` and go on reading it there."""
         (part,) = self._parts

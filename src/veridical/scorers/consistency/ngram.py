@@ -18,6 +18,7 @@ from veridical.errors import NotApplicable, UsageError
 from veridical.records import Against, Record, Source, Span
 from veridical.registry import scorer
 from veridical.scores import EvidenceItem, Score, Unit
+from veridical.text.words import lower_words
 
 if TYPE_CHECKING:
     from veridical.evidence import Evidence
@@ -38,10 +39,10 @@ _EVIDENCE_ITEMS = 2
 
 def ngrams(tokens: Iterable[str], n: int) -> Grams:
     """The n-grams of a sentence, lowercased, one ending at each token; the left is padded."""
-    lowered = " ".join(tokens).lower().split(" ")  # tokens hold no space
+    lowered = [token.lower() for token in tokens]
     if n == 1:
-        return lowered if lowered != [""] else []
-    padded = [None] * (n - 1) + [t for t in lowered if t]
+        return lowered
+    padded: list[str | None] = [*[None] * (n - 1), *lowered]
     return list(zip(*(padded[i:] for i in range(n)), strict=False))
 
 
@@ -55,8 +56,10 @@ class Model(NamedTuple):
 
     def surprisals(self, grams: Grams) -> list[float]:
         """-ln p of each gram, in nats."""
-        get, log, k, total = self.counts.get, math.log, self.k, math.log(self.total)
-        return [total - log(get(gram, 0) + k) for gram in grams]
+        found = list(map(self.counts.get, grams))
+        total = math.log(self.total)
+        by_count = {count: total - math.log((count or 0) + self.k) for count in set(found)}
+        return [by_count[count] for count in found]
 
 
 def count_model(
@@ -67,18 +70,18 @@ def count_model(
     ``paper`` counts the response in with the sources; ``leave_out`` does not. V is the number of
     distinct grams in both, so that p sums to 1 over them.
     """
-    own = Counter(chain.from_iterable(response))
     seen = Counter(chain.from_iterable(chain.from_iterable(sources)))
-    counts = seen + own if counting == "paper" else seen
-    distinct = len(seen) + sum(gram not in seen for gram in own)
+    counts = seen
+    if counting == "paper":
+        counts = seen + Counter(chain.from_iterable(response))
+    distinct = len(seen) + len(set(chain.from_iterable(response)).difference(seen))
     return Model(counts, counts.total() + k * distinct, k, seen)
 
 
 def presence_model(sources: Sequence[Sequence[Grams]], k: float) -> Model:
     """Shares of the m sources that hold a gram, ``(count + k) / (m + 2 k)``."""
-    counts: Counter[Gram] = Counter()
-    for source in sources:
-        counts.update(set(chain.from_iterable(source)))
+    distinct = (set(chain.from_iterable(source)) for source in sources)
+    counts = Counter(chain.from_iterable(distinct))
     return Model(counts, len(sources) + 2 * k, k, counts)
 
 
@@ -161,10 +164,10 @@ async def ngram_presence(
 
 
 class _Piece(NamedTuple):
-    """A sentence of a source, or all of it: where it starts, its cased tokens, its n-grams."""
+    """A sentence of a source, or all of it, and where it starts."""
 
     start: int
-    tokens: Sequence[str]
+    text: str
     grams: Grams
 
 
@@ -172,10 +175,12 @@ class _Text(NamedTuple):
     """A record as n-grams; ``sources`` and ``pieces`` run parallel to ``places``."""
 
     n: int
+    words: Callable[[str], Sequence[str]]
     spans: tuple[Span, ...]
     response: list[Grams]
     places: list[Source]
     pieces: list[list[_Piece]]
+    occurrences: dict[Gram, list[EvidenceItem]]  # those asked for
 
     @property
     def sources(self) -> list[list[Grams]]:
@@ -185,6 +190,13 @@ class _Text(NamedTuple):
 def _read(
     record: Record, evidence: Evidence, n: int, tokenizer: Tokenizer, against: Against
 ) -> _Text:
+    """The record as n-grams, which all n-gram scorers of it share."""
+    return evidence.once(
+        (_read, n, tokenizer, against), lambda: _read_once(record, n, tokenizer, against)
+    )
+
+
+def _read_once(record: Record, n: int, tokenizer: Tokenizer, against: Against) -> _Text:
     response = record.need_response()
     places = record.against(against)
     if not any(map(str.isalnum, response)):
@@ -196,20 +208,24 @@ def _read(
         from veridical.text.spacy_text import spacy_words as words
     else:
         from veridical.text.sentences import split_sentences as split
+        from veridical.text.words import words
 
-        words = evidence.words
+    def grams(text: str) -> Grams:
+        if n == 1 and tokenizer == "builtin":
+            return lower_words(text)
+        return ngrams(words(text), n)
+
     pieces = []
     for place in places:
         # Without padding a sentence boundary changes nothing.
         spans = [Span(0, len(place.text), place.text)] if n == 1 else split(place.text)
-        tokens = [(s.start, words(s.text)) for s in spans]
-        pieces.append([_Piece(start, found, ngrams(found, n)) for start, found in tokens])
-    if not any(p.tokens for p in chain.from_iterable(pieces)):
+        pieces.append([_Piece(s.start, s.text, grams(s.text)) for s in spans])
+    if not any(p.grams for p in chain.from_iterable(pieces)):
         raise NotApplicable(f"the {against} hold no words")
-    sentences = [ngrams(words(s.text), n) for s in record.sentences]
+    sentences = [grams(s.text) for s in record.sentences]
     if not any(sentences):
         raise NotApplicable("the response's sentences hold no words")
-    return _Text(n, record.sentences, sentences, places, pieces)
+    return _Text(n, words, record.sentences, sentences, places, pieces, {})
 
 
 def _score(text: _Text, model: Model, stat: Stat, scale: float) -> Score:
@@ -223,7 +239,7 @@ def _score(text: _Text, model: Model, stat: Stat, scale: float) -> Score:
             continue
         raw = sentence_raw(surprisals, stat)
         rarest = grams[surprisals.index(max(surprisals))]
-        found = _occurrences(rarest, text) if rarest in model.seen else []
+        found = _occurrences(rarest, text) if rarest in model.seen else ()
         units.append(Unit.of(span, _risk(raw, scale), raw=raw, evidence=found))
     raw = passage_raw(values, stat)
     return Score.of(_risk(raw, scale), raw=raw, units=units)
@@ -236,14 +252,17 @@ def _risk(raw: float, scale: float) -> float:
 
 def _occurrences(gram: Gram, text: _Text) -> list[EvidenceItem]:
     """The gram's first place in each of the first sources that hold it."""
-    items: list[EvidenceItem] = []
+    items = text.occurrences.get(gram)
+    if items is not None:
+        return items
+    items = text.occurrences[gram] = []
     for place, pieces in zip(text.places, text.pieces, strict=True):
         piece = next((p for p in pieces if gram in p.grams), None)
         if piece is None:
             continue
         last = piece.grams.index(gram)
         start = end = piece.start
-        for i, token in enumerate(piece.tokens[: last + 1]):
+        for i, token in enumerate(text.words(piece.text)[: last + 1]):
             at = place.text.index(token, end)
             end = at + len(token)
             if i == max(0, last - text.n + 1):

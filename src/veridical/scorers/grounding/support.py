@@ -8,7 +8,8 @@ from veridical.errors import NotApplicable
 from veridical.records import Against, Source, Span
 from veridical.registry import scorer
 from veridical.scores import EvidenceItem, Score, Unit
-from veridical.text.fact_sources import FactSource
+from veridical.text.fact_numbers import Date, Number
+from veridical.text.fact_sources import FactSources
 from veridical.text.facts import Fact, Facts
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ async def support(
 ) -> Score:
     """Share of sources that contain the numbers, dates, names and negations of each sentence.
 
-    The support of an item is the share of samples that contain it (:meth:`FactSource.find`);
+    The support of an item is the share of samples that contain it (:meth:`FactSources.find`);
     against contexts or references it is 1 where any of them does, else 0. A negation is an item
     only where some source sentence shares most content words: sources of the other polarity do
     not support it.
@@ -106,50 +107,49 @@ class _Found(NamedTuple):
 
 
 class _LookUp:
-    """The sources of one record, each read once."""
+    """The sources of one record, read once."""
 
     def __init__(self, sources: list[Source], facts: Facts) -> None:
         self.facts = facts
         self._sources = sources
-        self._read = [FactSource(s.text) for s in sources]
+        self._read = FactSources([s.text for s in sources])
         self._known: dict[object, tuple[float, EvidenceItem | None]] = {}
         self._vote = sources[0].kind == "sample"
-        self._negated = any(r.negates for r in self._read)
 
     def item(self, fact: Fact) -> _Found:
-        share, mention = self._of(fact)
-        return _Found(fact.kind, fact.start, fact.end, share, mention)
+        content = fact.content
+        key: object = content
+        if isinstance(content, (Number, Date)):
+            key = content[2:]  # not where it stands
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = self._of(fact)
+        return _Found(fact.kind, fact.start, fact.end, *known)
 
     def _of(self, fact: Fact) -> tuple[float, EvidenceItem | None]:
-        known = self._known.get(fact.content)
-        if known is not None:
-            return known
-        places = [source.find(fact) for source in self._read]
-        share = self._share(len(places) - places.count(None), len(places))
-        mention = None
-        if share >= _UNSUPPORTED:
-            i, place = next((i, p) for i, p in enumerate(places) if p is not None)
-            mention = EvidenceItem.at(self._sources[i], *place, share)
-        self._known[fact.content] = share, mention
-        return share, mention
+        mentions = self._read.find(fact)
+        if mentions is None:
+            return 0.0, None
+        share = self._share(mentions.sources, len(self._sources))
+        if share < _UNSUPPORTED:
+            return share, None
+        source = self._sources[mentions.first]
+        return share, EvidenceItem.at(source, mentions.start, mentions.end, share)
 
     def negation(self, sentence: Span) -> _Found | None:
         """Polarity of a sentence, where some source has its counterpart and any is negative."""
         first, stop = self.facts.token_range(sentence.start, sentence.end)
         cue = self.facts.negation(first, stop)
-        if cue is None and not self._negated:
+        if cue is None and not self._read.negates:
             return None
-        stems = self.facts.stems(first, stop)
-        matches = [r.counterpart(stems, cue is not None) for r in self._read]
-        agreeing = [i for i, m in enumerate(matches) if m is not None and m.agrees]
-        opposing = [i for i, m in enumerate(matches) if m is not None and not m.agrees]
+        matches = self._read.counterparts(self.facts.stems(first, stop), cue is not None)
+        agreeing = [i for i, m in matches.items() if m.agrees]
+        opposing = [i for i, m in matches.items() if not m.agrees]
         if not opposing and (cue is None or not agreeing):
             return None
         share = self._share(len(agreeing), len(agreeing) + len(opposing))
         i = agreeing[0] if share >= _UNSUPPORTED else opposing[0]
-        match = matches[i]
-        assert match is not None
-        mention = EvidenceItem.at(self._sources[i], match.start, match.end, share)
+        mention = EvidenceItem.at(self._sources[i], matches[i].start, matches[i].end, share)
         start, end = (sentence.start, sentence.end) if cue is None else self.facts.extent(cue, cue)
         return _Found("negation", start, end, share, mention)
 
