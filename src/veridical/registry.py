@@ -123,7 +123,7 @@ class BoundScorer:
         """Whether another process would find the same scorer: it is built in or installed."""
         return REGISTRY.installed(self.scorer.name)
 
-    @property
+    @cached_property
     def needs(self) -> frozenset[str]:
         """Needed record fields, with ``against`` resolved."""
         needs = set(self.scorer.needs)
@@ -136,11 +136,17 @@ class BoundScorer:
 
     def signature(self, models: str = "") -> str:
         """``name|vN|model|parameters``: enough to repeat the number."""
-        shown = [
-            f"{n}:{_show(self.arguments.get(n, p.default))}"
-            for n, p in self.scorer.parameters.items()
-        ]
-        return "|".join(filter(None, [self.scorer.name, f"v{self.scorer.version}", models, *shown]))
+        return "|".join(filter(None, [self._head, models, self._tail]))
+
+    @cached_property
+    def _head(self) -> str:
+        return f"{self.scorer.name}|v{self.scorer.version}"
+
+    @cached_property
+    def _tail(self) -> str:
+        parameters = self.scorer.parameters.items()
+        shown = (f"{n}:{_show(self.arguments.get(n, p.default))}" for n, p in parameters)
+        return "|".join(shown)
 
     async def __call__(self, record: Record, evidence: Evidence) -> Score:
         return await self.scorer.function(record, evidence, **self.arguments)

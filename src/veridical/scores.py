@@ -126,15 +126,18 @@ class Score(BaseModel):
         return cls(risk=None, status="failed", reason=reason)
 
 
+_DUMP = Score.__pydantic_serializer__.to_json
+
+
 class Scored(NamedTuple):
     """A finished score on its way to a result line: its risk, and its JSON text."""
 
     risk: float | None
-    text: str
+    text: bytes
 
     @classmethod
     def of(cls, score: Score) -> Scored:
-        return cls(score.risk, score.model_dump_json())
+        return cls(score.risk, _DUMP(score))
 
     @property
     def score(self) -> Score:
@@ -158,8 +161,8 @@ class Result(BaseModel):
     ) -> bytes:
         """The JSON text of a result whose scores are JSON text already."""
         head = to_json({"id": id, "row": row, "risk": risk, "by": by, "decision": None})
-        body = ",".join(f"{to_json(name).decode()}:{s.text}" for name, s in scores.items())
-        return head[:-1] + b',"scores":{' + body.encode() + b"}}"
+        body = b",".join(to_json(name) + b":" + s.text for name, s in scores.items())
+        return head[:-1] + b',"scores":{' + body + b"}}"
 
 
 class ScoreHeadline(BaseModel):

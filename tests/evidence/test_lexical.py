@@ -35,7 +35,7 @@ RECORDS = [make(i) for i in range(N)]
 
 def expected() -> list[list[str]]:
     scorers = REGISTRY.parse(SCORERS)
-    return [[s.model_dump_json() for s in score_locally(r, scorers)] for r in RECORDS]
+    return [[s.model_dump_json().encode() for s in score_locally(r, scorers)] for r in RECORDS]
 
 
 async def score(lexical: Lexical, records: list[Record]) -> list[list[str]]:

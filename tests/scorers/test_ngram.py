@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from veridical.errors import UsageError
-from veridical.evidence.evidence import score_locally
+from veridical.evidence.evidence import LocalEvidence, score_locally
 from veridical.records import Record
 from veridical.registry import REGISTRY
 from veridical.scorers.consistency.ngram import _risk, count_model, ngrams, presence_model
@@ -99,6 +99,24 @@ def test_evidence_of_a_bigram_spans_both_words():
     got = score("The cat", samples, "ngram(n=2)")  # <s>the 2, the cat 1
     (item,) = got.units[0].evidence
     assert (item.text, item.start, item.end) == ("The  cat", 4, 12)
+
+
+def test_scorers_of_a_record_share_its_ngrams():
+    record = Record(response="Cat", samples=["the cat. the dog"])
+    counts, presence = score_locally(record, REGISTRY.parse("ngram, ngram_presence"))
+    for got, name in ((counts, "ngram"), (presence, "ngram_presence")):
+        assert got == score_locally(record, REGISTRY.parse(name))[0]
+    assert counts.units[0].evidence[0] is presence.units[0].evidence[0]
+
+
+def test_what_is_made_once_is_kept_and_what_fails_is_not():
+    evidence = LocalEvidence(Record(response="a"))
+    made = []
+    for _ in range(2):
+        assert evidence.once(("test", 1), lambda: made.append(1)) is None
+        with pytest.raises(ZeroDivisionError):
+            evidence.once("test", lambda: made.append(2) or 1 / 0)
+    assert made == [1, 2, 2]
 
 
 def test_other_sources():

@@ -52,11 +52,11 @@ def test_shipped_tables_belong_to_scorers_and_increase_strictly() -> None:
 
 def test_a_riskier_scorer_never_lowers_the_record() -> None:
     base = {"ngram": 0.5, "cosine": 0.3, "support": 0.4}
-    start, _ = combine(base)
+    start, _ = combine(base, 10)
     for name in base:
         last = -1.0
         for step in range(21):
-            risk, _ = combine({**base, name: step / 20}, 5)
+            risk, _ = combine({**base, name: step / 20}, 10)
             assert risk is not None and 0 <= risk <= 1 and risk >= last
             last = risk
     assert start is not None

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import BinaryIO
 
 from pydantic import TypeAdapter
+from pydantic_core import from_json, to_json
 
 from veridical.evidence.evidence import score_locally
 from veridical.records import Record
@@ -21,7 +22,6 @@ from veridical.registry import REGISTRY, BoundScorer
 from veridical.scores import Scored
 
 RECORDS = TypeAdapter(list[Record])
-PACKED = TypeAdapter(list[list[tuple[float | None, str]]])
 
 
 def score_all(records: Sequence[Record], scorers: Sequence[BoundScorer]) -> list[list[Scored]]:
@@ -30,11 +30,22 @@ def score_all(records: Sequence[Record], scorers: Sequence[BoundScorer]) -> list
 
 
 def pack(scores: list[list[Scored]]) -> bytes:
-    return PACKED.dump_json([[(s.risk, s.text) for s in record] for record in scores])
+    """Risks and sizes as JSON, then the scores' own texts end to end."""
+    head = to_json([[(s.risk, len(s.text)) for s in record] for record in scores])
+    return frame(head) + b"".join(s.text for record in scores for s in record)
 
 
 def unpack(message: bytes) -> list[list[Scored]]:
-    return [[Scored(*s) for s in record] for record in PACKED.validate_json(message)]
+    """What :func:`pack` packed."""
+    at = 4 + int.from_bytes(message[:4], "little")
+    scores = []
+    for record in from_json(message[4:at]):
+        found = []
+        for risk, size in record:
+            found.append(Scored(risk, message[at : at + size]))
+            at += size
+        scores.append(found)
+    return scores
 
 
 def read_message(pipe: BinaryIO) -> bytes | None:

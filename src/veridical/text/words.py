@@ -15,7 +15,7 @@ from veridical.records import Span
 
 #: Pieces longer than this are rare and not worth remembering.
 _MEMO_LENGTH = 40
-_MEMO_SIZE = 1 << 16  # pieces; a full memo is emptied, which costs less than keeping an order
+_MEMO_SIZE = 1 << 14  # pieces; a full memo is emptied, which costs less than keeping an order
 #: No suffix pattern looks further back than this; keeps stripping linear in the piece.
 _TAIL = 16
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import bisect
 import json
-import math
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
@@ -47,9 +46,11 @@ class Tables(NamedTuple):
 
     def at(self, samples: int) -> Table:
         """The table fitted at the nearest number of samples, by ratio."""
-        wanted = math.log(max(samples, 1))
-        distances = [abs(math.log(max(n, 1)) - wanted) for n in self.samples]
-        return self.tables[distances.index(min(distances))]
+        i = bisect.bisect_left(self.samples, samples)
+        if i == len(self.samples):
+            return self.tables[-1]
+        nearer_below = i > 0 and samples * samples < self.samples[i - 1] * self.samples[i]
+        return self.tables[i - 1 if nearer_below else i]
 
 
 @cache
