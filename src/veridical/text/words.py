@@ -15,7 +15,7 @@ from veridical.records import Span
 
 #: Pieces longer than this are rare and not worth remembering.
 _MEMO_LENGTH = 40
-_MEMO_SIZE = 1 << 14  # pieces; a full memo is emptied, which costs less than keeping an order
+_MEMO_SIZE = 1 << 15  # pieces a generation
 #: No suffix pattern looks further back than this; keeps stripping linear in the piece.
 _TAIL = 16
 
@@ -71,6 +71,11 @@ _CLITIC = re.compile(
     r"|(can)(not)()|(gon)(na)()|(got)(ta)()",
     re.IGNORECASE,
 )
+#: Most pieces of most texts: a word or figure that no rule splits, with marks before and after.
+_PLAIN = re.compile(
+    r"([(\"]*)([A-Za-z]+[b-su-z]|\d+(?:–\d+)?)((?<=[a-z])['’]s)?([)\",;:!?]*)"
+    r"((?<=[a-z0-9)\",;:!?])\.)?"
+)
 _CLOCK = re.compile(r"(1[0-2]|[1-9])([ap](?:m|\.m\.))")
 
 #: Scripts written without spaces: a character with its combining marks is a token.
@@ -121,6 +126,13 @@ def word_spans(text: str) -> list[Span]:
 
 def _split(piece: str) -> tuple[str, ...]:
     """Tokens of a piece without white space; they join back into it."""
+    plain = _PLAIN.fullmatch(piece)
+    if plain:
+        before, word, own, after, stop = plain.groups("")
+        if not (before or own or after or stop):
+            return (word,)
+        if not stop or after or own or word + stop not in _KEPT:
+            return tuple(filter(None, (*before, word, own, *after, stop)))
     if piece.isascii() or not _SPACELESS.search(piece):
         return tuple(_spaced(piece))
     tokens: list[str] = []
@@ -182,19 +194,24 @@ def _cut(core: str) -> list[str]:
 
 
 class _Memo(dict[str, tuple[str, ...]]):
-    """Tokens by piece, bounded in entries and in their length."""
+    """Pieces split before: the recent ones, and behind them the last generation of recent ones,
+    so that words in steady use are never forgotten."""
 
     def __init__(self, split: Callable[[str], tuple[str, ...]]) -> None:
         self._split = split
+        self._old: dict[str, tuple[str, ...]] = {}
 
     def __missing__(self, piece: str) -> tuple[str, ...]:
-        tokens = self._split(piece)
+        tokens = self._old.get(piece)
+        if tokens is None:
+            tokens = self._split(piece)
         if len(piece) <= _MEMO_LENGTH:
             if len(self) >= _MEMO_SIZE:
+                self._old = dict(self)
                 self.clear()
             self[piece] = tokens
         return tokens
 
 
 _tokens = _Memo(_split).__getitem__
-_lower_tokens = _Memo(lambda piece: tuple(t.lower() for t in _tokens(piece))).__getitem__
+_lower_tokens = _Memo(lambda piece: tuple([t.lower() for t in _split(piece)])).__getitem__
