@@ -1,4 +1,4 @@
-"""Writes the generated pages, ``scorers.md`` and ``result.schema.json``: ``python docs/generate.py``.
+"""Writes ``scorers.md`` and ``result.schema.json``: ``python docs/generate.py``.
 
 A test fails when they are out of date.
 """
@@ -18,10 +18,10 @@ HEAD = """# Scorers
 
 Generated from the registry by `python docs/generate.py`; `veridical scorers` prints the short form.
 
-A scorer is named in `--scorers` as `name` or `name(parameter=value)`. `risk` is in [0, 1], 1 is worst;
-`raw` is the method's own number, and *raw is* says which way it points. `cost`: `free` needs no model,
-`embed` sentence vectors, `tokens` token vectors. `--against` sets the `against` of every scorer that
-takes it.
+A scorer is named in `--scorers` as `name` or `name(parameter=value)`. `risk` is in [0, 1], 1 is
+worst; `raw` is the method's own number, and *raw is* says which way it points. `cost`: `free` needs
+no model, `embed` sentence vectors, `tokens` token vectors. `--against` sets the `against` of every
+scorer that takes it.
 
 """
 

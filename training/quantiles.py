@@ -14,6 +14,7 @@ Scorers of samples have one table for each number of samples, of the sets that h
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import random
 from collections.abc import Iterator
@@ -90,7 +91,10 @@ def table(sets: list[list[float]]) -> tuple[list[float], list[float]]:
         thin.insert(0, (0.0, 0.0))
     if thin[-1][0] < 1:
         thin.append((1.0, 1.0))
-    return [round(r, 6) for r, _ in thin], [round(q, 6) for _, q in thin]
+    rounded = [(round(r, 6), round(q, 6)) for r, q in thin]
+    last = [p for p, q in itertools.pairwise(rounded) if p[0] < q[0] and p[1] < q[1]]
+    last.append(rounded[-1])
+    return [r for r, _ in last], [q for _, q in last]
 
 
 def main() -> None:
@@ -98,6 +102,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     data = parser.parse_args().data
     rng = random.Random(0)
+    OUT.write_text('{"tables": {}}', encoding="utf-8")  # the old ones play no part
     sets = {
         "wikibio_like": list(lines(HERE / "data" / "wikibio_like.jsonl")),
         "examples": [

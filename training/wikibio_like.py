@@ -3,7 +3,7 @@
 The passages are about the people and places below, none of whom is a subject of the WikiBio
 hallucination data (that set is for evaluation only). The small local LLM writes them
 (``examples/local_llm.py`` says what to install), so they are full of inventions; nobody has
-labelled them. About half an hour on one thread::
+labelled them. About 25 minutes on one thread::
 
     python training/wikibio_like.py
 """
@@ -20,7 +20,9 @@ sys.path.insert(0, str(ROOT / "examples"))
 from local_llm import LocalLlm, seed_of  # noqa: E402
 
 OUT = ROOT / "training" / "data" / "wikibio_like.jsonl"
-SAMPLES = 20
+#: Samples of each of the first FULL passages, and of each of the others.
+SAMPLES, FEWER = 20, 5
+FULL = 32
 MAX_TOKENS = 120
 #: Nucleus sizes taken in turn: from samples that mostly agree to samples that hardly do.
 TOP_P = (0.5, 0.7, 0.9)
@@ -69,7 +71,7 @@ def main() -> None:
             top_p = TOP_P[i % len(TOP_P)]
             samples = [
                 passage(llm, name, temperature=1, top_p=top_p, seed=seed_of(name, k))
-                for k in range(SAMPLES)
+                for k in range(SAMPLES if i < FULL else FEWER)
             ]
             row = {
                 "id": name,

@@ -99,7 +99,7 @@ async def test_batches_are_sorted_by_length_and_within_the_budget() -> None:
 async def test_only_the_askers_of_a_failing_item_fail() -> None:
     model = CountingModel(poison="bad")
     good = texts(40)
-    found, work = await asked(model, [good[:20], [*good[:3], "bad one"], good[20:], ["bad one"]])
+    found, _ = await asked(model, [good[:20], [*good[:3], "bad one"], good[20:], ["bad one"]])
     assert isinstance(found[1], ModelError) and isinstance(found[3], ModelError)
     assert "poisoned" in str(found[1])
     assert [len(f) for f in (found[0], found[2])] == [20, 20]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from veridical.errors import RowError, UsageError
-from veridical.evidence.rundir import DISORDER, RunDirectory, RunFiles, Rows
+from veridical.evidence.rundir import DISORDER, Rows, RunDirectory, RunFiles
 
 IDENTITY = {"inputs": "a", "scorers": ["x|v1"], "models": {}, "parameters": {}}
 

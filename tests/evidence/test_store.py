@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 import sqlite3
 import subprocess
 import sys
@@ -104,4 +103,4 @@ def test_another_format_and_an_impossible_folder_are_refused(tmp_path: Path) -> 
     file.write_text("x")
     with pytest.raises(UsageError, match="cannot open store"):
         Store(file / "below")
-    assert os.path.exists(file)
+    assert file.read_text() == "x"
