@@ -176,7 +176,7 @@ def test_bad_rows_are_errors_and_strict_stops() -> None:
     assert [r.row for r in results] == [0]
     assert [e.row for e in results.errors()] == [1, 2, 3]
     assert results.summary().row_errors == 3
-    assert results.summary().coverage == 0.0  # row errors are failures; nothing else applied
+    assert results.summary().coverage is None  # exact_match had no valid record to score
     with pytest.raises(StrictError, match="row 1"):
         veridical.check(data, "exact_match", strict=True)
 

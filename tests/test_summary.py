@@ -113,7 +113,7 @@ def test_random_runs_against_plain_arithmetic() -> None:
         coverages = []
         for key, values in risks.items():
             base = records + errors - skipped[key]
-            coverage = len(values) / base if base else None
+            coverage = len(values) / base if base > errors else None
             assert found[key]["coverage"] == coverage
             assert found[key]["n_failed"] == failed[key] + errors
             if coverage is not None:
@@ -152,6 +152,8 @@ def test_nothing_at_all() -> None:
     assert found["risk"]["mean"] is None and found["records"] == 0
     assert all(s["coverage"] is None and s["best"] is None for s in found["scorers"])
     summary.add_row_error("e")
+    assert summary.coverage is None  # a bad row says nothing of a scorer that never applied
+    summary.add(result(0, None, ngram=Score.failed("f")))
     assert summary.coverage == 0.0
 
 

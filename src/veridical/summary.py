@@ -48,6 +48,7 @@ class ScorerSummary:
     risk: Moments = field(default_factory=Moments)
     n_scored: int = 0
     n_failed: int = 0
+    n_row_errors: int = 0
     n_not_applicable: int = 0
     failed_reasons: Counter[str] = field(default_factory=Counter)
     not_applicable_reasons: Counter[str] = field(default_factory=Counter)
@@ -69,9 +70,10 @@ class ScorerSummary:
 
     @property
     def coverage(self) -> float | None:
-        """scored / (records + row errors - not applicable); None where nothing was to score."""
+        """scored / (records + row errors - not applicable); None where no valid record was to be
+        scored: bad rows alone say nothing of a scorer."""
         applicable = self.n_scored + self.n_failed
-        return self.n_scored / applicable if applicable else None
+        return self.n_scored / applicable if applicable > self.n_row_errors else None
 
     def as_dict(self) -> dict[str, Any]:
         low, high = self.risk.interval()
@@ -122,10 +124,11 @@ class Summary:
         self.row_errors += 1
         for scorer in self.scorers.values():
             scorer.fail(f"row error: {error}")
+            scorer.n_row_errors += 1
 
     @property
     def coverage(self) -> float | None:
-        """The lowest coverage of any scorer that had something to score."""
+        """The lowest coverage of any scorer that applied to a record."""
         found = [s.coverage for s in self.scorers.values() if s.coverage is not None]
         return min(found, default=None)
 

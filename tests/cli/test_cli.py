@@ -124,6 +124,12 @@ def test_coverage_counts_bad_rows_and_fails_the_run(run: Run, folder: Path) -> N
     assert fine.returncode == 0
 
 
+def test_a_bad_row_does_not_condemn_scorers_that_never_applied(run: Run, folder: Path) -> None:
+    rows = ROWS[:2] * 50 + [{"prompt": "no answer"}]  # no contexts: knowledge_f1 never applies
+    (folder / "many.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
+    assert run("check", "many.jsonl", "--preset", "fast").returncode == 0
+
+
 def test_no_valid_input_is_exit_1(run: Run, folder: Path) -> None:
     (folder / "bad.jsonl").write_text("{}\n[]\n")
     (folder / "empty.jsonl").write_text("")
