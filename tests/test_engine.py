@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -245,13 +246,33 @@ def test_text_the_model_cannot_read_is_not_applicable_with_the_reason() -> None:
 async def test_acheck_and_cancelling_it(tmp_path: Path) -> None:
     results = await veridical.acheck(rows(5), "ngram")
     assert len(results) == 5
-    task = asyncio.ensure_future(veridical.acheck(rows(4000), "checkembed", out=tmp_path / "r"))
-    await asyncio.sleep(1.5)
+    run = tmp_path / "r"
+    task = asyncio.ensure_future(veridical.acheck(rows(4000), "checkembed", out=run))
+    while not (run / "results.jsonl").exists() or not (run / "results.jsonl").stat().st_size:
+        await asyncio.sleep(0.05)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
+    done = len((run / "results.jsonl").read_bytes().splitlines())
+    assert 0 < done < 4000
     with pytest.raises(UsageError, match="what differs"):  # the directory is free, and kept
-        veridical.check(rows(3), "checkembed", out=tmp_path / "r")
+        veridical.check(rows(3), "checkembed", out=run)
+
+
+async def test_cancelling_acheck_before_it_has_begun_leaves_nothing_running(tmp_path: Path) -> None:
+    task = asyncio.ensure_future(veridical.acheck(rows(2000), "checkembed", out=tmp_path / "r"))
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert "veridical" not in {t.name for t in threading.enumerate()}
+
+
+async def test_acheck_passes_errors_on() -> None:
+    with pytest.raises(UsageError, match="unknown scorer"):
+        await veridical.acheck(rows(1), "nonsense")
+    with pytest.raises(StrictError):
+        await veridical.acheck([{"prompt": "no answer"}], "ngram", strict=True)
 
 
 def test_a_closed_engine_says_so_and_closing_twice_is_fine() -> None:

@@ -205,11 +205,17 @@ async def acheck(
     inputs: Any, scorers: str | Iterable[str | BoundScorer] | None = None, **settings: Any
 ) -> Results:
     """:func:`check` for callers with an event loop of their own. Cancelling stops the run."""
-    job = await asyncio.to_thread(lambda: Job(inputs, scorers, **settings))
+    starting = asyncio.ensure_future(asyncio.to_thread(lambda: Job(inputs, scorers, **settings)))
     try:
+        job = await asyncio.shield(starting)
         await asyncio.wrap_future(job.future)
-    except BaseException:
+    except asyncio.CancelledError:
+        job = await starting  # a job that is being made goes on being made
         await asyncio.to_thread(job.cancel)
+        raise
+    except BaseException:
+        if starting.done() and starting.exception() is None:
+            await asyncio.to_thread(starting.result().cancel)
         raise
     return await asyncio.to_thread(job.wait)
 
