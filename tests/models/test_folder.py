@@ -173,8 +173,9 @@ def test_specifications() -> None:
         assert all(form in str(error.value) for form in MODEL_FORMS)
     with pytest.raises(UsageError, match="no option 'layer'"):
         load_encoder("onnx:x?layer=2")
-    with pytest.raises(ModelError, match="no model folder"):
-        load_encoder("onnx:does-not-exist")
+    for absent in ("onnx:does-not-exist", "./does-not-exist", "/does/not/exist"):
+        with pytest.raises(UsageError, match="no model folder"):
+            load_encoder(absent)
 
 
 def test_list_of_models() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
-from veridical.errors import ModelError, UsageError
+from veridical.errors import UsageError
 
 if TYPE_CHECKING:
     from veridical.models.protocols import Encoder
@@ -77,6 +77,8 @@ def load_encoder(
         from veridical.models.onnx import find_graph
 
         kind = "onnx" if find_graph(folder) else "torch"
+    elif name.startswith((".", "/", "~")) and not folder.is_dir():
+        raise UsageError(f"there is no model folder {name!r}")
     elif not kind and _HUB_ID.fullmatch(name):
         kind = "torch"
     if not kind or not name:
@@ -87,7 +89,7 @@ def load_encoder(
         from veridical.models.onnx import OnnxEncoder
 
         if not folder.is_dir():
-            raise ModelError(f"there is no model folder {name!r}")
+            raise UsageError(f"there is no model folder {name!r}")
         return OnnxEncoder(folder, threads=threads, **options)
     from veridical.models.torch import TorchEncoder
 
