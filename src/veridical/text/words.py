@@ -15,7 +15,7 @@ from veridical.records import Span
 
 #: Pieces longer than this are rare and not worth remembering.
 _MEMO_LENGTH = 40
-_MEMO_SIZE = 1 << 15  # pieces a generation
+_MEMO_SIZE = 1 << 13  # pieces a generation
 #: No suffix pattern looks further back than this; keeps stripping linear in the piece.
 _TAIL = 16
 

@@ -34,6 +34,8 @@ Grams = Sequence[Gram]
 #: Surprisal (nats) that maps to risk 0.5: counts reach p = e^-5, shares of samples p = 1/e.
 COUNT_SCALE = 5.0
 PRESENCE_SCALE = 1.0
+#: Sentences of a response beyond which an index of the sources pays.
+_MANY = 64
 _EVIDENCE_ITEMS = 2
 
 
@@ -163,12 +165,26 @@ async def ngram_presence(
     return _score(text, presence_model(text.sources, k), stat, PRESENCE_SCALE)
 
 
-class _Piece(NamedTuple):
-    """A sentence of a source, or all of it, and where it starts."""
+class _Piece:
+    """A sentence of a source, or all of it: its n-grams, and where in the source they stand."""
 
-    start: int
-    text: str
-    grams: Grams
+    def __init__(self, span: Span, grams: Grams) -> None:
+        self.grams = grams
+        self._span = span
+
+    def tokens(self, words: Callable[[str], Sequence[str]]) -> list[tuple[int, int]]:
+        """Offsets of the piece's tokens in the source."""
+        if self._tokens is None:
+            self._tokens = []
+            at = 0
+            for token in words(self._span.text):
+                at = self._span.text.index(token, at)
+                start = self._span.start + at
+                at += len(token)
+                self._tokens.append((start, start + len(token)))
+        return self._tokens
+
+    _tokens: list[tuple[int, int]] | None = None
 
 
 class _Text(NamedTuple):
@@ -181,6 +197,18 @@ class _Text(NamedTuple):
     places: list[Source]
     pieces: list[list[_Piece]]
     occurrences: dict[Gram, list[EvidenceItem]]  # those asked for
+    indexes: dict[int, dict[Gram, tuple[_Piece, int]]]  # those asked for, by source
+
+    def first_places(self, source: int) -> dict[Gram, tuple[_Piece, int]]:
+        """The first place of every n-gram of a source."""
+        found = self.indexes.get(source)
+        if found is None:
+            found = self.indexes[source] = {}
+            for piece in reversed(self.pieces[source]):
+                grams = piece.grams
+                for i in range(len(grams) - 1, -1, -1):
+                    found[grams[i]] = piece, i
+        return found
 
     @property
     def sources(self) -> list[list[Grams]]:
@@ -219,13 +247,13 @@ def _read_once(record: Record, n: int, tokenizer: Tokenizer, against: Against) -
     for place in places:
         # Without padding a sentence boundary changes nothing.
         spans = [Span(0, len(place.text), place.text)] if n == 1 else split(place.text)
-        pieces.append([_Piece(s.start, s.text, grams(s.text)) for s in spans])
+        pieces.append([_Piece(s, grams(s.text)) for s in spans])
     if not any(p.grams for p in chain.from_iterable(pieces)):
         raise NotApplicable(f"the {against} hold no words")
     sentences = [grams(s.text) for s in record.sentences]
     if not any(sentences):
         raise NotApplicable("the response's sentences hold no words")
-    return _Text(n, words, record.sentences, sentences, places, pieces, {})
+    return _Text(n, words, record.sentences, sentences, places, pieces, {}, {})
 
 
 def _score(text: _Text, model: Model, stat: Stat, scale: float) -> Score:
@@ -256,18 +284,19 @@ def _occurrences(gram: Gram, text: _Text) -> list[EvidenceItem]:
     if items is not None:
         return items
     items = text.occurrences[gram] = []
-    for place, pieces in zip(text.places, text.pieces, strict=True):
-        piece = next((p for p in pieces if gram in p.grams), None)
-        if piece is None:
+    many = len(text.spans) > _MANY
+    for i, place in enumerate(text.places):
+        at = text.first_places(i).get(gram) if many else _scan(gram, text.pieces[i])
+        if at is None:
             continue
-        last = piece.grams.index(gram)
-        start = end = piece.start
-        for i, token in enumerate(text.words(piece.text)[: last + 1]):
-            at = place.text.index(token, end)
-            end = at + len(token)
-            if i == max(0, last - text.n + 1):
-                start = at
-        items.append(EvidenceItem.at(place, start, end))
+        piece, last = at
+        tokens = piece.tokens(text.words)
+        items.append(EvidenceItem.at(place, tokens[max(0, last - text.n + 1)][0], tokens[last][1]))
         if len(items) == _EVIDENCE_ITEMS:
             break
     return items
+
+
+def _scan(gram: Gram, pieces: list[_Piece]) -> tuple[_Piece, int] | None:
+    piece = next((p for p in pieces if gram in p.grams), None)
+    return None if piece is None else (piece, piece.grams.index(gram))
