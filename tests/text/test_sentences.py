@@ -103,3 +103,11 @@ def test_agrees_with_the_sentences_of_wikibio(shared_data):
             total += len(expected)
     assert total == 1908
     assert same / total >= 0.98  # 1881 when written
+
+
+def test_very_many_unclosed_quotes_still_give_sentences() -> None:
+    text = "He said “yes.” " + "“Never. " * 300
+    spans = split_sentences(text)
+    assert "".join(s.text for s in spans).replace(" ", "") == text.replace(" ", "")
+    assert all(text[s.start : s.end] == s.text for s in spans)
+    assert spans[0].text == "He said “yes.”" and len(spans) > 100

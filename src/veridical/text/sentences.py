@@ -33,6 +33,10 @@ _HEADING = re.compile(r"^[^\S\n]*\#{1,6}[^\S\n][^\n]*\n", re.MULTILINE)
 #: bytes after an initial, and lone surrogates are not UTF-8.
 _SPACE = re.compile(r"[^\S\n\r\t ]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
+#: From every opening quote the library reads on to the end of the text, if none closes it: more
+#: than this many are not shown to it.
+_UNCLOSED = 256
+_QUOTES = (("“", "”"), ("‘", "’"), ("«", "»"))
 
 
 def split_sentences(text: str) -> list[Span]:
@@ -72,6 +76,10 @@ def split_sentences(text: str) -> list[Span]:
 def _library_cuts(text: str) -> set[int]:
     from sentencex import get_sentence_boundaries
 
+    for opening, closing in _QUOTES:
+        rest = text.rfind(closing) + 1
+        if text.count(opening, rest) > _UNCLOSED:
+            text = text[:rest] + text[rest:].replace(opening, "*")
     try:
         return {b["end_index"] for b in get_sentence_boundaries("en", text)}
     except UnicodeEncodeError:
