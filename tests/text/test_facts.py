@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from veridical.text.fact_numbers import Date, Number
 from veridical.text.fact_sources import FactSources
 from veridical.text.facts import Fact, Facts
+from veridical.text.sentences import split_sentences
 
 
 def facts_of(text: str) -> list[Fact]:
@@ -267,3 +268,14 @@ def test_a_text_supports_its_own_facts(words: list[str]) -> None:
 def test_long_runs_of_digits_end() -> None:
     text = "x " + "9" * 100_000 + " " + "1," * 50_000
     assert facts_of(text)[0].content.values == ("9" * 100_000,)  # type: ignore[union-attr]
+
+
+def test_figures_belong_to_the_sentence_they_stand_in() -> None:
+    text = " ".join(f"They sold {i + 3} on 12 May 1{i:03d}." for i in range(40))
+    spans = [(s.start, s.end) for s in split_sentences(text)]
+    assert len(spans) == 40
+    for i, facts in enumerate(Facts(text).find(spans)):
+        start, end = spans[i]
+        assert all(start <= f.start < f.end <= end for f in facts)
+        assert [text[f.start : f.end] for f in facts if f.kind == "number"] == [str(i + 3)]
+        assert [text[f.start : f.end] for f in facts if f.kind == "date"] == [f"12 May 1{i:03d}"]

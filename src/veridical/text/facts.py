@@ -81,13 +81,15 @@ class Facts:
             if n.first not in taken:
                 kind: Literal["date", "number"] = "date" if n.is_year else "number"
                 figures.append(Fact(kind, *self.extent(n.first, n.last), n))
+        figures.sort(key=attrgetter("start"))
+        starts = [f.start for f in figures]
         low, text = self._low, self.text
         capital = [i for i, (s, _) in enumerate(spans) if text[s] != low[s] and i not in taken]
         found: list[list[Fact]] = []
         doubtful: list[tuple[list[Fact], Fact]] = []
         known: set[str] = set()
         for start, end in sentences:
-            here = [f for f in figures if start <= f.start < end] if figures else []
+            here = figures[bisect_left(starts, start) : bisect_left(starts, end)]
             first, stop = self.token_range(start, end)
             inside = capital[bisect_left(capital, first) : bisect_left(capital, stop)]
             whole = len(inside) == stop - first  # no lower-case word in it
