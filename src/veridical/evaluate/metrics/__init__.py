@@ -1,0 +1,133 @@
+"""Metrics: vectorised over bootstrap weights, NaN where undefined, quiet about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from veridical.evaluate.metrics import calibration, classification, correlation, ranking
+from veridical.evaluate.metrics.metric import Floats, Metric
+
+__all__ = ["Floats", "Metric", "Targets", "compute"]
+
+
+@dataclass(frozen=True)
+class Targets:
+    """What is judged, (n,) each.
+
+    Attributes:
+        truth: 1 positive, 0 not; a number for graded labels; a class index for ``classes`` > 2.
+        score: higher is riskier; any scale.
+        risk: the calibrated score in [0, 1].
+        predicted: class index; for two classes 1 is positive.
+    """
+
+    truth: Floats
+    score: Floats
+    risk: Floats | None = None
+    predicted: NDArray[np.int64] | None = None
+    classes: int = 2
+
+
+_CORRELATION: dict[str, Metric] = {
+    "pearson": correlation.pearson,
+    "spearman": correlation.spearman,
+    "kendall": correlation.kendall,
+}
+_CALIBRATION: dict[str, Metric] = {
+    "brier": calibration.brier,
+    "log_loss": calibration.log_loss,
+    "ece": calibration.ece,
+    "mce": calibration.mce,
+}
+_CLASSIFICATION: dict[str, Callable[[Floats], Floats]] = {
+    "accuracy": classification.accuracy,
+    "balanced_accuracy": classification.balanced_accuracy,
+    "macro_f1": classification.macro_f1,
+    "weighted_precision": classification.weighted_precision,
+    "weighted_recall": classification.weighted_recall,
+    "weighted_f1": classification.weighted_f1,
+    "mcc": classification.mcc,
+}
+#: Figures of the positive class, of which there is none among more than two.
+_BINARY: dict[str, Callable[[Floats], Floats]] = {
+    "precision": classification.precision,
+    "recall": classification.recall,
+    "f1": classification.f1,
+}
+
+
+@overload
+def compute(
+    names: Sequence[str], targets: Targets, weights: None = None, *, beta: float = 1.0
+) -> dict[str, float]: ...
+@overload
+def compute(
+    names: Sequence[str], targets: Targets, weights: Floats, *, beta: float = 1.0
+) -> dict[str, Floats]: ...
+@overload
+def compute(
+    names: Sequence[str], targets: Targets, weights: Floats | None = None, *, beta: float = 1.0
+) -> dict[str, float] | dict[str, Floats]: ...
+def compute(
+    names: Sequence[str], targets: Targets, weights: Floats | None = None, *, beta: float = 1.0
+) -> dict[str, float] | dict[str, Floats]:
+    """The metrics of these names, in their order.
+
+    Ranking metrics and correlations are of ``score``; ``brier``, ``log_loss``, ``ece`` and ``mce``
+    of ``risk``; the others of ``predicted``. Without the one they need they are NaN. ``precision``,
+    ``recall``, ``f1`` and ``f_beta`` are those of the positive class, and left out where there are
+    more than two classes (see :func:`classification.per_class_f1`).
+
+    Args:
+        weights: (b, n), how often each target is in each of b replicates.
+        beta: of ``f_beta``.
+
+    Returns:
+        A float each; with weights (b,) each.
+
+    Raises:
+        ValueError: a name is unknown, a predicted or true class is out of range, a risk is not in
+            [0, 1], or lengths differ.
+    """
+    rows = 1 if weights is None else len(weights)
+    undefined = np.full(rows, np.nan)
+    found: dict[str, Floats] = {}
+
+    if any(name in ranking.AREAS for name in names):
+        areas = ranking.areas(targets.truth, targets.score, weights)
+        found |= {name: np.atleast_1d(value) for name, value in areas.items()}
+
+    of_class = dict(_CLASSIFICATION)
+    if targets.classes == 2:
+        of_class |= _BINARY | {"f_beta": lambda table: classification.f_beta(table, beta)}
+    left_out = {*_BINARY, "f_beta"} - set(of_class)
+    table = None
+    if targets.predicted is not None and any(name in of_class for name in names):
+        table = classification.counts(targets.truth, targets.predicted, targets.classes, weights)
+
+    for name in names:
+        if name in _CORRELATION:
+            value = _CORRELATION[name](targets.truth, targets.score, weights)
+        elif name in _CALIBRATION:
+            value = (
+                undefined
+                if targets.risk is None
+                else _CALIBRATION[name](targets.truth, targets.risk, weights)
+            )
+        elif name in of_class:
+            value = undefined if table is None else of_class[name](table)
+        elif name in found or name in left_out:
+            continue
+        else:
+            raise ValueError(f"there is no metric {name!r}")
+        found[name] = np.atleast_1d(value)
+
+    known = [name for name in names if name in found]
+    if weights is None:
+        return {name: float(found[name][0]) for name in known}
+    return {name: found[name] for name in known}
