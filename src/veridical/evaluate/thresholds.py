@@ -1,0 +1,213 @@
+"""Where to cut a risk into labels, and how to do so without looking at what is reported.
+
+A cut is compared by ``risk >= cut``. It lies midway between two neighbouring risks, so that no
+label hangs on the last digit of a float.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from veridical.errors import unknown_name
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+_CUTS = 1000  # most candidate cut points of a task with ordered classes
+
+
+def best_threshold(truth: Floats, risk: Floats, objective: str = "weighted_f1") -> float:
+    """The threshold at which ``objective`` is highest; positive is ``risk >= threshold``.
+
+    Every way to split the distinct risks is tried, in O(n log n); of equally good thresholds the
+    lowest is taken. It is finite: at or below 0 where all are best called positive, just above 1
+    (or the highest risk) where none is. A truth of one class gets the threshold that gives
+    everything this class; with nothing to fit on it is 0.5.
+
+    Args:
+        truth: (n,) 0 or 1; NaN is left out.
+        risk: (n,) finite; NaN is left out.
+        objective: weighted_f1, macro_f1, f1, balanced_accuracy, accuracy or mcc.
+
+    Raises:
+        UsageError: there is no such objective.
+    """
+    if objective not in _OBJECTIVES:
+        raise unknown_name("objective", objective, _OBJECTIVES)
+    known = ~(np.isnan(truth) | np.isnan(risk))
+    positive = truth[known] >= 0.5
+    values, at = np.unique(risk[known], return_inverse=True)
+    if not len(values):
+        return 0.5
+    cuts = _cuts(values)
+    if positive.all() or not positive.any():
+        return float(cuts[0] if positive[0] else cuts[-1])
+    # What lies below each cut is called negative.
+    fn = _below(at[positive], len(values))
+    tn = _below(at[~positive], len(values))
+    scores = _OBJECTIVES[objective](fn[-1] - fn, tn[-1] - tn, fn, tn)
+    return float(cuts[np.argmax(scores)])
+
+
+def best_cuts(truth: Floats, risk: Floats, classes: int) -> Floats:
+    """(classes - 1,) ascending cut points of the highest macro-F1; a risk's class is the number
+    of cuts it reaches.
+
+    A class's F1 depends only on where its stretch of the sorted risks begins and ends, so dynamic
+    programming over the cut points finds the best: exactly where there are at most 1000 distinct
+    risks, else among 1000 evenly spaced ones of them. A truth of one class says nothing of where
+    to cut: the unit interval is then cut evenly.
+
+    Args:
+        truth: (n,) class indices 0 .. classes - 1, ordered from low to high risk; NaN is left out.
+        risk: (n,) finite; NaN is left out.
+    """
+    known = ~(np.isnan(truth) | np.isnan(risk))
+    label = truth[known].astype(np.int64)
+    if len(np.unique(label)) < 2:
+        return np.arange(1, classes) / classes
+    values, at = np.unique(risk[known], return_inverse=True)
+    m = len(values)
+    kept = np.unique(np.linspace(0, m, min(m, _CUTS) + 1).round().astype(np.int64))
+    below = np.stack([_below(at[label == c], m)[kept] for c in range(classes)])
+    total = below.sum(axis=0)
+
+    def f1(c: int) -> Floats:
+        """F1 of class c given the stretch from cut i (row) to cut j (column)."""
+        right = below[c][None, :] - below[c][:, None]
+        size = total[None, :] - total[:, None]
+        return np.where(size >= 0, _ratio(2 * right, size + below[c][-1]), -np.inf)
+
+    best = f1(0)[0]
+    came: list[NDArray[np.intp]] = []
+    for c in range(1, classes):
+        reached = best[:, None] + f1(c)
+        came.append(reached.argmax(axis=0))
+        best = reached.max(axis=0)
+    path = [len(kept) - 1]  # the last class ends with the last risk
+    for step in reversed(came):
+        path.append(int(step[path[-1]]))
+    chosen: Floats = _cuts(values)[kept[path[:0:-1]]]
+    return chosen
+
+
+def cross_fitted(
+    truth: Floats,
+    risk: Floats,
+    groups: Ints,
+    *,
+    objective: str = "balanced_accuracy",
+    folds: int = 5,
+    seed: int = 0,
+) -> Ints:
+    """(n,) labels 0 or 1, each by a threshold fitted on the other folds; -1 where risk is NaN.
+
+    Folds take whole groups at random, so an item's label depends neither on its own truth nor on
+    that of its group. Where the other folds hold one class only (or nothing), the threshold
+    is 0.5.
+
+    Raises:
+        UsageError: there is no such objective.
+    """
+
+    def fit(truth: Floats, risk: Floats) -> Floats:
+        one_class = len(np.unique(truth)) < 2
+        return np.array([0.5 if one_class else best_threshold(truth, risk, objective)])
+
+    if objective not in _OBJECTIVES:
+        raise unknown_name("objective", objective, _OBJECTIVES)
+    return _cross_fit(truth, risk, groups, fit, folds, seed)
+
+
+def cross_fitted_classes(
+    truth: Floats, risk: Floats, groups: Ints, classes: int, *, folds: int = 5, seed: int = 0
+) -> Ints:
+    """(n,) class indices, each by the :func:`best_cuts` of the other folds; -1 where risk is NaN.
+
+    Args:
+        truth: (n,) class indices 0 .. classes - 1, ordered from low to high risk.
+    """
+    return _cross_fit(truth, risk, groups, lambda t, r: best_cuts(t, r, classes), folds, seed)
+
+
+def _cross_fit(
+    truth: Floats,
+    risk: Floats,
+    groups: Ints,
+    fit: Callable[[Floats, Floats], Floats],
+    folds: int,
+    seed: int,
+) -> Ints:
+    units, member = np.unique(groups, return_inverse=True)
+    turn = np.random.default_rng(seed).permutation(len(units))
+    fold = (turn % max(2, folds))[member]
+    known = ~(np.isnan(truth) | np.isnan(risk))
+    labels = np.full(len(risk), -1, dtype=np.int64)
+    for f in np.unique(fold):
+        other = known & (fold != f)
+        own = (fold == f) & ~np.isnan(risk)
+        labels[own] = np.searchsorted(fit(truth[other], risk[other]), risk[own], side="right")
+    return labels
+
+
+def _cuts(values: Floats) -> Floats:
+    """(m + 1,) cuts that part m ascending distinct values: cut i has i of them below it."""
+    low, high = values[:-1], values[1:]
+    middle = low / 2 + high / 2
+    # Neighbouring floats have no middle, and their rounded one would belong to the wrong side.
+    inner = np.where((middle > low) & (middle < high), middle, high)
+    above = np.nextafter(max(1.0, values[-1]), np.inf)
+    return np.concatenate([[min(0.0, values[0])], inner, [above]])
+
+
+def _below(at: NDArray[np.intp], m: int) -> Floats:
+    """(m + 1,) how many of the positions ``at`` lie below each cut."""
+    counts = np.bincount(at, minlength=m)
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.float64)
+
+
+def _ratio(a: Floats, b: Floats) -> Floats:
+    """a / b, and 0 where b is 0."""
+    return np.divide(a, b, out=np.zeros(np.broadcast(a, b).shape), where=b > 0)
+
+
+# Counts of right and wrong labels, (m + 1,) each -> the objective at every cut; 0 where undefined.
+
+
+def _f1(tp: Floats, fp: Floats, fn: Floats, tn: Floats) -> Floats:
+    return _ratio(2 * tp, 2 * tp + fp + fn)
+
+
+def _macro_f1(tp: Floats, fp: Floats, fn: Floats, tn: Floats) -> Floats:
+    return (_f1(tp, fp, fn, tn) + _f1(tn, fn, fp, tp)) / 2
+
+
+def _weighted_f1(tp: Floats, fp: Floats, fn: Floats, tn: Floats) -> Floats:
+    of_positive, of_negative = _f1(tp, fp, fn, tn), _f1(tn, fn, fp, tp)
+    return ((tp + fn) * of_positive + (tn + fp) * of_negative) / (tp + fn + tn + fp)
+
+
+def _balanced_accuracy(tp: Floats, fp: Floats, fn: Floats, tn: Floats) -> Floats:
+    return (_ratio(tp, tp + fn) + _ratio(tn, tn + fp)) / 2
+
+
+def _accuracy(tp: Floats, fp: Floats, fn: Floats, tn: Floats) -> Floats:
+    return (tp + tn) / (tp + fn + tn + fp)
+
+
+def _mcc(tp: Floats, fp: Floats, fn: Floats, tn: Floats) -> Floats:
+    called = np.sqrt((tp + fp) * (tn + fn))
+    return _ratio(tp * tn - fp * fn, called * np.sqrt((tp + fn) * (tn + fp)))
+
+
+_OBJECTIVES: dict[str, Callable[[Floats, Floats, Floats, Floats], Floats]] = {
+    "weighted_f1": _weighted_f1,
+    "macro_f1": _macro_f1,
+    "f1": _f1,
+    "balanced_accuracy": _balanced_accuracy,
+    "accuracy": _accuracy,
+    "mcc": _mcc,
+}
