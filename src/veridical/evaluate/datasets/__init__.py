@@ -1,0 +1,40 @@
+"""The benchmark suites, by name. A suite's file is imported when it is asked for."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from veridical.errors import unknown_name
+from veridical.evaluate.datasets.hub import locate
+from veridical.evaluate.datasets.suite import Suite
+
+__all__ = ["NAMES", "all_suites", "find_suite", "locate"]
+
+#: Every suite, the user's own data first. Each is a file of this folder.
+NAMES = (
+    "graded",
+    "wikibio",
+    "begin",
+    "halueval",
+    "refchecker",
+    "ragtruth",
+    "truthfulqa",
+    "faithdial",
+)
+
+
+def find_suite(name: str) -> Suite:
+    """The suite called ``name``.
+
+    Raises:
+        UsageError: there is none; it names the nearest.
+    """
+    if name not in NAMES:
+        raise unknown_name("suite", name, NAMES)
+    suite: Suite = import_module(f"{__name__}.{name}").SUITE
+    return suite
+
+
+def all_suites() -> list[Suite]:
+    """All suites, in the order of :data:`NAMES`."""
+    return [find_suite(name) for name in NAMES]

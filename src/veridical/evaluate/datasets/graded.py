@@ -1,0 +1,171 @@
+"""Your own labelled answers: records with ``label``, ``unit_labels`` or both, in any format."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from veridical.errors import RowError, UsageError
+from veridical.evaluate.datasets.files import checked, files_of, has_columns, parted, row_error
+from veridical.evaluate.datasets.suite import BadItem, Item, Labelled, Options, Suite, Task
+from veridical.io import open_source
+from veridical.io.columns import ALIASES
+from veridical.io.problems import RowProblem, display, shown
+from veridical.io.readers import READERS
+from veridical.records import Record
+
+_NEEDS = (
+    "JSONL, JSON, CSV, TSV or Parquet records with response and label (0 right .. 1 hallucinated) "
+    "and/or unit_labels ([start, end, label]); optional: annotators (name: label, or a list), "
+    "group (what rows depend on each other), split (the part's name)"
+)
+_LABELS = ("label", "unit_labels", "annotators")
+_HINT = (
+    "; other words and scales are not read here: published data have suites of their own, and "
+    f"veridical check has readers ({', '.join(READERS)})"
+)
+
+
+def _load(path: Path, options: Options) -> Iterator[Item | BadItem]:
+    return checked(_items(path), path, "graded", _NEEDS)
+
+
+def _items(path: Path) -> Iterator[Item | BadItem]:
+    labelled = False
+    unlabelled: str | None = None
+    for item in parted(_read(files_of(path, (), _fits)), "all"):
+        if isinstance(item, Item):
+            labelled = labelled or _has_labels(item.record)
+            unlabelled = unlabelled or f"its columns besides: {', '.join(item.record.meta)}"
+        yield item
+    if unlabelled is not None and not labelled:
+        raise UsageError(
+            f"{display(path)}: no row has a label or unit_labels, so there is nothing to measure "
+            f"against ({unlabelled})"
+        )
+
+
+def _fits(path: Path) -> bool:
+    return has_columns(path, *_LABELS) and has_columns(path, "response", *ALIASES["response"])
+
+
+def _has_labels(record: Record) -> bool:
+    return (
+        record.label is not None
+        or record.unit_labels is not None
+        or record.meta.get("annotators") is not None
+    )
+
+
+def _read(files: list[Path]) -> Iterator[Item | RowError]:
+    for number, file in enumerate(files):
+        for row in open_source(file).rows():
+            if isinstance(row, RowError):
+                told = (row.field or "").startswith(("label", "unit_labels"))
+                yield replace(row, error=row.error + _HINT) if told else row
+                continue
+            try:
+                yield _item(row, number)
+            except RowProblem as e:
+                yield row_error(e, row.row, file, None)
+
+
+def _item(record: Record, file: int) -> Item:
+    annotators = _annotators(record.meta.get("annotators"))
+    if annotators and record.label is None:
+        mean = sum(annotators.values()) / len(annotators)
+        record = record.model_copy(update={"label": mean})
+    part = _name(record, "split")
+    if part is None:
+        part = _name(record, "part")
+    facets = {"units": "" if record.unit_labels is None else "yes"}
+    group = _group(record, file)
+    return Item(record, "all" if part is None else part, group, facets, annotators)
+
+
+def _group(record: Record, file: int) -> str:
+    """The given group, else the prompt, else the row (of which each file has its own)."""
+    given = _name(record, "group")
+    if given is not None:
+        return f"group {given}"
+    if record.prompt:
+        return f"prompt {json.dumps(record.prompt, sort_keys=True)}"
+    return f"file {file} row {record.row}"
+
+
+def _name(record: Record, column: str) -> str | None:
+    value = record.meta.get(column)
+    if value is None or value == "":
+        return None
+    if isinstance(value, (str, int, float)):
+        return str(value)
+    raise RowProblem(f"must be text or a number, got {shown(value)}", column)
+
+
+def _annotators(value: Any) -> dict[str, float]:
+    """Labels by annotator; those who gave none are left out. A list numbers them from 1."""
+    if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):  # a CSV cell
+        try:
+            value = json.loads(value)
+        except ValueError:
+            raise RowProblem(f"is not JSON: {shown(value)}", "annotators") from None
+    if value is None or value == "":
+        return {}
+    if isinstance(value, list):
+        value = {str(i): label for i, label in enumerate(value, 1)}
+    if not isinstance(value, dict):
+        raise RowProblem(f"must be an object or a list of labels, got {shown(value)}", "annotators")
+    given = {name: label for name, label in value.items() if label is not None}
+    for name, label in given.items():
+        if not isinstance(label, (bool, int, float)) or not 0 <= label <= 1:
+            raise RowProblem(
+                f"must be a number from 0 (right) to 1 (hallucinated), got {shown(label)}",
+                f"annotators.{name}",
+            )
+    return {name: float(label) for name, label in given.items()}
+
+
+def _tasks(labelled: Labelled) -> list[Task]:
+    """Of each part: responses as yes or no, as grades where they are graded, units, spans."""
+    tasks = []
+    parts = list(dict.fromkeys(labelled.parts.tolist()))
+    has_units = labelled.facets.get("units", labelled.parts) == "yes"
+    for part in parts:
+        prefix = "" if parts == ["all"] else f"{part}/"
+        own = labelled.parts == part
+        label = np.where(own, labelled.label, np.nan)
+        known = label[~np.isnan(label)]
+        if len(known):
+            positive = np.where(np.isnan(label), np.nan, (label >= 0.5).astype(np.float64))
+            tasks.append(Task(part, "response", "binary", "label >= 0.5", "items", positive))
+        if not np.isin(known, (0.0, 1.0)).all():
+            tasks.append(Task(f"{prefix}graded", "response", "graded", "label", "items", label))
+        unit_own = own[labelled.unit_item]
+        unit_positive = (labelled.unit_label >= 0.5).astype(np.float64)
+        if unit_own.any():
+            truth = np.where(unit_own, unit_positive, np.nan)
+            tasks.append(
+                Task(f"{prefix}units", "sentence", "binary", "label >= 0.5", "units", truth)
+            )
+        if (own & has_units).any():
+            bad = np.zeros(len(own))
+            bad[labelled.unit_item[unit_positive == 1]] = 1.0
+            truth = np.where(own & has_units, bad, np.nan)
+            positive_text = "has a unit of label >= 0.5"
+            tasks.append(Task(f"{prefix}spans", "span", "spans", positive_text, "items", truth))
+    return tasks
+
+
+SUITE = Suite(
+    name="graded",
+    summary="your own answers with your own labels",
+    needs=_NEEDS,
+    source="the user's own data",
+    load=_load,
+    tasks=_tasks,
+)

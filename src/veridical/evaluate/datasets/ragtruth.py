@@ -1,0 +1,162 @@
+"""RAGTruth (Niu et al. 2024): answers of six models to a source, hallucinated spans marked.
+
+A response is hallucinated when it has any span. The sources are a file of their own.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from veridical.errors import RowError, UsageError
+from veridical.evaluate.datasets.files import (
+    Row,
+    checked,
+    files_of,
+    has_records,
+    parted,
+    raw_rows,
+    row_error,
+    text_list,
+    text_of,
+)
+from veridical.evaluate.datasets.suite import BadItem, Item, Labelled, Options, Suite, Task
+from veridical.io import open_source
+from veridical.io.problems import RowProblem, display, shown
+from veridical.records import Context, Record
+
+_NEEDS = (
+    "response.jsonl (source_id, model, labels: [start, end, ...], split, response; where rows "
+    "have a split, only those of test are used) and, for contexts, prompts and figures by task, "
+    "source_info.jsonl beside it (source_id, task_type, source_info, prompt)"
+)
+
+
+def _load(path: Path, options: Options) -> Iterator[Item | BadItem]:
+    return checked(_items(path), path, "ragtruth", _NEEDS)
+
+
+def _items(path: Path) -> Iterator[Item | BadItem]:
+    files = files_of(
+        path, ("response.jsonl", "response.json"), lambda p: has_records(p, "ragtruth")
+    )
+    beside = files[0].parent / "source_info.jsonl"
+    sources = _sources(beside) if beside.is_file() else {}
+    yield from parted(_read(files, sources), "test")
+
+
+def _read(files: list[Path], sources: dict[str, Row]) -> Iterator[Item | RowError]:
+    used = False
+    passed_over = 0
+    for row in open_source(files, reader="ragtruth").rows():
+        if isinstance(row, RowError):
+            yield row
+        elif row.meta.get("split") in (None, "test"):
+            used = True
+            yield _item(row, sources)
+        else:
+            passed_over += 1
+    if passed_over and not used:
+        raise UsageError(
+            f"{display(files[0])}: none of its {passed_over} rows is of the test split"
+        )
+
+
+def _item(record: Record, sources: dict[str, Row]) -> Item:
+    """The source is the group: all six models answer the same one."""
+    identity = record.meta.get("source_id")
+    group = f"row {record.row}" if identity is None else str(identity)
+    source = sources.get(group, {})
+    if source:
+        contexts = tuple(Context(text=text) for text in _texts(source))
+        record = record.model_copy(
+            update={"contexts": contexts, "prompt": record.prompt or source.get("prompt")}
+        )
+    facets = {
+        "model": str(record.meta.get("model") or ""),
+        "task": str(source.get("task_type") or record.meta.get("task_type") or ""),
+    }
+    return Item(record, str(record.meta.get("split") or "all"), group, facets=facets)
+
+
+def _sources(path: Path) -> dict[str, Row]:
+    """Rows of ``source_info.jsonl`` by ``source_id``.
+
+    Raises:
+        UsageError: a row that cannot be used; a response must not lose its source in silence.
+    """
+    found: dict[str, Row] = {}
+    for ordinal, (line, row) in enumerate(raw_rows(path)):
+        try:
+            if isinstance(row, RowProblem):
+                raise row
+            if not isinstance(row.get("source_id"), (str, int)):
+                got = shown(row.get("source_id"))
+                raise RowProblem(f"must be the source's id, got {got}", "source_id")
+            if row.get("prompt") is not None:
+                text_of(row["prompt"], "prompt")
+            _texts(row)
+        except RowProblem as e:
+            raise UsageError(str(row_error(e, ordinal, path, line))) from None
+        found[str(row["source_id"])] = row
+    return found
+
+
+def _texts(source: Row) -> list[str]:
+    """The grounding texts: QA has passages beside its question, Data2txt an object as JSON.
+
+    Raises:
+        RowProblem: there are none.
+    """
+    value: Any = source.get("source_info")
+    if isinstance(value, dict) and "passages" in value:
+        return text_list(value["passages"], "source_info.passages")
+    if isinstance(value, dict):
+        return [json.dumps(value, ensure_ascii=False)]
+    return [text_of(value, "source_info")]
+
+
+def _tasks(labelled: Labelled) -> list[Task]:
+    """Responses, whole and by model and task; both ways where CheckEmbed reports; spans.
+
+    CheckEmbed's table 7 asks for the right answers, and by task (Besta et al. 2025, appendix D.6).
+    """
+    wrong = (labelled.label >= 0.5).astype(np.float64)
+    everything = np.ones(len(wrong), dtype=bool)
+    tasks = [_response("all", wrong, everything), _right("all", wrong, everything)]
+    for facet in ("model", "task"):
+        values = labelled.facets.get(facet, np.array([], dtype=np.str_))
+        for value in sorted(set(values.tolist()) - {""}):
+            split, own = f"{facet}:{value}", values == value
+            tasks.append(_response(split, wrong, own))
+            if facet == "task":
+                tasks.append(_right(split, wrong, own))
+    tasks.append(Task("spans", "span", "spans", "has hallucinated spans", "items", wrong))
+    return tasks
+
+
+def _response(split: str, wrong: Any, own: Any) -> Task:
+    truth = np.where(own, wrong, np.nan)
+    return Task(split, "response", "binary", "has a hallucinated span", "items", truth)
+
+
+def _right(split: str, wrong: Any, own: Any) -> Task:
+    truth = np.where(own, 1.0 - wrong, np.nan)
+    positive = "right (CheckEmbed's orientation)"
+    return Task(f"{split}-right", "response", "binary", positive, "items", truth, flip=True)
+
+
+SUITE = Suite(
+    name="ragtruth",
+    summary="answers of six models to given sources, hallucinated spans marked",
+    needs=_NEEDS,
+    source="Niu et al. 2024 (RAGTruth)",
+    load=_load,
+    tasks=_tasks,
+    against="contexts",
+    quick=None,
+)

@@ -1,0 +1,187 @@
+"""RefChecker human annotations v1 (Hu et al. 2024): 10 733 claims of seven models' answers.
+
+Each claim is a triplet that people judged as entailed by, neutral to or contradicting the
+reference, in three settings: no context (NQ), noisy context (MS MARCO), accurate context (Dolly).
+The references are not part of the release; they are joined where the user has them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from veridical.errors import RowError, UsageError
+from veridical.evaluate.datasets.files import (
+    Row,
+    checked,
+    files_of,
+    has_columns,
+    parted,
+    raw_rows,
+    record_of,
+    row_error,
+    text_list,
+    text_of,
+)
+from veridical.evaluate.datasets.suite import BadItem, Item, Labelled, Options, Suite, Task
+from veridical.io.problems import RowProblem, display, shown
+from veridical.io.readers import find_reader
+from veridical.records import Context, Record
+
+_SETTINGS = {"nq": "zero_context", "msmarco": "noisy_context", "dolly": "accurate_context"}
+_PUBLISHED = re.compile(r"(nq|msmarco|dolly)_(.+)_answers\.json(?:\.gz)?")
+_CLASSES = ("Entailment", "Neutral", "Contradiction")
+_EXTRACTED = "claude2_response_kg"
+_NEEDS = (
+    "human_annotations_v1 (files such as zero_context/nq_gpt4_answers.json with id, response and "
+    f"{_EXTRACTED}: [triplet, human_label]), or claims.jsonl (a claim a row: setting, model, id, "
+    "response, triplet, human_label); the references, for scorers that compare, in "
+    "references.jsonl beside it (id, references; optional setting, question) or in the rows "
+    "(reference or references)"
+)
+References = dict[tuple[str | None, str], tuple[list[str], str | None]]
+
+
+def _load(path: Path, options: Options) -> Iterator[Item | BadItem]:
+    return checked(_items(path), path, "refchecker", _NEEDS)
+
+
+def _items(path: Path) -> Iterator[Item | BadItem]:
+    files = files_of(
+        path,
+        ("claims.jsonl", "*_answers.json"),
+        lambda p: has_columns(p, "human_label", _EXTRACTED),
+    )
+    beside = (path if path.is_dir() else path.parent) / "references.jsonl"
+    references = _references(beside) if beside.is_file() else {}
+    ordinal = 0
+    for file in files:
+        read: list[Item | RowError] = []
+        for line, row in raw_rows(file):
+            for claim in _claims(row, file):
+                try:
+                    read.append(_item(claim, ordinal, references))
+                except RowProblem as e:
+                    read.append(row_error(e, ordinal, file, line))
+                ordinal += 1
+        told = _PUBLISHED.fullmatch(file.name)
+        yield from parted(read, _SETTINGS[told[1]] if told else "zero_context")
+
+
+def _claims(row: Row | RowProblem, file: Path) -> Iterator[Row | RowProblem]:
+    """Flat rows of a published row, which holds an answer with its claims; others as they are."""
+    if isinstance(row, RowProblem) or _EXTRACTED not in row:
+        yield row
+        return
+    told = _PUBLISHED.fullmatch(file.name)
+    if told is None:
+        raise UsageError(
+            f"{display(file)}: the setting and the model of published rows are told by the file's "
+            "name, such as nq_gpt4_answers.json (nq, msmarco or dolly)"
+        )
+    shared = {k: v for k, v in row.items() if k != _EXTRACTED}
+    shared |= {"setting": _SETTINGS[told[1]], "dataset": told[1], "model": told[2]}
+    claims = row[_EXTRACTED]
+    if not isinstance(claims, list):
+        yield RowProblem(f"must be a list of claims, got {shown(claims)}", _EXTRACTED)
+        return
+    for i, claim in enumerate(claims):
+        if isinstance(claim, dict):
+            yield {**shared, **claim}
+        else:
+            yield RowProblem(
+                f"must be an object with 'triplet' and 'human_label', got {shown(claim)}",
+                f"{_EXTRACTED}[{i}]",
+            )
+
+
+def _item(row: Row | RowProblem, ordinal: int, references: References) -> Item:
+    if isinstance(row, RowProblem):
+        raise row
+    setting = row.get("setting")
+    if setting not in _SETTINGS.values():
+        raise RowProblem(
+            f"must be one of {', '.join(_SETTINGS.values())}, got {shown(setting)}", "setting"
+        )
+    if not isinstance(row.get("id"), (str, int)):
+        raise RowProblem(f"must be the question's id, got {shown(row.get('id'))}", "id")
+    (made,) = find_reader("refchecker").read(row, ordinal)
+    if isinstance(made, RowProblem):
+        raise made
+    record = _with_reference(record_of(made, ordinal), str(setting), references)
+    return Item(record, str(setting), str(row["id"]), facets={"model": str(row.get("model") or "")})
+
+
+def _with_reference(record: Record, setting: str, references: References) -> Record:
+    """The record with the reference of its question as contexts."""
+    own = [record.meta.get(k) for k in ("references", "reference")]
+    key = str(record.id)
+    texts, question = references.get((setting, key)) or references.get((None, key)) or ([], None)
+    for column, value in zip(("references", "reference"), own, strict=True):
+        if value is not None:
+            texts = text_list(value, column)
+            break
+    changed: dict[str, Any] = {"contexts": tuple(Context(text=t) for t in texts)}
+    question = record.meta.get("question") or question
+    if question is not None:
+        changed["prompt"] = text_of(question, "question")
+    return record.model_copy(update=changed)
+
+
+def _references(path: Path) -> References:
+    """(setting or None, question id) -> reference texts and question.
+
+    Raises:
+        UsageError: a row that cannot be used; a claim must not lose its reference in silence.
+    """
+    found: References = {}
+    for ordinal, (line, row) in enumerate(raw_rows(path)):
+        try:
+            if isinstance(row, RowProblem):
+                raise row
+            if not isinstance(row.get("id"), (str, int)):
+                raise RowProblem(f"must be a question's id, got {shown(row.get('id'))}", "id")
+            texts = text_list(row.get("references", row.get("reference")), "references")
+            setting, question = row.get("setting"), row.get("question")
+            if setting is not None and setting not in _SETTINGS.values():
+                raise RowProblem(f"is no setting: {shown(setting)}", "setting")
+            if question is not None:
+                text_of(question, "question")
+        except RowProblem as e:
+            raise UsageError(str(row_error(e, ordinal, path, line))) from None
+        found[setting, str(row["id"])] = (texts, question)
+    return found
+
+
+def _tasks(labelled: Labelled) -> list[Task]:
+    """Three classes over claims: one task a setting, and all of them together."""
+    label = labelled.label
+    truth = np.select([label < 0.25, label < 0.75, label >= 0.75], [0.0, 1.0, 2.0], np.nan)
+    settings = [s for s in _SETTINGS.values() if s in set(labelled.parts.tolist())]
+    return [
+        Task(
+            split,
+            "claim",
+            "classes",
+            "which of Entailment, Neutral, Contradiction",
+            "items",
+            truth if split == "all" else np.where(labelled.parts == split, truth, np.nan),
+            classes=_CLASSES,
+        )
+        for split in (*settings, "all")
+    ]
+
+
+SUITE = Suite(
+    name="refchecker",
+    summary="claims of seven models: entailed, neutral or contradicted; three settings",
+    needs=_NEEDS,
+    source="Hu et al. 2024 (RefChecker)",
+    load=_load,
+    tasks=_tasks,
+    against="contexts",
+)

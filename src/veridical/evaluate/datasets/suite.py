@@ -1,0 +1,220 @@
+"""What a benchmark suite is: labelled items, and the questions put to them.
+
+A suite is a loader and a protocol in one file of this folder. The loader turns a published data
+set (or the user's own) into items; the protocol says which splits there are, what counts as
+positive, and which metrics the papers report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from veridical.errors import RowError
+from veridical.records import Against, Record
+
+if TYPE_CHECKING:
+    from typing import Any
+
+Floats = NDArray[np.float64]
+Kind = Literal["binary", "graded", "classes", "spans"]
+Level = Literal["response", "passage", "sentence", "claim", "span"]
+
+#: Metrics of a task of each kind, headline first.
+METRICS: dict[Kind, tuple[str, ...]] = {
+    "binary": (
+        "average_precision",
+        "trapezoid_pr",
+        "auroc",
+        "accuracy",
+        "balanced_accuracy",
+        "precision",
+        "recall",
+        "f1",
+        "macro_f1",
+        "weighted_f1",
+        "mcc",
+        "prr",
+        "brier",
+        "log_loss",
+        "ece",
+        "mce",
+    ),
+    "graded": ("spearman", "pearson", "kendall"),
+    "classes": ("macro_f1", "accuracy", "balanced_accuracy", "weighted_f1", "mcc", "f1"),
+    "spans": ("span_f1", "span_precision", "span_recall", "span_overlap_f1"),
+}
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a loader is asked for."""
+
+    keep_generic: bool = False
+
+
+@dataclass(frozen=True)
+class Item:
+    """One labelled record.
+
+    Attributes:
+        part: the part of the data set it belongs to, such as ``wow/test``.
+        group: the independent unit (passage, prompt, question) it belongs to, unique within the
+            part. Sampling, resampling and folds take or leave whole groups.
+        facets: further names by which a protocol may split, such as the model that answered.
+        annotators: labels of single annotators by name, 0 .. 1, where the data has several.
+    """
+
+    record: Record
+    part: str
+    group: str
+    facets: dict[str, str] = field(default_factory=dict)
+    annotators: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class BadItem:
+    """A row of the data that is no valid item. It counts as failed for every scorer."""
+
+    part: str
+    error: RowError
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """The labels of a suite's items, in columns. Items are in record order.
+
+    Attributes:
+        parts, groups: one an item; a group's number is unique over all parts.
+        label: of the response, 0 right .. 1 hallucinated; NaN where there is none.
+        length, words: of the response, in characters and in words between white space.
+        facets: name -> one value an item ("" where absent).
+        unit_item: the item each labelled unit belongs to.
+        unit_start, unit_end, unit_words, unit_label: the labelled units.
+    """
+
+    parts: NDArray[np.str_]
+    groups: NDArray[np.int64]
+    label: Floats
+    length: NDArray[np.int64]
+    words: NDArray[np.int64]
+    facets: dict[str, NDArray[np.str_]]
+    unit_item: NDArray[np.int64]
+    unit_start: NDArray[np.int64]
+    unit_end: NDArray[np.int64]
+    unit_words: NDArray[np.int64]
+    unit_label: Floats
+
+    @classmethod
+    def of(cls, items: Sequence[Item]) -> Labelled:
+        """Columns of ``items``."""
+        numbers: dict[tuple[str, str], int] = {}
+        groups = [numbers.setdefault((i.part, i.group), len(numbers)) for i in items]
+        names = sorted({name for i in items for name in i.facets})
+        labels = [i.record.label for i in items]
+        units = [(n, u) for n, i in enumerate(items) for u in i.record.unit_labels or ()]
+        return cls(
+            parts=np.array([i.part for i in items], dtype=np.str_),
+            groups=np.array(groups, dtype=np.int64),
+            label=np.array([np.nan if y is None else y for y in labels], dtype=np.float64),
+            length=np.array([len(i.record.response) for i in items], dtype=np.int64),
+            words=np.array([_words(i.record.response) for i in items], dtype=np.int64),
+            facets={
+                name: np.array([i.facets.get(name, "") for i in items], dtype=np.str_)
+                for name in names
+            },
+            unit_item=np.array([n for n, _ in units], dtype=np.int64),
+            unit_start=np.array([u.start for _, u in units], dtype=np.int64),
+            unit_end=np.array([u.end for _, u in units], dtype=np.int64),
+            unit_words=np.array(
+                [_words(items[n].record.response[u.start : u.end]) for n, u in units],
+                dtype=np.int64,
+            ),
+            unit_label=np.array([u.label for _, u in units], dtype=np.float64),
+        )
+
+
+@dataclass(frozen=True)
+class Task:
+    """One question: how well do scores find the positive targets of this split?
+
+    Attributes:
+        split: name of the split in tables and JSON.
+        on: whether targets are items (one score each) or their labelled units.
+        truth: one value a target, NaN where it is not asked about. ``binary``: 1 positive, 0 not.
+            ``graded``: the human's number. ``classes``: index into ``classes``, ordered from right
+            to wrong. ``spans``: over items, 1 where there is a hallucinated span (a unit of label
+            >= 0.5), 0 where there is none.
+        positive: what truth 1 means, in words.
+        flip: the positives are the right ones, so scores are negated.
+        headline: the metric the scorers are compared by; the kind's first unless given.
+    """
+
+    split: str
+    level: Level
+    kind: Kind
+    positive: str
+    on: Literal["items", "units"]
+    truth: Floats
+    metrics: tuple[str, ...] = ()
+    headline: str = ""
+    flip: bool = False
+    classes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "metrics", self.metrics or METRICS[self.kind])
+        object.__setattr__(self, "headline", self.headline or self.metrics[0])
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A benchmark.
+
+    Attributes:
+        needs: the files or columns ``--data`` must hold, in words.
+        source: the paper.
+        hub: id of the data set on the public hub, where it is there in a form the loader reads.
+        hub_files: patterns of the files to fetch from it.
+        against: what its records hold to compare with; scorers with a choice are set to it.
+        quick: most groups of a part that the quick protocol takes; None takes all.
+        load: items (or bad rows) of the data at a path.
+        tasks: the questions put to them.
+    """
+
+    name: str
+    summary: str
+    needs: str
+    source: str
+    load: Callable[[Path, Options], Iterator[Item | BadItem]]
+    tasks: Callable[[Labelled], list[Task]]
+    hub: str | None = None
+    hub_files: tuple[str, ...] = ()
+    against: Against | None = None
+    quick: int | None = 1000
+    notes: tuple[str, ...] = ()
+
+
+def _words(text: str) -> int:
+    return len(text.split())
+
+
+def by_part(
+    labelled: Labelled,
+    positive: str = "hallucinated",
+    *,
+    level: Level = "response",
+    **settings: Any,
+) -> list[Task]:
+    """One binary task a part: label >= 0.5 is positive. Items without a label are left out."""
+    tasks = []
+    for part in dict.fromkeys(labelled.parts.tolist()):
+        own = (labelled.parts == part) & ~np.isnan(labelled.label)
+        truth = np.where(own, (labelled.label >= 0.5).astype(np.float64), np.nan)
+        tasks.append(Task(part, level, "binary", positive, "items", truth, **settings))
+    return tasks
