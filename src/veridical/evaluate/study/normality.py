@@ -1,0 +1,92 @@
+"""The outcome of a test, and the check of normality that picks it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Matrix = list[list[float | None]]
+
+#: Values are taken as normal unless the test rejects it at this level.
+ALPHA = 0.05
+#: Shapiro and Wilk's p-value is computed for at most so many values; above, the test is
+#: D'Agostino and Pearson's.
+SHAPIRO_LARGEST = 5000
+NORMALITY = (
+    f"a test's assumption is checked by Shapiro-Wilk (up to {SHAPIRO_LARGEST} values, "
+    f"D'Agostino-Pearson above) at {ALPHA:g}, on the paired differences (tuning) or on the "
+    "residuals (decoding, size)"
+)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A test as it was done, or why it was not (``note``, and ``p`` None).
+
+    Attributes:
+        n: pairs, complete blocks or values.
+        posthoc: p-values between the levels, None on the diagonal.
+    """
+
+    test: str
+    normal: bool
+    normality_p: float | None
+    statistic: float | None
+    p: float | None
+    effect: str
+    effect_size: float | None
+    n: int
+    note: str | None = None
+    posthoc_test: str = ""
+    posthoc: Matrix | None = None
+
+
+def not_done(why: str, n: int) -> Outcome:
+    """No test: the data do not allow one."""
+    return Outcome("none", False, None, None, None, "none", None, n, why)
+
+
+def normality(values: Floats) -> float | None:
+    """p-value of the hypothesis that ``values`` (n,) are normal; None where it has none.
+
+    ``values`` are of the order of 1 (:func:`tidy`). There is none for fewer than three values, or
+    when all are the same.
+    """
+    from scipy import stats
+
+    if len(values) < 3 or np.ptp(values) <= 1e-11:
+        return None
+    standard = (values - values.mean()) / values.std()
+    test = stats.shapiro if len(values) <= SHAPIRO_LARGEST else stats.normaltest
+    return finite(test(standard).pvalue)
+
+
+def is_normal(p: float | None) -> bool:
+    """Whether a p-value of :func:`normality` lets the parametric test be used."""
+    return p is not None and p > ALPHA
+
+
+def tidy(values: Floats) -> Floats:
+    """``values`` over the largest, rounded to 12 digits, so that 0.3 - 0.1 ties with 0.2.
+
+    No test or effect size here depends on the scale.
+    """
+    scale = float(np.abs(values).max(initial=0.0))
+    return np.round(values / scale, 12) if scale else values
+
+
+def square(k: int, pairs: dict[tuple[int, int], float | None]) -> Matrix:
+    """A symmetric matrix (k, k) of the values of the pairs i < j, None on the diagonal."""
+    made: Matrix = [[None] * k for _ in range(k)]
+    for (i, j), value in pairs.items():
+        made[i][j] = made[j][i] = value
+    return made
+
+
+def finite(value: float) -> float | None:
+    """``value``, or None where it is not finite."""
+    return float(value) if math.isfinite(value) else None
