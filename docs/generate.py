@@ -1,4 +1,4 @@
-"""Writes ``scorers.md`` and ``result.schema.json``: ``python docs/generate.py``.
+"""Writes ``scorers.md`` and the JSON schemas: ``python docs/generate.py``.
 
 A test fails when they are out of date.
 """
@@ -9,6 +9,7 @@ import inspect
 import json
 from pathlib import Path
 
+from veridical.evaluate.result import Bench
 from veridical.registry import REGISTRY, Scorer
 from veridical.scores import Result
 
@@ -34,6 +35,14 @@ def schema() -> str:
     return json.dumps(found, indent=1) + "\n"
 
 
+def bench_schema() -> str:
+    """JSON Schema of a benchmark's figures."""
+    found = Bench.model_json_schema(mode="serialization")
+    found["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    found["title"] = "veridical benchmark"
+    return json.dumps(found, indent=1) + "\n"
+
+
 def scorers() -> str:
     """The page of scorers."""
     rows = [
@@ -52,15 +61,29 @@ def section(scorer: Scorer) -> str:
     return (
         f"## {scorer.name}\n\n`{scorer.name}({parameters})`\n\n"
         f"Source: {scorer.source}. Raw is {scorer.raw_is}"
-        f"{f' (`{scorer.raw_key}`)' if scorer.raw_key else ''}.\n\n```text\n{text}\n```\n"
+        f"{f' (`{scorer.raw_key}`)' if scorer.raw_key else ''}.{_tuned(scorer)}\n\n"
+        f"```text\n{text}\n```\n"
     )
+
+
+def _tuned(scorer: Scorer) -> str:
+    told = [
+        f" Tuned on `{data}` ({', '.join(f'`{n}`' for n in names) if names else 'its design'}): "
+        "figures on it are in-domain."
+        for data, names in scorer.tuned_on.items()
+    ]
+    return "".join(told)
 
 
 def _shown(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) or value is None else str(value)
 
 
-PAGES = {"scorers.md": scorers, "result.schema.json": schema}
+PAGES = {
+    "scorers.md": scorers,
+    "result.schema.json": schema,
+    "bench.schema.json": bench_schema,
+}
 
 if __name__ == "__main__":
     for name, page in PAGES.items():

@@ -11,7 +11,7 @@ import inspect
 import threading
 import types
 import typing
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import entry_points
@@ -49,6 +49,8 @@ class Scorer:
         raw_is: whether a larger raw value means more ``risk`` or more ``confidence``.
         raw_key: which entry of a raw object is the method's headline number.
         version: raised whenever the same input would get another number.
+        tuned_on: data set -> the parameters whose default values were chosen on it; none named
+            means that the method itself was. Figures on it are "in-domain".
     """
 
     name: str
@@ -61,6 +63,7 @@ class Scorer:
     raw_key: str | None
     presets: frozenset[str]
     version: int
+    tuned_on: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def summary(self) -> str:
@@ -88,10 +91,13 @@ class Scorer:
 
     def signed_raw(self, score: Score) -> float | None:
         """The raw headline number, signed so that larger means riskier (contract section 4)."""
-        raw = score.raw
+        return self.signed(score.raw) if score.status == "scored" else None
+
+    def signed(self, raw: float | dict[str, Any] | None) -> float | None:
+        """The headline number of a raw value, signed so that larger means riskier."""
         if isinstance(raw, dict):
             raw = raw.get(self.raw_key or "")
-        if raw is None or score.status != "scored":
+        if raw is None:
             return None
         return float(raw) if self.raw_is == "risk" else -float(raw)
 
@@ -117,6 +123,14 @@ class BoundScorer:
         """Text that :meth:`Registry.parse` reads back to this very scorer."""
         given = ",".join(f"{n}={v!r}" for n, v in self.arguments.items())
         return f"{self.scorer.name}({given})"
+
+    def in_domain(self, data_set: str) -> bool:
+        """Whether the scorer as bound was tuned on ``data_set``."""
+        chosen = self.scorer.tuned_on.get(data_set)
+        if chosen is None:
+            return False
+        defaults = {n: self.scorer.parameters[n].default for n in chosen}
+        return all(self.arguments.get(n, d) == d for n, d in defaults.items())
 
     @property
     def portable(self) -> bool:
@@ -261,6 +275,7 @@ def scorer(
     raw_key: str | None = None,
     presets: Iterable[str] = (),
     version: int = 1,
+    tuned_on: Mapping[str, tuple[str, ...]] | None = None,
 ) -> Callable[[ScorerFunction], ScorerFunction]:
     """Register ``async (record, evidence, *, parameters) -> Score`` under ``name``."""
 
@@ -279,6 +294,7 @@ def scorer(
                 raw_key=raw_key,
                 presets=frozenset(presets),
                 version=version,
+                tuned_on=dict(tuned_on or {}),
             )
         )
         return function

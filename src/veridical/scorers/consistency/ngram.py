@@ -1,8 +1,7 @@
 """n-gram models of the samples: how surprising is each word of the response?
 
 SelfCheckGPT (Manakul et al. 2023, section 5.3 and table 7) as published, and two better forms
-that leave the response out of the counts. Plain functions do the arithmetic on token lists;
-the scorers and ``benchmarks/wikibio_ngram.py`` share them.
+that leave the response out of the counts. Plain functions do the arithmetic on token lists.
 """
 
 from __future__ import annotations
@@ -107,6 +106,7 @@ def sentence_raw(surprisals: Sequence[float], stat: Stat) -> float:
     source="Manakul 2023, section 5.3; left-out counting: ours",
     cost="free",
     presets={"auto", "fast"},
+    tuned_on={"wikibio": ("counting",)},
 )
 async def ngram(
     record: Record,
@@ -143,6 +143,7 @@ async def ngram(
     source="ours, after Manakul 2023",
     cost="free",
     presets={"auto", "fast"},
+    tuned_on={"wikibio": ()},
 )
 async def ngram_presence(
     record: Record,

@@ -13,7 +13,7 @@ import json
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 NAME = "quantile_mean"
 
@@ -54,15 +54,26 @@ class Tables(NamedTuple):
 
 
 @cache
-def tables() -> dict[str, Tables]:
-    """Shipped tables by scorer key (``quantiles.json`` says what they were fitted on)."""
+def _shipped() -> dict[str, Any]:
     text = files("veridical.scorers.ensembles").joinpath("quantiles.json").read_text("utf-8")
+    shipped: dict[str, Any] = json.loads(text)
+    return shipped
+
+
+def fitted_on() -> list[str]:
+    """Names of the data whose texts, without labels, the tables were fitted on."""
+    return list(_shipped()["fitted_on"])
+
+
+@cache
+def tables() -> dict[str, Tables]:
+    """Shipped tables by scorer key."""
     return {
         name: Tables(
             [int(n) for n in entry["by_samples"]],
             [Table(entry["family"], *columns) for columns in entry["by_samples"].values()],
         )
-        for name, entry in json.loads(text)["tables"].items()
+        for name, entry in _shipped()["tables"].items()
     }
 
 

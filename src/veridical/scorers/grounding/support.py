@@ -28,6 +28,7 @@ _UNSUPPORTED = 0.5
     source="Veridical: items looked up in sources, after the presence n-gram of Manakul 2023",
     raw_is="confidence",
     presets={"auto", "fast"},
+    tuned_on={"wikibio": ()},
 )
 async def support(
     record: Record,

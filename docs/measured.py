@@ -1,0 +1,143 @@
+"""Our counterparts of published figures, computed from public data without any model."""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from sacrebleu import corpus_bleu
+
+from veridical import check
+from veridical.evaluate import bench
+from veridical.evaluate.metrics.ranking import areas
+from veridical.evaluate.published import Figure, selfcheckgpt
+from veridical.evaluate.result import Bench
+
+#: HaluEval rows drawn for the comparison of right answers with themselves.
+PAIRS = 1000
+#: Numbers of samples of the n-gram curve.
+CURVE = (2, 4, 6, 8, 10, 20)
+
+UNIGRAM = "ngram(counting=paper)"
+LEFT_OUT = "ngram"
+PRESENCE = "ngram_presence"
+CORPUS_BLEU = "sacrebleu, corpus score"
+
+Key = tuple[str, str, str, str, "int | None"]
+
+
+@dataclass
+class Measured:
+    """Our figures by (suite, split, metric, scorer, samples), and the areas of scores turned
+    upside down by (suite, split, scorer)."""
+
+    values: dict[Key, float] = field(default_factory=dict)
+    inverted: dict[tuple[str, str, str], float] = field(default_factory=dict)
+
+    def add(self, found: Bench) -> None:
+        """All figures of a benchmark."""
+        for row in found.rows:
+            if row.value is not None:
+                key = (row.suite, row.split, row.metric, row.scorer, row.samples)
+                self.values[key] = row.value
+            if row.prevalence is not None:
+                self.values[row.suite, row.split, "prevalence", "", None] = row.prevalence
+        for split in found.splits:
+            self.values[split.suite, split.split, "n_total", "", None] = split.n_total
+        for aligned in found.study.alignment if found.study else ():
+            for a in aligned.scorers:
+                if a.area_inverted is not None:
+                    self.inverted[aligned.suite, aligned.split, a.scorer] = a.area_inverted
+
+    def get(
+        self, suite: str, split: str, metric: str, scorer: str = "", samples: int | None = None
+    ) -> float | None:
+        """A figure, if there is one."""
+        return self.values.get((suite, split, metric, scorer, samples))
+
+    def of(self, f: Figure) -> float | None:
+        """Our counterpart of a published figure."""
+        return self.get(f.suite, f.split, f.metric, f.scorer, f.samples)
+
+
+def measure(data: Path) -> Measured:
+    """Everything the page shows, from the data sets in ``data``."""
+    measured = Measured()
+    told = {"bootstrap": 0, "as_published": True, "store": "none"}
+
+    def run(suite: str, folder: str, scorers: str, **more: object) -> None:
+        print(f"{suite}: {scorers}", file=sys.stderr)
+        measured.add(bench(suite, data / folder, scorers, **told, **more))  # type: ignore[arg-type]
+
+    ngrams = ", ".join([*selfcheckgpt.NGRAM_ROWS, LEFT_OUT, PRESENCE])
+    run("wikibio", "wikibio_gpt3", ngrams)
+    run("wikibio", "wikibio_gpt3", UNIGRAM, samples=CURVE)
+    run("begin", "begin", "knowledge_f1", study=True)
+    run("halueval", "halueval", "knowledge_f1", split="qa,dialogue", study=True)
+    run("refchecker", "refchecker", "support")
+    _always_right(data / "ragtruth_test" / "response.jsonl", measured)
+    for part, answer in (("qa", "answer"), ("dialogue", "response")):
+        print(f"halueval {part}: answers against the right ones", file=sys.stderr)
+        _against_the_right(data / "halueval", part, answer, measured)
+    return measured
+
+
+def _always_right(file: Path, measured: Measured) -> None:
+    """F1 of calling every RAGTruth response right, by task.
+
+    The released responses do not name their task; they come in blocks of 900, a task each.
+    """
+    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    for at, task in enumerate(("Summary", "Data2txt", "QA")):
+        block = rows[900 * at : 900 * (at + 1)]
+        right = sum(not r["labels"] for r in block) / len(block)
+        split = f"task:{task}-right"
+        measured.values["ragtruth", split, "prevalence", "", None] = right
+        measured.values["ragtruth", split, "f1", "always_positive", None] = 2 * right / (1 + right)
+
+
+def _against_the_right(folder: Path, part: str, answer: str, measured: Measured) -> None:
+    """ROUGE-L and SacreBLEU of both answers with the right one as reference, both ways up.
+
+    The paper's BLEU seems to be the corpus score of single pairs: 0 where there is no 4-gram.
+    """
+    lines = (folder / f"dataset_halueval_{part}.jsonl").read_text(encoding="utf-8").splitlines()
+    drawn = [json.loads(line) for line in random.Random(0).sample(lines, PAIRS)]
+    records = [
+        {"response": row[f"{kind}_{answer}"], "reference": row[f"right_{answer}"], "label": label}
+        for row in drawn
+        for label, kind in enumerate(("right", "hallucinated"))
+    ]
+    results = check(records, "rouge_l, sacrebleu")
+    for name in ("rouge_l", "sacrebleu"):
+        scored = [(r.row % 2, r.scores[name].risk) for r in results]
+        kept = np.array([pair for pair in scored if pair[1] is not None], dtype=np.float64)
+        upside_down = areas(kept[:, 0], -kept[:, 1])["trapezoid_pr"]
+        right_way = areas(kept[:, 0], kept[:, 1])["trapezoid_pr"]
+        measured.inverted["halueval", part, name] = upside_down
+        measured.values["halueval", part, "trapezoid_pr", name, None] = right_way
+    corpus = [corpus_bleu([r["response"]], [[r["reference"]]]).score for r in records]
+    truth = np.array([r["label"] for r in records], dtype=np.float64)
+    measured.inverted["halueval", part, CORPUS_BLEU] = areas(truth, np.array(corpus))[
+        "trapezoid_pr"
+    ]
+
+
+def table(heads: list[str], rows: Iterable[list[str]]) -> str:
+    """A Markdown table."""
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join(
+        "| " + " | ".join(x.replace("|", "\\|") for x in line) + " |" for line in lines
+    )
+
+
+def shown(value: float | None) -> str:
+    """Four digits; a dash where there is none; counts whole."""
+    if value is None:
+        return "-"
+    return f"{value:.0f}" if value > 1 else f"{value:.4f}"

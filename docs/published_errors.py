@@ -1,0 +1,162 @@
+"""Known errors in the published record, beside what the harness shows."""
+
+from __future__ import annotations
+
+import numpy as np
+from measured import CORPUS_BLEU, LEFT_OUT, PRESENCE, UNIGRAM, Measured, shown, table
+
+from veridical.evaluate.published import checkembed as ce
+from veridical.evaluate.published import mirage, refchecker, selfcheckgpt
+from veridical.evaluate.published.table import fraction
+
+
+def errors(measured: Measured) -> list[str]:
+    """What the papers got wrong, with our figures."""
+    return [*_ties(measured), *_orientation(measured), *_baselines(measured), *_on_paper()]
+
+
+def _ties(m: Measured) -> list[str]:
+    areas_of = ("trapezoid_pr", "average_precision")
+    rows = []
+    for split in ("nonfact", "nonfact_star", "factual"):
+        found = [
+            m.get("wikibio", split, a, s) for s in ("constant", UNIGRAM, PRESENCE) for a in areas_of
+        ]
+        rows.append([split, *map(shown, found)])
+    gain = [
+        f"{metric} {shown(m.get('wikibio', 'passage', metric, UNIGRAM))} becomes "
+        f"{shown(m.get('wikibio', 'passage', metric, LEFT_OUT))}"
+        for metric in ("pearson", "spearman")
+    ]
+    prompt = fraction(selfcheckgpt.WIKIBIO_PROMPT.split()[1])
+    constant = m.get("wikibio", "nonfact_star", "trapezoid_pr", "constant")
+    return [
+        "### SelfCheckGPT: an area that rewards ties",
+        "The papers' AUC-PR joins the points of the precision-recall curve by straight lines. No "
+        "threshold reaches the points between, so ties are rewarded: a constant score beats most "
+        f"methods. The one NonFact* figure above it, {prompt:.4f} for WikiBio+Prompt in table 3 "
+        f"(the constant: {shown(constant)}), is of a score that takes three values. The harness "
+        "leads with average precision, prints the trapezoid beside it, always shows the constant "
+        "score's, and flags `ties_inflate_trapezoid`.",
+        table(
+            [
+                "split",
+                *(
+                    f"{s} {a}"
+                    for s in ("constant", "1-gram", f"`{PRESENCE}`")
+                    for a in ("trapezoid", "AP")
+                ),
+            ],
+            rows,
+        ),
+        "### SelfCheckGPT: the response is counted in",
+        "The published n-gram model is trained on the samples and the response, which so vouches "
+        f"for itself. With the response left out and add-one smoothing (`{LEFT_OUT}`) "
+        f"{', '.join(gain)}; the choice was made on these passages, so the figures are flagged "
+        "in-domain.",
+    ]
+
+
+def _orientation(m: Measured) -> list[str]:
+    rows = []
+    for suite, splits in (("begin", mirage.BEGIN_SPLITS), ("halueval", mirage.HALUEVAL_SPLITS)):
+        for split in splits:
+            found = [
+                m.get(suite, split, "prevalence"),
+                m.inverted.get((suite, split, "knowledge_f1")),
+                m.get(suite, split, "average_precision", "knowledge_f1"),
+                m.get(suite, split, "average_precision", "length"),
+            ]
+            n = m.get(suite, split, "n_total")
+            paper = f"{mirage.KNOWLEDGE_F1[split]:.2f}"
+            rows.append([f"{suite} {split}", shown(n), paper, *map(shown, found)])
+    same = [
+        f"{name} {share * 2 * share / (1 + share):.4f} ({printed:.2f})"
+        for name, (share, printed) in mirage.ONE_CLASS.items()
+    ]
+    right = [
+        f"{name} {part} {shown(m.inverted.get(('halueval', part, name)))} ({printed[part]:.2f})"
+        for name, printed in (
+            ("rouge_l", mirage.ROUGE_L),
+            ("sacrebleu", mirage.SACREBLEU),
+            (CORPUS_BLEU, mirage.SACREBLEU),
+        )
+        for part in mirage.HALUEVAL_SPLITS
+    ]
+    return [
+        "### Mirage, tables 1 and 9: scores upside down",
+        "Knowledge-F1 says how faithful a response is. Taken as it is against the label "
+        '"hallucinated" it gives the printed figures, of HaluEval too; turned the right way it '
+        "gives far better ones on BEGIN. On HaluEval's questions the invented answers are "
+        "sentences and the right ones are short, so that length alone says more. What a random "
+        "order obtains is the prevalence, not the 0.50 of the text. Here the orientation belongs "
+        "to the scorer's type, `inverted` is raised where the negated score is better, and "
+        "response length stands beside every figure.",
+        table(
+            [
+                "Knowledge-F1",
+                "n",
+                "printed",
+                "prevalence",
+                "upside down",
+                "right way up (AP)",
+                "length alone (AP)",
+            ],
+            rows,
+        ),
+        f"Against the right answer itself, upside down, ours (printed): {'; '.join(right)}. A "
+        "right answer is its own perfect match, and a perfect score upside down has the area "
+        f"1 - ln 2 = {1 - np.log(2):.4f} at prevalence 0.5. The corpus score of a single pair is "
+        "0 for any answer of fewer than four words, be it right.",
+        "Table 10 prints one weighted recall and F1 for consistency, K-BERTScore and the ensemble "
+        "on CMU and TC. Calling every response hallucinated has that F1, given that recall "
+        f"(printed): {', '.join(same)}. Here the majority baseline and `one_class` show it.",
+    ]
+
+
+def _baselines(m: Measured) -> list[str]:
+    tasks = []
+    for at, task in enumerate(("Summary", "QA", "Data2txt")):
+        base = m.get("ragtruth", f"task:{task}-right", "f1", "always_positive")
+        values = {name: row[at] for name, row in ce.TABLE_7.items()}
+        best = max(values, key=lambda name: values[name])
+        beat = [name for name, v in values.items() if base is not None and v > round(base, 4)]
+        tasks.append(
+            [task, shown(base), f"{values[best]:.4f} ({best})", f"{len(beat)} of {len(values)}"]
+        )
+    settings = []
+    for at, split in enumerate(refchecker.SPLITS):
+        base = m.get("refchecker", split, "accuracy", "majority")
+        below = [n for n, row in refchecker.TABLE_5.items() if base is not None and row[at] < base]
+        names = ", ".join(below) if len(below) < len(refchecker.TABLE_5) else "all"
+        settings.append([split, shown(base), f"{len(below)} of {len(refchecker.TABLE_5)}: {names}"])
+    return [
+        "### CheckEmbed, table 7: no better than calling every response right",
+        "With a threshold of 0.5, and the right responses as positives. Every table here has "
+        "always-positive and majority rows, and `one_class` is raised for a scorer that nearly "
+        "always says the same.",
+        table(
+            ["task", 'F1 of always "right"', "best CheckEmbed row", "CheckEmbed rows above it"],
+            tasks,
+        ),
+        "### RefChecker, table 5: accuracy below the majority class",
+        table(["setting", "majority accuracy", "checkers below it"], settings)
+        + "\n\nThree-way tasks lead with macro F1 and show the majority row and per-class F1.",
+    ]
+
+
+def _on_paper() -> list[str]:
+    at_16 = ce.table_6(16)
+    swapped = [
+        f"{a} in table 3 is {ce.TABLE_3[a].replace(' ', ' / ')}, table 6's {b} with 16 samples "
+        f"({' / '.join(f'{100 * x:.1f}' for x in at_16[b])})"
+        for a, b in (("E5", "GTE"), ("GTE", "E5"))
+    ]
+    return [
+        "### CheckEmbed, tables 3 and 6: exchanged columns, chosen samples, no response",
+        f"{'; '.join(swapped)}. Table 3 prints the row of 16 samples, which has the highest "
+        "Pearson correlation on the very data reported on; `--samples 2,4,...` prints the whole "
+        "curve. The published score on WikiBio is made of the samples alone: two responses to one "
+        "prompt get the same. `judged=samples` is that form; the default, `judged=response`, sees "
+        "the response.",
+    ]

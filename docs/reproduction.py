@@ -1,0 +1,143 @@
+"""Writes ``reproduction.md``: ``python docs/reproduction.py --data DATA``; ``--check`` compares.
+
+Our figures come from ``measured.py``; the papers' own from ``veridical.evaluate.published``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from measured import CURVE, PAIRS, UNIGRAM, Measured, measure, shown, table
+from published_errors import errors
+
+from veridical.evaluate.published import ALL_SAMPLES, ENTRIES, Entry, Figure, paper_figure
+
+PAGE = Path(__file__).parent / "reproduction.md"
+
+
+def page(measured: Measured) -> str:
+    """The whole page."""
+    parts = [
+        "# Reproduction of published figures",
+        "Made by `python docs/reproduction.py --data DATA`, DATA being the folder of data sets. "
+        "All figures are fractions; a cell is *ours (the paper's, difference)*. Ours on this page "
+        "take no model. HaluEval: the quick protocol's 1000 rows a part, both answers of each; "
+        f"against the right answers, {PAIRS} rows drawn by seed 0.",
+        "## Regenerated",
+        *_regenerated([e for e in ENTRIES if e.status == "regenerated"], measured),
+        "## Takes a named model",
+        "The commands run in this version; the figures are the paper's.",
+        *(_named(e) for e in ENTRIES if e.status == "named model" and e.command),
+        "## Takes a scorer that is not in this version",
+        _reasons(e for e in ENTRIES if e.status == "named model" and not e.command),
+        "## Not possible, and why",
+        _reasons(e for e in ENTRIES if e.status == "not possible"),
+        "## Errors in the published record, and how the harness shows them",
+        *errors(measured),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _regenerated(entries: Sequence[Entry], measured: Measured) -> list[str]:
+    """Each table with ours beside it; a note that belongs to several is told once."""
+    parts = []
+    told: set[str] = set()
+    for e in entries:
+        parts += [f"### {e.id}", f"{e.title}. {e.data}.", f"    {e.command}"]
+        if e.figures:
+            parts.append(_figures(e.figures, measured))
+        if "curves" in e.id:
+            parts.append(_curve(measured))
+        notes = [e.reason] if e.reason else []
+        for f in e.figures:
+            about = paper_figure(f.suite, f.split, f.metric, f.scorer, f.samples)[1]
+            notes += [f"`{f.split}`: {text}" for text in about]
+        new = [n for n in dict.fromkeys(notes) if n not in told]
+        told.update(new)
+        if new:
+            parts.append(_list(new))
+    return parts
+
+
+def _figures(figures: Iterable[Figure], measured: Measured) -> str:
+    """Scorers down, splits across; beside the figure, that of the score upside down."""
+    figures = list(figures)
+    columns = list(dict.fromkeys((f.split, f.metric) for f in figures))
+    cells: dict[str, dict[tuple[str, str], str]] = {}
+    turned: dict[str, dict[tuple[str, str], str]] = {}
+    for f in figures:
+        name = f"`{f.scorer}`" if f.scorer else "the data"
+        cells.setdefault(name, {})[f.split, f.metric] = _beside(measured.of(f), f.value)
+        for variant in (f.scorer, f"{f.scorer}, corpus score"):
+            other = measured.inverted.get((f.suite, f.split, variant))
+            if other is not None and f.metric == "trapezoid_pr":
+                row = turned.setdefault(f"`{variant}` upside down", {})
+                row[f.split, f.metric] = _beside(other, f.value)
+    heads = ["scorer", *(f"{split} {metric}" for split, metric in columns)]
+    rows = [
+        [name, *(found.get(c, "") for c in columns)] for name, found in {**cells, **turned}.items()
+    ]
+    return table(heads, rows)
+
+
+def _curve(measured: Measured) -> str:
+    wanted = (("nonfact", "trapezoid_pr"), ("passage", "pearson"), ("passage", "spearman"))
+    rows = [
+        [f"{split} {metric}"]
+        + [shown(measured.get("wikibio", split, metric, UNIGRAM, n)) for n in CURVE]
+        for split, metric in wanted
+    ]
+    return table([f"`{UNIGRAM}`, samples", *map(str, CURVE)], rows)
+
+
+def _named(entry: Entry) -> str:
+    columns = list(dict.fromkeys((f.split, f.metric) for f in entry.figures))
+    counts = list(dict.fromkeys(f.samples for f in entry.figures))
+    printed = {(f.samples, f.split, f.metric): f"{f.value:.4g}" for f in entry.figures}
+    parts = [f"### {entry.id}", f"{entry.title}. {entry.data}.", f"    {entry.command}"]
+    if len(counts) > 1:  # None is all of them
+        heads = [str(n or ALL_SAMPLES[entry.figures[0].suite]) for n in counts]
+        rows = [[" ".join(c), *(printed.get((n, *c), "") for n in counts)] for c in columns]
+        parts.append(table(["samples", *heads], rows))
+    elif columns:
+        row = [printed.get((counts[0], *c), "") for c in columns]
+        parts.append(table([" ".join(c) for c in columns], [row]))
+    return "\n\n".join([*parts, *([_list([entry.reason])] if entry.reason else [])])
+
+
+def _list(notes: Iterable[str]) -> str:
+    return "\n".join(f"- {n}." for n in notes)
+
+
+def _reasons(entries: Iterable[Entry]) -> str:
+    return table(["table", "what", "why"], [[e.id, e.title, e.reason or ""] for e in entries])
+
+
+def _beside(ours: float | None, paper: float) -> str:
+    if ours is None:
+        return f"- ({shown(paper)})"
+    if paper > 1:
+        return f"{ours:.0f} ({paper:.0f}, {ours - paper:+.0f})"
+    return f"{ours:.4f} ({paper:.4g}, {round(ours - paper, 4) + 0.0:+.4f})"  # no -0.0000
+
+
+def main() -> int:
+    """Write the page, or say whether it is up to date."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True, help="folder of the data sets")
+    parser.add_argument("--check", action="store_true", help="compare, do not write")
+    asked = parser.parse_args()
+    made = page(measure(asked.data))
+    if not asked.check:
+        PAGE.write_text(made, encoding="utf-8", newline="\n")
+        return 0
+    same = PAGE.is_file() and PAGE.read_text(encoding="utf-8") == made
+    print(f"{PAGE.name} is {'up to date' if same else 'out of date'}", file=sys.stderr)
+    return 0 if same else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

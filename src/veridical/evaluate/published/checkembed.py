@@ -1,0 +1,226 @@
+"""Besta et al. 2025, CheckEmbed: WikiBio-GPT3 (passages) and RAGTruth."""
+
+from __future__ import annotations
+
+from veridical.evaluate.published.table import Entry, Figure, Note, fraction
+
+PAPER = "CheckEmbed"
+_DATA = "WikiBio-GPT3, samples only"
+_BENCH = "veridical bench wikibio --data DATA/wikibio_gpt3"
+_RAGTRUTH = "RAGTruth test: 3 tasks, 6 models, 150 responses each"
+
+#: model: (name of its rebasing value, how to load it, name in full)
+MODELS = {
+    "STE400": ("stella_400m", "tei:http://127.0.0.1:8080", "NovaSearch/stella_en_400M_v5"),
+    "STE1.5": (
+        "stella_1_5b",
+        "'torch:NovaSearch/stella_en_1.5B_v5?dense=2_Dense_4096'",
+        "NovaSearch/stella_en_1.5B_v5",
+    ),
+    "SFR": ("sfr", "torch:Salesforce/SFR-Embedding-Mistral", "Salesforce/SFR-Embedding-Mistral"),
+    "E5": ("e5", "torch:intfloat/e5-mistral-7b-instruct", "intfloat/e5-mistral-7b-instruct"),
+    "GTE": (
+        "gte",
+        "torch:Alibaba-NLP/gte-Qwen1.5-7B-instruct",
+        "Alibaba-NLP/gte-Qwen1.5-7B-instruct",
+    ),
+}
+
+#: Table 3 (and 5): Pearson, Spearman.
+TABLE_3 = {
+    "STE400": "68.5 72.9",
+    "STE1.5": "69.9 73.8",
+    "E5": "71.6 74.1",
+    "SFR": "72.2 76.2",
+    "GTE": "73.6 76.2",
+}
+
+#: Table 6 by number of samples: Pearson and Spearman of the models in the order of its columns.
+TABLE_6_COLUMNS = ("SFR", "STE400", "STE1.5", "GPT", "E5", "GTE")
+TABLE_6 = {
+    2: "61.9 67.3 59.7 64.7 62.2 67.4 52.3 61.2 59.9 64.4 63.8 68.5",
+    4: "67.9 72.3 64.4 68.9 66.3 70.3 63.1 68.9 68.8 72.0 67.8 70.3",
+    6: "70.6 74.8 66.5 70.4 68.4 71.5 64.6 69.8 71.9 75.2 69.3 71.1",
+    8: "71.0 75.4 67.4 72.1 68.9 72.5 65.0 71.0 72.4 75.3 70.0 72.4",
+    10: "71.6 75.7 68.2 72.3 69.5 73.0 65.6 71.4 73.3 76.0 71.0 73.6",
+    12: "71.2 75.8 67.7 72.5 69.2 73.4 66.0 71.8 72.9 75.9 71.2 73.8",
+    14: "71.7 76.2 68.0 73.1 69.5 74.0 66.5 72.6 73.2 76.2 71.4 74.1",
+    16: "72.2 76.2 68.5 72.9 69.9 73.8 66.8 72.6 73.6 76.2 71.6 74.1",
+    18: "71.4 75.6 67.7 72.3 69.2 73.0 66.7 72.6 72.9 75.4 71.0 73.6",
+    20: "71.5 75.3 68.0 72.4 69.6 73.1 66.7 72.2 72.9 75.2 71.3 73.8",
+}
+
+#: Table 7: F1 of "the response is right" in Summary, QA and Data-to-Text, CheckEmbed's rows.
+TABLE_7 = {
+    "E5": (0.8521, 0.8879, 0.5258),
+    "GPT": (0.8372, 0.8468, 0.5267),
+    "SFR": (0.8544, 0.8927, 0.5258),
+    "GTE": (0.8439, 0.8843, 0.5275),
+    "STE400": (0.8495, 0.8865, 0.5258),
+    "STE1.5": (0.8477, 0.8858, 0.5258),
+}
+
+
+def table_6(samples: int) -> dict[str, tuple[float, float]]:
+    """A row of table 6: model -> (Pearson, Spearman), fractions."""
+    row = [fraction(x) for x in TABLE_6[samples].split()]
+    return {m: (row[2 * i], row[2 * i + 1]) for i, m in enumerate(TABLE_6_COLUMNS)}
+
+
+def _key(model: str) -> str:
+    return f"checkembed(judged=samples,rebase={MODELS[model][0]},stat=frobenius)"
+
+
+def _pair(
+    scorer: str, values: tuple[float, float], model: str, samples: int | None = None
+) -> tuple[Figure, ...]:
+    return tuple(
+        Figure("wikibio", "passage", metric, scorer, value, samples, model)
+        for metric, value in zip(("pearson", "spearman"), values, strict=True)
+    )
+
+
+def _by_samples(model: str) -> tuple[Figure, ...]:
+    return tuple(
+        f
+        for n in TABLE_6
+        for f in _pair(_key(model), table_6(n)[model], MODELS[model][2], None if n == 20 else n)
+    )
+
+
+def _command(model: str) -> str:
+    rebase, load, _ = MODELS[model]
+    counts = ",".join(map(str, TABLE_6))
+    return (
+        f'{_BENCH} --scorers "checkembed(judged=samples, stat=frobenius, rebase={rebase})" '
+        f"--embedder {load} --samples {counts}"
+    )
+
+
+_SWAPPED = (
+    "these are table 6's figures; tables 3 and 5 print them, for 16 samples, under the name of the "
+    "other of E5 and GTE"
+)
+_REASON = {
+    "STE400": "the model's architecture is code in its repository, which is never run: serve it "
+    "with its 4096-wide head by text-embeddings-inference; the paper cut texts at 512 tokens",
+    "E5": _SWAPPED,
+    "GTE": _SWAPPED,
+}
+
+ENTRIES = (
+    *(
+        Entry(
+            f"CheckEmbed tables 3, 5 and 6, figure 7, {m} column",
+            f"All pairs of samples, Frobenius norm of the rebased cosines, {MODELS[m][2]}",
+            _DATA,
+            "named model",
+            command=_command(m),
+            reason=_REASON.get(m, "tables 3 and 5 print the row of 16 samples"),
+            figures=_by_samples(m),
+        )
+        for m in MODELS
+    ),
+    Entry(
+        "CheckEmbed tables 3, 5 and 6, figure 7, GPT column",
+        "text-embedding-3-large",
+        _DATA,
+        "not possible",
+        reason="proprietary model; whoever has a key can name it with --embedder",
+    ),
+    Entry(
+        "CheckEmbed tables 3 and 5, BERTScore row",
+        "All pairs of samples by BERTScore, deberta-xlarge-mnli",
+        _DATA,
+        "named model",
+        command=f'{_BENCH} --scorers "bert_score(form=matrix, baseline=0.5150192)" '
+        "--token-encoder 'torch:microsoft/deberta-xlarge-mnli?layer=40'",
+        reason="weights are read from safetensors only; the baseline is bert-score's for this "
+        "model and layer",
+        figures=_pair(
+            "bert_score(baseline=0.5150192,form=matrix)",
+            (0.677, 0.679),
+            "microsoft/deberta-xlarge-mnli",
+        ),
+    ),
+    Entry(
+        "CheckEmbed tables 3 and 5, SelfCheckGPT (BERTScore) row",
+        "SelfCheckGPT with BERTScore, repeated by CheckEmbed's authors",
+        "WikiBio-GPT3",
+        "named model",
+        command=f'{_BENCH} --scorers "selfcheck_bertscore(baseline=0.8312)" '
+        "--token-encoder 'torch:roberta-large?layer=17'",
+        reason="SelfCheckGPT's own table 2 prints 58.18 / 55.90",
+        figures=_pair("selfcheck_bertscore(baseline=0.8312)", (0.574, 0.546), "roberta-large"),
+    ),
+    Entry(
+        "CheckEmbed tables 3 and 5, SelfCheckGPT (NLI) row",
+        "SelfCheckGPT with NLI, repeated by CheckEmbed's authors",
+        "WikiBio-GPT3",
+        "named model",
+        reason="needs the scorer selfcheck_nli, not in this version",
+    ),
+    Entry(
+        "CheckEmbed tables 3, 5 and 7, LLM-as-a-judge rows",
+        "0 to 100 asked of GPT-4o, GPT-4o-mini and Llama",
+        "WikiBio-GPT3, RAGTruth",
+        "not possible",
+        reason="proprietary models for half of them, answers not published; the Llama rows need "
+        "the scorer judge, not in this version",
+    ),
+    Entry(
+        "CheckEmbed table 7, the line to beat",
+        "F1 of calling every response right",
+        _RAGTRUTH,
+        "regenerated",
+        command="veridical bench ragtruth --data DATA/ragtruth_test",
+        reason="the paper has no such row, but three of its rows are this very figure; by "
+        "task where RAGTruth's source_info.jsonl lies beside the responses, here by the order of "
+        "the rows",
+        figures=(Figure("ragtruth", "task:Data2txt-right", "f1", "always_positive", 0.5258),),
+    ),
+    Entry(
+        "CheckEmbed table 7, CheckEmbed and SelfCheckGPT rows",
+        "Right or wrong by a threshold of 0.5",
+        _RAGTRUTH,
+        "not possible",
+        reason="the 10 further samples of each prompt are not published",
+    ),
+    Entry(
+        "CheckEmbed table 7, HalluDetect rows",
+        "Classifiers on token probabilities of seven language models, trained on RAGTruth",
+        _RAGTRUTH,
+        "named model",
+        reason="needs the scorer halludetect, not in this version",
+    ),
+    Entry(
+        "CheckEmbed figures 2 to 5 and 8 to 20",
+        "Description pairs, legal and scientific texts, running times, images",
+        "generated by GPT-4o, GPT-4 and Stable Diffusion, or in-house",
+        "not possible",
+        reason="the texts and images are not published as data with labels",
+    ),
+)
+
+NOTES = (
+    Note(
+        "wikibio",
+        "as published this score sees the samples only, never the response it judges",
+        splits=("passage",),
+        scorers=("checkembed",),
+    ),
+    *(
+        Note(
+            "ragtruth",
+            f"CheckEmbed's table 7 asks for the right ones: its best row has F1 {best:.4f} on "
+            f"{task}, against {base:.4f} for calling every response right",
+            splits=(f"task:{name}-right",),
+            metrics=("f1",),
+        )
+        for task, name, best, base in (
+            ("Summary", "Summary", 0.8544, 0.8722),
+            ("QA", "QA", 0.8927, 0.9024),
+            ("Data-to-Text", "Data2txt", 0.5275, 0.5258),
+        )
+    ),
+)

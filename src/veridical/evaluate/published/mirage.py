@@ -1,0 +1,212 @@
+"""Kulkarni et al. 2025, "The Mirage of hallucination detection": BEGIN and HaluEval."""
+
+from __future__ import annotations
+
+from veridical.evaluate.published.table import Entry, Note, by_split
+
+PAPER = "Mirage"
+_BEGIN = "veridical bench begin --data DATA/begin"
+_HALUEVAL = "veridical bench halueval --data DATA/halueval"
+_PAIRS = "veridical bench graded --data pairs.jsonl"
+_PAIRS_FILE = (
+    "pairs.jsonl: both answers of each row as responses, label 0 and 1, the right one as reference"
+)
+_SELF = "the right answer is compared with itself, which measures nothing"
+_BOTH = "BEGIN (CMU, TC, WoW), HaluEval (dialogue, QA)"
+_ENCODER = "--token-encoder 'torch:roberta-large?layer=17'"
+_ROBERTA = "roberta-large"
+
+BEGIN_SPLITS = ("cmu/dev", "tc/dev", "wow/test")
+HALUEVAL_SPLITS = ("dialogue", "qa")
+
+#: Table 9 ("PRAUC") by split.
+KNOWLEDGE_F1 = {"cmu/dev": 0.72, "tc/dev": 0.75, "wow/test": 0.43, "dialogue": 0.59, "qa": 0.83}
+ROUGE_L = {"dialogue": 0.31, "qa": 0.30}
+SACREBLEU = {"dialogue": 0.32, "qa": 0.54}
+BERTSCORE = {"dialogue": 0.31, "qa": 0.31}
+#: Table 1 ("PRAUC") by split.
+KNOWLEDGE_BERTSCORE = {
+    "cmu/dev": 0.70,
+    "tc/dev": 0.67,
+    "wow/test": 0.43,
+    "dialogue": 0.61,
+    "qa": 0.83,
+}
+
+#: Table 10: recall and F1, weighted over classes, that consistency, K-BERTScore and the ensemble
+#: share. The recall is the accuracy, and so the share of positives of a score that says yes to all.
+ONE_CLASS = {"BEGIN CMU": (0.83, 0.75), "BEGIN TC": (0.82, 0.74)}
+
+_DEV = (
+    "of BEGIN's CMU and TC parts only the development sets are used here, where the paper counts "
+    "2950 and 3805 items"
+)
+
+ENTRIES = (
+    Entry(
+        "Mirage table 9, Knowledge-F1 on BEGIN",
+        "Word overlap of response and knowledge",
+        "BEGIN: WoW test, CMU and TC",
+        "regenerated",
+        command=f"{_BEGIN} --scorers knowledge_f1 --study --as-published",
+        reason=_DEV,
+        figures=by_split(
+            "begin",
+            "trapezoid_pr",
+            "knowledge_f1",
+            ((s, KNOWLEDGE_F1[s]) for s in BEGIN_SPLITS),
+        ),
+    ),
+    Entry(
+        "Mirage table 9, Knowledge-F1 on HaluEval",
+        "Word overlap of response and knowledge",
+        "HaluEval dialogue and QA, both answers of a row",
+        "regenerated",
+        command=f"{_HALUEVAL} --scorers knowledge_f1 --study --as-published",
+        reason="the paper judges 10 000 of the 20 000 answers and does not say which; here both of "
+        "each row drawn",
+        figures=by_split(
+            "halueval",
+            "trapezoid_pr",
+            "knowledge_f1",
+            ((s, KNOWLEDGE_F1[s]) for s in HALUEVAL_SPLITS),
+        ),
+    ),
+    Entry(
+        "Mirage table 9, ROUGE-L and SacreBLEU",
+        "Overlap of the response with the right answer",
+        "HaluEval dialogue and QA, both answers of a row",
+        "regenerated",
+        command=f'{_PAIRS} --scorers "rouge_l, sacrebleu" --study --as-published',
+        reason=f"{_SELF}; {_PAIRS_FILE}; the printed SacreBLEU seems to be the corpus score "
+        "of single pairs, which is 0 for any answer of fewer than four words, be it right",
+        figures=(
+            *by_split("halueval", "trapezoid_pr", "rouge_l", ROUGE_L.items()),
+            *by_split("halueval", "trapezoid_pr", "sacrebleu", SACREBLEU.items()),
+        ),
+    ),
+    Entry(
+        "Mirage table 9, BERTScore",
+        "BERTScore of the response with the right answer",
+        "HaluEval dialogue and QA, both answers of a row",
+        "named model",
+        command=f'{_PAIRS} --scorers "bert_score(against=reference)" {_ENCODER} '
+        "--study --as-published",
+        reason=f"{_SELF}; {_PAIRS_FILE}",
+        figures=by_split(
+            "halueval",
+            "trapezoid_pr",
+            "bert_score(against=reference)",
+            BERTSCORE.items(),
+            _ROBERTA,
+        ),
+    ),
+    Entry(
+        "Mirage table 1, K-BERTScore on BEGIN",
+        "BERTScore of response and knowledge",
+        "BEGIN: WoW test, CMU and TC",
+        "named model",
+        command=f"{_BEGIN} --scorers knowledge_bertscore {_ENCODER}",
+        reason=_DEV,
+        figures=by_split(
+            "begin",
+            "trapezoid_pr",
+            "knowledge_bertscore",
+            ((s, KNOWLEDGE_BERTSCORE[s]) for s in BEGIN_SPLITS),
+            _ROBERTA,
+        ),
+    ),
+    Entry(
+        "Mirage table 1, K-BERTScore on HaluEval",
+        "BERTScore of response and knowledge",
+        "HaluEval dialogue and QA, both answers of a row",
+        "named model",
+        command=f"{_HALUEVAL} --scorers knowledge_bertscore {_ENCODER}",
+        reason="the paper judges 10 000 of the 20 000 answers and does not say which",
+        figures=by_split(
+            "halueval",
+            "trapezoid_pr",
+            "knowledge_bertscore",
+            ((s, KNOWLEDGE_BERTSCORE[s]) for s in HALUEVAL_SPLITS),
+            _ROBERTA,
+        ),
+    ),
+    Entry(
+        "Mirage tables 1 and 9 to 11, critic, consistency and Q2",
+        "roberta-large-faithcritic, UniEval, question answering with T5 and ALBERT",
+        _BOTH,
+        "named model",
+        reason="needs the scorers critic, unieval and q2, not in this version",
+    ),
+    Entry(
+        "Mirage tables 1, 10 and 11, GPT-4 and the ensemble that contains it",
+        "A to E asked of gpt-4o-mini; FAMD over five scorers",
+        _BOTH,
+        "not possible",
+        reason="proprietary model; its answers are not published",
+    ),
+    Entry(
+        "Mirage figures 1, 2, 5 and 7",
+        "Agreement of scorers with each other, accuracy by length, label shares",
+        _BOTH,
+        "named model",
+        command=f"{_BEGIN} --study --as-published --report report.html",
+        reason="the same views of the scorers of this version; the paper draws these and prints "
+        "no numbers, and its scorers critic, unieval and q2 are not in this version",
+    ),
+    Entry(
+        "Mirage tables 2 and 6 to 8, figures 3, 4, 6 and 8 to 15",
+        "Effects of tuning, size and decoding on 37 language models",
+        "TruthfulQA, FaithDial",
+        "not possible",
+        reason="the generated answers are not published; `veridical bench --study --table "
+        "generations.csv` runs the same tests on the user's own",
+    ),
+)
+
+_RIGHT_WAY = {"cmu/dev": 0.930, "tc/dev": 0.907, "wow/test": 0.895}
+_UPSIDE_DOWN = {"cmu/dev": 0.721, "tc/dev": 0.734, "wow/test": 0.434}
+
+NOTES = (
+    *(
+        Note(
+            "begin",
+            f"the paper's figure is of the inverted score: upside down this is "
+            f"{_UPSIDE_DOWN[s]:.3f} (Mirage table 9 prints {KNOWLEDGE_F1[s]:.2f}), the right way "
+            f"up {_RIGHT_WAY[s]:.3f}",
+            splits=(s,),
+            metrics=("trapezoid_pr", "average_precision"),
+            scorers=("knowledge_f1",),
+        )
+        for s in BEGIN_SPLITS
+    ),
+    *(
+        Note(
+            "halueval",
+            f"the paper's figure ({KNOWLEDGE_F1[s]:.2f}, Mirage table 9) is of the inverted score; "
+            "response length alone does better",
+            splits=(s,),
+            metrics=("trapezoid_pr", "average_precision"),
+            scorers=("knowledge_f1",),
+        )
+        for s in HALUEVAL_SPLITS
+    ),
+    Note(
+        "begin",
+        "the random baseline of this area is the prevalence, not the 0.50 of Mirage's text",
+        metrics=("trapezoid_pr", "average_precision"),
+        scorers=("random",),
+    ),
+    *(
+        Note(
+            "halueval",
+            f"Mirage table 9 prints {value:.2f} for it against the right answer itself, upside "
+            "down: at prevalence 0.5 a perfect score upside down has the area 1 - ln 2 = 0.307",
+            splits=(split,),
+            metrics=("trapezoid_pr", "average_precision"),
+            scorers=(name,),
+        )
+        for name, printed in (("rouge_l", ROUGE_L), ("bert_score", BERTSCORE))
+        for split, value in printed.items()
+    ),
+)

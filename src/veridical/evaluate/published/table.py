@@ -1,0 +1,114 @@
+"""What a published table is made of: figures, what it takes to repeat them, and remarks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+#: ``regenerated``: the harness prints the figure from public data, without any model. ``named
+#: model``: it takes the public model that the paper used. ``not possible``: something it rests on
+#: cannot be had.
+Status = Literal["regenerated", "named model", "not possible"]
+
+#: Samples an item has in a suite, so that "all of them" and their number are one question.
+ALL_SAMPLES = {"wikibio": 20}
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One number as a paper prints it, as a fraction.
+
+    Attributes:
+        scorer: canonical text of the scorer (``BoundScorer.key``) or name of a baseline; "" where
+            the figure describes the data.
+        metric: a metric of the harness, or ``n_total`` or ``prevalence``.
+        samples: how many samples of each item were used; None where all were, or none are.
+        model: the public model behind it; None where there is none.
+    """
+
+    suite: str
+    split: str
+    metric: str
+    scorer: str
+    value: float
+    samples: int | None = None
+    model: str | None = None
+
+
+@dataclass(frozen=True)
+class Note:
+    """A remark on published figures. An empty tuple stands for every split, metric or scorer;
+    scorers are named without parameters."""
+
+    suite: str
+    text: str
+    splits: tuple[str, ...] = ()
+    metrics: tuple[str, ...] = ()
+    scorers: tuple[str, ...] = ()
+
+    def about(self, suite: str, split: str, metric: str, scorer: str) -> bool:
+        """Whether it belongs to such a row."""
+        return (
+            suite == self.suite
+            and split in (self.splits or (split,))
+            and metric in (self.metrics or (metric,))
+            and scorer.partition("(")[0] in (self.scorers or (scorer.partition("(")[0],))
+        )
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A published table or figure, or those rows of it that take the same.
+
+    Attributes:
+        command: what regenerates it; DATA stands for the folder of data sets.
+        reason: why it cannot be repeated here, or what the command leaves out.
+    """
+
+    id: str
+    title: str
+    data: str
+    status: Status
+    command: str | None = None
+    reason: str | None = None
+    figures: tuple[Figure, ...] = ()
+
+
+#: The columns of SelfCheckGPT's tables.
+WIKIBIO_COLUMNS = (
+    ("nonfact", "trapezoid_pr"),
+    ("nonfact_star", "trapezoid_pr"),
+    ("factual", "trapezoid_pr"),
+    ("passage", "pearson"),
+    ("passage", "spearman"),
+)
+
+
+def fraction(percent: str | float) -> float:
+    """0.8563 of "85.63"."""
+    return round(float(percent) / 100, 6)
+
+
+def wikibio_row(
+    scorer: str, printed: str, *, samples: int | None = None, model: str | None = None
+) -> tuple[Figure, ...]:
+    """The figures of one row of SelfCheckGPT's tables, printed as percentages; "-" is none."""
+    return tuple(
+        Figure("wikibio", split, metric, scorer, fraction(x), samples, model)
+        for (split, metric), x in zip(WIKIBIO_COLUMNS, printed.split(), strict=True)
+        if x != "-"
+    )
+
+
+def by_split(
+    suite: str,
+    metric: str,
+    scorer: str,
+    values: Iterable[tuple[str, float]],
+    model: str | None = None,
+) -> tuple[Figure, ...]:
+    """One scorer's figures on several splits."""
+    return tuple(
+        Figure(suite, split, metric, scorer, value, None, model) for split, value in values
+    )
