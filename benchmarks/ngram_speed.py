@@ -22,15 +22,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from wikibio_ngram import Passage, load
 
 from veridical.evidence.evidence import score_locally
+from veridical.io import open_source
+from veridical.records import Record
 from veridical.registry import REGISTRY
 
 
-def published(passage: Passage) -> tuple[list[float], float]:
+def published(record: Record) -> tuple[list[float], float]:
     """Sentence maxima and their mean, by the published procedure for n = 1."""
-    record = passage.record
     name = next(m.name for m in pkgutil.iter_modules() if m.name.startswith("en_core_web_sm"))
     nlp = importlib.import_module(name).load()
     counts: Counter[str] = Counter()
@@ -46,10 +46,9 @@ def published(passage: Passage) -> tuple[list[float], float]:
     return maxima, float(np.mean(maxima))
 
 
-def by_package(passage: Passage) -> tuple[list[float], float]:
+def by_package(record: Record) -> tuple[list[float], float]:
     from selfcheckgpt.modeling_selfcheck import SelfCheckNgram
 
-    record = passage.record
     found = SelfCheckNgram(n=1).predict(
         sentences=[s.text for s in record.sentences],
         passage=record.response,
@@ -61,17 +60,23 @@ def by_package(passage: Passage) -> tuple[list[float], float]:
     )
 
 
-def ours(passage: Passage) -> tuple[list[float], float]:
+def ours(record: Record) -> tuple[list[float], float]:
     scorer = REGISTRY.bind("ngram", {"counting": "paper"})
-    score = score_locally(passage.record, [scorer])[0]
+    score = score_locally(record, [scorer])[0]
     raw: Any = score.raw
     return [u.raw or 0.0 for u in score.units], raw
 
 
-def seconds(run: Any, passages: list[Passage]) -> tuple[float, list[float]]:
+def seconds(run: Any, passages: list[Record]) -> tuple[float, list[float]]:
     start = time.process_time()
     totals = [run(p)[1] for p in passages]
     return (time.process_time() - start) / len(passages), totals
+
+
+def load(folder: Path, passages: int) -> list[Record]:
+    source = open_source(folder / "wikibio_gpt3.jsonl", reader="wikibio")
+    records = [r for r in source.rows() if isinstance(r, Record)]
+    return records[:passages]
 
 
 def main() -> None:
@@ -79,12 +84,12 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="folder of wikibio_gpt3.jsonl")
     parser.add_argument("--passages", type=int, default=10)
     options = parser.parse_args()
-    passages = load(options.data)[: options.passages]
+    passages = load(options.data, options.passages)
     packaged = importlib.util.find_spec("selfcheckgpt") is not None
     theirs = by_package if packaged else published
     ours(passages[0])  # imports
     theirs(passages[0])
-    fast, found = seconds(ours, load(options.data)[: options.passages])
+    fast, found = seconds(ours, load(options.data, options.passages))
     slow, expected = seconds(theirs, passages)
     apart = max(abs(a - b) for a, b in zip(found, expected, strict=True))
     print(f"published ({'selfcheckgpt package' if packaged else 'procedure repeated'}): ", end="")

@@ -29,6 +29,16 @@ def test_generated_pages_are_up_to_date() -> None:
         )
 
 
+@pytest.mark.data
+def test_the_reproduction_page_is_up_to_date(shared_data: Path) -> None:
+    """Every figure of docs/reproduction.md, computed anew."""
+    command = [sys.executable, str(ROOT / "docs" / "reproduction.py"), "--check"]
+    done = subprocess.run(
+        [*command, "--data", str(shared_data)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
 def test_the_new_scorer_of_the_docs_runs(tmp_path: Path) -> None:
     (tmp_path / "shout.py").write_text(blocks("docs/new-scorer.md", "python")[0])
     done = subprocess.run(

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from veridical.api import acheck, check, plan
     from veridical.engine import Engine
     from veridical.errors import ModelError, NotApplicable, RowError, UsageError, VeridicalError
+    from veridical.evaluate.runner import bench
     from veridical.evidence import Evidence
     from veridical.records import Context, Record, Sample, Span
     from veridical.registry import scorer
@@ -24,6 +25,7 @@ _PLACES = {
     "veridical.api": ("acheck", "check", "plan"),
     "veridical.engine": ("Engine",),
     "veridical.errors": ("ModelError", "NotApplicable", "RowError", "UsageError", "VeridicalError"),
+    "veridical.evaluate.runner": ("bench",),
     "veridical.evidence": ("Evidence",),
     "veridical.records": ("Context", "Record", "Sample", "Span"),
     "veridical.registry": ("scorer",),
@@ -51,6 +53,7 @@ __all__ = [
     "VeridicalError",
     "__version__",
     "acheck",
+    "bench",
     "check",
     "plan",
     "scorer",

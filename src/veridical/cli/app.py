@@ -1,22 +1,21 @@
-"""``veridical check | plan | report | scorers | models``."""
+"""``veridical check | plan | bench | report | scorers | models``."""
 
 from __future__ import annotations
 
 import json
-import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from enum import Enum
 from pathlib import Path
-from typing import Annotated, TextIO
+from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from veridical.cli.bench import BENCH_EXAMPLES, bench
+from veridical.cli.outputs import opened, writable
 from veridical.errors import UsageError
 from veridical.version import __version__
 
@@ -143,7 +142,7 @@ def check(
     from veridical.cli.progress import watch
 
     limits = Limits.parse(fail_over, min_coverage)
-    _writable(json_path, report)
+    writable(report, json_path)
     job = Job(
         _inputs(inputs),
         scorers,
@@ -170,7 +169,7 @@ def check(
             f"run the same command again to resume ({escape(str(job.directory.path))})"
         )
         return 130
-    with _opened(json_path) as lines:
+    with opened(json_path) as lines:
         return finish(results, lines, report, limits, err)
 
 
@@ -214,7 +213,7 @@ def plan(
         processes=processes,
     )
     if json_path is not None:
-        with _opened(json_path) as lines:
+        with opened(json_path) as lines:
             assert lines is not None
             lines.write(json.dumps(found) + "\n")
     if json_path != "-":
@@ -222,16 +221,31 @@ def plan(
     return 0 if found["records"] else 1
 
 
-@app.command(epilog="Example:\n\n  veridical report .veridical/runs/0123456789abcdef --out r.html")
-def report(
-    run: Annotated[Path, typer.Argument(help="A run directory.")],
-    out: Annotated[Path, typer.Option(help="The HTML file to write.")] = Path("report.html"),
-) -> int:
-    """Write the HTML report of a finished run again, without scoring anything."""
-    from veridical.api import reopen
+app.command(epilog=BENCH_EXAMPLES)(bench)
 
-    _writable(None, out)
-    print(reopen(run).report(out), file=sys.stderr)
+
+@app.command(
+    epilog="Examples:\n\n  veridical report .veridical/runs/0123456789abcdef --out r.html\n\n"
+    "  veridical report .veridical/bench/0123456789abcdef --out results.md"
+)
+def report(
+    run: Annotated[Path, typer.Argument(help="A run directory, or a benchmark's.")],
+    out: Annotated[
+        Path,
+        typer.Option(help="The file to write: .html; of a benchmark also .md, .json or .txt."),
+    ] = Path("report.html"),
+) -> int:
+    """Write the report of a finished run or benchmark again, without scoring anything."""
+    from veridical.api import reopen
+    from veridical.cli.bench import render, stored
+
+    writable(out)
+    found = stored(run)
+    if found is not None:
+        render(found, out)
+    else:
+        reopen(run).report(out)
+    print(out, file=sys.stderr)
     return 0
 
 
@@ -315,27 +329,3 @@ def _mapping(pairs: list[str] | None) -> dict[str, str]:
             raise UsageError(f"--map gives {field!r} twice")
         found[field] = column
     return found
-
-
-def _writable(json_path: str | None, report: Path | None) -> None:
-    """Find out before hours of work, not after, that an output cannot be written."""
-    for path in (report, None if json_path in (None, "-") else Path(str(json_path))):
-        if path is None:
-            continue
-        folder = path.resolve().parent
-        if path.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
-            raise UsageError(f"cannot write {path}: its folder must exist and be writable")
-
-
-@contextmanager
-def _opened(path: str | None) -> Iterator[TextIO | None]:
-    if path is None:
-        yield None
-    elif path == "-":
-        yield sys.stdout
-        sys.stdout.flush()
-    else:
-        draft = Path(path).with_name(Path(path).name + ".tmp")
-        with draft.open("w", encoding="utf-8", newline="\n") as f:
-            yield f
-        draft.replace(path)

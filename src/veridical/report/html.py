@@ -57,9 +57,9 @@ def write_report(
     """
     path = Path(path)
     names = [str(s["name"]) for s in summary.get("scorers", ())]
-    style, script = _asset("report.css"), _asset("report.js")
+    style, script = asset("report.css"), asset("report.js")
     page = (
-        _environment()
+        environment()
         .get_template("report.html")
         .generate(
             policy=content_security_policy(style, script),
@@ -76,7 +76,7 @@ def write_report(
             shown=shown,
         )
     )
-    _write_whole(path, page)
+    write_whole(path, page)
 
 
 def blocks(pairs: Iterable[tuple[Record, Result]], names: Sequence[str]) -> Iterator[Block]:
@@ -144,13 +144,15 @@ def _sha256(text: str) -> str:
     return "sha256-" + base64.b64encode(digest).decode("ascii")
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """A file of the folder ``static``."""
     return (files("veridical.report") / "static" / name).read_text("utf-8")
 
 
-def _environment() -> jinja2.Environment:
+def environment() -> jinja2.Environment:
+    """Templates from the folder ``static``, with everything escaped that is not marked safe."""
     env = jinja2.Environment(
-        loader=jinja2.FunctionLoader(_asset),
+        loader=jinja2.FunctionLoader(asset),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
@@ -160,7 +162,12 @@ def _environment() -> jinja2.Environment:
     return env
 
 
-def _write_whole(path: Path, parts: Iterable[str]) -> None:
+def write_whole(path: Path, parts: Iterable[str]) -> None:
+    """Write the parts to ``path``, replacing what is there in one step.
+
+    Raises:
+        OSError: the file cannot be written; what was there then stays.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:

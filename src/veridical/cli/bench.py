@@ -1,0 +1,282 @@
+"""``veridical bench``: scorers against human labels."""
+
+from __future__ import annotations
+
+import io
+import sys
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from veridical.cli.outputs import opened, writable
+from veridical.errors import UsageError
+
+if TYPE_CHECKING:
+    from veridical.api import Job
+    from veridical.evaluate.result import Bench
+
+BENCH_EXAMPLES = (
+    "Examples:\n\n"
+    "  veridical bench --list\n\n"
+    "  veridical bench graded --data my_graded_answers.jsonl --report report.html\n\n"
+    "  veridical bench wikibio --data wikibio_gpt3/ --scorers "
+    '"ngram(n=1,stat=max,counting=paper), ngram" --json -\n\n'
+    "  veridical bench wikibio begin --data wikibio=PATH --data begin=PATH --report results.md\n\n"
+    "  veridical bench wikibio --data wikibio_gpt3/ --samples 2,4,10,20\n\n"
+    "  veridical bench begin --data begin/ --study --as-published\n\n"
+    "  veridical bench --study --table generations.csv --report study.html\n\n"
+    "Exit codes: 0 fine; 1 usage, no valid item or internal error; 2 coverage under the minimum; "
+    "130 interrupted (run the same command again to resume)."
+)
+
+
+class ProtocolName(str, Enum):
+    quick = "quick"
+    full = "full"
+
+
+def bench(
+    suites: Annotated[
+        list[str] | None, typer.Argument(help="Suites to run; --list shows them.", metavar="SUITE")
+    ] = None,
+    data: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="File or folder in the published format, or the public hub id; NAME=PATH for "
+            "each of several suites."
+        ),
+    ] = None,
+    list_suites: Annotated[
+        bool, typer.Option("--list", help="List the suites and what each needs.")
+    ] = False,
+    scorers: Annotated[
+        str | None,
+        typer.Option(help='Scorers, such as "cosine, ngram(n=2)". Default: all the data allows.'),
+    ] = None,
+    split: Annotated[
+        str | None,
+        typer.Option(help="Splits or parts, separated by commas; heldout: HaluEval's last 20 %."),
+    ] = None,
+    samples: Annotated[
+        str | None,
+        typer.Option(help="Use at most N samples a record; 2,4,10 gives a curve from one run."),
+    ] = None,
+    protocol: Annotated[
+        ProtocolName,
+        typer.Option(help="quick: at most 1 000 seeded items a part; full: all of them."),
+    ] = ProtocolName.quick,
+    keep_generic: Annotated[
+        bool, typer.Option("--keep-generic", help="Keep BEGIN's generic responses.")
+    ] = False,
+    study: Annotated[
+        bool,
+        typer.Option("--study", help="Add the meta-evaluation of metrics (Kulkarni 2025)."),
+    ] = False,
+    table: Annotated[
+        Path | None,
+        typer.Option(
+            help="For --study: rows of model, size, tuning, decoding, item, scorer, value "
+            "(CSV, JSONL, Parquet) to test for effects."
+        ),
+    ] = None,
+    famd: Annotated[
+        str | None, typer.Option(help="For --study: scorers to combine by factor analysis.")
+    ] = None,
+    as_published: Annotated[
+        bool,
+        typer.Option(
+            "--as-published", help="Fit thresholds on the test targets, as papers did; flagged."
+        ),
+    ] = False,
+    beta: Annotated[
+        float | None, typer.Option(min=0.0, help="Also report F-beta, for this beta.")
+    ] = None,
+    json_path: Annotated[
+        str | None, typer.Option("--json", help="Write the figures as JSON; - for stdout.")
+    ] = None,
+    report: Annotated[
+        list[Path] | None,
+        typer.Option(help="Write a report: .html (with plots), .md, .txt or .json. Repeatable."),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder of the run; the same one resumes. Default: .veridical/bench/..."),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of draw, folds and resamples.")] = 0,
+    bootstrap: Annotated[
+        int, typer.Option(min=0, help="Resamples behind each interval and test; 0 for none.")
+    ] = 1000,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="Take the first N items of each part.")
+    ] = None,
+    store: Annotated[
+        str, typer.Option(help="Folder that keeps what models said, for later runs; or 'none'.")
+    ] = str(Path(".veridical") / "store"),
+    min_coverage: Annotated[
+        float, typer.Option(min=0, max=1, help="Exit 2 when any scorer's coverage is under this.")
+    ] = 0.98,
+    embedder: Annotated[str, typer.Option(help="Sentence encoder; as for check.")] = "minilm",
+    token_encoder: Annotated[
+        str | None, typer.Option(help="Encoder of the BERTScore family; the embedder unless named.")
+    ] = None,
+    processes: Annotated[
+        int | None, typer.Option(min=0, help="Worker processes for model-free scorers.")
+    ] = None,
+) -> int:
+    """Measure scorers against human labels, with baselines, intervals and warnings."""
+    from veridical.api import AUTO
+    from veridical.cli.progress import watch
+    from veridical.evaluate import BENCHES
+    from veridical.evaluate import bench as run_bench
+    from veridical.report.bench_text import print_bench
+
+    err = Console(stderr=True, highlight=False, soft_wrap=not sys.stderr.isatty())
+    if list_suites:
+        _list(Console(highlight=False))
+        return 0
+    if not suites and table is None:
+        raise UsageError("name a suite (veridical bench --list shows them), or give --table")
+    if table is not None and not study:
+        raise UsageError("--table belongs to --study")
+    writable(json_path, *(report or ()))
+    for path in report or ():
+        _kind(path)
+
+    def show(name: str, job: Job) -> None:
+        records = job.results
+        err.print(f"{name}: scoring into {records.path}", markup=False)
+        watch(job, err)
+
+    try:
+        made = run_bench(
+            suites or [],
+            _data(data, suites or []),
+            scorers,
+            split=split,
+            samples=_samples(samples),
+            protocol=protocol.value,
+            keep_generic=keep_generic,
+            seed=seed,
+            bootstrap=bootstrap,
+            limit=limit,
+            out=BENCHES / AUTO if out is None else out,
+            as_published=as_published,
+            study=study,
+            table=table,
+            famd=_names(famd),
+            beta=beta,
+            watch=show,
+            embedder=embedder,
+            token_encoder=token_encoder,
+            store=None if store == "none" else store,
+            processes=processes,
+        )
+    except KeyboardInterrupt:
+        err.print("interrupted; run the same command again to resume")
+        return 130
+    with opened(json_path) as lines:
+        if lines is not None:
+            lines.write(made.model_dump_json() + "\n")
+    for path in report or ():
+        render(made, path)
+    print_bench(made, err if json_path == "-" else Console(highlight=False))
+    err.print(f"benchmark: {BENCHES / made.run if out is None else out}", markup=False)
+    for path in report or ():
+        err.print(f"report: {path}", markup=False)
+    low = {
+        f"{r.scorer} on {r.split}": r.coverage
+        for r in made.rows
+        if r.coverage is not None and r.coverage < min_coverage
+    }
+    for name, coverage in low.items():
+        err.print(f"coverage under {100 * min_coverage:g} %: {name} {100 * coverage:.1f} %")
+    return 2 if low else 0
+
+
+def stored(path: Path) -> Bench | None:
+    """The benchmark in a folder, or in its JSON file; None where ``path`` is something else."""
+    from veridical.evaluate.result import STORED, Bench
+
+    if path.suffix == ".json" and path.is_file():
+        return Bench.read(path)
+    return Bench.read(path / STORED) if (path / STORED).is_file() else None
+
+
+def render(made: Bench, path: Path) -> None:
+    """Write ``made`` in the form that the name of ``path`` asks for."""
+    from veridical.report.bench_html import write_bench_report
+    from veridical.report.bench_markdown import markdown
+    from veridical.report.bench_text import print_bench
+
+    kind = _kind(path)
+    if kind == ".html":
+        write_bench_report(made, path)
+        return
+    if kind == ".txt":
+        console = Console(file=io.StringIO(), width=120, highlight=False)
+        print_bench(made, console)
+        assert isinstance(console.file, io.StringIO)
+        text = console.file.getvalue()
+    else:
+        text = markdown(made) if kind == ".md" else made.model_dump_json(indent=1) + "\n"
+    with opened(str(path)) as out:
+        assert out is not None
+        out.write(text)
+
+
+def _kind(path: Path) -> str:
+    kind = path.suffix.lower()
+    if kind not in (".html", ".md", ".json", ".txt"):
+        raise UsageError(f"a benchmark report is .html, .md, .txt or .json, not {path.name!r}")
+    return kind
+
+
+def _list(console: Console) -> None:
+    from veridical.evaluate.datasets import all_suites
+
+    for s in all_suites():
+        told = {"needs": s.needs, "source": s.source, **({"hub": s.hub} if s.hub else {})}
+        console.print(f"[bold]{escape(s.name)}[/bold]: {escape(s.summary)}")
+        grid = Table.grid(padding=(0, 1))
+        for name, text in told.items():
+            grid.add_row(f"  {name}", escape(text))
+        console.print(grid)
+
+
+def _data(given: list[str] | None, suites: list[str]) -> str | dict[str, str] | None:
+    if not given:
+        return None
+    if len(suites) == 1 and len(given) == 1:
+        name, sep, path = given[0].partition("=")
+        return path if sep and name == suites[0] else given[0]
+    found: dict[str, str] = {}
+    for pair in given:
+        name, sep, path = pair.partition("=")
+        if not (sep and name and path):
+            raise UsageError(f"several suites need --data NAME=PATH for each, not {pair!r}")
+        if name in found:
+            raise UsageError(f"--data gives {name!r} twice")
+        found[name] = path
+    return found
+
+
+def _samples(text: str | None) -> list[int] | None:
+    if text is None:
+        return None
+    try:
+        return [int(n) for n in text.split(",")]
+    except ValueError:
+        raise UsageError(f"--samples takes N, or several like 2,4,10, not {text!r}") from None
+
+
+def _names(text: str | None) -> list[str]:
+    if text is None:
+        return []
+    from veridical.registry import REGISTRY
+
+    return [b.key for b in REGISTRY.parse(text)]

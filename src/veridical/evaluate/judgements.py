@@ -1,0 +1,187 @@
+"""What scorers said of a suite's items, in columns beside the labels.
+
+Read from a run's result lines in one pass; texts and evidence are not kept.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from veridical.evaluate.datasets.suite import Floats, Labelled
+from veridical.registry import BoundScorer
+from veridical.scorers.ensembles.quantile_mean import combine
+
+SCORED, NOT_APPLICABLE, FAILED = 0, 1, 2
+_STATUS = {"scored": SCORED, "not_applicable": NOT_APPLICABLE, "failed": FAILED}
+#: Name under which the record's own risk appears among the scorers.
+RISK = "risk"
+_UNCOVERED = "no unit of the scorer overlaps the labelled one"
+
+Predicted = tuple[int, int, float]  # start, end, risk
+
+
+@dataclass
+class Scores:
+    """A scorer over a set of targets (items or labelled units).
+
+    Attributes:
+        raw: signed so that larger is riskier; the risk itself where any scored target lacks a raw
+            number. ``risk`` is in [0, 1]. NaN where not scored.
+        status: :data:`SCORED`, :data:`NOT_APPLICABLE` or :data:`FAILED`.
+        reasons: of each target that failed.
+        labels: the scorer's own class names (entailment, ...), "" where it gives none.
+    """
+
+    raw: Floats
+    risk: Floats
+    status: NDArray[np.int8]
+    reasons: dict[int, str]
+    labels: NDArray[np.str_]
+
+    @classmethod
+    def empty(cls, n: int) -> Scores:
+        """``n`` targets of which nothing is known yet."""
+        nothing = np.full(n, np.nan)
+        status = np.full(n, NOT_APPLICABLE, dtype=np.int8)
+        return cls(nothing, nothing.copy(), status, {}, np.full(n, "", dtype="<U16"))
+
+    def set(self, i: int, raw: float | None, risk: float | None, label: str | None = None) -> None:
+        """Target ``i`` was scored."""
+        self.status[i] = SCORED
+        self.risk[i] = np.nan if risk is None else risk
+        self.raw[i] = np.nan if raw is None else raw
+        self.labels[i] = label or ""
+
+    def miss(self, i: int, status: int, reason: str | None) -> None:
+        """Target ``i`` was not scored."""
+        self.status[i] = status
+        if status == FAILED:
+            self.reasons[i] = reason or ""
+
+    def settle(self) -> None:
+        """Put the risks in the raw numbers' place where those are not complete, and round: what
+        differs by no more than arithmetic noise is a tie (contract section 7.5)."""
+        self.risk = np.round(self.risk, 6)
+        incomplete = np.isnan(self.raw[self.status == SCORED]).any()
+        self.raw = self.risk if incomplete else _significant(self.raw)
+
+    def failed_reasons(self, targets: NDArray[np.bool_]) -> Counter[str]:
+        """How often each reason kept one of ``targets`` from a score."""
+        return Counter(why for i, why in self.reasons.items() if targets[i])
+
+
+@dataclass
+class Column:
+    """One scorer: over the items, over their labelled units, and the spans it points at."""
+
+    items: Scores
+    units: Scores
+    has_units: bool = False
+    spans: dict[int, list[Predicted]] = field(default_factory=dict)
+
+
+def judgements(
+    lines: Iterable[bytes],
+    scorers: Sequence[BoundScorer],
+    labelled: Labelled,
+    *,
+    combined: Sequence[str] = (),
+    samples: Sequence[int] = (),
+    every: int = 1,
+    place: int = 0,
+) -> dict[str, Column]:
+    """Columns of each scorer, and of the one risk that ``check`` would give.
+
+    Args:
+        lines: result lines; row ``i * every + place`` judges item ``i``, other rows are not ours.
+        labelled: the items' labels; its units are matched with the scorers'.
+        combined: keys of the scorers that the one risk is made of; fewer than two make none.
+        samples: how many samples each item's record had, for that risk.
+    """
+    n = len(labelled.label)
+    columns = {
+        s.key: Column(Scores.empty(n), Scores.empty(len(labelled.unit_item))) for s in scorers
+    }
+    if len(combined) > 1:
+        columns[RISK] = Column(Scores.empty(n), Scores.empty(0))
+    first = np.searchsorted(labelled.unit_item, np.arange(n + 1))
+    for line in lines:
+        result = json.loads(line)
+        item, offset = divmod(result["row"], every)
+        if offset != place:
+            continue
+        own = slice(int(first[item]), int(first[item + 1]))
+        for bound in scorers:
+            _read(columns[bound.key], item, own, result["scores"][bound.key], bound, labelled)
+        if RISK in columns:
+            own_scores = {key: result["scores"][key] for key in combined}
+            _combine(columns[RISK].items, item, own_scores, samples[item])
+    for column in columns.values():
+        column.items.settle()
+        column.units.settle()
+    return columns
+
+
+def _read(
+    column: Column,
+    item: int,
+    own: slice,
+    score: Mapping[str, Any],
+    bound: BoundScorer,
+    labelled: Labelled,
+) -> None:
+    status = _STATUS[score["status"]]
+    units = score["units"]
+    if status != SCORED:
+        column.items.miss(item, status, score["reason"])
+        for u in range(own.start, own.stop):
+            column.units.miss(u, status, score["reason"])
+        return
+    label = units[0]["label"] if len(units) == 1 else None
+    column.items.set(item, bound.scorer.signed(score["raw"]), score["risk"], label)
+    if not units:
+        return
+    column.has_units = True
+    column.spans[item] = [(u["start"], u["end"], u["risk"]) for u in units if u["risk"] is not None]
+    if own.start == own.stop:
+        return
+    sentences = [u for u in units if u["level"] == "sentence"] or units
+    exact = {(u["start"], u["end"]): u for u in sentences}
+    for u in range(own.start, own.stop):
+        start, end = int(labelled.unit_start[u]), int(labelled.unit_end[u])
+        same = exact.get((start, end))
+        over = (
+            [same]
+            if same is not None
+            else [p for p in sentences if p["start"] < end and start < p["end"]]
+        )
+        over = [p for p in over if p["risk"] is not None]
+        if not over:
+            column.units.miss(u, FAILED, _UNCOVERED)
+            continue
+        worst = max(over, key=lambda p: float(p["risk"]))
+        column.units.set(u, bound.scorer.signed(worst["raw"]), worst["risk"], worst["label"])
+
+
+def _significant(x: Floats, digits: int = 6) -> Floats:
+    """``x`` to so many significant digits."""
+    with np.errstate(divide="ignore"):
+        magnitude = np.where(x == 0, 0.0, np.floor(np.log10(np.abs(x))))
+    scale = 10.0 ** (digits - 1 - magnitude)
+    return np.asarray(np.round(x * scale) / scale)
+
+
+def _combine(scores: Scores, item: int, parts: Mapping[str, Any], samples: int) -> None:
+    risk, _ = combine({key: s["risk"] for key, s in parts.items()}, samples)
+    if risk is not None:
+        scores.set(item, None, risk)
+        return
+    failed = [s["reason"] for s in parts.values() if s["status"] == "failed"]
+    scores.miss(item, FAILED if failed else NOT_APPLICABLE, failed[0] if failed else None)

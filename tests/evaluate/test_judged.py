@@ -1,0 +1,196 @@
+"""Spans, three-way labels, baselines and bounds, on examples small enough to do by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import graded_data
+import numpy as np
+import pytest
+from sklearn.metrics import confusion_matrix, f1_score, matthews_corrcoef
+
+import veridical
+from veridical.evaluate.datasets.suite import Item, Labelled, Task
+from veridical.evaluate.judged import Asked, Judged, baselines, decide, expected_at_random
+from veridical.evaluate.judgements import FAILED, NOT_APPLICABLE, SCORED, judgements
+from veridical.records import Record, Span
+from veridical.registry import REGISTRY, scorer
+from veridical.scores import Score, Unit
+
+if TYPE_CHECKING:
+    from veridical.evidence import Evidence
+
+
+@scorer("t_numbers", level="span", source="test")
+async def t_numbers(record: Record, evidence: Evidence) -> Score:
+    """Every word of digits is a hallucinated span."""
+    units, at = [], 0
+    for word in record.response.split(" "):
+        if word.isdigit():
+            units.append(Unit.of(Span(at, at + len(word), word), 0.9, level="span"))
+        at += len(word) + 1
+    return Score.of(0.9 if units else 0.1, units=units or [_nothing(record)])
+
+
+def _nothing(record: Record) -> Unit:
+    text = record.response
+    return Unit.of(Span(0, len(text), text), 0.0, level="span")
+
+
+@scorer("t_three", level="response", source="test")
+async def t_three(record: Record, evidence: Evidence) -> Score:
+    """Says the class it reads in the record."""
+    text = record.response
+    label = record.meta["says"]
+    risk = {"Entailment": 0.1, "Neutral": 0.5, "Contradiction": 0.9}[label]
+    return Score.of(risk, units=[Unit.of(Span(0, len(text), text), risk, label=label)])
+
+
+def test_span_figures_by_hand(tmp_path: Path) -> None:
+    rows = [
+        # gold "41", found exactly
+        {"response": "it has 41 rooms", "unit_labels": [{"start": 7, "end": 9, "label": 1}]},
+        # gold "7 red" (5 characters), found "7" (1 character)
+        {"response": "it has 7 red doors", "unit_labels": [{"start": 7, "end": 12, "label": 1}]},
+        # nothing gold, found "1999" (4 characters)
+        {"response": "built in 1999 here", "unit_labels": []},
+        # gold "old" (3 characters), nothing found
+        {"response": "it is old now", "unit_labels": [{"start": 6, "end": 9, "label": 1}]},
+    ]
+    path = graded_data.write(tmp_path, rows)
+    made = veridical.bench("graded", path, "t_numbers", bootstrap=0)
+    found = {r.metric: r.value for r in made.rows if r.scorer == "t_numbers" and r.level == "span"}
+    precision, recall = (2 + 1) / (2 + 1 + 4), (2 + 1) / (2 + 5 + 3)
+    assert found["span_precision"] == pytest.approx(precision)
+    assert found["span_recall"] == pytest.approx(recall)
+    assert found["span_f1"] == pytest.approx(2 * precision * recall / (precision + recall))
+    assert found["span_overlap_f1"] == pytest.approx(2 / 3)  # 2 of 3 found right, 2 of 3 gold found
+    always = {r.metric: r.value for r in made.rows if r.scorer == "always_positive"}
+    characters = sum(len(str(r["response"])) for r in rows)
+    assert always["span_precision"] == pytest.approx(10 / characters)
+    assert always["span_recall"] == 1.0
+
+
+def test_a_scorers_own_classes_are_used(tmp_path: Path) -> None:
+    says = ["Entailment", "Neutral", "Contradiction", "Neutral", "Entailment", "Contradiction"]
+    true = ["Entailment", "Neutral", "Contradiction", "Contradiction", "Neutral", "Neutral"]
+    lines = [
+        {
+            "setting": "zero_context", "dataset": "nq", "model": "m", "id": str(i),
+            "response": "r", "triplet": ["a", "b", str(i)], "human_label": t, "says": s,
+        }
+        for i, (s, t) in enumerate(zip(says, true, strict=True))
+    ]  # fmt: skip
+    path = tmp_path / "claims.jsonl"
+    path.write_text("".join(json.dumps(x) + "\n" for x in lines), encoding="utf-8")
+    made = veridical.bench("refchecker", path, "t_three", bootstrap=0, split="zero_context")
+    classes = ["Entailment", "Neutral", "Contradiction"]
+    rows = {
+        (r.metric, r.positive): r for r in made.rows
+        if r.scorer == "t_three" and r.split == "zero_context"
+    }  # fmt: skip
+    by_metric = {m: r for (m, _), r in rows.items() if m != "f1"}
+    macro = f1_score(true, says, labels=classes, average="macro")
+    assert by_metric["macro_f1"].value == pytest.approx(macro)
+    assert by_metric["mcc"].value == pytest.approx(matthews_corrcoef(true, says))
+    each = f1_score(true, says, labels=classes, average=None)
+    for name, value in zip(classes, each, strict=True):
+        assert rows["f1", name].value == pytest.approx(value)
+        assert rows["f1", name].prevalence == pytest.approx(true.count(name) / 6)
+    split = next(s for s in made.splits if s.split == "zero_context")
+    table = next(c for c in split.confusions if c.scorer == "t_three")
+    assert table.classes == classes
+    assert table.matrix == confusion_matrix(true, says, labels=classes).tolist()
+    assert by_metric["accuracy"].threshold is None  # nothing was fitted
+
+
+def _labelled(labels: list[float]) -> tuple[Labelled, Task]:
+    items = [
+        Item(Record(response="word " * (i + 1), label=y), "all", str(i))
+        for i, y in enumerate(labels)
+    ]
+    labelled = Labelled.of(items)
+    truth = np.array(labels)
+    return labelled, Task("all", "response", "binary", "hallucinated", "items", truth)
+
+
+def test_baselines_by_hand() -> None:
+    labelled, task = _labelled([0, 0, 1, 1, 1])
+    asked = Asked.of(task, labelled)
+    assert asked.length.tolist() == [1, 2, 3, 4, 5]
+    made = baselines(task, asked, labelled, seed=0)
+    names = ("average_precision", "trapezoid_pr", "auroc", "accuracy", "f1", "brier")
+    values = {n: j.measure(task, names, asked.truth, None, 1.0) for n, j in made.items()}
+    assert values["constant"]["average_precision"] == pytest.approx(0.6)
+    assert values["constant"]["trapezoid_pr"] == pytest.approx(0.8)  # (prevalence + 1) / 2
+    assert values["constant"]["brier"] == pytest.approx(0.24)  # p (1 - p)
+    assert values["length"]["auroc"] == 1.0
+    assert values["majority"]["accuracy"] == pytest.approx(0.6)
+    assert values["always_positive"]["f1"] == pytest.approx(0.75)  # 2 p / (1 + p)
+    assert "auroc" not in values["majority"] and "brier" not in values["length"]
+    chance = expected_at_random(task, asked.truth, names)
+    assert chance["auroc"] == 0.5 and chance["trapezoid_pr"] == pytest.approx(0.6)
+    assert chance["accuracy"] == pytest.approx(0.6**2 + 0.4**2)
+
+
+def test_length_is_in_characters_where_there_is_no_white_space() -> None:
+    items = [Item(Record(response=t, label=0.0), "all", t) for t in ("短い", "とても長い答え")]
+    labelled = Labelled.of(items)
+    task = Task("all", "response", "binary", "x", "items", np.array([0.0, 1.0]))
+    assert Asked.of(task, labelled).length.tolist() == [2, 7]
+
+
+def test_failed_targets_in_agreement_and_against() -> None:
+    truth = np.array([0.0, 0.25, 0.5, 1.0, 0.75])
+    task = Task("p", "passage", "graded", "mean label", "items", truth)
+    found = Judged(np.array([0, 1, 2]), score=np.array([1.0, 2.0, 3.0]))
+    failed = np.array([3, 4])
+    names = ("pearson", "spearman")
+    best = found.with_failed(failed, task, truth, agree=True)
+    worst = found.with_failed(failed, task, truth, agree=False)
+    assert best.rows.tolist() == worst.rows.tolist() == [0, 1, 2, 3, 4]
+    high = best.measure(task, names, truth, None, 1.0)
+    low = worst.measure(task, names, truth, None, 1.0)
+    alone = found.measure(task, names, truth, None, 1.0)
+    assert low["spearman"] < alone["spearman"] and high["pearson"] > low["pearson"]  # type: ignore[operator]
+
+
+def test_decisions_are_not_fitted_on_what_they_label() -> None:
+    """Flipping one target's own truth never changes its own label."""
+    draw = np.random.default_rng(0)
+    truth = draw.integers(0, 2, 60).astype(float)
+    risk = np.clip(0.3 * truth + draw.random(60) * 0.7, 0, 1)
+    groups = np.arange(60)
+    base = Judged(groups)
+    decide(base, truth, risk, groups)
+    for i in range(0, 60, 7):
+        flipped = truth.copy()
+        flipped[i] = 1 - flipped[i]
+        other = Judged(groups)
+        decide(other, flipped, risk, groups)
+        assert other.predicted is not None and base.predicted is not None
+        assert other.predicted[i] == base.predicted[i]
+
+
+def test_judgements_are_aligned_by_row_whatever_the_order() -> None:
+    (bound,) = REGISTRY.parse("exact_match")
+    items = [Item(Record(response=f"r{i}", label=0.0), "all", str(i)) for i in range(4)]
+
+    def line(row: int, status: str, risk: float | None) -> bytes:
+        score = {"risk": risk, "raw": risk, "status": status, "units": []}
+        score["reason"] = None if status == "scored" else f"why {row}"
+        return json.dumps({"row": row, "risk": risk, "scores": {"exact_match": score}}).encode()
+
+    lines = [
+        line(3, "scored", 0.3),
+        line(0, "failed", None),
+        line(2, "scored", 0.2),
+        line(1, "not_applicable", None),
+    ]
+    column = judgements(lines, [bound], Labelled.of(items))["exact_match"].items
+    assert column.status.tolist() == [FAILED, NOT_APPLICABLE, SCORED, SCORED]
+    assert column.risk[2:].tolist() == [0.2, 0.3]
+    assert column.raw[2:].tolist() == [-0.2, -0.3]  # exact_match's raw is confidence
+    assert column.failed_reasons(np.ones(4, dtype=bool)) == {"why 0": 1}
