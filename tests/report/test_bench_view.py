@@ -7,7 +7,16 @@ from bench_builders import bench, row, split
 
 from veridical.evaluate.result import Baselines, Comparison
 from veridical.report.bench_flags import FLAGS, explained, ordered, shown
-from veridical.report.bench_view import Duel, broken, interval, number, p_cell, share, views
+from veridical.report.bench_view import (
+    Duel,
+    broken,
+    interval,
+    number,
+    overview,
+    p_cell,
+    share,
+    views,
+)
 
 
 def test_best_first_unknown_last_and_baselines_apart() -> None:
@@ -140,3 +149,32 @@ def test_every_flag_is_one_short_sentence() -> None:
     for flag in FLAGS.values():
         assert len(flag.label) <= 26
         assert flag.explanation.endswith(".") and ". " not in flag.explanation
+
+
+def test_the_overview_tells_best_level_and_worse_apart() -> None:
+    def compared(other: str, p: float) -> Comparison:
+        return Comparison(a="first", b=other, metric="average_precision", difference=0.1,
+                          ci_low=0.0, ci_high=0.2, p_bootstrap=p, p_holm=p)  # fmt: skip
+
+    rows = [row("first", value=0.9), row("near", value=0.89), row("far", value=0.5)]
+    rows += [row("random", value=0.4), row("near", value=0.7, split="other")]
+    comparisons = [compared("near", 0.4), compared("far", 0.001)]
+    splits = [
+        split(scorers=["first", "near", "far"], comparisons=comparisons),
+        split(split="other", scorers=["near"]),
+    ]
+    made = overview(views(bench(rows=rows, splits=splits)))
+    told = {x.scorer: [(r.value if r else None, mark) for r, mark in x.cells] for x in made}
+    assert told == {
+        "first": [(0.9, "best"), (None, "")],
+        "near": [(0.89, "level"), (0.7, "best")],
+        "far": [(0.5, ""), (None, "")],
+        "random": [(0.4, ""), (None, "")],
+    }
+    assert [x.baseline for x in made] == [False, False, False, True]
+
+
+def test_flags_of_a_split_are_said_of_the_split() -> None:
+    (view,) = views(bench(rows=[row(flags=["small_n", "in_domain"])], splits=[split()]))
+    assert [f.name for f in view.flags] == ["small_n"]
+    assert [f.name for f in view.lines[0].flags] == ["in_domain"]

@@ -30,7 +30,7 @@ from veridical.report.bench_study_figures import (
     pairwise_figures,
     scaling_figures,
 )
-from veridical.report.bench_view import Line, SplitView
+from veridical.report.bench_view import SplitView
 from veridical.report.html import asset, content_security_policy, environment, write_whole
 from veridical.report.plots import Axis, forest, swatch
 
@@ -89,7 +89,7 @@ def write_bench_report(bench: Bench, path: Path, title: str = "veridical benchma
         title=title,
         bench=bench,
         panels=[_panel(v, i, styles) for i, v in enumerate(shown)],
-        overview=_overview(shown),
+        overview=show.overview(v for v in shown if v.lines),
         warned=_warned(shown, bench.study),
         study=None if bench.study is None else _study(bench.study, styles),
     )
@@ -168,20 +168,6 @@ def _breaks(name: str) -> Markup:
 
 def _failing(view: SplitView) -> bool:
     return any(r.n_failed for x in view.lines for r in x.cells.values())
-
-
-def _overview(shown: Sequence[SplitView]) -> list[tuple[str, bool, list[Row | None]]]:
-    """A scorer's headline figures on all splits: name, whether a baseline, rows."""
-    named: dict[str, Line] = {x.scorer: x for v in shown for x in v.lines}
-    named |= {x.scorer: x for v in shown for x in v.baselines}
-    table = []
-    for name, line in named.items():
-        cells: list[Row | None] = []
-        for v in shown:
-            own = next((x for x in v.all_lines if x.scorer == name), None)
-            cells.append(own.cells.get(v.main[0]) if own and v.main else None)
-        table.append((name, line.baseline, cells))
-    return table
 
 
 def _warned(shown: Sequence[SplitView], study: Study | None) -> list[Warned]:

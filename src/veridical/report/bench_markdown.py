@@ -5,16 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from veridical.evaluate.result import AlignmentSplit, Bench, FactorTest, Study
+from veridical.evaluate.result import AlignmentSplit, Bench, FactorTest, Row, Study
 from veridical.report.bench_flags import Shown, explained, ordered
 from veridical.report.bench_view import (
     Line,
     SplitView,
+    Standing,
     all_flags,
     interval,
     metric_name,
     number,
     one_line,
+    overview,
     p_cell,
     p_value,
     plain,
@@ -44,6 +46,9 @@ def code(name: str) -> str:
 
 def _document(bench: Bench) -> Iterator[str]:
     shown = views(bench)
+    scored = [v for v in shown if v.lines]
+    if len(scored) > 1:
+        yield from _overview(scored)
     for view in shown:
         yield from _split(view)
     flags = all_flags(shown)
@@ -62,6 +67,29 @@ def _document(bench: Bench) -> Iterator[str]:
     yield from (f"- {text(note)}" for note in bench.notes)
     if bench.n_row_errors:
         yield f"- bad rows, counted as failed for every scorer: {bench.n_row_errors:,}"
+
+
+def _overview(shown: Sequence[SplitView]) -> Iterator[str]:
+    yield from ("## All splits", "")
+    yield "The headline figure with its 95 % interval. The best scorer of a split is bold; a dagger"
+    yield "marks those that the paired bootstrap (Holm) cannot tell from it."
+    yield ""
+    heads = ["Scorer"]
+    heads += [f"{text(v.title)}<br>{text(metric_name((v.main or ['-'])[0]))}" for v in shown]
+    rows = []
+    for line in overview(shown):
+        name = f"*baseline:* {code(line.scorer)}" if line.baseline else code(line.scorer)
+        rows.append([name, *(_standing(row, mark) for row, mark in line.cells)])
+    yield from _table(heads, rows)
+
+
+def _standing(row: Row | None, standing: Standing) -> str:
+    if row is None or row.value is None:
+        return "-"
+    value = number(row.value)
+    value = f"**{value}**" if standing == "best" else value
+    mark = "†" if standing == "level" else ""
+    return f"{value}{mark} {interval(row.ci_low, row.ci_high)}".strip()
 
 
 def _split(view: SplitView) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 from veridical.evaluate.result import Baselines, Bench, Comparison, Row, Split
 from veridical.report.bench_flags import Shown, ordered
@@ -135,6 +135,18 @@ class Duel:
         return "better than" if self.distinguishable else "not distinguishable from"
 
 
+#: Of a scorer on a split: the best, not distinguishable from it by the paired test, or neither.
+Standing = Literal["best", "level", ""]
+
+
+class Overview(NamedTuple):
+    """A scorer's headline row on each split, with its standing there."""
+
+    scorer: str
+    baseline: bool
+    cells: list[tuple[Row | None, Standing]]
+
+
 def views(bench: Bench) -> list[SplitView]:
     """The splits in the order stored, then those of which there are only rows."""
     rows: dict[tuple[str, str, str], list[Row]] = {}
@@ -142,6 +154,28 @@ def views(bench: Bench) -> list[SplitView]:
         rows.setdefault((row.suite, row.split, row.level), []).append(row)
     found = [_view(s, rows.pop((s.suite, s.split, s.level), [])) for s in bench.splits]
     return found + [_view(_split_of(own), own) for own in rows.values()]
+
+
+def overview(shown: Iterable[SplitView]) -> list[Overview]:
+    """Every scorer's headline figures on all splits, scorers before baselines."""
+    splits = list(shown)
+    named = dict.fromkeys(x.scorer for v in splits for x in v.lines)
+    apart = dict.fromkeys(x.scorer for v in splits for x in v.baselines)
+    return [
+        Overview(name, name in apart, [_standing(name, v) for v in splits])
+        for name in [*named, *(n for n in apart if n not in named)]
+    ]
+
+
+def _standing(scorer: str, view: SplitView) -> tuple[Row | None, Standing]:
+    line = next((x for x in view.all_lines if x.scorer == scorer), None)
+    row = line.cells.get(view.main[0]) if line is not None and view.main else None
+    if row is None or row.value is None or row.scorer in BASELINES:
+        return row, ""
+    if view.lines[0].scorer == scorer:
+        return row, "best"
+    duel = next((d for d in view.duels if d.other == scorer), None)
+    return row, "level" if duel is not None and duel.p is not None and duel.p > 0.05 else ""
 
 
 def all_flags(shown: Iterable[SplitView]) -> list[str]:

@@ -44,7 +44,8 @@ def paper_figure(
     if samples is not None and samples >= ALL_SAMPLES.get(suite, samples + 1):
         samples = None
     value = _FIGURES.get((suite, split, metric, scorer, samples))
-    return value, tuple(n.text for n in NOTES if n.about(suite, split, metric, scorer))
+    notes = (n for n in NOTES if n.about(suite, split, metric, scorer))
+    return value, tuple(n.text for n in notes if value is not None or not n.beside_figures)
 
 
 __all__ = ["ALL_SAMPLES", "ENTRIES", "NOTES", "PAPERS", "Entry", "Figure", "Note", "paper_figure"]

@@ -143,6 +143,7 @@ NOTES = (
         "the trapezoid rewards ties: a constant score reaches 0.865",
         splits=("nonfact",),
         metrics=("trapezoid_pr",),
+        beside_figures=True,
     ),
     Note(
         "wikibio",
@@ -150,11 +151,13 @@ NOTES = (
         "paper's table 2",
         splits=("nonfact_star",),
         metrics=("trapezoid_pr",),
+        beside_figures=True,
     ),
     Note(
         "wikibio",
         "the trapezoid rewards ties: a constant score reaches 0.635",
         splits=("factual",),
         metrics=("trapezoid_pr",),
+        beside_figures=True,
     ),
 )

@@ -39,13 +39,14 @@ class Figure:
 @dataclass(frozen=True)
 class Note:
     """A remark on published figures. An empty tuple stands for every split, metric or scorer;
-    scorers are named without parameters."""
+    scorers are named without parameters. Some say something only ``beside_figures``."""
 
     suite: str
     text: str
     splits: tuple[str, ...] = ()
     metrics: tuple[str, ...] = ()
     scorers: tuple[str, ...] = ()
+    beside_figures: bool = False
 
     def about(self, suite: str, split: str, metric: str, scorer: str) -> bool:
         """Whether it belongs to such a row."""
