@@ -68,7 +68,7 @@ class Measured:
 def measure(data: Path) -> Measured:
     """Everything the page shows, from the data sets in ``data``."""
     measured = Measured()
-    told = {"bootstrap": 0, "as_published": True, "store": "none"}
+    told = {"bootstrap": 0, "as_published": True}
 
     def run(suite: str, folder: str, scorers: str, **more: object) -> None:
         print(f"{suite}: {scorers}", file=sys.stderr)
