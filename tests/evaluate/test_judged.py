@@ -12,8 +12,9 @@ import pytest
 from sklearn.metrics import confusion_matrix, f1_score, matthews_corrcoef
 
 import veridical
+from veridical.evaluate.baselines import baselines, expected_at_random
 from veridical.evaluate.datasets.suite import Item, Labelled, Task
-from veridical.evaluate.judged import Asked, Judged, baselines, decide, expected_at_random
+from veridical.evaluate.judged import Asked, Judged, decide
 from veridical.evaluate.judgements import FAILED, NOT_APPLICABLE, SCORED, judgements
 from veridical.records import Record, Span
 from veridical.registry import REGISTRY, scorer
@@ -71,6 +72,9 @@ def test_span_figures_by_hand(tmp_path: Path) -> None:
     characters = sum(len(str(r["response"])) for r in rows)
     assert always["span_precision"] == pytest.approx(10 / characters)
     assert always["span_recall"] == 1.0
+    random = {r.metric: r.value for r in made.rows if (r.scorer, r.level) == ("random", "span")}
+    share = pytest.approx(10 / characters)
+    assert random == {"span_precision": share, "span_recall": share, "span_f1": share}
 
 
 def test_a_scorers_own_classes_are_used(tmp_path: Path) -> None:
@@ -120,7 +124,7 @@ def test_baselines_by_hand() -> None:
     labelled, task = _labelled([0, 0, 1, 1, 1])
     asked = Asked.of(task, labelled)
     assert asked.length.tolist() == [1, 2, 3, 4, 5]
-    made = baselines(task, asked, labelled, seed=0)
+    made = baselines(task, asked, labelled, as_published=False, seed=0)
     names = ("average_precision", "trapezoid_pr", "auroc", "accuracy", "f1", "brier")
     values = {n: j.measure(task, names, asked.truth, None, 1.0) for n, j in made.items()}
     assert values["constant"]["average_precision"] == pytest.approx(0.6)
@@ -133,6 +137,64 @@ def test_baselines_by_hand() -> None:
     chance = expected_at_random(task, asked.truth, names)
     assert chance["auroc"] == 0.5 and chance["trapezoid_pr"] == pytest.approx(0.6)
     assert chance["accuracy"] == pytest.approx(0.6**2 + 0.4**2)
+
+
+def test_the_first_of_equally_frequent_classes_is_the_majority() -> None:
+    labelled, task = _labelled([1, 0, 1, 0])
+    made = baselines(task, Asked.of(task, labelled), labelled, as_published=False, seed=0)
+    assert made["majority"].predicted is not None and not made["majority"].predicted.any()
+
+
+def test_the_length_baseline_has_a_figure_on_every_kind_of_task() -> None:
+    n = 60
+    texts = ["word " * (30 if i % 3 == 0 else 5 + i % 4) for i in range(n)]
+    wrong = np.array([i % 3 == 0 for i in range(n)], dtype=float)
+    items = [
+        Item(
+            Record.model_validate(
+                {
+                    "response": t,
+                    "unit_labels": [{"start": 0, "end": 4, "label": 1}] if w else [],
+                }
+            ),
+            "all",
+            str(i),
+        )
+        for i, (t, w) in enumerate(zip(texts, wrong, strict=True))
+    ]
+    labelled = Labelled.of(items)
+    spans = Task("all", "span", "spans", "has spans", "items", wrong)
+    classes = Task(
+        "all", "claim", "classes", "class", "items", 2 * wrong, classes=("no", "maybe", "yes")
+    )
+    asked = Asked.of(spans, labelled)
+    length = baselines(spans, asked, labelled, as_published=False, seed=0)["length"]
+    found = length.measure(spans, spans.metrics, wrong, None, 1.0)
+    assert found["span_recall"] == 1.0  # exactly the long ones are marked, whole
+    assert found["span_precision"] == pytest.approx(4 / len(texts[0]))
+    asked = Asked.of(classes, labelled)
+    length = baselines(classes, asked, labelled, as_published=False, seed=0)["length"]
+    assert length.measure(classes, ("accuracy",), 2 * wrong, None, 1.0)["accuracy"] == 1.0
+
+
+def test_resampled_decisions_are_fitted_anew() -> None:
+    draw = np.random.default_rng(0)
+    truth = (draw.random(200) < 0.3).astype(float)
+    risk = 1 / (1 + np.exp(-truth - draw.normal(size=200)))
+    task = Task("all", "response", "binary", "x", "items", truth)
+    found = Judged(np.arange(200), score=risk, risk=risk)
+    decide(found, truth, risk, np.arange(200))
+    weights = draw.multinomial(200, np.full(200, 1 / 200), 100).astype(float)
+    names = ("auroc", "accuracy", "mcc", "f_beta")
+    anew = found.measure(task, names, truth, weights, 2.0)
+    assert set(anew) == set(names)
+    assert found.refit is not None
+    table = found.refit(weights)
+    assert np.asarray(anew["accuracy"]) == pytest.approx(np.trace(table, axis1=1, axis2=2) / 200)
+    tp, fp, fn = table[:, 1, 1], table[:, 0, 1], table[:, 1, 0]
+    assert np.asarray(anew["f_beta"]) == pytest.approx(5 * tp / (5 * tp + 4 * fn + fp))
+    decide(found, truth, risk, np.arange(200), as_published=True)
+    assert found.refit is None and isinstance(found.threshold, float)
 
 
 def test_length_is_in_characters_where_there_is_no_white_space() -> None:

@@ -154,6 +154,98 @@ def test_quick_draws_whole_groups_by_seed(tmp_path: Path) -> None:
     assert row(full, "t_good", "auroc").n_total == 2600
 
 
+def test_bad_rows_are_drawn_and_limited_like_others(tmp_path: Path) -> None:
+    """A sample of the rows has their share of bad ones, not all of them."""
+    data = graded_data.rows(3000, 3000)
+    for r in data[::10]:
+        r["label"] = "maybe"
+    path = graded_data.write(tmp_path, data)
+    quick = row(veridical.bench("graded", path, "t_good", bootstrap=0), "t_good", "auroc")
+    assert quick.n_total == 1000 and 60 < quick.n_failed < 140
+    first = veridical.bench("graded", path, "t_good", bootstrap=0, limit=20)
+    few = row(first, "t_good", "auroc")
+    assert (few.n_total, few.n_scored, few.n_failed) == (20, 18, 2)
+    assert not any("drawn" in note for note in first.splits[0].notes)
+    with pytest.raises(UsageError, match=r"among the first 1.*row 0"):
+        veridical.bench("graded", path, "t_good", bootstrap=0, limit=1)
+
+
+def test_bad_rows_before_the_held_out_ones_do_not_count_there(tmp_path: Path) -> None:
+    data: list[dict[str, Any]] = [
+        {"knowledge": "k", "question": f"q{i}", "right_answer": "a", "hallucinated_answer": "b"}
+        for i in range(50)
+    ]
+    data[3] = data[44] = {"knowledge": "k", "question": "q", "right_answer": 1}
+    path = graded_data.write(tmp_path, data, "qa_data.json")
+    made = veridical.bench("halueval", path, "t_constant", bootstrap=0, split="heldout")
+    found = row(made, "t_constant", "auroc")
+    assert (found.n_total, found.n_scored, found.n_failed) == (19, 18, 1)
+
+
+def test_rows_without_a_label_take_no_place_in_the_draw(tmp_path: Path) -> None:
+    data = graded_data.rows(3000, 3000)
+    for r in data[40:]:
+        del r["label"]
+    path = graded_data.write(tmp_path, data)
+    made = veridical.bench("graded", path, "t_good", bootstrap=0)
+    assert row(made, "t_good", "auroc").n_total == 40
+    assert any("2960 rows of all have no label" in note for note in made.splits[0].notes)
+
+
+def test_runs_that_differ_in_bad_rows_differ_in_name(tmp_path: Path) -> None:
+    data = graded_data.rows(30, 30)
+    names = set()
+    for wrong in (None, "maybe", 7):
+        bad = [] if wrong is None else [{**data[0], "label": wrong}]
+        path = graded_data.write(tmp_path, [*data, *bad], f"{wrong}.jsonl")
+        names.add(veridical.bench("graded", path, "t_good", bootstrap=0).run)
+    assert len(names) == 3
+
+
+def test_scorers_that_say_nothing_are_told_of(tmp_path: Path) -> None:
+    data = [
+        {"response": f"One {i}. Two.", "label": i % 2, "contexts": "One.",
+         "unit_labels": [{"start": 0, "end": 5, "label": i % 2}]}
+        for i in range(40)
+    ]  # fmt: skip
+    path = graded_data.write(tmp_path, data)
+    made = veridical.bench("graded", path, "knowledge_f1, ngram", bootstrap=0)
+    notes = {s.split: s.notes for s in made.splits}
+    assert "ngram applies to no item: the record has no samples" in notes["all"]
+    assert "knowledge_f1 judges whole responses, not parts of them" in notes["units"]
+    assert not any("ngram" in n or "knowledge" in n
+                   for s in veridical.bench("graded", path, bootstrap=0).splits
+                   for n in s.notes)  # fmt: skip
+
+
+def test_samples_that_no_record_has_make_no_point_of_a_curve(tmp_path: Path) -> None:
+    data = [
+        {"response": f"It is {i}.", "label": i % 2, "samples": [f"It is {i + i % 2}."] * 3}
+        for i in range(40)
+    ]
+    path = graded_data.write(tmp_path, data)
+    made = veridical.bench("graded", path, "ngram", bootstrap=0, samples=[2, 5, 9])
+    (split,) = made.splits
+    assert [p[0] for p in split.samples[0].points] == [2, 3]
+    assert "no record has more than 3 samples" in split.notes
+    none = graded_data.write(tmp_path, graded_data.rows(20, 20), "none.jsonl")
+    made = veridical.bench("graded", none, "t_good", bootstrap=0, samples=3)
+    assert "no record has samples" in made.splits[0].notes
+
+
+def test_settings_out_of_range(tmp_path: Path) -> None:
+    path = graded_data.write(tmp_path, graded_data.rows(20, 20))
+    for wrong in ({"seed": -1}, {"bootstrap": -1}, {"beta": 0.0}, {"beta": float("inf")},
+                  {"limit": 0}):  # fmt: skip
+        (name,) = wrong
+        with pytest.raises(UsageError, match=name):
+            veridical.bench("graded", path, "t_good", **wrong)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="study"):
+        veridical.bench("graded", path, "t_good, t_tied", famd=["t_good", "t_tied"])
+    with pytest.raises(UsageError, match="'t_length'"):
+        veridical.bench("graded", path, "t_good, t_tied", study=True, famd=["t_good", "t_length"])
+
+
 def test_usage_errors_name_what_is_wrong(tmp_path: Path) -> None:
     path = graded_data.write(tmp_path, graded_data.rows(20, 20))
     with pytest.raises(UsageError, match="did you mean 'graded'"):

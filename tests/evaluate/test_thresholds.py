@@ -13,11 +13,14 @@ from hypothesis import strategies as st
 from sklearn import metrics
 
 from veridical.errors import UsageError
+from veridical.evaluate.metrics import classification
+from veridical.evaluate.resampling import Resampler, interval
 from veridical.evaluate.thresholds import (
     best_cuts,
     best_threshold,
     cross_fitted,
     cross_fitted_classes,
+    refitted,
 )
 
 BY_SKLEARN: dict[str, Callable[[np.ndarray, np.ndarray], float]] = {
@@ -265,3 +268,75 @@ def test_three_classes_cross_fitted() -> None:
     # The ideal cuts, 1/3 and 2/3, lie 1/6 from the class centres.
     ideal = np.digitize(risk, [1 / 3, 2 / 3])
     assert macro(truth, labels, 3) == pytest.approx(macro(truth, ideal, 3), abs=0.01)
+
+
+def _counted(truth: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    return metrics.confusion_matrix(truth, labels, labels=[0, 1]).astype(float)
+
+
+@pytest.mark.parametrize("objective", ["balanced_accuracy", "weighted_f1", "mcc"])
+@pytest.mark.parametrize("groups_of", [1, 3])
+def test_refitted_counts_are_those_of_the_repeated_data(objective: str, groups_of: int) -> None:
+    rng = np.random.default_rng(1)
+    truth, risk = noisy(120, 5, decimals=1)
+    groups = np.arange(120) // groups_of
+    weights = rng.integers(1, 4, (4, 120 // groups_of))[:, groups].astype(float)
+    found = refitted(truth, risk, groups, weights, objective=objective, seed=2)
+    for own, table in zip(weights.astype(int), found, strict=True):
+        t, r, g = (np.repeat(x, own) for x in (truth, risk, groups))
+        labels = cross_fitted(t, r, g, objective=objective, seed=2)
+        assert table == pytest.approx(_counted(t, labels))
+
+
+def test_coarser_cuts_make_no_bias() -> None:
+    """The refitted figure of the sample itself is that of its labels, give or take a few."""
+    differences = []
+    for seed in range(30):
+        truth, risk = noisy(600, seed)
+        groups = np.arange(600)
+        (table,) = refitted(truth, risk, groups, np.ones((1, 600)), seed=seed)
+        labels = cross_fitted(truth, risk, groups, seed=seed)
+        differences.append(
+            [float(f(t)) for t in (table, _counted(truth, labels))
+             for f in (classification.accuracy, classification.macro_f1)]
+        )  # fmt: skip
+    accuracy, macro_f1, accuracy_0, macro_f1_0 = np.array(differences).T
+    for anew, kept in ((accuracy, accuracy_0), (macro_f1, macro_f1_0)):
+        assert np.abs(anew - kept).max() < 0.03
+        assert abs(float((anew - kept).mean())) < 0.003
+
+
+def test_intervals_of_decisions_allow_for_the_threshold() -> None:
+    """95 % intervals of accuracy: too narrow by far while the labels are held fixed."""
+    rng = np.random.default_rng(3)
+    values, fixed, fitted = [], [], []
+    for i in range(120):
+        truth = (rng.random(300) < 0.3).astype(float)
+        risk = 0.9 * truth + rng.normal(size=300)
+        groups = np.arange(300)
+        labels = cross_fitted(truth, risk, groups, seed=i)
+        values.append(float((labels == truth).mean()))
+        (weights,) = Resampler(groups, 200, i).chunks()
+        kept = classification.counts(truth, labels, 2, weights)
+        anew = refitted(truth, risk, groups, weights, seed=i)
+        fixed.append(interval(classification.accuracy(kept)))
+        fitted.append(interval(classification.accuracy(anew)))
+    centre = float(np.mean(values))
+
+    def cover(found: list) -> float:  # type: ignore[type-arg]
+        return float(np.mean([low <= centre <= high for low, high in found]))
+
+    assert cover(fixed) < 0.85
+    assert cover(fitted) >= 0.93
+
+
+def test_refitted_on_hard_samples() -> None:
+    risk = np.linspace(0, 1, 6)
+    weights = np.array([[1.0, 0, 2, 0, 3, 0], [0.0, 0, 0, 0, 0, 6]])
+    for truth in (np.zeros(6), np.ones(6), np.array([0.0, 1, 0, 1, 0, 1])):
+        table = refitted(truth, risk, np.arange(6), weights)
+        assert table.sum(axis=(1, 2)) == pytest.approx([6, 6])
+        positives = weights @ truth
+        assert table[:, 1].sum(axis=1) == pytest.approx(positives)
+    with pytest.raises(UsageError, match="objective"):
+        refitted(truth, risk, np.arange(6), weights, objective="luck")

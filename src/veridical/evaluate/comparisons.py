@@ -13,6 +13,8 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from veridical.evaluate.metrics import Targets, compute
+from veridical.evaluate.metrics.metric import finite
 from veridical.evaluate.permutation import midranks, permutation
 from veridical.evaluate.resampling import Resampler, defined, interval
 from veridical.evaluate.result import Comparison, Rank
@@ -208,14 +210,14 @@ def compare(
                 a=a,
                 b=b,
                 metric=metric,
-                difference=_number(value_a - value_b),
+                difference=finite(value_a - value_b),
                 ci_low=low,
                 ci_high=high,
                 p_bootstrap=bootstrap_p(boot_a - boot_b, len(np.unique(units))),
-                p_permutation=_number(permutation(t, x, y, units, metric, permutations, seed))
+                p_permutation=finite(permutation(t, x, y, units, metric, permutations, seed))
                 if best in (a, b)
                 else None,
-                p_delong=_number(delong(t, x, y, units)[2]) if binary else None,
+                p_delong=finite(delong(t, x, y, units)[2]) if binary else None,
             )
         )
     adjusted = holm([c.p_bootstrap for c in comparisons])
@@ -230,8 +232,6 @@ def compare(
 def _value(
     metric: str, truth: Floats, score: Floats, where: NDArray[np.bool_], boot: Floats
 ) -> float:
-    from veridical.evaluate.metrics import Targets, compute
-
     if metric in RANKING:
         return float(compute([metric], Targets(truth[where], score[where]))[metric])
     found = defined(boot)
@@ -250,8 +250,6 @@ def _anew(
     seed: int,
 ) -> tuple[float, Floats]:
     """The metric and its replicates over the ``joint`` targets of a pair."""
-    from veridical.evaluate.metrics import Targets, compute
-
     key = name, np.packbits(joint).tobytes()
     if key not in cache:
         targets = Targets(truth[joint], score[joint])
@@ -279,10 +277,6 @@ def _ranks(values: Mapping[str, float], boot: Mapping[str, Floats]) -> list[Rank
         Rank(scorer=s, rank=float(r), value=values[s]) for s, r in zip(names, mean, strict=True)
     ]
     return sorted(found, key=lambda r: (r.rank, -r.value))
-
-
-def _number(x: float) -> float | None:
-    return float(x) if math.isfinite(x) else None
 
 
 def _components(positive: NDArray[np.bool_], score: Floats) -> tuple[Floats, Floats]:

@@ -9,19 +9,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from veridical.evaluate.comparisons import compare
-from veridical.evaluate.curves import curves
+from veridical.evaluate.baselines import baselines, expected_at_random
 from veridical.evaluate.datasets.suite import BadItem, Floats, Labelled, Suite, Task
-from veridical.evaluate.guards import TIE_GAIN, scorer_flags, split_flags
-from veridical.evaluate.judged import (
-    BASELINES,
-    Asked,
-    Judged,
-    baselines,
-    expected_at_random,
-    is_decision,
-    judge,
-)
+from veridical.evaluate.guards import inverted, scorer_flags, split_flags, ties_inflate
+from veridical.evaluate.judged import Asked, Judged, is_decision, judge
 from veridical.evaluate.judgements import (
     FAILED,
     NOT_APPLICABLE,
@@ -30,11 +21,11 @@ from veridical.evaluate.judgements import (
     Column,
     Scores,
 )
-from veridical.evaluate.metrics.classification import counts
-from veridical.evaluate.metrics.correlation import spearman
+from veridical.evaluate.metrics.metric import finite
 from veridical.evaluate.published import paper_figure
 from veridical.evaluate.resampling import Resampler, interval
-from veridical.evaluate.result import Baselines, Comparison, Confusion, Rank, Row, Split
+from veridical.evaluate.result import Baselines, Row, Split
+from veridical.evaluate.splits import split_of
 from veridical.scorers.ensembles.quantile_mean import fitted_on
 
 _REASONS = 20  # shown of a scorer's failures
@@ -102,24 +93,31 @@ def measure(
         numbers = view.count(column, own_bad)
         if numbers.scored or numbers.failed > len(own_bad):
             judged[name], counted[name] = found, numbers
-    base = baselines(task, view.asked, labelled, settings.seed)
+    base = baselines(
+        task, view.asked, labelled, as_published=settings.as_published, seed=settings.seed
+    )
     view.fill({**judged, **base})
-    view.random = expected_at_random(task, view.asked.truth, view.names)
+    if "length" in base:
+        for found in judged.values():
+            found.of_length = view.headline_on(base["length"], found.rows)
+    everything = base["always_positive"].values if "always_positive" in base else {}
+    marked = everything.get("span_precision", math.nan)  # share of the characters
+    view.random = expected_at_random(task, view.asked.truth, view.names, marked)
     view.base = {n: j.values for n, j in base.items()}
 
     rows: list[Row] = []
     for name, found in judged.items():
-        length = base["length"].boot if "length" in base else {}
-        flags = view.flags(found, counted[name], length, name in in_domain)
+        flags = view.flags(found, counted[name], name in in_domain)
         rows += view.rows(name, found, counted[name], flags, view.bounds(found, columns[name]))
     everyone = _Counts(len(view.asked.truth), len(view.asked.truth), 0, 0, {})
     shared = view.shared_flags()
     for name, found in base.items():
-        ties = ["ties_inflate_trapezoid"] if _tie_gain(found.values) > TIE_GAIN else []
-        rows += view.rows(name, found, everyone, shared + ties, {})
+        rows += view.rows(name, found, everyone, shared + view.baseline_flags(found), {})
     chance = Judged(np.arange(0), values=view.random)
     rows += view.rows("random", chance, everyone, shared, {})
-    return rows, _split(view, judged, base)
+    return rows, split_of(
+        suite, task, view.asked, judged, base, permutations=settings.bootstrap, seed=settings.seed
+    )
 
 
 @dataclass
@@ -159,6 +157,10 @@ class _View:
     def targets(self, column: Column) -> Scores:
         return column.items if self.task.on == "items" else column.units
 
+    @property
+    def resampler(self) -> Resampler:
+        return Resampler(self.asked.groups, self.settings.bootstrap, self.settings.seed)
+
     def fill(self, judged: Mapping[str, Judged]) -> None:
         """Figures, and figures over the resamples: one pass, so that scorers share the draws."""
         live = {n: j for n, j in judged.items() if len(j.rows)}
@@ -169,8 +171,7 @@ class _View:
             values = found.measure(self.task, self.names, truth, None, self.beta)
             found.values = {m: float(v) for m, v in values.items()}
         gathered: dict[str, dict[str, list[Floats]]] = {n: {} for n in live}
-        resampler = Resampler(self.asked.groups, self.settings.bootstrap, self.settings.seed)
-        for weights in resampler.chunks():
+        for weights in self.resampler.chunks():
             for name, found in live.items():
                 drawn = found.measure(self.task, self.names, truth, weights, self.beta)
                 for metric, replicates in drawn.items():
@@ -178,28 +179,48 @@ class _View:
         for name, found in live.items():
             found.boot = {m: np.concatenate(parts) for m, parts in gathered[name].items()}
 
-    def shared_flags(self) -> list[str]:
-        binary = self.task.kind in ("binary", "spans")
-        return split_flags(self.asked.truth, self.asked.groups, binary)
+    def headline_on(self, found: Judged, rows: NDArray[np.int64]) -> Floats | None:
+        """Replicates of the headline figure of ``found`` on ``rows`` of its targets alone."""
+        headline = self.task.headline
+        if headline not in found.boot or not len(rows):
+            return None
+        if len(rows) == len(found.rows):
+            return found.boot[headline]
+        part, truth = found.within(rows), self.asked.truth
+        drawn = (
+            part.measure(self.task, [headline], truth, w, self.beta)[headline]
+            for w in self.resampler.chunks()
+        )
+        return np.concatenate([np.asarray(d) for d in drawn])
 
-    def flags(
-        self, found: Judged, numbers: _Counts, length: Mapping[str, Floats], in_domain: bool
-    ) -> list[str]:
-        """Everything a reader should be warned of; ``length`` is that baseline's resamples."""
+    def shared_flags(self) -> list[str]:
+        classes = {"graded": 0, "classes": len(self.task.classes)}.get(self.task.kind, 2)
+        return split_flags(self.asked.truth, self.asked.groups, classes)
+
+    def flags(self, found: Judged, numbers: _Counts, in_domain: bool) -> list[str]:
+        """Everything a reader should be warned of."""
         return self.shared_flags() + scorer_flags(
-            self.asked.truth[found.rows],
-            np.zeros(0) if found.score is None else found.score,
-            self.asked.length[found.rows],
-            found.predicted,
-            found.values,
-            found.boot,
-            length,
+            found,
+            self.asked,
             self.task.headline,
             n_failed=numbers.failed,
             coverage=numbers.coverage,
             fitted_on_test=self.settings.as_published and self.task.kind == "binary",
             in_domain=in_domain,
+            seed=self.settings.seed,
         )
+
+    def baseline_flags(self, found: Judged) -> list[str]:
+        """Those that say something of a baseline too: shorter may be riskier, for one."""
+        flags = []
+        if isinstance(found.threshold, float):
+            flags.append("threshold_fitted_on_test")
+        if ties_inflate(found.values):
+            flags.append("ties_inflate_trapezoid")
+        asked, seed = self.asked, self.settings.seed
+        if found.score is not None and inverted(asked.truth, found.score, asked.groups, seed):
+            flags.append("inverted")
+        return flags
 
     def rows(
         self,
@@ -226,11 +247,11 @@ class _View:
                 level=task.level,
                 positive=of_class or task.positive,
                 metric=metric,
-                value=_known(value),
+                value=finite(value),
                 ci_low=low,
                 ci_high=high,
-                best=_known(best),
-                worst=_known(worst),
+                best=finite(best),
+                worst=finite(worst),
                 n_total=numbers.total,
                 n_scored=numbers.scored,
                 n_failed=numbers.failed,
@@ -251,25 +272,23 @@ class _View:
     def prevalence(self, of_class: str) -> float | None:
         """Share of positives, or of one class; of graded labels there is none."""
         if of_class:
-            return _known(float(np.mean(self.asked.truth == self.task.classes.index(of_class))))
+            return finite(float(np.mean(self.asked.truth == self.task.classes.index(of_class))))
         if self.task.kind in ("graded", "classes") or not len(self.asked.truth):
             return None
         return float(np.mean(self.asked.truth))
 
     def baselines(self, key: str) -> Baselines:
         return Baselines(
-            constant=_known(self.base.get("constant", {}).get(key)),
-            random=_known(self.random.get(key)),
-            length=_known(self.base.get("length", {}).get(key)),
-            majority=_known(self.base.get("majority", {}).get(key)),
+            constant=finite(self.base.get("constant", {}).get(key)),
+            random=finite(self.random.get(key)),
+            length=finite(self.base.get("length", {}).get(key)),
+            majority=finite(self.base.get("majority", {}).get(key)),
         )
 
     def bounds(self, found: Judged, column: Column) -> dict[str, tuple[float, float]]:
-        """Figures had the failed targets been scored in agreement with their labels, or against.
-
-        In agreement means above (positives) or below (negatives) all others; for a graded truth,
-        linear in it, with the mean and spread of the scores there are.
-        """
+        """Figures had the failed targets been scored in agreement with their labels, or against:
+        see :meth:`Judged.with_failed`. Rows of the data that could not be read have no labels, and
+        no part in this."""
         failed = np.flatnonzero(self.targets(column).status[self.asked.where] == FAILED)
         if self.task.kind == "spans" or not len(failed) or not len(found.rows):
             return {}
@@ -280,90 +299,3 @@ class _View:
             for agree in (True, False)
         )
         return {m: (float(best[m]), float(worst[m])) for m in found.values}
-
-
-def _split(view: _View, judged: Mapping[str, Judged], base: Mapping[str, Judged]) -> Split:
-    suite, task, asked, settings = view.suite, view.task, view.asked, view.settings
-    live = {n: j for n, j in judged.items() if len(j.rows)}
-    scores = {n: _over_all(j, len(asked.truth)) for n, j in judged.items()}
-    compared: tuple[list[Comparison], list[Rank], list[list[str]]] = ([], [], [])
-    boot = {n: j.boot[task.headline] for n, j in live.items() if task.headline in j.boot}
-    if len(boot) > 1:
-        ranked = task.kind in ("binary", "graded")
-        compared = compare(
-            asked.truth,
-            {n: scores[n] for n in boot},
-            asked.groups,
-            task.headline,
-            boot,
-            permutations=settings.bootstrap if ranked else 0,
-            seed=settings.seed,
-            values={n: live[n].values[task.headline] for n in boot},
-        )
-    notes = [*suite.notes, *task.notes]
-    if "constant" in base and _tie_gain(base["constant"].values) > TIE_GAIN:
-        constant = base["constant"].values
-        notes.append(
-            f"ties: a constant score has a trapezoid PR area of {constant['trapezoid_pr']:.4f} "
-            f"here and an average precision of {constant['average_precision']:.4f}, the prevalence"
-        )
-    binary = task.kind in ("binary", "spans")
-    return Split(
-        suite=suite.name,
-        split=task.split,
-        level=task.level,
-        kind=task.kind,
-        positive=task.positive,
-        n_total=len(asked.truth),
-        n_positive=int(asked.truth.sum()) if binary else None,
-        n_groups=len(np.unique(asked.groups)),
-        headline=task.headline,
-        scorers=list(judged),
-        spearman=[[_correlation(scores[a], scores[b]) for b in scores] for a in scores],
-        comparisons=compared[0],
-        ranks=compared[1],
-        cliques=compared[2],
-        curves=[
-            curves(n, j, asked) for n, j in {**live, **base}.items() if n in live or n == "length"
-        ]
-        if task.kind == "binary"
-        else [],
-        confusions=_confusions({**live, **base}, task, asked),
-        notes=notes,
-    )
-
-
-def _over_all(found: Judged, n: int) -> Floats:
-    whole = np.full(n, np.nan)
-    if found.score is not None:
-        whole[found.rows] = found.score
-    return whole
-
-
-def _correlation(a: Floats, b: Floats) -> float | None:
-    both = ~(np.isnan(a) | np.isnan(b))
-    return _known(float(spearman(a[both], b[both])))
-
-
-def _confusions(judged: Mapping[str, Judged], task: Task, asked: Asked) -> list[Confusion]:
-    if task.kind not in ("classes", "binary"):
-        return []
-    classes = list(task.classes) or [f"not {task.positive}", task.positive]
-    made = []
-    for name, found in judged.items():
-        if found.predicted is None or (name in BASELINES and task.kind == "binary"):
-            continue
-        truth: NDArray[np.int64] = asked.truth[found.rows].astype(np.int64)
-        table = counts(truth, found.predicted, len(classes), None)
-        matrix = [[int(x) for x in row] for row in table]
-        made.append(Confusion(scorer=name, classes=classes, matrix=matrix))
-    return made
-
-
-def _tie_gain(values: Mapping[str, float]) -> float:
-    """By how much the trapezoid area exceeds average precision; 0 where either is not there."""
-    return values.get("trapezoid_pr", 0.0) - values.get("average_precision", math.inf)
-
-
-def _known(value: float | None) -> float | None:
-    return None if value is None or not np.isfinite(value) else float(value)

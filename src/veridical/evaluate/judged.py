@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -11,26 +12,19 @@ from numpy.typing import NDArray
 
 from veridical.evaluate.datasets.suite import Floats, Labelled, Task
 from veridical.evaluate.judgements import SCORED, Column, Predicted, Scores
-from veridical.evaluate.metrics import Targets, classification, compute
+from veridical.evaluate.metrics import Targets, classification, compute, of_table
 from veridical.evaluate.metrics.spans import span_metrics, span_statistics
-from veridical.evaluate.thresholds import best_threshold, cross_fitted, cross_fitted_classes
+from veridical.evaluate.thresholds import (
+    best_threshold,
+    cross_fitted,
+    cross_fitted_classes,
+    refitted,
+)
 
-#: Scorers that need no method, in the order in which tables show them.
-BASELINES = ("constant", "random", "length", "majority", "always_positive")
 #: Risk from which a predicted span counts.
 SPAN_THRESHOLD = 0.5
 _RANKING = ("average_precision", "trapezoid_pr", "auroc", "prr", "pearson", "spearman", "kendall")
 _CALIBRATION = ("brier", "log_loss", "ece", "mce")
-_OF_TABLE = {
-    "accuracy": classification.accuracy,
-    "balanced_accuracy": classification.balanced_accuracy,
-    "precision": classification.precision,
-    "recall": classification.recall,
-    "f1": classification.f1,
-    "macro_f1": classification.macro_f1,
-    "weighted_f1": classification.weighted_f1,
-    "mcc": classification.mcc,
-}
 
 
 def is_decision(metric: str) -> bool:
@@ -75,7 +69,11 @@ class Judged:
         predicted: class index.
         statistics: span counts of each target, for span tasks.
         threshold: what made ``predicted`` of the risk.
+        refit: resamples' weights (b, n of ``rows``) -> counts (b, 2, 2) of labels whose thresholds
+            are fitted anew on each. Without it (three classes, ``as_published``, a scorer's own
+            classes) resamples keep the labels of ``predicted``, so intervals hold for these.
         values, boot: metric -> figure, and -> the same over the resamples.
+        of_length: the length baseline's headline figure on these very targets and resamples.
     """
 
     rows: NDArray[np.int64]
@@ -84,8 +82,10 @@ class Judged:
     predicted: NDArray[np.int64] | None = None
     statistics: Floats | None = None
     threshold: float | Literal["cross-fitted"] | None = None
+    refit: Callable[[Floats], Floats] | None = None
     values: dict[str, float] = field(default_factory=dict)
     boot: dict[str, Floats] = field(default_factory=dict)
+    of_length: Floats | None = None
 
     def measure(
         self, task: Task, names: Sequence[str], truth: Floats, weights: Floats | None, beta: float
@@ -99,7 +99,12 @@ class Judged:
             found = span_metrics(self.statistics, drawn)
             return {name: found[name] for name in names}
         targets = Targets(own, self._filled(), self.risk, self.predicted, max(2, len(task.classes)))
-        found = compute([n for n in names if self._can(n)], targets, drawn, beta=beta)
+        able = [n for n in names if self._can(n)]
+        if drawn is not None and self.refit is not None:
+            fixed = compute([n for n in able if not is_decision(n)], targets, drawn)
+            decided = [n for n in able if is_decision(n)]
+            return {**fixed, **of_table(decided, self.refit(drawn), beta=beta)}
+        found = compute(able, targets, drawn, beta=beta)
         if task.kind != "classes" or self.predicted is None:
             return found
         table = classification.counts(own, self.predicted, targets.classes, drawn)
@@ -109,7 +114,17 @@ class Judged:
     def with_failed(
         self, failed: NDArray[np.int64], task: Task, truth: Floats, *, agree: bool
     ) -> Judged:
-        """This with the ``failed`` targets scored in agreement with their labels, or against."""
+        """This with the ``failed`` targets scored in agreement with their labels, or against.
+
+        In agreement means above (positives) or below (negatives) all others, with a risk of 1 or 0
+        and the right label; against, the reverse. The figures are then the highest and the lowest
+        that any scores could give (the other way round for Brier and log loss), but for four: AP
+        and the trapezoid area could be a little lower still, since the positives put last are
+        tied; ECE and MCE can go farther either way, since gaps within a bin add up or cancel; of
+        three classes, the wrong one is the next in order, and another might cost more; and for a
+        graded truth, scores are set linear in it with the mean and spread of those there are,
+        which says what to expect, not what is possible.
+        """
         rows = np.concatenate([self.rows, failed])
         order = np.argsort(rows, kind="stable")
         own = truth[failed]
@@ -131,6 +146,12 @@ class Judged:
             wrong = (classes + 1) % max(2, len(task.classes))
             whole.predicted = np.concatenate([self.predicted, classes if agree else wrong])[order]
         return whole
+
+    def within(self, rows: NDArray[np.int64]) -> Judged:
+        """This on the targets ``rows`` only; it must have all."""
+        columns = (self.score, self.risk, self.predicted, self.statistics)
+        kept = (None if c is None else c[rows] for c in columns)
+        return Judged(rows, *kept)  # type: ignore[arg-type]
 
     def _can(self, name: str) -> bool:
         if is_decision(name):
@@ -184,70 +205,11 @@ def decide(
     if as_published:
         threshold = best_threshold(truth, risk, "weighted_f1")
         judged.predicted = (risk >= threshold).astype(np.int64)
-        judged.threshold = float(threshold)
+        judged.threshold, judged.refit = float(threshold), None
     else:
         judged.predicted = cross_fitted(truth, risk, groups, seed=seed)
+        judged.refit = partial(refitted, truth, risk, groups, seed=seed)
         judged.threshold = "cross-fitted"
-
-
-def baselines(task: Task, asked: Asked, labelled: Labelled, seed: int) -> dict[str, Judged]:
-    """What needs no method, as scorers: a constant, the length, and fixed decisions.
-
-    The constant claims the prevalence as its risk. A random order has expected values in closed
-    form: see :func:`expected_at_random`.
-    """
-    n = len(asked.truth)
-    rows = np.arange(n)
-    if task.kind == "spans":
-        everything = [[(0, int(labelled.length[i]))] for i in asked.item]
-        statistics = span_statistics(gold_spans(asked, labelled), everything)
-        return {"always_positive": Judged(rows, statistics=statistics)}
-    found: dict[str, Judged] = {}
-    if not n:
-        return found
-    if task.kind == "graded":
-        found["length"] = Judged(rows, score=asked.length)
-        return found
-    found["majority"] = Judged(rows, predicted=_always(_most_frequent(asked.truth), n))
-    if task.kind == "binary":
-        prevalence = np.full(n, asked.truth.mean())
-        found["constant"] = Judged(rows, score=np.zeros(n), risk=prevalence)
-        length = Judged(rows, score=asked.length)
-        decide(length, asked.truth, asked.length, asked.groups, seed=seed)
-        found["length"] = length
-        found["always_positive"] = Judged(rows, predicted=_always(1, n))
-    return {name: found[name] for name in BASELINES if name in found}
-
-
-def expected_at_random(task: Task, truth: Floats, names: Sequence[str]) -> dict[str, float]:
-    """Expected figures of a random order, and of labels drawn by the class shares.
-
-    Areas under precision-recall are the prevalence (for many targets), AUROC 0.5, correlations and
-    PRR 0; classification metrics are those of the expected confusion matrix.
-    """
-    if task.kind == "spans" or not len(truth):
-        return {}
-    if task.kind == "graded":
-        return dict.fromkeys(names, 0.0)
-    k = max(2, len(task.classes))
-    shares = np.bincount(truth.astype(np.int64), minlength=k) / len(truth)
-    table = np.outer(shares, shares) * len(truth)
-    fixed = {
-        "average_precision": float(shares[1]),
-        "trapezoid_pr": float(shares[1]),
-        "auroc": 0.5,
-        "prr": 0.0,
-    }
-    made = {}
-    for name in names:
-        if name in fixed:
-            made[name] = fixed[name]
-        elif name == "f1" and task.kind == "classes":
-            each = classification.per_class_f1(table)
-            made.update({f"f1:{c}": float(each[i]) for i, c in enumerate(task.classes)})
-        elif name in _OF_TABLE:
-            made[name] = float(_OF_TABLE[name](table))
-    return made
 
 
 def gold_spans(asked: Asked, labelled: Labelled) -> list[list[tuple[int, int]]]:
@@ -286,11 +248,3 @@ def _classes(scores: Scores, kept: NDArray[np.int64], task: Task) -> NDArray[np.
     if any(f is None for f in found):
         return None
     return np.array(found, dtype=np.int64)
-
-
-def _most_frequent(truth: Floats) -> int:
-    return int(np.bincount(truth.astype(np.int64)).argmax())
-
-
-def _always(label: int, n: int) -> NDArray[np.int64]:
-    return np.full(n, label, dtype=np.int64)

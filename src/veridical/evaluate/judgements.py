@@ -35,7 +35,7 @@ class Scores:
         raw: signed so that larger is riskier; the risk itself where any scored target lacks a raw
             number. ``risk`` is in [0, 1]. NaN where not scored.
         status: :data:`SCORED`, :data:`NOT_APPLICABLE` or :data:`FAILED`.
-        reasons: of each target that failed.
+        reasons: of each target that has no score.
         labels: the scorer's own class names (entailment, ...), "" where it gives none.
     """
 
@@ -62,8 +62,7 @@ class Scores:
     def miss(self, i: int, status: int, reason: str | None) -> None:
         """Target ``i`` was not scored."""
         self.status[i] = status
-        if status == FAILED:
-            self.reasons[i] = reason or ""
+        self.reasons[i] = reason or ""
 
     def settle(self) -> None:
         """Put the risks in the raw numbers' place where those are not complete, and round: what
@@ -74,7 +73,8 @@ class Scores:
 
     def failed_reasons(self, targets: NDArray[np.bool_]) -> Counter[str]:
         """How often each reason kept one of ``targets`` from a score."""
-        return Counter(why for i, why in self.reasons.items() if targets[i])
+        failed = targets & (self.status == FAILED)
+        return Counter(why for i, why in self.reasons.items() if failed[i])
 
 
 @dataclass

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,12 +24,14 @@ HELDOUT = "heldout"
 class Chosen:
     """The items of one suite that a benchmark judges, in record order, and the rows that are none.
 
-    ``taken`` says of each part that was drawn from how many groups were taken of how many.
+    ``taken`` says of each part that was drawn from how many groups (and bad rows) were taken of
+    how many; ``unlabelled`` how many items of a part have no label at all.
     """
 
     items: list[Item]
     bad: list[BadItem]
     taken: dict[str, tuple[int, int]] = field(default_factory=dict)
+    unlabelled: dict[str, int] = field(default_factory=dict)
 
 
 def choose(
@@ -43,41 +46,37 @@ def choose(
 ) -> Chosen:
     """Load the data and keep what the protocol asks for.
 
-    The quick protocol takes at most ``suite.quick`` whole groups of a part, drawn by ``seed``.
-    ``limit`` keeps the first so many items of each part.
+    Items without any label are left out. ``limit`` keeps the first so many items of each part. Of
+    what is left the quick protocol takes at most ``suite.quick`` whole groups of a part, drawn by
+    ``seed``. A bad row counts as an item and as a group of its own, so that neither changes the
+    share of rows that failed.
 
     Raises:
         UsageError: the data holds no valid item, or not what ``splits`` asks for.
     """
-    items: list[Item] = []
-    bad: list[BadItem] = []
-    for found in suite.load(path, options):
-        if isinstance(found, Item):
-            items.append(found)
-        else:
-            bad.append(found)
-    if not items:
-        first = f"; the first of {len(bad)} bad rows: {bad[0].error}" if bad else ""
-        raise UsageError(
-            f"{path}: no valid item for {suite.name!r}, which needs {suite.needs}{first}"
-        )
+    rows = list(suite.load(path, options))
+    _must_have_items(rows, f"{path}: no valid item for {suite.name!r}, which needs {suite.needs}")
     if HELDOUT in splits:
-        items = [i for i in items if i.facets.get(HELDOUT)]
-        if not items:
-            raise UsageError(f"suite {suite.name!r} marks no held-out items")
-    items, bad = _parts_named(items, bad, splits)
-    chosen = Chosen(items, bad)
-    if protocol == "quick" and suite.quick is not None:
-        chosen = _draw(chosen, suite, seed)
+        rows = [r for r in rows if r.facets.get(HELDOUT)]
+        _must_have_items(rows, f"suite {suite.name!r} marks no held-out items")
+    parts = {r.part for r in rows if isinstance(r, Item)}
+    if not parts.isdisjoint(splits):
+        rows = [r for r in rows if r.part in splits]
+    unlabelled = Counter(r.part for r in rows if not _labelled(r))
+    rows = [r for r in rows if _labelled(r)]
+    _must_have_items(rows, f"{path}: no item of {', '.join(sorted(unlabelled))} has a label")
     if limit is not None:
-        seen: dict[str, int] = {}
-        kept = []
-        for item in chosen.items:
-            seen[item.part] = seen.get(item.part, 0) + 1
-            if seen[item.part] <= limit:
-                kept.append(item)
-        chosen.items = kept
-    return chosen
+        rows = _first(rows, limit)
+        _must_have_items(rows, f"{path}: no valid item among the first {limit}")
+    taken: dict[str, tuple[int, int]] = {}
+    if protocol == "quick" and suite.quick is not None:
+        rows, taken = _draw(rows, suite.name, suite.quick, seed)
+    return Chosen(
+        [r for r in rows if isinstance(r, Item)],
+        [r for r in rows if isinstance(r, BadItem)],
+        taken,
+        dict(unlabelled),
+    )
 
 
 def pick_tasks(suite: Suite, labelled: Labelled, splits: Sequence[str]) -> list[Task]:
@@ -131,30 +130,44 @@ def _fitted(bound: BoundScorer, suite: Suite) -> BoundScorer:
     return REGISTRY.bind(bound.scorer.name, arguments)
 
 
-def _parts_named(
-    items: list[Item], bad: list[BadItem], splits: Sequence[str]
-) -> tuple[list[Item], list[BadItem]]:
-    parts = {i.part for i in items}
-    wanted = [s for s in splits if s in parts]
-    if not wanted:
-        return items, bad
-    return (
-        [i for i in items if i.part in wanted],
-        [b for b in bad if b.part in wanted],
+def _must_have_items(rows: Sequence[Item | BadItem], else_say: str) -> None:
+    if not any(isinstance(r, Item) for r in rows):
+        bad = [r for r in rows if isinstance(r, BadItem)]
+        first = f"; the first of {len(bad)} bad rows: {bad[0].error}" if bad else ""
+        raise UsageError(else_say + first)
+
+
+def _labelled(row: Item | BadItem) -> bool:
+    """Whether there is something to measure by; a bad row might have had it."""
+    return isinstance(row, BadItem) or not (
+        row.record.label is None and row.record.unit_labels is None
     )
 
 
-def _draw(chosen: Chosen, suite: Suite, seed: int) -> Chosen:
-    assert suite.quick is not None
-    groups: dict[str, dict[str, None]] = {}
-    for item in chosen.items:
-        groups.setdefault(item.part, {})[item.group] = None
-    kept: dict[str, set[str]] = {}
+def _first(rows: Sequence[Item | BadItem], limit: int) -> list[Item | BadItem]:
+    seen: Counter[str] = Counter()
+    kept = []
+    for row in rows:
+        seen[row.part] += 1
+        if seen[row.part] <= limit:
+            kept.append(row)
+    return kept
+
+
+def _draw(
+    rows: Sequence[Item | BadItem], suite: str, most: int, seed: int
+) -> tuple[list[Item | BadItem], dict[str, tuple[int, int]]]:
+    """At most ``most`` groups of each part; of each part drawn from, how many of how many."""
+    keys = [r.group if isinstance(r, Item) else number for number, r in enumerate(rows)]
+    groups: dict[str, dict[str | int, None]] = {}
+    for row, key in zip(rows, keys, strict=True):
+        groups.setdefault(row.part, {})[key] = None
+    kept: dict[str, set[str | int]] = {}
     taken: dict[str, tuple[int, int]] = {}
     for part, names in groups.items():
         order = list(names)
-        if len(order) > suite.quick:
-            taken[part] = (suite.quick, len(order))
-            order = random.Random(f"{seed}/{suite.name}/{part}").sample(order, suite.quick)
+        if len(order) > most:
+            taken[part] = (most, len(order))
+            order = random.Random(f"{seed}/{suite}/{part}").sample(order, most)
         kept[part] = set(order)
-    return Chosen([i for i in chosen.items if i.group in kept[i.part]], chosen.bad, taken)
+    return [r for r, key in zip(rows, keys, strict=True) if key in kept[r.part]], taken

@@ -6,6 +6,7 @@ import datetime
 import hashlib
 import importlib.util
 import json
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,13 +16,14 @@ import numpy as np
 
 from veridical.api import AUTO, RUNS, Job, fingerprint
 from veridical.engine import Engine
-from veridical.errors import UsageError
+from veridical.errors import UsageError, unknown_name
 from veridical.evaluate.datasets import find_suite, locate
 from veridical.evaluate.datasets.suite import Labelled, Options, Suite, Task
 from veridical.evaluate.figures import Settings, measure
 from veridical.evaluate.judged import Asked
 from veridical.evaluate.judgements import RISK, Column, judgements
 from veridical.evaluate.metrics.agreement import cohen_kappa, krippendorff_alpha
+from veridical.evaluate.notes import left_out, unheard
 from veridical.evaluate.protocol import Chosen, Protocol, Scorers, bind, choose, pick_tasks
 from veridical.evaluate.result import STORED, Bench, Row, SampleCurve, Split, Study
 from veridical.evaluate.study import alignment, factors
@@ -49,6 +51,17 @@ class _Request:
     study: bool
     famd: tuple[str, ...]
 
+    def __post_init__(self) -> None:
+        beta = self.figures.beta
+        if self.figures.bootstrap < 0:
+            raise UsageError(f"bootstrap must be 0 or more, not {self.figures.bootstrap}")
+        if self.figures.seed < 0:
+            raise UsageError(f"seed must be 0 or more, not {self.figures.seed}")
+        if beta is not None and not 0 < beta < math.inf:
+            raise UsageError(f"beta must be a number above 0, not {beta:g}")
+        if self.limit is not None and self.limit < 1:
+            raise UsageError(f"limit must be at least 1, not {self.limit}")
+
 
 def bench(
     suites: str | Sequence[str],
@@ -59,6 +72,7 @@ def bench(
     samples: int | Sequence[int] | None = None,
     protocol: Protocol = "quick",
     keep_generic: bool = False,
+    mapping: Mapping[str, str] | None = None,
     seed: int = 0,
     bootstrap: int = 1000,
     limit: int | None = None,
@@ -83,9 +97,10 @@ def bench(
         samples: use at most so many samples a record; several numbers give a curve, from one run.
         protocol: ``quick`` takes at most 1 000 seeded groups of a part, ``full`` all.
         keep_generic: keep BEGIN's generic responses.
+        mapping: record field -> column, of the user's own data (the suite ``graded``).
         seed: of the draw, the resamples and the folds.
         bootstrap: resamples (and permutations) behind every interval and test; 0 for none.
-        limit: take the first so many items of each part.
+        limit: take the first so many items of each part, before any draw.
         out: folder for the runs and ``bench.json``; the same one resumes. Default: temporary.
         as_published: fit thresholds on the very targets they are reported on, as some papers did;
             the figures are flagged.
@@ -99,18 +114,20 @@ def bench(
     Raises:
         UsageError: an unknown suite, scorer, split; data that is not there or of another format.
     """
-    if famd:
-        _check_famd(famd)
     names = [suites] if isinstance(suites, str) else list(suites)
+    if famd:
+        _check_famd(famd, study)
+    if mapping and "graded" not in names:
+        raise UsageError("columns can be mapped in the suite 'graded' alone: others have a format")
     found = [find_suite(name) for name in names]
     paths = _paths(found, data)
     request = _Request(
         splits=_listed(split),
         samples=_counts(samples),
         protocol=_protocol(protocol),
-        options=Options(keep_generic=keep_generic),
+        options=Options(keep_generic=keep_generic, mapping=dict(mapping or {})),
         limit=limit,
-        figures=Settings(seed, _not_negative(bootstrap), as_published, beta),
+        figures=Settings(seed, bootstrap, as_published, beta),
         study=study,
         famd=tuple(famd),
     )
@@ -121,7 +138,10 @@ def bench(
         version=__version__,
         settings=_settings(request, data is not None),
     )
-    if study or table is not None:
+    if table is not None:  # before the work: it may be broken
+        made.study = factors(Path(table), unit="configuration" if as_published else "item")
+        made.study.as_published = as_published
+    elif study:
         made.study = Study(as_published=as_published)
     root = None if out is None else Path(out)
     runs: list[str] = []
@@ -133,11 +153,6 @@ def bench(
         if engine is None:
             own.close()
     if table is not None:
-        assert made.study is not None
-        told = factors(Path(table), unit="configuration" if as_published else "item")
-        made.study = told.model_copy(
-            update={"alignment": made.study.alignment, "as_published": as_published}
-        )
         runs.append(hashlib.blake2b(Path(table).read_bytes(), digest_size=8).hexdigest())
     made.run = fingerprint({"runs": runs, "settings": made.settings})
     made.signature = _signature(made)
@@ -160,6 +175,9 @@ def _one(
 ) -> str:
     """Run one suite and add what it says to ``made``; the run's fingerprint."""
     bound, combined = bind(suite, scorers)
+    for name in request.famd:
+        if not any(name in (b.key, b.scorer.name) for b in bound):
+            raise unknown_name("scorer to combine", name, [b.key for b in bound])
     chosen = choose(
         suite,
         path,
@@ -172,9 +190,10 @@ def _one(
     labelled = Labelled.of(chosen.items)
     tasks = pick_tasks(suite, labelled, request.splits)
     whole = [i.record for i in chosen.items]
+    most = max(len(r.samples) for r in whole)
     counts: tuple[int | None, ...] = (None,)
-    if request.samples and any(r.samples for r in whole):
-        counts = request.samples
+    if request.samples and most:
+        counts = tuple(sorted({min(n, most) for n in request.samples}))
     records = [r if n is None else _cut(r, n) for r in whole for n in counts]
     place = None
     if root is not None:
@@ -202,7 +221,11 @@ def _one(
         made.rows += [r for rows, _ in told for r in rows]
         for task, (_, split) in zip(tasks, told, strict=True):
             split.samples = _sample_curves(made.rows, split) if len(counts) > 1 else []
-            split.notes += _taken(chosen, task, labelled)
+            split.notes += left_out(chosen, task, labelled)
+            if request.samples and request.samples[-1] > most:
+                split.notes.append(f"no record has {f'more than {most} ' * (most > 0)}samples")
+            if scorers is not None:
+                split.notes += unheard(task, split, columns, labelled)
             made.splits.append(split)
         if request.study:
             _align(suite, tasks, labelled, columns, request, made)
@@ -211,7 +234,10 @@ def _one(
     made.n_row_errors += len(chosen.bad)
     room = _SHOWN_ERRORS - len(made.row_errors)
     made.row_errors += [{"part": b.part, **b.error.as_dict()} for b in chosen.bad[:room]]
-    return fingerprint(job.directory.manifest()["identity"])
+    identity = fingerprint(job.directory.manifest()["identity"])
+    if not chosen.bad:
+        return identity
+    return fingerprint({"run": identity, "bad": [[b.part, b.error.as_dict()] for b in chosen.bad]})
 
 
 def _cut(record: Record, samples: int) -> Record:
@@ -264,15 +290,6 @@ def _sample_curves(rows: Sequence[Row], split: Split) -> list[SampleCurve]:
     return [
         SampleCurve(scorer=name, metric=split.headline, points=sorted(found))
         for name, found in points.items()
-    ]
-
-
-def _taken(chosen: Chosen, task: Task, labelled: Labelled) -> list[str]:
-    parts = set(labelled.parts[Asked.of(task, labelled).item].tolist())
-    return [
-        f"quick protocol: {taken} of {total} independent items of {part}, drawn by seed"
-        for part, (taken, total) in chosen.taken.items()
-        if part in parts
     ]
 
 
@@ -367,14 +384,10 @@ def _protocol(name: str) -> Protocol:
     return cast(Protocol, name)
 
 
-def _not_negative(bootstrap: int) -> int:
-    if bootstrap < 0:
-        raise UsageError(f"bootstrap must be 0 or more, not {bootstrap}")
-    return bootstrap
-
-
-def _check_famd(names: Sequence[str]) -> None:
+def _check_famd(names: Sequence[str], study: bool) -> None:
     """Before hours of work, not after."""
+    if not study:
+        raise UsageError("factor analysis belongs to the study (--famd to --study)")
     if len(names) < 2:
         raise UsageError("factor analysis needs at least two scorers (--famd)")
     if importlib.util.find_spec("prince") is None:
@@ -396,6 +409,7 @@ def _settings(request: _Request, has_data: bool) -> dict[str, Any]:
         "beta": request.figures.beta,
         "study": request.study,
         "famd": list(request.famd) or None,
+        **({"map": dict(request.options.mapping)} if request.options.mapping else {}),
     }
 
 

@@ -6,6 +6,7 @@ label hangs on the last digit of a float.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -17,6 +18,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 _CUTS = 1000  # most candidate cut points of a task with ordered classes
+_COARSE = 200  # and of a threshold that is fitted anew on every resample
 
 
 def best_threshold(truth: Floats, risk: Floats, objective: str = "weighted_f1") -> float:
@@ -122,6 +124,57 @@ def cross_fitted(
     return _cross_fit(truth, risk, groups, fit, folds, seed)
 
 
+def refitted(
+    truth: Floats,
+    risk: Floats,
+    groups: Ints,
+    weights: Floats,
+    *,
+    objective: str = "balanced_accuracy",
+    folds: int = 5,
+    seed: int = 0,
+) -> Floats:
+    """(b, 2, 2) counts [true, predicted] of :func:`cross_fitted` labels, the thresholds of the
+    same folds being fitted anew on each of b resamples.
+
+    A threshold is as much of an accident of the sample as what it is applied to: were the labels
+    held fixed, 95 % intervals of the accuracy would cover it 60 to 80 times of 100. Thresholds are
+    sought among at most 200 cuts of the distinct risks, and lie amid the risks that a resample's
+    other folds leave out; where those hold one class only, everything is given that class.
+
+    Args:
+        truth, risk: (n,), no NaN.
+        weights: (b, n), how often each target is in each resample.
+
+    Raises:
+        UsageError: there is no such objective.
+    """
+    if objective not in _OBJECTIVES:
+        raise unknown_name("objective", objective, _OBJECTIVES)
+    fold = _folds(groups, folds, seed)
+    values, at = np.unique(risk, return_inverse=True)
+    m = min(len(values), _COARSE)
+    kept = np.linspace(0, len(values), m + 1).round().astype(np.int64)
+    step = np.searchsorted(kept, at, side="right") - 1
+    shape = (int(fold.max(initial=0)) + 1, 2, m)
+    cell = np.ravel_multi_index((fold, (truth >= 0.5).astype(np.int64), step), shape)
+    order = np.argsort(cell, kind="stable")
+    cells, starts = np.unique(cell[order], return_index=True)
+    table = np.zeros((len(weights), math.prod(shape)))
+    table[:, cells] = np.add.reduceat(weights[:, order], starts, axis=1)
+    below = np.zeros((len(weights), *shape[:2], m + 1))  # weight under each cut
+    np.cumsum(table.reshape(-1, *shape), axis=-1, out=below[..., 1:])
+    other = below.sum(axis=1, keepdims=True) - below
+    tn, fn = other[:, :, 0], other[:, :, 1]
+    cut = _OBJECTIVES[objective](fn[..., -1:] - fn, tn[..., -1:] - tn, fn, tn).argmax(axis=-1)
+    # Cuts up to the next risk that was drawn are all the same to the fit: take the middle one.
+    seen = tn + fn
+    same = seen == np.take_along_axis(seen, cut[..., None], axis=-1)
+    cut += (same & (np.arange(m + 1) > cut[..., None])).sum(axis=-1) // 2
+    negative = np.take_along_axis(below, cut[:, :, None, None], axis=-1)[..., 0].sum(axis=1)
+    return np.stack([negative, below[..., -1].sum(axis=1) - negative], axis=-1)
+
+
 def cross_fitted_classes(
     truth: Floats, risk: Floats, groups: Ints, classes: int, *, folds: int = 5, seed: int = 0
 ) -> Ints:
@@ -141,9 +194,7 @@ def _cross_fit(
     folds: int,
     seed: int,
 ) -> Ints:
-    units, member = np.unique(groups, return_inverse=True)
-    turn = np.random.default_rng(seed).permutation(len(units))
-    fold = (turn % max(2, folds))[member]
+    fold = _folds(groups, folds, seed)
     known = ~(np.isnan(truth) | np.isnan(risk))
     labels = np.full(len(risk), -1, dtype=np.int64)
     for f in np.unique(fold):
@@ -151,6 +202,13 @@ def _cross_fit(
         own = (fold == f) & ~np.isnan(risk)
         labels[own] = np.searchsorted(fit(truth[other], risk[other]), risk[own], side="right")
     return labels
+
+
+def _folds(groups: Ints, folds: int, seed: int) -> Ints:
+    """(n,) the fold of each target; whole groups, at random."""
+    units, member = np.unique(groups, return_inverse=True)
+    turn = np.random.default_rng(seed).permutation(len(units))
+    return np.asarray((turn % max(2, folds))[member], dtype=np.int64)
 
 
 def _cuts(values: Floats) -> Floats:

@@ -129,7 +129,7 @@ def test_annotators(write: Any, load: Any) -> None:
     ("change", "field", "said"),
     [
         ({"label": "hallucinated"}, "label", "0 (right) to 1 (hallucinated)"),
-        ({"label": "yes"}, "label", "suites of their own, and veridical check has readers"),
+        ({"label": "yes"}, "label", "or true or false, got 'yes'"),
         ({"label": 2}, "label", "got 2"),
         ({"label": -0.1}, "label", "0 (right)"),
         ({"label": [1]}, "label", "0 (right)"),

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,32 +25,37 @@ _NEEDS = (
 )
 _LABELS = ("label", "unit_labels", "annotators")
 _HINT = (
-    "; other words and scales are not read here: published data have suites of their own, and "
-    f"veridical check has readers ({', '.join(READERS)})"
+    "; labels in other words or scales are not read here: published data have suites of their "
+    f"own, and veridical check has readers ({', '.join(READERS)})"
 )
 
 
 def _load(path: Path, options: Options) -> Iterator[Item | BadItem]:
-    return checked(_items(path), path, "graded", _NEEDS)
+    return checked(_items(path, options.mapping), path, "graded", _NEEDS + _HINT)
 
 
-def _items(path: Path) -> Iterator[Item | BadItem]:
+def _items(path: Path, mapping: Mapping[str, str]) -> Iterator[Item | BadItem]:
     labelled = False
     unlabelled: str | None = None
-    for item in parted(_read(files_of(path, (), _fits)), "all"):
+    files = files_of(path, (), lambda file: _fits(file, mapping))
+    for item in parted(_read(files, mapping), "all"):
         if isinstance(item, Item):
             labelled = labelled or _has_labels(item.record)
-            unlabelled = unlabelled or f"its columns besides: {', '.join(item.record.meta)}"
+            unlabelled = unlabelled or ", ".join(item.record.meta) or "none"
         yield item
     if unlabelled is not None and not labelled:
         raise UsageError(
             f"{display(path)}: no row has a label or unit_labels, so there is nothing to measure "
-            f"against ({unlabelled})"
+            f"against (its columns besides: {unlabelled})"
         )
 
 
-def _fits(path: Path) -> bool:
-    return has_columns(path, *_LABELS) and has_columns(path, "response", *ALIASES["response"])
+def _fits(path: Path, mapping: Mapping[str, str]) -> bool:
+    columns = {field: path.partition(".")[0] for field, path in mapping.items()}
+    labels = [columns.get(name, name) for name in _LABELS]
+    usual = ("response", *ALIASES["response"])
+    responses = (columns["response"],) if "response" in columns else usual
+    return has_columns(path, *labels) and has_columns(path, *responses)
 
 
 def _has_labels(record: Record) -> bool:
@@ -62,12 +66,11 @@ def _has_labels(record: Record) -> bool:
     )
 
 
-def _read(files: list[Path]) -> Iterator[Item | RowError]:
+def _read(files: list[Path], mapping: Mapping[str, str]) -> Iterator[Item | RowError]:
     for number, file in enumerate(files):
-        for row in open_source(file).rows():
+        for row in open_source(file, mapping=mapping).rows():
             if isinstance(row, RowError):
-                told = (row.field or "").startswith(("label", "unit_labels"))
-                yield replace(row, error=row.error + _HINT) if told else row
+                yield row
                 continue
             try:
                 yield _item(row, number)

@@ -91,11 +91,8 @@ def _held_out(items: Iterator[Item | BadItem]) -> Iterator[Item | BadItem]:
         before = group
         places.append(rows[item.part] - 1)
     for item, place in zip(read, places, strict=True):
-        if isinstance(item, Item):
-            held = "yes" if 5 * place >= 4 * rows[item.part] else ""
-            yield replace(item, facets={"heldout": held})
-        else:
-            yield item
+        held = "yes" if 5 * place >= 4 * rows[item.part] else ""
+        yield replace(item, facets={"heldout": held})
 
 
 def _tasks(labelled: Labelled) -> list[Task]:

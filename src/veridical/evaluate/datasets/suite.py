@@ -7,7 +7,7 @@ positive, and which metrics the papers report.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -53,9 +53,10 @@ METRICS: dict[Kind, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Options:
-    """What a loader is asked for."""
+    """What a loader is asked for; ``mapping`` (record field -> column) only of the user's data."""
 
     keep_generic: bool = False
+    mapping: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,7 @@ class BadItem:
 
     part: str
     error: RowError
+    facets: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

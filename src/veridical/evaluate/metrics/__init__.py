@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import overload
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from veridical.evaluate.metrics import calibration, classification, correlation, ranking
 from veridical.evaluate.metrics.metric import Floats, Metric
 
-__all__ = ["Floats", "Metric", "Targets", "compute"]
+__all__ = ["Floats", "Metric", "Targets", "compute", "of_table"]
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,19 @@ _BINARY: dict[str, Callable[[Floats], Floats]] = {
 }
 
 
+_OF_LABELS = {*_CLASSIFICATION, *_BINARY, "f_beta"}
+
+
+def of_table(names: Sequence[str], table: Floats, *, beta: float = 1.0) -> dict[str, Floats]:
+    """Figures of labels by name, (...) each, from counts (..., k, k) ``[true, predicted]``.
+
+    ``precision``, ``recall``, ``f1`` and ``f_beta`` are those of class 1.
+    """
+    known: dict[str, Callable[[Floats], Floats]]
+    known = {**_CLASSIFICATION, **_BINARY, "f_beta": partial(classification.f_beta, beta=beta)}
+    return {name: known[name](table) for name in names}
+
+
 @overload
 def compute(
     names: Sequence[str], targets: Targets, weights: None = None, *, beta: float = 1.0
@@ -102,15 +116,21 @@ def compute(
         areas = ranking.areas(targets.truth, targets.score, weights)
         found |= {name: np.atleast_1d(value) for name, value in areas.items()}
 
-    of_class = dict(_CLASSIFICATION)
-    if targets.classes == 2:
-        of_class |= _BINARY | {"f_beta": lambda table: classification.f_beta(table, beta)}
-    left_out = {*_BINARY, "f_beta"} - set(of_class)
-    table = None
-    if targets.predicted is not None and any(name in of_class for name in names):
-        table = classification.counts(targets.truth, targets.predicted, targets.classes, weights)
+    binary_only = {*_BINARY, "f_beta"} if targets.classes > 2 else set()
+    of_labels = [name for name in names if name in _OF_LABELS and name not in binary_only]
+    if of_labels:
+        if targets.predicted is None:
+            found |= dict.fromkeys(of_labels, undefined)
+        else:
+            table = classification.counts(
+                targets.truth, targets.predicted, targets.classes, weights
+            )
+            shown = of_table(of_labels, table, beta=beta)
+            found |= {name: np.atleast_1d(value) for name, value in shown.items()}
 
     for name in names:
+        if name in found or name in binary_only:
+            continue
         if name in _CORRELATION:
             value = _CORRELATION[name](targets.truth, targets.score, weights)
         elif name in _CALIBRATION:
@@ -119,10 +139,6 @@ def compute(
                 if targets.risk is None
                 else _CALIBRATION[name](targets.truth, targets.risk, weights)
             )
-        elif name in of_class:
-            value = undefined if table is None else of_class[name](table)
-        elif name in found or name in left_out:
-            continue
         else:
             raise ValueError(f"there is no metric {name!r}")
         found[name] = np.atleast_1d(value)

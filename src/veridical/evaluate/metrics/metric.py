@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, cast, overload
@@ -127,3 +128,8 @@ def groups(values: Floats) -> Groups:
     of = np.empty(len(values), dtype=np.intp)
     of[order] = np.cumsum(new) - 1
     return Groups(order, np.flatnonzero(new), of)
+
+
+def finite(value: float | None) -> float | None:
+    """``value``, or None where it is not a finite number."""
+    return None if value is None or not math.isfinite(value) else float(value)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from veridical.errors import UsageError, unknown_name
+from veridical.evaluate.guards import inverted
 from veridical.evaluate.metrics import Floats, Targets, compute
 from veridical.evaluate.metrics.classification import counts, weighted_f1
-from veridical.evaluate.resampling import Resampler, interval
+from veridical.evaluate.metrics.metric import finite
 from veridical.evaluate.result import Alignment, AlignmentSplit
 from veridical.evaluate.study.ensemble import famd as first_component
 from veridical.evaluate.thresholds import best_threshold, cross_fitted
@@ -23,8 +23,7 @@ LENGTH_BINS = 6
 #: Share of one predicted class from which a scorer is flagged ``one_class``; the paper's Table 11
 #: has six cells of 99.7 % and more.
 ONE_CLASS = 0.99
-_REPLICATES = 200  # of the AUROC, to tell an inverted scorer from chance
-_FIGURES = ("trapezoid_pr", "average_precision", "auroc")
+_FIGURES = ("trapezoid_pr", "average_precision")
 _LABELS = ("weighted_precision", "weighted_recall", "weighted_f1", "accuracy")
 
 
@@ -90,7 +89,7 @@ def alignment(
         split=split,
         n=len(y),
         prevalence=float(y.mean()),
-        majority_f1=_finite(float(weighted_f1(counts(truth, majority, 2)))),
+        majority_f1=finite(float(weighted_f1(counts(truth, majority, 2)))),
         scorers=aligned,
         spearman=_spearman(list(score.values())),
         overlap=[[_mean(a * b) for b in correct] for a in correct],
@@ -132,10 +131,10 @@ def _one(
     else:
         predicted = cross_fitted(y, r, g, objective="weighted_f1", seed=seed)
     figures = compute((*_FIGURES, *_LABELS), Targets(y, s, predicted=predicted))
-    shown = {k: _finite(v) for k, v in figures.items()}
+    shown = {k: finite(v) for k, v in figures.items()}
     positive = int(predicted.sum())
     flags = ["threshold_fitted_on_test"] if as_published else []
-    if _inverted(y, s, g, figures["auroc"], seed):
+    if inverted(y, s, g, seed):
         flags.append("inverted")
     if len(y) and max(positive, len(y) - positive) >= ONE_CLASS * len(y):
         flags.append("one_class")
@@ -144,7 +143,7 @@ def _one(
     row = Alignment(
         scorer=name,
         area=shown["trapezoid_pr"],
-        area_inverted=_finite(compute(["trapezoid_pr"], Targets(y, -s))["trapezoid_pr"]),
+        area_inverted=finite(compute(["trapezoid_pr"], Targets(y, -s))["trapezoid_pr"]),
         average_precision=shown["average_precision"],
         precision=shown["weighted_precision"],
         recall=shown["weighted_recall"],
@@ -159,15 +158,6 @@ def _one(
     return row, right
 
 
-def _inverted(truth: Floats, score: Floats, groups: Ints, auroc: float, seed: int) -> bool:
-    if not auroc < 0.5:  # the usual case, and NaN
-        return False
-    chunks = Resampler(groups, _REPLICATES, seed).chunks()
-    drawn = [compute(["auroc"], Targets(truth, score), w)["auroc"] for w in chunks]
-    _, high = interval(np.concatenate(drawn)) if drawn else (None, None)
-    return high is not None and high < 0.5
-
-
 def _spearman(scores: Sequence[Floats]) -> list[list[float | None]]:
     """Rank correlations over the items both scored, None where one of them is constant there."""
     found: list[list[float | None]] = [[None] * len(scores) for _ in scores]
@@ -175,7 +165,7 @@ def _spearman(scores: Sequence[Floats]) -> list[list[float | None]]:
         for j, b in enumerate(scores[: i + 1]):
             both = ~(np.isnan(a) | np.isnan(b))
             value = compute(["spearman"], Targets(a[both], b[both]))["spearman"]
-            found[i][j] = found[j][i] = _finite(value)
+            found[i][j] = found[j][i] = finite(value)
     return found
 
 
@@ -194,7 +184,3 @@ def _mean(values: Floats) -> float | None:
     """Mean of what is not NaN."""
     there = values[~np.isnan(values)]
     return float(there.mean()) if len(there) else None
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None

@@ -8,11 +8,11 @@ from itertools import combinations
 import numpy as np
 
 from veridical.evaluate.comparisons import holm
+from veridical.evaluate.metrics.metric import finite
 from veridical.evaluate.study.normality import (
     Floats,
     Matrix,
     Outcome,
-    finite,
     is_normal,
     normality,
     not_done,

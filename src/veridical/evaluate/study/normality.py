@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+from veridical.evaluate.metrics.metric import finite
 
 Floats = NDArray[np.float64]
 Matrix = list[list[float | None]]
@@ -85,8 +86,3 @@ def square(k: int, pairs: dict[tuple[int, int], float | None]) -> Matrix:
     for (i, j), value in pairs.items():
         made[i][j] = made[j][i] = value
     return made
-
-
-def finite(value: float) -> float | None:
-    """``value``, or None where it is not finite."""
-    return float(value) if math.isfinite(value) else None

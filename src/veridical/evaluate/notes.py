@@ -1,0 +1,46 @@
+"""What a reader must know of a split that no figure says: what was left out of it, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from veridical.evaluate.datasets.suite import Labelled, Task
+from veridical.evaluate.judged import Asked
+from veridical.evaluate.judgements import NOT_APPLICABLE, RISK, Column
+from veridical.evaluate.protocol import Chosen
+from veridical.evaluate.result import Split
+
+
+def left_out(chosen: Chosen, task: Task, labelled: Labelled) -> list[str]:
+    """What of the data's parts is not among the targets of a task."""
+    parts = set(labelled.parts[Asked.of(task, labelled).item].tolist())
+    taken = [
+        f"quick protocol: {taken} of {total} independent items of {part}, drawn by seed"
+        for part, (taken, total) in chosen.taken.items()
+        if part in parts
+    ]
+    return taken + [
+        f"{n} rows of {part} have no label and are left out"
+        for part, n in chosen.unlabelled.items()
+        if n and part in parts
+    ]
+
+
+def unheard(
+    task: Task, split: Split, columns: Mapping[str, Column], labelled: Labelled
+) -> list[str]:
+    """Why scorers that were asked for by name have no figures on a task."""
+    where = Asked.of(task, labelled).where
+    notes = []
+    for name, column in columns.items():
+        if name in split.scorers or name == RISK:
+            continue
+        scores = column.items if task.on == "items" else column.units
+        reason = next((scores.reasons[i] for i in where.tolist() if i in scores.reasons), "")
+        if (column.items.status == NOT_APPLICABLE).all():
+            notes.append(f"{name} applies to no item" + (f": {reason}" if reason else ""))
+        elif not column.has_units and (task.on == "units" or task.kind == "spans"):
+            notes.append(f"{name} judges whole responses, not parts of them")
+        else:
+            notes.append(f"{name} applies to none of these" + (f": {reason}" if reason else ""))
+    return notes
