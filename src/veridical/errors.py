@@ -51,5 +51,5 @@ def unknown_name(kind: str, name: str, available: Iterable[str]) -> UsageError:
     """A :class:`UsageError` for an unknown name, with the nearest known ones."""
     names = sorted(available)
     close = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
-    hint = f"; did you mean {' or '.join(repr(c) for c in close)}?" if close else ""
+    hint = f"; did you mean {' or '.join(repr(c) for c in close)}?" if close else "."
     return UsageError(f"unknown {kind} {name!r}{hint} Available: {', '.join(names)}")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import os
+import shlex
 import subprocess
 import sys
 import time
@@ -11,6 +13,8 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+
+from veridical.cli.outputs import opened
 
 ROOT = Path(__file__).parents[2]
 
@@ -71,6 +75,20 @@ def test_reports_are_rendered_again_without_scoring(graded: Path, tmp_path: Path
     assert json.loads((tmp_path / "again.json").read_text("utf-8"))["suite"] == "graded"
 
 
+def test_a_poor_locale_and_a_closed_stream_are_no_errors(graded: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "veridical", "bench", "graded", "--data", str(graded),
+               "--scorers", "knowledge_f1", "--bootstrap", "0"]  # fmt: skip
+    poor = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    shown = subprocess.run(command, cwd=tmp_path, env=poor, capture_output=True, check=False)
+    assert shown.returncode == 0, shown.stderr
+    assert b"knowledge_f1" in shown.stdout
+    as_json = subprocess.run([*command, "--json", "-"], cwd=tmp_path, env=poor,
+                             capture_output=True, check=False)  # fmt: skip
+    assert json.loads(as_json.stdout.decode("utf-8"))["suite"] == "graded"
+    closed = " ".join(map(shlex.quote, command)) + " >&- 2>&-"
+    assert subprocess.run(closed, shell=True, cwd=tmp_path, check=False).returncode == 0
+
+
 def test_list_says_what_each_suite_needs(tmp_path: Path) -> None:
     done = run("bench", "--list", cwd=tmp_path)
     assert done.returncode == 0
@@ -94,6 +112,16 @@ def test_list_says_what_each_suite_needs(tmp_path: Path) -> None:
         (["bench", "--table", "t.csv"], "--study"),
         (["bench", "--study", "--table", "t.csv"], "t.csv"),
         (["bench", "graded", "--data", "DATA", "--protocol", "slow"], "slow"),
+        (["bench", "graded", "--data", ""], "--data is empty"),
+        (["bench", "graded", "--data", "DATA", "--data", "x"], "one --data"),
+        (["bench", "graded", "--data", "DATA", "--seed", "-1"], "--seed"),
+        (["bench", "graded", "--data", "DATA", "--beta", "0"], "beta"),
+        (["bench", "graded", "--data", "DATA", "--beta", "inf"], "beta"),
+        (["bench", "graded", "--data", "DATA", "--famd", "support, ngram"], "--study"),
+        (["bench", "graded", "--data", "DATA", "--json", "DATA"], "it is the data"),
+        (["bench", "graded", "--data", "DATA", "--json", "."], "it is a folder"),
+        (["bench", "graded", "--data", "DATA", "--map", "response"], "field=column"),
+        (["bench", "begin", "--data", "DATA", "--map", "response=x"], "graded"),
     ],
 )
 def test_usage_errors(arguments: list[str], told: str, graded: Path, tmp_path: Path) -> None:
@@ -101,6 +129,61 @@ def test_usage_errors(arguments: list[str], told: str, graded: Path, tmp_path: P
     done = run(*filled, cwd=tmp_path)
     assert done.returncode == 1
     assert told in done.stderr and "Traceback" not in done.stderr
+    assert "internal error" not in done.stderr and "scoring" not in done.stderr
+
+
+def test_a_table_that_is_not_there_is_told_before_the_scoring(graded: Path, tmp_path: Path) -> None:
+    done = run("bench", "graded", "--data", graded, "--scorers", "knowledge_f1", "--study",
+               "--table", "none.csv", cwd=tmp_path)  # fmt: skip
+    assert done.returncode == 1 and "none.csv" in done.stderr
+    assert "scoring" not in done.stderr
+
+
+def test_columns_of_ones_own_names(graded: Path, tmp_path: Path) -> None:
+    rows = [json.loads(line) for line in graded.read_text("utf-8").splitlines()]
+    with (tmp_path / "own.csv").open("w", encoding="utf-8", newline="") as out:
+        table = csv.writer(out)
+        table.writerow(["the text", "wrong", "contexts"])
+        table.writerows([r["response"], r["label"], r["contexts"]] for r in rows)
+    for place in ("own.csv", "."):  # of the folder, this file alone has these columns
+        done = run("bench", "graded", "--data", place, "--scorers", "knowledge_f1",
+                   "--map", "response=the text", "--map", "label=wrong", "--json", "-",
+                   "--bootstrap", "0", cwd=tmp_path)  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        found = [r for r in json.loads(done.stdout)["rows"] if r["scorer"] == "knowledge_f1"]
+        assert {r["n_scored"] for r in found} == {80}
+
+
+def test_a_link_or_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / "there.json").write_text("old", encoding="utf-8")
+    (tmp_path / "link.json").symlink_to("there.json")
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    for name in ("link.json", "pipe", "new.json", "new.json"):
+        with opened(str(tmp_path / name)) as out:
+            assert out is not None
+            out.write("figures")
+    assert (tmp_path / "link.json").is_symlink() and (tmp_path / "pipe").is_fifo()
+    assert os.read(reader, 100) == b"figures"
+    os.close(reader)
+    assert (tmp_path / "there.json").read_text("utf-8") == "figures"
+    assert sorted(p.name for p in tmp_path.iterdir()) == [
+        "link.json", "new.json", "pipe", "there.json",
+    ]  # fmt: skip
+
+
+def test_low_coverage_tells_suites_apart(tmp_path: Path) -> None:
+    """Both suites call their only part ``all``; only one has a bad row."""
+    rows = [{"response": f"r{i}", "contexts": "r", "label": i % 2} for i in range(20)]
+    good = [{"source_id": str(i), "model": "m", "response": "r", "labels": []} for i in range(20)]
+    for name, data in (("g.jsonl", [*rows, {"label": 1}]), ("r.jsonl", [*good, {"labels": []}])):
+        text = "".join(json.dumps(r) + "\n" for r in data)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    done = run("bench", "graded", "ragtruth", "--data", "graded=g.jsonl", "--data",
+               "ragtruth=r.jsonl", "--scorers", "knowledge_f1", "--bootstrap", "0",
+               cwd=tmp_path)  # fmt: skip
+    assert done.returncode == 2
+    assert "knowledge_f1 on graded all 95.2 %" in done.stderr
 
 
 def test_data_of_another_format_is_named(tmp_path: Path) -> None:

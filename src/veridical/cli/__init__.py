@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
+from pathlib import Path
 
 
 def main() -> None:
     """Entry point of ``veridical``. Exit codes: contract section 5."""
+    _settle_streams()
     import typer
 
     from veridical.cli.app import app
@@ -28,6 +31,12 @@ def main() -> None:
     except BrokenPipeError:  # the reader of our output has gone: nobody to tell
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         code = 1
+    except OSError as e:  # a full disk, a folder that was taken away
+        if os.environ.get("VERIDICAL_DEBUG"):
+            raise
+        place = f": {e.filename}" if e.filename else ""
+        print(f"error: {e.strerror or e}{place}", file=sys.stderr)
+        code = 1
     except Exception as e:
         if isinstance(e, usage):
             e.show(file=sys.stderr)  # type: ignore[attr-defined]
@@ -40,3 +49,13 @@ def main() -> None:
             )
         code = 1
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _settle_streams() -> None:
+    """Closed streams swallow what is written; letters that a locale lacks become ``?``."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")

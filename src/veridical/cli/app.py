@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import asdict
-from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
@@ -15,6 +14,22 @@ from rich.markup import escape
 from rich.table import Table
 
 from veridical.cli.bench import BENCH_EXAMPLES, bench
+from veridical.cli.options import (
+    AgainstOption,
+    Embedder,
+    Inputs,
+    Limit,
+    Map,
+    Preset,
+    PresetOption,
+    Processes,
+    Reader,
+    Samples,
+    Scorers,
+    Store,
+    TokenEncoder,
+    mapping_of,
+)
 from veridical.cli.outputs import opened, writable
 from veridical.errors import UsageError
 from veridical.version import __version__
@@ -29,57 +44,6 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 err = Console(stderr=True, highlight=False, soft_wrap=not sys.stderr.isatty())
-
-
-class Preset(str, Enum):
-    auto = "auto"
-    fast = "fast"
-
-
-class Against(str, Enum):
-    samples = "samples"
-    contexts = "contexts"
-    reference = "reference"
-
-
-Inputs = Annotated[
-    list[str],
-    typer.Argument(
-        help="JSONL, JSON, CSV, TSV or Parquet files (.gz too), or - for JSONL on stdin."
-    ),
-]
-Scorers = Annotated[
-    str | None,
-    typer.Option(help='Scorers, such as "cosine, ngram(n=2, stat=avg)". Default: the preset\'s.'),
-]
-PresetOption = Annotated[
-    Preset, typer.Option(help="auto: every scorer the fields allow; fast: the model-free ones.")
-]
-AgainstOption = Annotated[
-    Against | None, typer.Option(help="What to compare with, for scorers that can choose.")
-]
-Samples = Annotated[int | None, typer.Option(min=1, help="Use at most N samples a record.")]
-Limit = Annotated[int | None, typer.Option(min=1, help="Stop after N rows.")]
-Store = Annotated[
-    str, typer.Option(help="Folder that keeps what models said, for every later run; or 'none'.")
-]
-Map = Annotated[
-    list[str] | None,
-    typer.Option("--map", help="field=column, where the usual column names do not serve."),
-]
-Reader = Annotated[
-    str | None, typer.Option(help="Reader of a published data set's own format, such as wikibio.")
-]
-Embedder = Annotated[
-    str,
-    typer.Option(help="minilm, a model folder, a hub id, torch:ID, http://HOST/v1#model, tei:URL."),
-]
-TokenEncoder = Annotated[
-    str | None, typer.Option(help="Encoder of the BERTScore family; the embedder unless named.")
-]
-Processes = Annotated[
-    int | None, typer.Option(min=0, help="Worker processes for model-free scorers.")
-]
 
 
 @app.callback(invoke_without_command=True)
@@ -142,7 +106,7 @@ def check(
     from veridical.cli.progress import watch
 
     limits = Limits.parse(fail_over, min_coverage)
-    writable(report, json_path)
+    writable(report, json_path, inputs=[i for i in inputs if i != "-"])
     job = Job(
         _inputs(inputs),
         scorers,
@@ -151,7 +115,7 @@ def check(
         samples=samples,
         limit=limit,
         out=RUNS / AUTO if out is None else out,
-        mapping=_mapping(mapping),
+        mapping=mapping_of(mapping),
         reader=reader,
         strict=strict,
         retry_failed=retry_failed,
@@ -205,7 +169,7 @@ def plan(
         against=None if against is None else against.value,
         samples=samples,
         limit=limit,
-        mapping=_mapping(mapping),
+        mapping=mapping_of(mapping),
         reader=reader,
         embedder=embedder,
         token_encoder=token_encoder,
@@ -317,15 +281,3 @@ def _inputs(inputs: list[str]) -> str | list[str]:
     if "-" in inputs and len(inputs) > 1:
         raise UsageError("- (stdin) cannot be mixed with files")
     return "-" if inputs == ["-"] else inputs
-
-
-def _mapping(pairs: list[str] | None) -> dict[str, str]:
-    found = {}
-    for pair in pairs or ():
-        field, sep, column = pair.partition("=")
-        if not (sep and field and column):
-            raise UsageError(f"--map takes field=column, not {pair!r}")
-        if field in found:
-            raise UsageError(f"--map gives {field!r} twice")
-        found[field] = column
-    return found

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from veridical.cli.options import Embedder, Processes, Store, TokenEncoder, mapping_of
 from veridical.cli.outputs import opened, writable
 from veridical.errors import UsageError
 
@@ -73,6 +74,12 @@ def bench(
     keep_generic: Annotated[
         bool, typer.Option("--keep-generic", help="Keep BEGIN's generic responses.")
     ] = False,
+    mapping: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--map", help="field=column, for graded: where the usual column names do not serve."
+        ),
+    ] = None,
     study: Annotated[
         bool,
         typer.Option("--study", help="Add the meta-evaluation of metrics (Kulkarni 2025)."),
@@ -94,7 +101,7 @@ def bench(
         ),
     ] = False,
     beta: Annotated[
-        float | None, typer.Option(min=0.0, help="Also report F-beta, for this beta.")
+        float | None, typer.Option(help="Also report F-beta, for this beta (above 0).")
     ] = None,
     json_path: Annotated[
         str | None, typer.Option("--json", help="Write the figures as JSON; - for stdout.")
@@ -107,26 +114,21 @@ def bench(
         Path | None,
         typer.Option(help="Folder of the run; the same one resumes. Default: .veridical/bench/..."),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of draw, folds and resamples.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of draw, folds and resamples.")] = 0,
     bootstrap: Annotated[
         int, typer.Option(min=0, help="Resamples behind each interval and test; 0 for none.")
     ] = 1000,
     limit: Annotated[
-        int | None, typer.Option(min=1, help="Take the first N items of each part.")
+        int | None,
+        typer.Option(min=1, help="Take the first N items of each part, before any draw."),
     ] = None,
-    store: Annotated[
-        str, typer.Option(help="Folder that keeps what models said, for later runs; or 'none'.")
-    ] = str(Path(".veridical") / "store"),
+    store: Store = str(Path(".veridical") / "store"),
     min_coverage: Annotated[
         float, typer.Option(min=0, max=1, help="Exit 2 when any scorer's coverage is under this.")
     ] = 0.98,
-    embedder: Annotated[str, typer.Option(help="Sentence encoder; as for check.")] = "minilm",
-    token_encoder: Annotated[
-        str | None, typer.Option(help="Encoder of the BERTScore family; the embedder unless named.")
-    ] = None,
-    processes: Annotated[
-        int | None, typer.Option(min=0, help="Worker processes for model-free scorers.")
-    ] = None,
+    embedder: Embedder = "minilm",
+    token_encoder: TokenEncoder = None,
+    processes: Processes = None,
 ) -> int:
     """Measure scorers against human labels, with baselines, intervals and warnings."""
     from veridical.api import AUTO
@@ -143,7 +145,9 @@ def bench(
         raise UsageError("name a suite (veridical bench --list shows them), or give --table")
     if table is not None and not study:
         raise UsageError("--table belongs to --study")
-    writable(json_path, *(report or ()))
+    paths = _data(data, suites or [])
+    read = paths.values() if isinstance(paths, dict) else [paths] if paths is not None else []
+    writable(json_path, *(report or ()), inputs=[*read, *([table] if table else [])])
     for path in report or ():
         _kind(path)
 
@@ -155,12 +159,13 @@ def bench(
     try:
         made = run_bench(
             suites or [],
-            _data(data, suites or []),
+            paths,
             scorers,
             split=split,
             samples=_samples(samples),
             protocol=protocol.value,
             keep_generic=keep_generic,
+            mapping=mapping_of(mapping),
             seed=seed,
             bootstrap=bootstrap,
             limit=limit,
@@ -189,12 +194,14 @@ def bench(
     for path in report or ():
         err.print(f"report: {path}", markup=False)
     low = {
-        f"{r.scorer} on {r.split}": r.coverage
+        (r.scorer, r.suite, r.split): r.coverage
         for r in made.rows
         if r.coverage is not None and r.coverage < min_coverage
     }
-    for name, coverage in low.items():
-        err.print(f"coverage under {100 * min_coverage:g} %: {name} {100 * coverage:.1f} %")
+    for (name, suite, part), coverage in low.items():
+        place = f"{suite} {part}" if len(suites or ()) > 1 else part
+        told = f"{name} on {place} {100 * coverage:.1f} %"
+        err.print(f"coverage under {100 * min_coverage:g} %: {told}", markup=False)
     return 2 if low else 0
 
 
@@ -251,9 +258,14 @@ def _list(console: Console) -> None:
 def _data(given: list[str] | None, suites: list[str]) -> str | dict[str, str] | None:
     if not given:
         return None
-    if len(suites) == 1 and len(given) == 1:
+    if len(suites) == 1:
+        if len(given) > 1:
+            raise UsageError(f"{suites[0]!r} takes one --data: a file, or a folder of files")
         name, sep, path = given[0].partition("=")
-        return path if sep and name == suites[0] else given[0]
+        path = path if sep and name == suites[0] else given[0]
+        if not path:
+            raise UsageError("--data is empty: name a file or folder")
+        return path
     found: dict[str, str] = {}
     for pair in given:
         name, sep, path = pair.partition("=")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
@@ -12,24 +13,45 @@ from typing import TextIO
 from veridical.errors import UsageError
 
 
-def writable(*paths: Path | str | None) -> None:
-    """Find out before hours of work, not after, that an output cannot be written."""
+def writable(*paths: Path | str | None, inputs: Iterable[Path | str] = ()) -> None:
+    """Find out before hours of work, not after, that an output cannot be written, or that it
+    would take the place of one of ``inputs``."""
+    read = {Path(p).resolve() for p in inputs}
     for path in (Path(p) for p in paths if p not in (None, "-")):
         folder = path.resolve().parent
-        if path.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
+        if path.is_dir():
+            raise UsageError(f"cannot write {str(path)!r}: it is a folder")
+        if not folder.is_dir() or not os.access(folder, os.W_OK):
             raise UsageError(f"cannot write {path}: its folder must exist and be writable")
+        if path.resolve() in read:
+            raise UsageError(f"cannot write {path}: it is the data")
 
 
 @contextmanager
 def opened(path: str | None) -> Iterator[TextIO | None]:
-    """The text output at ``path``: ``-`` is standard output, None is none."""
+    """The text output at ``path``: ``-`` is standard output, None is none.
+
+    A file is replaced whole at the end; a device, a pipe or a link is written to as it is.
+
+    Raises:
+        UsageError: it cannot be written.
+    """
     if path is None:
         yield None
     elif path == "-":
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(encoding="utf-8")  # as JSON and Markdown are, in any locale
         yield sys.stdout
         sys.stdout.flush()
     else:
-        draft = Path(path).with_name(Path(path).name + ".tmp")
-        with draft.open("w", encoding="utf-8", newline="\n") as f:
-            yield f
-        draft.replace(path)
+        target = Path(path)
+        in_place = target.is_symlink() or (target.exists() and not target.is_file())
+        draft = target if in_place else target.with_name(target.name + ".tmp")
+        try:
+            file = draft.open("w", encoding="utf-8", newline="\n")
+        except OSError as e:
+            raise UsageError(f"cannot write {path}: {e.strerror}") from None
+        with file:
+            yield file
+        if not in_place:
+            draft.replace(target)

@@ -60,7 +60,7 @@ FLAGS: dict[str, Flag] = {
     ),
     "not_better_than_length": Flag(
         "no better than length",
-        "Ranking by the length of the response does as well.",
+        "It was not shown to do better than the length of the response.",
         "bad",
     ),
     "ties_inflate_trapezoid": Flag(

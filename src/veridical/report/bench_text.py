@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from rich import box
 from rich.console import Console
@@ -14,6 +15,7 @@ from veridical.evaluate.result import Bench, Row
 from veridical.report import bench_study_text
 from veridical.report.bench_flags import Severity, Shown, explained
 from veridical.report.bench_view import (
+    BASELINES,
     Line,
     SplitView,
     all_flags,
@@ -53,7 +55,7 @@ def print_bench(bench: Bench, console: Console) -> None:
             text = f"bad rows, counted as failed for every scorer: {bench.n_row_errors:,}"
             _say(console, (text, "bold red"))
         for error in bench.row_errors[:_SHOWN_ERRORS]:
-            _say(console, "  bad row: ", one_line(", ".join(f"{k} {v}" for k, v in error.items())))
+            _say(console, "  bad row: ", one_line(_bad_row(error)))
         _say(console, ("signature: ", "dim"), one_line(bench.signature))
 
 
@@ -112,9 +114,10 @@ def _table(view: SplitView, width: int) -> Table:
     figures = [_figures(view, line) for line in shown]
     columns = list(zip(heads, *figures, strict=True))
     taken = sum(2 + max(len(x) for cell in c for x in cell.split("\n")) for c in columns)
-    room = max(16, width - taken - 1)
+    longest = max(len(name) for name in BASELINES)
+    room = max(longest, width - taken - 1)
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False)
-    table.add_column("scorer", overflow="fold")
+    table.add_column("scorer", overflow="fold", min_width=longest)
     for head in heads:
         table.add_column(Text(head), justify="right", no_wrap=True)
     for line, cells in zip(shown, figures, strict=True):
@@ -182,6 +185,14 @@ def _print_duels(view: SplitView, console: Console) -> None:
         difference = f"{number(duel.difference)} {interval(duel.low, duel.high)}".rstrip()
         text = f"{one_line(duel.other)}: {difference}, p {p_value(duel.p)}"
         _say(console, (f"  {duel.verdict} ", "" if duel.distinguishable else "bold"), text)
+
+
+def _bad_row(error: dict[str, Any]) -> str:
+    """``file:line: row 3: field 'x': why``, of a stored row error."""
+    line = error.get("line")
+    place = f"{error.get('file')}" + ("" if line is None else f":{line}")
+    field = f" field {error['field']!r}:" if error.get("field") else ""
+    return f"{place}: row {error.get('row')}:{field} {error.get('error')}"
 
 
 def _failures(line: Line, row: Row) -> str:
