@@ -157,14 +157,15 @@ def views(bench: Bench) -> list[SplitView]:
 
 
 def overview(shown: Iterable[SplitView]) -> list[Overview]:
-    """Every scorer's headline figures on all splits, scorers before baselines."""
+    """Every scorer's headline figures on all splits, scorers before baselines that have any."""
     splits = list(shown)
     named = dict.fromkeys(x.scorer for v in splits for x in v.lines)
     apart = dict.fromkeys(x.scorer for v in splits for x in v.baselines)
-    return [
+    lines = [
         Overview(name, name in apart, [_standing(name, v) for v in splits])
         for name in [*named, *(n for n in apart if n not in named)]
     ]
+    return [x for x in lines if not x.baseline or any(row for row, _ in x.cells)]
 
 
 def _standing(scorer: str, view: SplitView) -> tuple[Row | None, Standing]:
