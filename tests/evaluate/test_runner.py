@@ -435,3 +435,22 @@ def test_several_suites_in_one_call(tmp_path: Path) -> None:
     begin = row(made, "knowledge_f1", "auroc", "cmu/dev", suite="begin")
     assert begin.value == 1.0
     assert "small_n" in begin.flags and "few_groups" in begin.flags
+
+
+def test_a_curve_over_samples_embeds_each_text_once(tmp_path: Path) -> None:
+    """Even without a store: the records of one item stand side by side in one run."""
+    rows = [
+        {"response": f"Answer {i}.", "samples": [f"Sample {i} {k}." for k in range(8)],
+         "label": i % 2}
+        for i in range(12)
+    ]  # fmt: skip
+    path = graded_data.write(tmp_path, rows)
+    sent = {}
+    for samples in (8, [2, 4, 8]):
+        with veridical.Engine(store=None, processes=0) as engine:
+            made = veridical.bench("graded", path, "checkembed", samples=samples, bootstrap=0,
+                                   engine=engine)  # fmt: skip
+            (work,) = engine.work().values()
+            sent[str(samples)] = work.tokens
+    assert sent["8"] == sent["[2, 4, 8]"] > 0
+    assert [p[0] for p in made.splits[0].samples[0].points] == [2, 4, 8]

@@ -47,7 +47,14 @@ METRICS: dict[Kind, tuple[str, ...]] = {
     ),
     "graded": ("spearman", "pearson", "kendall"),
     "classes": ("macro_f1", "accuracy", "balanced_accuracy", "weighted_f1", "mcc", "f1"),
-    "spans": ("span_f1", "span_precision", "span_recall", "span_overlap_f1"),
+    "spans": (
+        "span_f1",
+        "span_precision",
+        "span_recall",
+        "span_overlap_f1",
+        "span_overlap_precision",
+        "span_overlap_recall",
+    ),
 }
 
 
