@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from veridical.registry import scorer
-from veridical.scores import Score
+from veridical.records import Span
+from veridical.registry import REGISTRY, scorer
+from veridical.scores import Score, Unit
 
 if TYPE_CHECKING:
     from veridical.evidence import Evidence
@@ -41,31 +44,26 @@ def write(folder: Path, data: list[dict[str, Any]], name: str = "graded.jsonl") 
     return path
 
 
-@scorer("t_good", level="response", source="test")
 async def t_good(record: Record, evidence: Evidence) -> Score:
     """The signal itself."""
     return Score.of(float(record.meta["signal"]))
 
 
-@scorer("t_inverted", level="response", source="test")
 async def t_inverted(record: Record, evidence: Evidence) -> Score:
     """The signal upside down."""
     return Score.of(1 - float(record.meta["signal"]))
 
 
-@scorer("t_constant", level="response", source="test")
 async def t_constant(record: Record, evidence: Evidence) -> Score:
     """Always the same."""
     return Score.of(0.7)
 
 
-@scorer("t_length", level="response", source="test")
 async def t_length(record: Record, evidence: Evidence) -> Score:
     """The response's length."""
     return Score.of(len(record.response) / 1000)
 
 
-@scorer("t_failing", level="response", source="test")
 async def t_failing(record: Record, evidence: Evidence) -> Score:
     """The signal, but every twentieth record fails."""
     if record.meta["number"] % 20 == 0:
@@ -73,13 +71,48 @@ async def t_failing(record: Record, evidence: Evidence) -> Score:
     return Score.of(float(record.meta["signal"]))
 
 
-@scorer("t_timid", level="response", source="test")
 async def t_timid(record: Record, evidence: Evidence) -> Score:
     """Noise that no threshold can use: it calls nearly everything one class."""
     return Score.of(0.5 if record.meta["number"] % 97 else 0.51)
 
 
-@scorer("t_tied", level="response", source="test")
 async def t_tied(record: Record, evidence: Evidence) -> Score:
     """The signal in three steps: many ties."""
     return Score.of(round(float(record.meta["signal"]) * 2) / 2)
+
+
+async def t_numbers(record: Record, evidence: Evidence) -> Score:
+    """Every word of digits is a hallucinated span."""
+    units, at = [], 0
+    for word in record.response.split(" "):
+        if word.isdigit():
+            units.append(Unit.of(Span(at, at + len(word), word), 0.9, level="span"))
+        at += len(word) + 1
+    return Score.of(0.9 if units else 0.1, units=units or [_nothing(record)])
+
+
+def _nothing(record: Record) -> Unit:
+    text = record.response
+    return Unit.of(Span(0, len(text), text), 0.0, level="span")
+
+
+async def t_three(record: Record, evidence: Evidence) -> Score:
+    """Says the class it reads in the record."""
+    text = record.response
+    label = record.meta["says"]
+    risk = {"Entailment": 0.1, "Neutral": 0.5, "Contradiction": 0.9}[label]
+    return Score.of(risk, units=[Unit.of(Span(0, len(text), text), risk, label=label)])
+
+
+@contextmanager
+def registered() -> Iterator[None]:
+    """The scorers above are known while this lasts."""
+    functions = [f for name, f in globals().items() if name.startswith("t_")]
+    for function in functions:
+        level = "span" if function is t_numbers else "response"
+        scorer(function.__name__, level=level, source="test")(function)
+    try:
+        yield
+    finally:
+        for function in functions:
+            REGISTRY._scorers.pop(function.__name__)

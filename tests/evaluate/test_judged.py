@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import graded_data
 import numpy as np
@@ -16,37 +15,10 @@ from veridical.evaluate.baselines import baselines, expected_at_random
 from veridical.evaluate.datasets.suite import Item, Labelled, Task
 from veridical.evaluate.judged import Asked, Judged, decide
 from veridical.evaluate.judgements import FAILED, NOT_APPLICABLE, SCORED, judgements
-from veridical.records import Record, Span
-from veridical.registry import REGISTRY, scorer
-from veridical.scores import Score, Unit
+from veridical.records import Record
+from veridical.registry import REGISTRY
 
-if TYPE_CHECKING:
-    from veridical.evidence import Evidence
-
-
-@scorer("t_numbers", level="span", source="test")
-async def t_numbers(record: Record, evidence: Evidence) -> Score:
-    """Every word of digits is a hallucinated span."""
-    units, at = [], 0
-    for word in record.response.split(" "):
-        if word.isdigit():
-            units.append(Unit.of(Span(at, at + len(word), word), 0.9, level="span"))
-        at += len(word) + 1
-    return Score.of(0.9 if units else 0.1, units=units or [_nothing(record)])
-
-
-def _nothing(record: Record) -> Unit:
-    text = record.response
-    return Unit.of(Span(0, len(text), text), 0.0, level="span")
-
-
-@scorer("t_three", level="response", source="test")
-async def t_three(record: Record, evidence: Evidence) -> Score:
-    """Says the class it reads in the record."""
-    text = record.response
-    label = record.meta["says"]
-    risk = {"Entailment": 0.1, "Neutral": 0.5, "Contradiction": 0.9}[label]
-    return Score.of(risk, units=[Unit.of(Span(0, len(text), text), risk, label=label)])
+pytestmark = pytest.mark.usefixtures("test_scorers")
 
 
 def test_span_figures_by_hand(tmp_path: Path) -> None:

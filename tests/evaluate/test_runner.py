@@ -30,8 +30,13 @@ def row(made: Bench, scorer: str, metric: str, split: str | None = None, **other
     return found[0]
 
 
+pytestmark = pytest.mark.usefixtures("test_scorers")
+
+
 @pytest.fixture(scope="module")
-def graded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Bench, list[dict[str, Any]]]:
+def graded(
+    test_scorers: None, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Bench, list[dict[str, Any]]]:
     """Scorers with known faults on a data set with known labels."""
     data = graded_data.rows()
     path = graded_data.write(tmp_path_factory.mktemp("graded"), data)

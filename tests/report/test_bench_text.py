@@ -49,7 +49,7 @@ def test_baselines_of_labels_are_told_below_a_ranking() -> None:
 def test_flags_are_shown_at_the_scorer_and_explained_once() -> None:
     text = printed(full(3))
     assert text.count(" ! no better than length") == 3
-    assert text.count("Ranking by the length of the response does as well.") == 1
+    assert text.count("It was not shown to do better than the length of the response.") == 1
 
 
 def test_the_best_is_compared_with_each_other() -> None:
