@@ -10,6 +10,7 @@ with BATCH_TOKENS padded tokens a forward (0: the model's own number).
 from __future__ import annotations
 
 import json
+import math
 import os
 import random
 import signal
@@ -115,8 +116,9 @@ def kill_and_resume(
 ) -> Killed:
     """Run ``command`` (arguments of the command line), SIGKILL it ``kills`` times, then let it end.
 
-    A life is killed after a random number of further batches (in all about ``batches``, those of
-    an unbroken run) or, one time in four, at a random moment of its start.
+    A life is killed after a random number of further batches (of the ``batches`` of an unbroken
+    run each may have so few that some are left for the last) or, one time in four, at a random
+    moment of its start.
     """
     rng = random.Random(seed)
     killed = Killed([], 0, 0, 0, 0)
@@ -125,7 +127,7 @@ def kill_and_resume(
         child = start(log, command, folder, batch_tokens)
         try:
             if killed.kills < kills:
-                _wait_for_the_moment(child, log, rng, 2 * batches // (kills + 2))
+                _wait_for_the_moment(child, log, rng, batches // (kills + 2))
             else:
                 child.wait(300)
             workers = psutil.Process(child.pid).children(recursive=True) if _lives(child) else []
@@ -164,11 +166,10 @@ def _lives(child: subprocess.Popen[str]) -> bool:
 def _wait_for_the_moment(
     child: subprocess.Popen[str], log: Path, rng: random.Random, most: int
 ) -> None:
-    if rng.random() < 0.25:
-        time.sleep(rng.uniform(0.2, 2.0))
-        return
-    goal = rng.randint(1, most)
-    while _lives(child) and len(read_log(log).started) < goal:
+    early = rng.random() < 0.25
+    until = time.monotonic() + (rng.uniform(0.2, 2.0) if early else math.inf)
+    goal = most if early else rng.randint(1, most)
+    while _lives(child) and time.monotonic() < until and len(read_log(log).started) < goal:
         time.sleep(0.002)
     time.sleep(rng.uniform(0, 0.03))
 
