@@ -223,7 +223,8 @@ def test_judgements_are_aligned_by_row_whatever_the_order() -> None:
         line(2, "scored", 0.2),
         line(1, "not_applicable", None),
     ]
-    column = judgements(lines, [bound], Labelled.of(items))["exact_match"].items
+    (columns,) = judgements(lines, [bound], Labelled.of(items))
+    column = columns["exact_match"].items
     assert column.status.tolist() == [FAILED, NOT_APPLICABLE, SCORED, SCORED]
     assert column.risk[2:].tolist() == [0.2, 0.3]
     assert column.raw[2:].tolist() == [-0.2, -0.3]  # exact_match's raw is confidence

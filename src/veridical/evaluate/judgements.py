@@ -95,37 +95,42 @@ def judgements(
     combined: Sequence[str] = (),
     samples: Sequence[int] = (),
     every: int = 1,
-    place: int = 0,
-) -> dict[str, Column]:
-    """Columns of each scorer, and of the one risk that ``check`` would give.
+) -> list[dict[str, Column]]:
+    """Columns of each scorer, and of the one risk that ``check`` would give; in one pass.
 
     Args:
-        lines: result lines; row ``i * every + place`` judges item ``i``, other rows are not ours.
+        lines: result lines; row ``i * every + k`` judges item ``i`` the ``k``-th way (with another
+            number of samples).
         labelled: the items' labels; its units are matched with the scorers'.
         combined: keys of the scorers that the one risk is made of; fewer than two make none.
-        samples: how many samples each item's record had, for that risk.
+        samples: how many samples each row's record had, for that risk.
+
+    Returns:
+        The columns of each of the ``every`` ways.
     """
     n = len(labelled.label)
-    columns = {
-        s.key: Column(Scores.empty(n), Scores.empty(len(labelled.unit_item))) for s in scorers
-    }
-    if len(combined) > 1:
-        columns[RISK] = Column(Scores.empty(n), Scores.empty(0))
+    ways = [_empty(scorers, n, len(labelled.unit_item), len(combined) > 1) for _ in range(every)]
     first = np.searchsorted(labelled.unit_item, np.arange(n + 1))
     for line in lines:
         result = json.loads(line)
-        item, offset = divmod(result["row"], every)
-        if offset != place:
-            continue
+        row = result["row"]
+        item, columns = row // every, ways[row % every]
         own = slice(int(first[item]), int(first[item + 1]))
         for bound in scorers:
             _read(columns[bound.key], item, own, result["scores"][bound.key], bound, labelled)
         if RISK in columns:
             own_scores = {key: result["scores"][key] for key in combined}
-            _combine(columns[RISK].items, item, own_scores, samples[item])
-    for column in columns.values():
+            _combine(columns[RISK].items, item, own_scores, samples[row])
+    for column in (c for columns in ways for c in columns.values()):
         column.items.settle()
         column.units.settle()
+    return ways
+
+
+def _empty(scorers: Sequence[BoundScorer], items: int, units: int, risk: bool) -> dict[str, Column]:
+    columns = {s.key: Column(Scores.empty(items), Scores.empty(units)) for s in scorers}
+    if risk:
+        columns[RISK] = Column(Scores.empty(items), Scores.empty(0))
     return columns
 
 

@@ -26,7 +26,6 @@ from veridical.evaluate.result import AlignmentSplit, Bench, Row, SampleCurve, S
 from veridical.evaluate.study import alignment
 from veridical.records import Record
 from veridical.registry import BoundScorer
-from veridical.results import Results
 
 _SHOWN_ERRORS = 50
 
@@ -92,13 +91,22 @@ class SuiteRun:
 
     def run(self, engine: Engine, place: Path | None, watch: Watch | None) -> str:
         """Score, and say what there is to say. The fingerprint of the run and its bad rows."""
-        job = Job(self.records(), self.bound, out=None if place is None else place / AUTO,
+        records = self.records()
+        job = Job(records, self.bound, out=None if place is None else place / AUTO,
                   engine=engine)  # fmt: skip
         if watch is not None:
             watch(self.suite.name, job)
         results = job.wait()
-        for at, n in enumerate(self.counts):
-            self._tell(results, at, n)
+        ways = judgements(
+            results.lines(),
+            self.bound,
+            self.labelled,
+            combined=self.combined,
+            samples=[len(r.samples) for r in records],
+            every=len(self.counts),
+        )
+        for n, columns in zip(self.counts, ways, strict=True):
+            self._tell(columns, n)
         self.rows += _agreement(self.suite, self.chosen)
         self.signatures = _signatures(results.lines())
         identity = fingerprint(job.directory.manifest()["identity"])
@@ -117,24 +125,15 @@ class SuiteRun:
         room = _SHOWN_ERRORS - len(made.row_errors)
         made.row_errors += [{"part": b.part, **b.error.as_dict()} for b in bad[:room]]
 
-    def _tell(self, results: Results, at: int, n: int | None) -> None:
+    def _tell(self, columns: Mapping[str, Column], n: int | None) -> None:
         """Figures with ``n`` samples; with the most of them also everything else."""
-        columns = judgements(
-            results.lines(),
-            self.bound,
-            self.labelled,
-            combined=self.combined,
-            samples=[len(_cut(i.record, n).samples) for i in self.chosen.items],
-            every=len(self.counts),
-            place=at,
-        )
         settings = replace(self.request.figures, samples=n)
         tuned = _in_domain(self.bound, self.suite.name)
         told = [
             measure(self.suite, t, self.labelled, columns, self.chosen.bad, settings, tuned)
             for t in self.tasks
         ]
-        if at < len(self.counts) - 1:  # only the curves need it
+        if n != self.counts[-1]:  # only the curves need it
             self.rows += [r for rows, _ in told for r in rows if r.scorer in columns]
             return
         self.rows += [r for rows, _ in told for r in rows]

@@ -59,7 +59,8 @@ def sample(n: int = 600, prevalence: float = 0.7, signal: float = 1.0) -> tuple[
 
 
 def test_areas_and_labels_are_those_of_scikit_learn() -> None:
-    metrics = pytest.importorskip("sklearn.metrics")
+    import sklearn.metrics as metrics
+
     truth, risk = sample()
     made = align(truth, {"a": risk})
     row = of(made, "a")
@@ -214,7 +215,6 @@ def test_lengths_that_tie(words: list[int]) -> None:
 
 
 def test_famd_is_one_more_scorer() -> None:
-    pytest.importorskip("prince")
     truth, risk = sample(400)
     other = sample(401)[1][:400]
     verdict = (risk > 0.6).astype(float)

@@ -13,7 +13,6 @@ from veridical.errors import UsageError
 from veridical.evaluate.study import famd
 
 Floats = NDArray[np.float64]
-pytest.importorskip("prince")
 
 
 def component(columns: Floats) -> Floats:

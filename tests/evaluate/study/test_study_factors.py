@@ -86,7 +86,8 @@ def test_planted_effects_are_found_and_no_others(study: Study) -> None:
 
 
 def test_holm_is_over_the_whole_table(study: Study) -> None:
-    multi = pytest.importorskip("statsmodels.stats.multitest")
+    import statsmodels.stats.multitest as multi
+
     wanted = multi.multipletests([t.p for t in study.tests], method="holm")[1]
     assert [t.p_holm for t in study.tests] == pytest.approx(wanted.tolist())
 
@@ -121,7 +122,8 @@ def test_posthoc_tells_mode_seeking_from_sampling(study: Study) -> None:
 
 
 def test_tuning_is_the_test_of_the_paired_values(study: Study) -> None:
-    pandas = pytest.importorskip("pandas")
+    import pandas
+
     frame = pandas.DataFrame(planted()).query("dataset == 'one'")
     frame["family"] = frame.model.str.split("-").str[0]
     frame["tuned"] = frame.tuning.isin(["chat", "it"])
@@ -132,7 +134,8 @@ def test_tuning_is_the_test_of_the_paired_values(study: Study) -> None:
 
 
 def test_configuration_means_are_the_unit_when_asked() -> None:
-    pandas = pytest.importorskip("pandas")
+    import pandas
+
     rows = planted()
     made = factors(rows, unit="configuration", scorers=["blind"])
     assert {t.scorer for t in made.tests} == {"blind"}
@@ -147,7 +150,8 @@ def test_configuration_means_are_the_unit_when_asked() -> None:
     if decoding.test == "Friedman":
         assert decoding.p == pytest.approx(wanted.pvalue)
     else:
-        anova = pytest.importorskip("statsmodels.stats.anova")
+        import statsmodels.stats.anova as anova
+
         long = means.stack().rename("y").reset_index()
         p = anova.AnovaRM(long, "y", "model", ["decoding"]).fit().anova_table["Pr > F"].iloc[0]
         assert decoding.p == pytest.approx(p)
