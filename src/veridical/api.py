@@ -192,7 +192,8 @@ def check(
         strict: stop at the first bad row instead of reporting it.
         retry_failed: run records with a failed score again.
         engine: a warm :class:`Engine`; else one is made with the remaining settings
-            (``embedder``, ``token_encoder``, ``store``, ``processes``, ``threads``, ``device``).
+            (``embedder``, ``token_encoder``, ``nli``, ``store``, ``processes``, ``threads``,
+            ``device``).
 
     Raises:
         UsageError: something asked for does not exist or does not fit.

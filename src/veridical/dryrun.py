@@ -16,42 +16,73 @@ from veridical.engine import Engine, Progress, Task
 from veridical.errors import RowError
 from veridical.evidence.rundir import Rows
 from veridical.evidence.store import Store
-from veridical.models.protocols import Encoded, Encoder, Window
+from veridical.models.protocols import LABELS, Encoded, Window
 from veridical.scores import Result
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from veridical.io import Source
+    from veridical.models.protocols import Encoder, NliModel
 
 _TIMED = 3  # real forwards that give the rate
 
 
-class CountingEncoder:
+class _Counting:
     """Tokenises like the model it stands for and computes nothing, but for a few timed
     forwards of a local model."""
 
-    def __init__(self, encoder: Encoder) -> None:
-        self._encoder = encoder
-        self.name = encoder.name
-        self.revision = encoder.revision
-        self.has_tokens = encoder.has_tokens
-        self.scripts = encoder.scripts
-        self.batch_tokens = encoder.batch_tokens
-        self.workers = 1
-        self._timed: list[tuple[int, float]] = []
+    workers = 1
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        self.name: str = model.name
+        self.revision: str = model.revision
+        self.scripts: frozenset[str] | None = model.scripts
+        self.batch_tokens: int = model.batch_tokens
+        self._timings: list[tuple[int, float]] = []
+
+    def windows(self, requests: Sequence[Any]) -> list[list[Window]]:
+        found: list[list[Window]] = self._model.windows(requests)
+        return found
+
+    def _timed(self, batch: Sequence[Window], *mode: bool) -> list[Any] | None:
+        """Outputs of a real forward; None once there have been enough."""
+        if not self.local or len(self._timings) >= _TIMED:
+            return None
+        started = time.perf_counter()
+        outputs: list[Any] = self._model.run(batch, *mode)
+        padded = len(batch) * max(w.length for w in batch)
+        self._timings.append((padded, time.perf_counter() - started))
+        return outputs
+
+    @property
+    def local(self) -> bool:
+        """Whether a forward costs nothing but time here."""
+        return getattr(self._model, "local", True)
+
+    def seconds(self, padded: int) -> float | None:
+        """Time for ``padded`` tokens by the rate of the timed forwards; None when unknown."""
+        timed = self._timings[1:] or self._timings  # the first forward warms up
+        if not padded:
+            return 0.0
+        if not timed:
+            return None
+        return padded * sum(s for _, s in timed) / sum(n for n, _ in timed)
+
+
+class CountingEncoder(_Counting):
+    """Stands for an :class:`Encoder`."""
+
+    def __init__(self, model: Encoder) -> None:
+        super().__init__(model)
+        self.has_tokens = model.has_tokens
         self._dims = (1, 1)
 
-    def windows(self, texts: Sequence[str]) -> list[list[Window]]:
-        return self._encoder.windows(texts)
-
     def run(self, batch: Sequence[Window], tokens: bool) -> list[Any]:
-        if self.local and len(self._timed) < _TIMED:
-            started = time.perf_counter()
-            outputs = self._encoder.run(batch, tokens)
-            padded = len(batch) * max(w.length for w in batch)
-            self._timed.append((padded, time.perf_counter() - started))
-            first = self._encoder.assemble(batch[:1], outputs[:1], tokens)
+        outputs = self._timed(batch, tokens)
+        if outputs is not None:
+            first = self._model.assemble(batch[:1], outputs[:1], tokens)
             width = 0 if first.tokens is None else first.tokens.shape[1]
             self._dims = (first.vector.shape[0], width)
         return [None] * len(batch)
@@ -68,19 +99,20 @@ class CountingEncoder:
             content=np.ones(n, np.bool_),
         )
 
-    @property
-    def local(self) -> bool:
-        """Whether a forward costs nothing but time here."""
-        return getattr(self._encoder, "local", True)
 
-    def seconds(self, padded: int) -> float | None:
-        """Time for ``padded`` tokens by the rate of the timed forwards; None when unknown."""
-        timed = self._timed[1:] or self._timed  # the first forward warms up
-        if not padded:
-            return 0.0
-        if not timed:
-            return None
-        return padded * sum(s for _, s in timed) / sum(n for n, _ in timed)
+class CountingNli(_Counting):
+    """Stands for an :class:`NliModel`."""
+
+    def __init__(self, model: NliModel) -> None:
+        super().__init__(model)
+        self.contradicts = model.contradicts
+
+    def run(self, batch: Sequence[Window]) -> list[Any]:
+        self._timed(batch)
+        return [None] * len(batch)
+
+    def assemble(self, windows: Sequence[Window], outputs: Sequence[Any]) -> NDArray[np.float32]:
+        return np.full(len(LABELS), 1 / len(LABELS), np.float32)
 
 
 class _PretendStore(Store):
@@ -98,8 +130,21 @@ class _PretendStore(Store):
             found[key] = np.zeros(shape.astype(np.int64), np.float32)
         return found
 
+    def beginning_with(
+        self, prefixes: Iterable[bytes]
+    ) -> dict[bytes, dict[bytes, NDArray[np.float32]]]:
+        prefixes = list(prefixes)
+        found = {} if self._real is None else self._real.beginning_with(prefixes)
+        for prefix, shapes in super().beginning_with(prefixes).items():
+            zeros = {k: np.zeros(s.astype(np.int64), np.float32) for k, s in shapes.items()}
+            found[prefix] = zeros | found.get(prefix, {})
+        return found
+
     def put_many(self, items: Iterable[tuple[bytes, NDArray[np.float32]]]) -> None:
         super().put_many((key, np.array(value.shape, np.float32)) for key, value in items)
+
+    def replace(self, old: Iterable[bytes], key: bytes, value: NDArray[np.float32]) -> None:
+        """Nothing: what is said of the old keys is all that counts."""
 
 
 class _CountingSink:
@@ -124,14 +169,13 @@ def dry_run(engine: Engine, source: Source, task: Task, stores: bool) -> dict[st
     """Counts of what ``task`` would ask of each model, and an estimate of the time.
 
     ``stores`` says whether the run would have a store, be it one that does not exist yet.
-    ``models[].requests`` are distinct texts, ``stored`` those the store would answer, ``windows``
-    and ``tokens`` what would go through the model, ``padded`` the same with padding;
+    ``models[].requests`` are distinct texts or pairs, ``stored`` those the store would answer,
+    ``windows`` and ``tokens`` what would go through the model, ``padded`` the same with padding;
     ``seconds`` is None where nothing tells. ``llm`` is exact: no scorer here calls one.
     """
-    wrapped: dict[str, CountingEncoder] = {}
 
-    def wrap(encoder: Encoder) -> Encoder:
-        return wrapped.setdefault(encoder.revision, CountingEncoder(encoder))
+    def wrap(role: str, model: Any) -> _Counting:
+        return CountingNli(model) if role == "nli" else CountingEncoder(model)
 
     sink = _CountingSink()
     started = time.perf_counter()
@@ -150,12 +194,13 @@ def dry_run(engine: Engine, source: Source, task: Task, stores: bool) -> dict[st
     models = []
     seconds: float | None = 0.0
     for service in distinct.values():
-        encoder, work = wrapped[service.encoder.revision], service.work
-        needed = encoder.seconds(work.padded)
+        model: Any = service.backend
+        work = service.work
+        needed = model.seconds(work.padded)
         seconds = None if seconds is None or needed is None else seconds + needed
         models.append(
             {
-                "model": f"{encoder.name}@{encoder.revision}",
+                "model": f"{model.name}@{model.revision}",
                 "roles": [role for role, s in services.items() if s is service],
                 "requests": work.requests,
                 "shared": work.shared,

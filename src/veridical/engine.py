@@ -10,18 +10,19 @@ import asyncio
 import itertools
 import os
 import threading
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 from veridical.errors import NotApplicable, RowError, StrictError, UsageError
 from veridical.evidence.batching import Gate, Work
 from veridical.evidence.encoders import EncoderService
 from veridical.evidence.evidence import Evidence, guarded
 from veridical.evidence.lexical import Lexical
+from veridical.evidence.nli import NliService
 from veridical.evidence.rundir import DISORDER, Rows
 from veridical.evidence.store import Store
 from veridical.records import Record
@@ -33,8 +34,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from veridical.evidence.verdicts import Verdicts
     from veridical.io import Source
-    from veridical.models.protocols import Encoder
+    from veridical.models.protocols import Encoder, NliModel
     from veridical.registry import BoundScorer
 
 T = TypeVar("T")
@@ -42,7 +44,12 @@ T = TypeVar("T")
 _IN_FLIGHT = 1024  # records
 _IN_FLIGHT_BYTES = 256 << 20
 _READ = 64  # rows a read
-_BYTES_PER_CHAR = {"free": 16, "embed": 16, "tokens": 900}  # of a record in flight; see docs
+_BYTES_PER_CHAR = {"free": 16, "embed": 16, "tokens": 900, "nli": 200}  # of a record in flight
+#: The role of the model behind each cost of a scorer.
+ROLES = {"embed": "embedder", "tokens": "token_encoder", "nli": "nli"}
+
+Backend: TypeAlias = "Encoder | NliModel"
+Service: TypeAlias = EncoderService | NliService
 
 
 class Sink(Protocol):
@@ -89,6 +96,7 @@ class Engine:
     Args:
         embedder: sentence encoder, as :func:`veridical.models.load_encoder` reads it.
         token_encoder: encoder for the BERTScore family; the embedder unless named.
+        nli: NLI model, as :func:`veridical.models.load_nli` reads it.
         store: folder of the content-addressed store, or None for none.
         processes: worker processes for free scorers; default: one a core, 0 on a single core.
         threads: CPU threads of a model; default: all cores.
@@ -103,6 +111,7 @@ class Engine:
         *,
         embedder: str = "minilm",
         token_encoder: str | None = None,
+        nli: str = "veridical-nli-mini",
         store: Path | str | None = None,
         processes: int | None = None,
         threads: int | None = None,
@@ -112,11 +121,15 @@ class Engine:
         cores = os.cpu_count() or 1
         self.processes = (cores if cores > 1 else 0) if processes is None else processes
         self.store = None if store is None else Store(Path(store))
-        self._specs = (embedder, token_encoder or embedder)
+        self._specs = {
+            "embedder": embedder,
+            "token_encoder": token_encoder or embedder,
+            "nli": nli,
+        }
         self._options = {"threads": threads, "device": device}
         self._age = age
-        self._encoders: dict[str, Encoder] = {}
-        self._services: dict[tuple[str, bool], EncoderService] = {}
+        self._loaded: dict[tuple[str, str], Backend] = {}
+        self._services: dict[tuple[str, str], Service] = {}
         self._runs: set[_Run] = set()
         self._load_lock = threading.Lock()
         self._loop = asyncio.new_event_loop()
@@ -139,66 +152,60 @@ class Engine:
             raise UsageError("the engine is closed")
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
 
-    def encoder(self, spec: str) -> Encoder:
-        """The loaded model ``spec``."""
-        from veridical.models import load_encoder
-
-        with self._load_lock:
-            if spec not in self._encoders:
-                self._encoders[spec] = load_encoder(spec, **self._options)  # type: ignore[arg-type]
-            return self._encoders[spec]
-
     def models(self, task: Task) -> dict[str, str]:
         """Role and ``name@revision`` of each model ``task`` needs; loads them."""
-        return {
-            role: f"{encoder.name}@{encoder.revision}"
-            for role, encoder in self._needed(task.costs()).items()
-        }
+        return {role: f"{b.name}@{b.revision}" for role, b in self._needed(task).items()}
 
-    def _needed(self, costs: set[str]) -> dict[str, Encoder]:
-        needed = {}
-        if "embed" in costs:
-            needed["embedder"] = self.encoder(self._specs[0])
-        if "tokens" in costs:
-            needed["token_encoder"] = self.encoder(self._specs[1])
+    def _needed(self, task: Task) -> dict[str, Backend]:
+        """The loaded model of each role that ``task`` has."""
+        from veridical.models import load_encoder, load_nli
+
+        needed: dict[str, Backend] = {}
+        with self._load_lock:
+            for role in (role for cost, role in ROLES.items() if cost in task.costs()):
+                load: Callable[..., Backend] = load_nli if role == "nli" else load_encoder
+                key = (load.__name__, self._specs[role])
+                if key not in self._loaded:
+                    self._loaded[key] = load(self._specs[role], **self._options)
+                needed[role] = self._loaded[key]
         return needed
 
     def services(
         self,
         task: Task,
-        wrap: Callable[[Encoder], Encoder] | None = None,
+        wrap: Callable[[str, Backend], Any] | None = None,
         store: Store | None = None,
-    ) -> dict[str, EncoderService]:
+    ) -> dict[str, Service]:
         """The queue of each model ``task`` needs. One model in two roles has one queue.
 
-        ``wrap`` gives the run queues of its own over wrapped models and ``store`` (the dry run's).
+        ``wrap(role, model)`` gives the run queues of its own over wrapped models and ``store``
+        (the dry run's).
         """
-        needed = self._needed(task.costs())
-        tokens = {e.revision for role, e in needed.items() if role == "token_encoder"}
-        services: dict[str, EncoderService] = {}
-        own: dict[str, EncoderService] = {}
-        for role, encoder in needed.items():
-            revision = encoder.revision
-            if wrap is not None:
-                if revision not in own:
-                    own[revision] = EncoderService(
-                        wrap(encoder), self._gate, store, revision in tokens
-                    )
-                services[role] = own[revision]
-                continue
-            key = (revision, revision in tokens)
-            if key not in self._services:
-                self._services[key] = EncoderService(
-                    encoder, self._gate, self.store, revision in tokens
+        needed = self._needed(task)
+        own: dict[tuple[str, str], Service] = {}
+        shared = self._services if wrap is None else own
+        services: dict[str, Service] = {}
+        for role, backend in needed.items():
+            tokens = role != "nli" and needed.get("token_encoder") is backend
+            kind = "nli" if role == "nli" else "tokens" if tokens else "vectors"
+            key = (kind, backend.revision)
+            if key not in shared:
+                model: Any = backend if wrap is None else wrap(role, backend)
+                place = self.store if wrap is None else store
+                shared[key] = (
+                    NliService(model, self._gate, place)
+                    if role == "nli"
+                    else EncoderService(model, self._gate, place, tokens)
                 )
-            services[role] = self._services[key]
+            services[role] = shared[key]
         return services
 
     def work(self) -> dict[str, Work]:
         """What each model has been asked for and has done so far, by name and mode."""
         return {
-            f"{s.encoder.name}@{s.encoder.revision}" + ("+tokens" if tokens else ""): s.work
-            for (_, tokens), s in self._services.items()
+            f"{s.backend.name}@{s.backend.revision}"
+            + ("+tokens" if kind == "tokens" else ""): s.work
+            for (kind, _), s in self._services.items()
         }
 
     async def run(
@@ -207,7 +214,7 @@ class Engine:
         task: Task,
         sink: Sink,
         progress: Progress,
-        services: Mapping[str, EncoderService],
+        services: Mapping[str, Service],
     ) -> None:
         """Score every record of ``source`` that ``sink`` does not hold yet."""
         run = _Run(self, task, sink, progress, services, self._gate)
@@ -255,7 +262,7 @@ class _Run:
         task: Task,
         sink: Sink,
         progress: Progress,
-        services: Mapping[str, EncoderService],
+        services: Mapping[str, Service],
         gate: Gate,
     ) -> None:
         self.task = task
@@ -395,11 +402,11 @@ class RunEvidence(Evidence):
 
     async def _compute(self, bound: BoundScorer) -> Scored:
         _ASKER.set(bound.key)
-        role = {"embed": "embedder", "tokens": "token_encoder"}.get(bound.scorer.cost)
+        role = ROLES.get(bound.scorer.cost)
         models = ""
         if role is not None:
-            encoder = self._run.services[role].encoder
-            models = f"{role}:{encoder.name}@{encoder.revision}"
+            backend = self._run.services[role].backend
+            models = f"{role}:{backend.name}@{backend.revision}"
         return Scored.of(await guarded(bound, self.record, self, models))
 
     async def _score(self, bound: BoundScorer) -> Score:
@@ -428,20 +435,21 @@ class RunEvidence(Evidence):
                 return [start, *path]
         return []
 
-    def _service(self, role: str, texts: Sequence[str]) -> EncoderService:
+    def _service(self, role: str, texts: Iterable[str]) -> Any:
         service = self._run.services.get(role)
         if service is None:
             raise UsageError(f"a scorer asked for the {role} without declaring its cost")
-        scripts = service.encoder.scripts
+        scripts = service.backend.scripts
         if scripts is not None and not reads(" ".join(texts), scripts):
             raise NotApplicable(
-                f"{service.encoder.name} reads {', '.join(sorted(scripts))} script; "
+                f"{service.backend.name} reads {', '.join(sorted(scripts))} script; "
                 "most of this text is in another"
             )
         return service
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        return await self._service("embedder", texts).embed(texts, self._keep)
+        service: EncoderService = self._service("embedder", texts)
+        return await service.embed(texts, self._keep)
 
     async def bertscore(
         self,
@@ -449,8 +457,12 @@ class RunEvidence(Evidence):
         references: Sequence[str],
         idf: Mapping[int, float] | bool | None = None,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        service = self._service("token_encoder", [*candidates, *references])
+        service: EncoderService = self._service("token_encoder", [*candidates, *references])
         return await service.bertscore(candidates, references, idf, self._keep)
+
+    async def nli(self, pairs: Sequence[tuple[str, str]]) -> Verdicts:
+        service: NliService = self._service("nli", {text: None for pair in pairs for text in pair})
+        return await service.judge(pairs, self._keep)
 
 
 def _take(rows: Iterator[Record | RowError]) -> list[Record | RowError]:

@@ -113,6 +113,12 @@ class Source:
     index: int
     text: str
 
+    def sentences(self) -> list[Span]:
+        """Its sentences, at least one: of white space alone, the whole."""
+        from veridical.text.sentences import split_sentences
+
+        return split_sentences(self.text) or [Span(0, len(self.text), self.text)]
+
 
 class Record(BaseModel):
     """One thing to check. Unknown keys belong in ``meta`` (the readers put them there)."""
@@ -216,6 +222,14 @@ class Record(BaseModel):
         if not self.response.strip():
             raise NotApplicable("the response is empty")
         return self.response
+
+    def need_sentences(self) -> list[Span]:
+        """The sentences that are not blank, or :class:`NotApplicable` when there are none."""
+        self.need_response()
+        found = [s for s in self.sentences if s.text.strip()]
+        if not found:
+            raise NotApplicable("the response has no sentences")
+        return found
 
 
 def _strings(value: Any) -> list[str]:

@@ -14,6 +14,9 @@ Risk = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Level = Literal["response", "sentence", "claim", "span", "token"]
 Status = Literal["scored", "not_applicable", "failed"]
 
+#: Sources that a sentence's evidence shows where many take part.
+SHOWN = 3
+
 _FROZEN = ConfigDict(frozen=True, extra="forbid")
 _M = TypeVar("_M", bound=BaseModel)
 

@@ -104,3 +104,33 @@ def test_another_format_and_an_impossible_folder_are_refused(tmp_path: Path) -> 
     with pytest.raises(UsageError, match="cannot open store"):
         Store(file / "below")
     assert file.read_text() == "x"
+
+
+def test_entries_are_found_by_the_beginning_of_their_keys(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    one, two = bytes(12), b"\xff" * 12
+    items = [(p + bytes([i] * 8), np.full(2, i, np.float32)) for p in (one, two) for i in (0, 255)]
+    store.put_many(items)
+    found = store.beginning_with([one, two, b"\x01" * 12])
+    assert {p: sorted(e) for p, e in found.items()} == {
+        one: sorted(k for k, _ in items[:2]),
+        two: sorted(k for k, _ in items[2:]),
+        b"\x01" * 12: [],
+    }
+    for key, value in items:
+        assert np.array_equal(found[key[:12]][key], value)
+    store.close()
+
+
+def test_replacing_drops_the_old_and_overwrites(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    (a, x), (b, y), (c, _) = arrays(3)
+    store.put_many([(a, x), (b, y)])
+    store.replace([a, b], c, x)
+    store.replace([], c, y)
+    assert len(store) == 1
+    reader = Store(tmp_path)  # a second one only reads
+    reader.replace([c], a, x)
+    reader.close()
+    assert np.array_equal(store.get_many([a, b, c])[c], y)
+    store.close()

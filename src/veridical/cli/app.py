@@ -20,6 +20,7 @@ from veridical.cli.options import (
     Inputs,
     Limit,
     Map,
+    Nli,
     Preset,
     PresetOption,
     Processes,
@@ -98,6 +99,7 @@ def check(
     reader: Reader = None,
     embedder: Embedder = "minilm",
     token_encoder: TokenEncoder = None,
+    nli: Nli = "veridical-nli-mini",
     processes: Processes = None,
 ) -> int:
     """Check a file of answers: per-record and per-sentence risk, with evidence."""
@@ -121,6 +123,7 @@ def check(
         retry_failed=retry_failed,
         embedder=embedder,
         token_encoder=token_encoder,
+        nli=nli,
         store=None if store == "none" else store,
         processes=processes,
     )
@@ -156,6 +159,7 @@ def plan(
     reader: Reader = None,
     embedder: Embedder = "minilm",
     token_encoder: TokenEncoder = None,
+    nli: Nli = "veridical-nli-mini",
     processes: Processes = None,
 ) -> int:
     """Dry run: count what check would ask of each model, and estimate time and cost."""
@@ -173,6 +177,7 @@ def plan(
         reader=reader,
         embedder=embedder,
         token_encoder=token_encoder,
+        nli=nli,
         store=None if store == "none" else store,
         processes=processes,
     )
@@ -271,7 +276,8 @@ def models(
     console.print(table)
     console.print(
         "Others by --embedder / --token-encoder: a folder, onnx:PATH, torch:HUB_ID_OR_PATH, "
-        "org/name, http://HOST/v1#model, tei:http://HOST",
+        "org/name, http://HOST/v1#model, tei:http://HOST; by --nli: the same but for "
+        "http://HOST/v1#model",
         markup=False,
     )
     return 0

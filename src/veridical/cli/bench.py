@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from veridical.cli.options import Embedder, Processes, Store, TokenEncoder, mapping_of
+from veridical.cli.options import Embedder, Nli, Processes, Store, TokenEncoder, mapping_of
 from veridical.cli.outputs import opened, writable
 from veridical.errors import UsageError
 
@@ -128,6 +128,7 @@ def bench(
     ] = 0.98,
     embedder: Embedder = "minilm",
     token_encoder: TokenEncoder = None,
+    nli: Nli = "veridical-nli-mini",
     processes: Processes = None,
 ) -> int:
     """Measure scorers against human labels, with baselines, intervals and warnings."""
@@ -178,6 +179,7 @@ def bench(
             watch=show,
             embedder=embedder,
             token_encoder=token_encoder,
+            nli=nli,
             store=None if store == "none" else store,
             processes=processes,
         )

@@ -56,6 +56,9 @@ Embedder = Annotated[
 TokenEncoder = Annotated[
     str | None, typer.Option(help="Encoder of the BERTScore family; the embedder unless named.")
 ]
+Nli = Annotated[
+    str, typer.Option(help="veridical-nli-mini, a model folder, a hub id, torch:ID, tei:URL.")
+]
 Processes = Annotated[
     int | None, typer.Option(min=0, help="Worker processes for model-free scorers.")
 ]

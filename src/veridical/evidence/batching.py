@@ -33,6 +33,14 @@ _SORT_WINDOW = 24  # batches' worth of work that packs well; more waiting gains 
 _PREPARE = 2048  # requests tokenised in one go
 
 
+class Lookup(Protocol):
+    """How to find keys in the store."""
+
+    def __call__(
+        self, store: Store, keys: Sequence[bytes], /
+    ) -> dict[bytes, NDArray[np.float32]]: ...
+
+
 class Model(Protocol[Q_contra, V]):
     """A model as the coalescer sees it: keyed requests, windows, forwards, joined values."""
 
@@ -114,14 +122,25 @@ class Gate:
         self.touch()
 
 
+def get_many(store: Store, keys: Sequence[bytes]) -> dict[bytes, NDArray[np.float32]]:
+    """The stored arrays among ``keys``, one entry each."""
+    return store.get_many(keys)
+
+
 class Coalescer(Generic[Q, V]):
     """One model's queue. Values stay shared for as long as any asker holds them.
 
-    ``lookup=False`` writes to the store and does not read it, for values it holds only part of.
+    ``lookup`` finds keys in the store; None writes to the store and does not read it, for values
+    it holds only part of.
     """
 
     def __init__(
-        self, model: Model[Q, V], gate: Gate, store: Store | None, *, lookup: bool = True
+        self,
+        model: Model[Q, V],
+        gate: Gate,
+        store: Store | None,
+        *,
+        lookup: Lookup | None = get_many,
     ) -> None:
         self.model = model
         self.work = Work()
@@ -200,9 +219,9 @@ class Coalescer(Generic[Q, V]):
 
     async def _process(self, entries: list[tuple[bytes, Q]]) -> None:
         loop = asyncio.get_running_loop()
-        if self._store is not None and self._lookup:
+        if self._store is not None and self._lookup is not None:
             keys = [k for k, _ in entries]
-            stored = await loop.run_in_executor(self._helper, self._store.get_many, keys)
+            stored = await loop.run_in_executor(self._helper, self._lookup, self._store, keys)
             for key, array in stored.items():
                 self.work.stored += 1
                 self._resolve(key, self.model.load(array))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from veridical.errors import ModelError
-from veridical.evidence.batching import Coalescer, Gate, Work
+from veridical.evidence.batching import Coalescer, Gate, Work, get_many
 from veridical.evidence.greedy_matching import greedy_match, idf_weights
 from veridical.evidence.store import content_key
 from veridical.models.protocols import Encoded
@@ -65,12 +65,12 @@ class EncoderService:
                 f"{encoder.name} gives no token vectors; name a local model for the BERTScore "
                 "family with --token-encoder, or leave those scorers out"
             )
-        self.encoder = encoder
+        self.backend = encoder
         self._tokens = tokens
         self._store = store
         self._model = EncoderModel(encoder, tokens)
         self._queue: Coalescer[str, Encoded] = Coalescer(
-            self._model, gate, store, lookup=not tokens
+            self._model, gate, store, lookup=None if tokens else get_many
         )
 
     @property
@@ -102,7 +102,7 @@ class EncoderService:
         """Precision and recall of every pair. The table is stored, the token matrices never."""
         weights = "" if not idf else "idf" if idf is True else repr(sorted(idf.items()))
         key = content_key(
-            *("bertscore", self.encoder.revision, weights, str(len(candidates))),
+            *("bertscore", self.backend.revision, weights, str(len(candidates))),
             *candidates,
             *references,
         )
@@ -124,8 +124,8 @@ class EncoderService:
         # what is stored is float32: use the same numbers whether the store is warm or cold
         table32 = np.stack([precision, recall]).astype(np.float32)
         if not np.isfinite(table32).all():
-            raise ModelError(f"{self.encoder.name} gave token vectors that are not finite")
-        if self._store is not None and self.encoder.revision:
+            raise ModelError(f"{self.backend.name} gave token vectors that are not finite")
+        if self._store is not None and self.backend.revision:
             await asyncio.to_thread(self._store.put_many, [(key, table32)])
         return table32[0].astype(np.float64), table32[1].astype(np.float64)
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from veridical.evidence.verdicts import Verdicts
     from veridical.records import Record
 
 _T = TypeVar("_T")
@@ -72,6 +73,18 @@ class Evidence(ABC):
         """
 
     @abstractmethod
+    async def nli(self, pairs: Sequence[tuple[str, str]]) -> Verdicts:
+        """Verdicts of the NLI model on (premise, hypothesis) pairs, in order.
+
+        Ask for all pairs in one call. Pairs that occur twice, here or in another scorer's
+        request, are judged once. A text entails itself, so that costs no model work.
+
+        Raises:
+            NotApplicable: the model does not read the script most of the texts are in.
+            ModelError: the model failed on one of the pairs.
+        """
+
+    @abstractmethod
     async def _score(self, bound: BoundScorer) -> Score: ...
 
     async def score(self, name: str, **arguments: Any) -> Score:
@@ -101,6 +114,9 @@ class LocalEvidence(Evidence):
         idf: Mapping[int, float] | bool | None = None,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         raise UsageError("a scorer declared with cost='free' asked for token embeddings")
+
+    async def nli(self, pairs: Sequence[tuple[str, str]]) -> Verdicts:
+        raise UsageError("a scorer declared with cost='free' asked for an NLI model")
 
     async def _score(self, bound: BoundScorer) -> Score:
         found = self._scores.get(bound.key)

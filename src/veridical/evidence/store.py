@@ -29,14 +29,16 @@ CREATE TABLE IF NOT EXISTS entries (
     key BLOB PRIMARY KEY, start INTEGER NOT NULL, shape TEXT NOT NULL, crc INTEGER NOT NULL
 ) WITHOUT ROWID
 """
+_INSERT = "INSERT OR REPLACE INTO entries VALUES (?, ?, ?, ?)"
 _FORMAT = 1
+_KEY = 20  # bytes
 _LOOKUP = 500  # sqlite's variable limit is 999 in old builds
 
 
 def content_key(*parts: str | bytes) -> bytes:
     """20-byte blake2b digest of ``parts``, each prefixed with its length so that none can run
     into the next."""
-    h = hashlib.blake2b(digest_size=20)
+    h = hashlib.blake2b(digest_size=_KEY)
     for part in parts:
         data = part.encode() if isinstance(part, str) else part
         h.update(len(data).to_bytes(8, "little"))
@@ -79,50 +81,81 @@ class Store:
     def get_many(self, keys: Sequence[bytes]) -> dict[bytes, NDArray[np.float32]]:
         """The stored arrays among ``keys``. A damaged value counts as absent, and is dropped."""
         found: dict[bytes, NDArray[np.float32]] = {}
-        damaged: list[tuple[bytes]] = []
         with self._mutex:
             for i in range(0, len(keys), _LOOKUP):
                 part = keys[i : i + _LOOKUP]
                 marks = ",".join("?" * len(part))
-                rows = self._db.execute(
-                    f"SELECT key, start, shape, crc FROM entries WHERE key IN ({marks})", part
-                )
-                for key, start, shape, crc in rows:
-                    dims = tuple(int(d) for d in shape.split(",") if d)
-                    size = 4 * int(np.prod(dims, dtype=np.int64))
-                    data = os.pread(self._values, size, start)
-                    if len(data) == size and zlib.crc32(data) == crc:
-                        found[key] = np.frombuffer(data, np.float32).reshape(dims)
-                    elif self.writable:
-                        damaged.append((key,))
-            if damaged:
-                with self._db:
-                    self._db.executemany("DELETE FROM entries WHERE key = ?", damaged)
+                found.update(self._read(f"key IN ({marks})", part))
+        return found
+
+    def beginning_with(
+        self, prefixes: Iterable[bytes]
+    ) -> dict[bytes, dict[bytes, NDArray[np.float32]]]:
+        """The stored arrays whose keys begin with each of ``prefixes``, by prefix and key."""
+        with self._mutex:
+            return {
+                p: self._read("key BETWEEN ? AND ?", (p, p + b"\xff" * (_KEY - len(p))))
+                for p in prefixes
+            }
+
+    def _read(self, where: str, values: Sequence[bytes]) -> dict[bytes, NDArray[np.float32]]:
+        found: dict[bytes, NDArray[np.float32]] = {}
+        damaged: list[tuple[bytes]] = []
+        rows = self._db.execute(f"SELECT key, start, shape, crc FROM entries WHERE {where}", values)
+        for key, start, shape, crc in rows:
+            dims = tuple(int(d) for d in shape.split(",") if d)
+            size = 4 * int(np.prod(dims, dtype=np.int64))
+            data = os.pread(self._values, size, start)
+            if len(data) == size and zlib.crc32(data) == crc:
+                found[key] = np.frombuffer(data, np.float32).reshape(dims)
+            elif self.writable:
+                damaged.append((key,))
+        if damaged:
+            with self._db:
+                self._db.executemany("DELETE FROM entries WHERE key = ?", damaged)
         return found
 
     def put_many(self, items: Iterable[tuple[bytes, NDArray[np.float32]]]) -> None:
         """Append ``items`` and commit them together. A key that is there already stays."""
         if not self.writable:
             return
-        rows, blobs = [], []
         with self._mutex:
-            at = self._end
-            for key, value in items:
-                if self._db.execute("SELECT 1 FROM entries WHERE key = ?", (key,)).fetchone():
-                    continue
-                data = np.ascontiguousarray(value, np.float32).tobytes()
-                rows.append((key, at, ",".join(map(str, value.shape)), zlib.crc32(data)))
-                blobs.append(data)
-                at += len(data)
-            if not rows:
-                return
-            whole = memoryview(b"".join(blobs))
-            while whole:
-                n = os.pwrite(self._values, whole, self._end)
-                self._end += n
-                whole = whole[n:]
+            new = [(k, v) for k, v in items if not self._has(k)]
+            if new:
+                rows = self._append(new)
+                with self._db:
+                    self._db.executemany(_INSERT, rows)
+
+    def replace(self, old: Iterable[bytes], key: bytes, value: NDArray[np.float32]) -> None:
+        """Put ``value`` under ``key``, over what may be there, and drop ``old``: both or none."""
+        if not self.writable:
+            return
+        with self._mutex:
+            rows = self._append([(key, value)])
             with self._db:
-                self._db.executemany("INSERT OR REPLACE INTO entries VALUES (?, ?, ?, ?)", rows)
+                self._db.executemany("DELETE FROM entries WHERE key = ?", [(k,) for k in old])
+                self._db.executemany(_INSERT, rows)
+
+    def _has(self, key: bytes) -> bool:
+        row = self._db.execute("SELECT 1 FROM entries WHERE key = ?", (key,)).fetchone()
+        return row is not None
+
+    def _append(
+        self, items: Iterable[tuple[bytes, NDArray[np.float32]]]
+    ) -> list[tuple[bytes, int, str, int]]:
+        """Write the values; the rows that point at them."""
+        rows, blobs, at = [], [], self._end
+        for key, value in items:
+            data = np.ascontiguousarray(value, np.float32).tobytes()
+            rows.append((key, at, ",".join(map(str, value.shape)), zlib.crc32(data)))
+            blobs.append(data)
+            at += len(data)
+        whole = memoryview(b"".join(blobs))
+        while whole:
+            n = os.pwrite(self._values, whole, self._end)
+            self._end += n
+            whole = whole[n:]
+        return rows
 
     def __len__(self) -> int:
         with self._mutex:

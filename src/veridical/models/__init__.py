@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
-from veridical.models.catalog import MODEL_FORMS, ModelRow, list_models, load_encoder
-from veridical.models.protocols import Encoded, Encoder, Window
+from veridical.models.catalog import (
+    MODEL_FORMS,
+    NLI_FORMS,
+    ModelRow,
+    list_models,
+    load_encoder,
+    load_nli,
+    trained_on,
+)
+from veridical.models.protocols import LABELS, Encoded, Encoder, NliModel, Pair, Window
 
 __all__ = [
+    "LABELS",
     "MODEL_FORMS",
+    "NLI_FORMS",
     "Encoded",
     "Encoder",
     "ModelRow",
+    "NliModel",
+    "Pair",
     "Window",
     "list_models",
     "load_encoder",
+    "load_nli",
+    "trained_on",
 ]

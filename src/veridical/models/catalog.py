@@ -1,4 +1,4 @@
-"""Model specifications: one string names any encoder."""
+"""Model specifications: one string names any encoder or NLI model."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
-from veridical.errors import UsageError
+from veridical.errors import ModelError, UsageError
+from veridical.models.protocols import LABELS
 
 if TYPE_CHECKING:
-    from veridical.models.protocols import Encoder
+    from veridical.models.protocols import Encoder, NliModel
 
 EMBEDDED = Path(__file__).parent / "data" / "all-MiniLM-L6-v2"
+EMBEDDED_NLI = Path(__file__).parent / "data" / "veridical-nli-mini"
 DEFAULT_ENCODER = "minilm"
+DEFAULT_NLI = "veridical-nli-mini"
 MODEL_FORMS = (
     "minilm (embedded)",
     "a local folder",
@@ -24,11 +27,26 @@ MODEL_FORMS = (
     "https://HOST/v1#MODEL (OpenAI-compatible)",
     "tei:http://HOST (text-embeddings-inference)",
 )
+#: CLASSES: the model's classes in its own order, such as contradiction,entailment,neutral.
+NLI_FORMS = (
+    "veridical-nli-mini[?precision=int8] (embedded)",
+    "a local folder",
+    "onnx:FOLDER[?precision=int8&labels=CLASSES]",
+    "torch:HUB_ID_OR_FOLDER[?revision=COMMIT&labels=CLASSES]",
+    "org/name (a hub id, run by torch)",
+    "tei:http://HOST[?labels=CLASSES] (text-embeddings-inference)",
+)
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 #: Options after ``?`` and how they are read, by kind of back end.
 _OPTIONS: dict[str, dict[str, Any]] = {
     "onnx": {"prefix": str, "dense": str},
     "torch": {"layer": int, "revision": str, "prefix": str, "dense": str},
+}
+_NLI_OPTIONS: dict[str, dict[str, Any]] = {
+    "onnx": {"precision": str, "labels": str},
+    "torch": {"revision": str, "labels": str},
+    "tei": {"labels": str},
+    DEFAULT_NLI: {"precision": str},
 }
 
 
@@ -68,8 +86,100 @@ def load_encoder(
         from veridical.models.http import HttpEncoder
 
         return HttpEncoder.from_spec(spec)
+    kind, name, options = _local(spec, MODEL_FORMS, _OPTIONS)
+    if kind == "onnx":
+        from veridical.models.onnx import OnnxEncoder
+
+        return OnnxEncoder(Path(name).expanduser(), threads=threads, **options)
+    from veridical.models.torch import TorchEncoder
+
+    return TorchEncoder(name, device=device, threads=threads, **options)
+
+
+def load_nli(
+    spec: str = DEFAULT_NLI, *, threads: int | None = None, device: str | None = None
+) -> NliModel:
+    """The NLI model that ``spec`` names (see :data:`NLI_FORMS`).
+
+    Args:
+        threads: threads of one forward, for back ends that run here.
+        device: torch device, such as ``cuda`` or ``cpu``; for torch back ends only.
+
+    Raises:
+        UsageError: ``spec`` has none of the known forms.
+        ModelError: the model cannot be loaded, or which output is which class cannot be told.
+    """
+    name, _, query = spec.partition("?")
+    if name in (DEFAULT_NLI, ""):
+        from veridical.models.nli.onnx import OnnxNli
+
+        options = _options(DEFAULT_NLI, query, _NLI_OPTIONS)
+        if not (EMBEDDED_NLI / "model.onnx").is_file():
+            raise ModelError(f"{DEFAULT_NLI} is not in this installation; name another model")
+        return OnnxNli(
+            EMBEDDED_NLI,
+            threads=threads,
+            name=DEFAULT_NLI,
+            labels=",".join(LABELS),  # its order is ours: nothing to find out
+            scripts=frozenset({"Latin"}),
+            **options,
+        )
+    if name.startswith(("tei:http://", "tei:https://")):
+        from veridical.models.nli.http import HttpNli
+
+        return HttpNli(name.removeprefix("tei:"), **_options("tei", query, _NLI_OPTIONS))
+    kind, name, options = _local(spec, NLI_FORMS, _NLI_OPTIONS)
+    if kind == "onnx":
+        from veridical.models.nli.onnx import OnnxNli
+
+        return OnnxNli(Path(name).expanduser(), threads=threads, **options)
+    from veridical.models.nli.torch import TorchNli
+
+    return TorchNli(name, device=device, threads=threads, **options)
+
+
+def trained_on(name: str) -> dict[str, tuple[str, ...]]:
+    """Splits of each benchmark suite that the embedded model ``name`` was trained on, or on other
+    rows of: figures there are in-domain. Of other models nothing is known."""
+    return {"halueval": ("qa",)} if name == DEFAULT_NLI else {}
+
+
+def list_models() -> list[ModelRow]:
+    """The embedded models. Others are named by :data:`MODEL_FORMS` and :data:`NLI_FORMS`."""
+    rows = [
+        ModelRow(
+            name=DEFAULT_ENCODER,
+            kind="encoder",
+            licence="Apache-2.0",
+            size_bytes=_size(EMBEDDED),
+            revision=load_encoder(threads=1).revision,
+            where="embedded: all-MiniLM-L6-v2, English, ONNX Runtime",
+        )
+    ]
+    if (EMBEDDED_NLI / "model.onnx").is_file():
+        rows.append(
+            ModelRow(
+                name=DEFAULT_NLI,
+                kind="nli",
+                licence="Apache-2.0",
+                size_bytes=_size(EMBEDDED_NLI),
+                revision=load_nli(threads=1).revision,
+                where="embedded: veridical-nli-mini, English, ONNX Runtime",
+            )
+        )
+    return rows
+
+
+def _size(folder: Path) -> int:
+    return sum(p.stat().st_size for p in folder.rglob("*") if p.is_file())
+
+
+def _local(
+    spec: str, forms: tuple[str, ...], known: dict[str, dict[str, Any]]
+) -> tuple[str, str, dict[str, Any]]:
+    """Kind (``onnx`` or ``torch``), folder or hub id, and options of a model that runs here."""
     kind, _, rest = spec.partition(":")
-    if kind not in _OPTIONS:
+    if kind not in ("onnx", "torch"):
         kind, rest = "", spec
     name, _, query = rest.partition("?")
     folder = Path(name).expanduser()
@@ -82,38 +192,15 @@ def load_encoder(
     elif not kind and _HUB_ID.fullmatch(name):
         kind = "torch"
     if not kind or not name:
-        forms = "\n  ".join(MODEL_FORMS)
-        raise UsageError(f"{spec!r} names no model. Known forms:\n  {forms}")
-    options = _options(kind, query)
-    if kind == "onnx":
-        from veridical.models.onnx import OnnxEncoder
-
-        if not folder.is_dir():
-            raise UsageError(f"there is no model folder {name!r}")
-        return OnnxEncoder(folder, threads=threads, **options)
-    from veridical.models.torch import TorchEncoder
-
-    return TorchEncoder(name, device=device, threads=threads, **options)
+        raise UsageError(f"{spec!r} names no model. Known forms:\n  " + "\n  ".join(forms))
+    options = _options(kind, query, known)
+    if kind == "onnx" and not folder.is_dir():
+        raise UsageError(f"there is no model folder {name!r}")
+    return kind, name, options
 
 
-def list_models() -> list[ModelRow]:
-    """The embedded models. Others are named by the forms of :data:`MODEL_FORMS`."""
-    encoder = load_encoder(threads=1)
-    size = sum(p.stat().st_size for p in EMBEDDED.rglob("*") if p.is_file())
-    return [
-        ModelRow(
-            name="minilm",
-            kind="encoder",
-            licence="Apache-2.0",
-            size_bytes=size,
-            revision=encoder.revision,
-            where="embedded: all-MiniLM-L6-v2, English, ONNX Runtime",
-        )
-    ]
-
-
-def _options(kind: str, query: str) -> dict[str, Any]:
-    known, options = _OPTIONS[kind], {}
+def _options(kind: str, query: str, by_kind: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    known, options = by_kind[kind], {}
     for key, value in parse_qsl(query, keep_blank_values=True):
         if key not in known:
             raise UsageError(f"{kind} models have no option {key!r}; known: {', '.join(known)}")

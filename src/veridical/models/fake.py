@@ -1,20 +1,23 @@
-"""A scripted encoder for tests: real enough to batch and window, cheap and exactly predictable."""
+"""Scripted models for tests: real enough to batch and window, cheap and exactly predictable."""
 
 from __future__ import annotations
 
 import hashlib
 import re
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from veridical.errors import ModelError
+from veridical.models.nli.pairs import Measured, merge, pair_windows
 from veridical.models.pooling import Floats, Ids, Output, join, l2
-from veridical.models.protocols import Encoded, Window
+from veridical.models.protocols import Encoded, Pair, Window
+from veridical.text.sentences import split_sentences
 
 _WORD = re.compile(r"\w+|[^\w\s]")
+_NEGATIONS = frozenset({"not", "no", "never", "nothing", "nobody", "t"})  # the t of "isn't"
 _START, _END, _FAIL = 0, 1, 2  # _FAIL stands in for _END in texts that must fail
 
 
@@ -104,3 +107,110 @@ class FakeEncoder:
 def _word_id(word: str) -> int:
     digest = hashlib.blake2b(word.encode("utf-8", "replace"), digest_size=4).digest()
     return 3 + int.from_bytes(digest, "little")
+
+
+class FakeNli:
+    """Words are tokens, and verdicts are scripted.
+
+    A pair that is not in ``answers`` is judged by its words: P = 0.01 + 0.97 c, where c is the
+    share of the hypothesis' distinct words that the premise has (1 for an empty hypothesis), is
+    the probability of entailment, or of contradiction if just one of the two has a negation
+    (which is no word in this count). The other of the two has 0.01, and neutral the rest.
+    Thread-safe.
+
+    Args:
+        answers: (entailment, neutral, contradiction), summing to 1, by (premise, hypothesis).
+        max_length: words per window, the three special tokens included.
+        contradicts: whether contradiction is a class of its own; otherwise it stands in neutral.
+        fail_on: pairs for which this is true make ``run`` raise :class:`ModelError`.
+
+    Attributes:
+        calls: forwards run so far.
+        tokens_run: tokens that went through ``run`` so far, special tokens included.
+        batches: number of windows of each forward.
+    """
+
+    scripts: frozenset[str] | None = None
+
+    def __init__(
+        self,
+        answers: Mapping[tuple[str, str], Sequence[float]] | None = None,
+        *,
+        max_length: int = 64,
+        batch_tokens: int = 256,
+        workers: int = 1,
+        contradicts: bool = True,
+        fail_on: Callable[[Pair], bool] | None = None,
+    ) -> None:
+        if max_length < 5:
+            raise ValueError("max_length must be at least 5: three special tokens and two words")
+        self.name = "fake-nli"
+        self._answers = {tuple(pair): tuple(row) for pair, row in (answers or {}).items()}
+        script = repr((sorted(self._answers.items()), max_length, contradicts))
+        digest = hashlib.blake2b(script.encode("utf-8", "replace"), digest_size=8)
+        self.revision = f"fake-nli-{digest.hexdigest()}"
+        self.batch_tokens = batch_tokens
+        self.workers = workers
+        self.contradicts = contradicts
+        self.calls = 0
+        self.tokens_run = 0
+        self.batches: list[int] = []
+        self._room = max_length - 3
+        self._fail_on = fail_on
+        self._lock = threading.Lock()
+
+    def windows(self, pairs: Sequence[Pair]) -> list[list[Window]]:
+        return [self._windows(Pair(*pair)) for pair in pairs]
+
+    def run(self, batch: Sequence[Window]) -> list[Any]:
+        with self._lock:
+            self.calls += 1
+            self.tokens_run += sum(w.length for w in batch)
+            self.batches.append(len(batch))
+        if any(w.content.premise is None for w in batch):
+            raise ModelError("the fake model was told to fail on this pair")
+        return [np.array(w.content.premise, dtype=np.float32) for w in batch]
+
+    def assemble(self, windows: Sequence[Window], outputs: Sequence[Any]) -> Floats:
+        return merge(windows, outputs)
+
+    def _windows(self, pair: Pair) -> list[Window]:
+        """Windows that hold their verdict in place of the premise: None where they must fail."""
+        windows = []
+        fails = self._fail_on is not None and self._fail_on(pair)
+        for window in pair_windows(_Words(pair.premise), _Words(pair.hypothesis), self._room, 3):
+            piece = window.content
+            row = self._answers.get(pair) or _verdict(set(piece.premise), set(piece.hypothesis))
+            if not self.contradicts:
+                row = (row[0], row[1] + row[2], 0.0)
+            content = piece._replace(premise=None if fails else row)
+            windows.append(Window(window.length, content))
+        return windows
+
+
+def _verdict(premise: set[str], hypothesis: set[str]) -> tuple[float, ...]:
+    asked = hypothesis - _NEGATIONS
+    likely = 0.01 + 0.97 * (len(asked & premise) / len(asked) if asked else 1.0)
+    if bool(premise & _NEGATIONS) != bool(hypothesis & _NEGATIONS):
+        return (0.01, 0.99 - likely, likely)
+    return (likely, 0.99 - likely, 0.01)
+
+
+class _Words(Measured):
+    def __init__(self, text: str) -> None:
+        self._found = list(_WORD.finditer(text.lower()))
+        super().__init__(len(self._found))
+        self._text = text
+
+    def cut(self, start: int, end: int) -> list[str]:
+        return [m[0] for m in self._found[start:end]]
+
+    def terms(self, start: int, end: int) -> frozenset[Hashable]:
+        return frozenset(self.cut(start, end))
+
+    def sentence_starts(self) -> list[int]:
+        starts = {span.start for span in split_sentences(self._text.lower())}
+        return [i for i, m in enumerate(self._found) if m.start() in starts]
+
+    def starts_word(self, unit: int) -> bool:
+        return True

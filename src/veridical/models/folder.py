@@ -104,7 +104,7 @@ class Settings:
             heads=tuple(heads),
             prefix=prefix,
             pool_prefix=pool_prefix or not prefix,
-            max_length=_max_length(bert, config, tokenizer_config),
+            max_length=max_length(bert, config, tokenizer_config),
             lower=bool(bert.get("do_lower_case", False)),
             config=config,
             tokenizer_config=tokenizer_config,
@@ -146,11 +146,16 @@ class Settings:
         digest.update(repr(self.tokenizer_config.get("add_eos_token")).encode())
         for weight, bias, activation in head:
             digest.update(weight + (bias or b"") + activation.encode())
-        for file in files:
-            with file.open("rb") as f:
-                while chunk := f.read(1 << 22):
-                    digest.update(chunk)
+        add_files(digest, files)
         return digest.hexdigest()
+
+
+def add_files(digest: hashlib.blake2b, files: Iterable[Path]) -> None:
+    """Update ``digest`` with what the files hold."""
+    for file in files:
+        with file.open("rb") as f:
+            while chunk := f.read(1 << 22):
+                digest.update(chunk)
 
 
 def load_tokenizer(folder: Path) -> Any:
@@ -243,7 +248,8 @@ def _dense(folder: Path) -> Dense:
     return Dense(tensors["linear.weight"], tensors.get("linear.bias"), activation)
 
 
-def _max_length(bert: dict[str, Any], config: dict[str, Any], tokenizer: dict[str, Any]) -> int:
+def max_length(bert: dict[str, Any], config: dict[str, Any], tokenizer: dict[str, Any]) -> int:
+    """Tokens a model takes, special tokens included, by the configurations found in its folder."""
     positions = config.get("max_position_embeddings")
     if isinstance(positions, int) and config.get("model_type") in _SHIFTED_POSITIONS:
         positions -= int(config.get("pad_token_id") or 1) + 1

@@ -19,7 +19,7 @@ from veridical.models.protocols import Encoded, Window
 MAX_CHARACTERS = 2000
 #: Windows per request; text-embeddings-inference takes 32 unless told otherwise.
 MAX_ITEMS = 32
-_CHARACTERS_PER_TOKEN = 4
+CHARACTERS_PER_TOKEN = 4
 _RETRIED = {408, 409, 425, 429, 500, 502, 503, 504}
 _LONGEST_WAIT = 60.0
 
@@ -62,28 +62,24 @@ class HttpEncoder:
         max_characters: int = MAX_CHARACTERS,
         workers: int = 4,
     ) -> None:
-        import httpx
-
         if protocol not in ("openai", "tei"):
             raise UsageError(f"unknown protocol {protocol!r}; known: openai, tei")
         if protocol == "openai" and not model:
             raise UsageError(f"{url}: name the model after '#', as in {url}#MODEL")
-        if "@" in url:
-            raise UsageError("a model's address holds no credentials: put the key in a variable")
         if max_characters < 16:
             raise UsageError("max_characters must be at least 16")
         path = "embeddings" if protocol == "openai" else "embed"
-        self._url = f"{url.rstrip('/')}/{path}"
+        self._client = JsonClient(
+            f"{url.rstrip('/')}/{path}", key_variable, timeout=timeout, attempts=attempts
+        )
+        self._url = self._client.url
         self._model = model
         self._protocol = protocol
-        self._key_variable = key_variable
-        self._attempts = attempts
         self._max_characters = max_characters
-        self._client = httpx.Client(timeout=timeout, follow_redirects=False)
         self._width: int | None = None
         self.name = model or "tei"
         self.workers = workers
-        self.batch_tokens = MAX_ITEMS * max_characters // _CHARACTERS_PER_TOKEN
+        self.batch_tokens = MAX_ITEMS * max_characters // CHARACTERS_PER_TOKEN
         # Not the address: a model served elsewhere is the same model.
         identity = repr((protocol, model or self._url, max_characters, "http-1"))
         self.revision = hashlib.blake2b(identity.encode(), digest_size=8).hexdigest()
@@ -120,9 +116,9 @@ class HttpEncoder:
             # Servers reject an empty text; a space embeds as one.
             sent = [t or " " for t in texts]
             request = {"model": self._model, "input": sent, "encoding_format": "float"}
-            rows = _openai_rows(self._post(request), len(texts))
+            rows = _openai_rows(self._client.post(request), len(texts))
         else:
-            reply = self._post({"inputs": texts, "truncate": False, "normalize": True})
+            reply = self._client.post({"inputs": texts, "truncate": False, "normalize": True})
             rows = reply if isinstance(reply, list) else []
         if len(rows) != len(texts):
             raise ModelError(f"{self._url}: {len(rows)} vectors for {len(texts)} texts")
@@ -145,7 +141,36 @@ class HttpEncoder:
             )
         return vector
 
-    def _post(self, payload: dict[str, Any]) -> Any:
+
+class JsonClient:
+    """Sends JSON to one address. Redirects are not followed. Thread-safe.
+
+    Args:
+        key_variable: environment variable that holds the bearer token; unset sends none.
+        timeout: seconds for each attempt.
+        attempts: tries per request; 429, 5xx and connection errors are tried again, after the
+            server's Retry-After or else after a jittered, doubling wait.
+
+    Raises:
+        UsageError: the address holds credentials.
+    """
+
+    def __init__(self, url: str, key_variable: str, *, timeout: float, attempts: int) -> None:
+        import httpx
+
+        if "@" in url:
+            raise UsageError("a model's address holds no credentials: put the key in a variable")
+        self.url = url
+        self._key_variable = key_variable
+        self._attempts = attempts
+        self._http = httpx.Client(timeout=timeout, follow_redirects=False)
+
+    def post(self, payload: dict[str, Any]) -> Any:
+        """The server's answer to ``payload``, parsed.
+
+        Raises:
+            ModelError: it cannot be reached, refuses, or answers with anything but JSON.
+        """
         import httpx
 
         key = os.environ.get(self._key_variable)
@@ -153,21 +178,25 @@ class HttpEncoder:
         for attempt in range(1, self._attempts + 1):
             retry_after = None
             try:
-                reply = self._client.post(self._url, json=payload, headers=headers)
+                reply = self._http.post(self.url, json=payload, headers=headers)
             except httpx.TransportError as e:
                 problem = f"{type(e).__name__}: {e}"
             except (httpx.InvalidURL, UnicodeError) as e:
-                raise ModelError(f"{self._url}: {e}") from None
+                raise ModelError(f"{self.url}: {e}") from None
             else:
                 if reply.status_code == 200:
-                    return _json(self._url, reply)
+                    return _json(self.url, reply)
                 problem = f"HTTP {reply.status_code}: {_excerpt(reply.text)}"
                 if reply.status_code not in _RETRIED:
-                    raise ModelError(f"{self._url}: {problem}")
+                    raise ModelError(f"{self.url}: {problem}")
                 retry_after = reply.headers.get("retry-after")
             if attempt < self._attempts:
                 time.sleep(_wait(attempt, retry_after))
-        raise ModelError(f"{self._url}: {problem} (after {self._attempts} attempts)")
+        raise ModelError(f"{self.url}: {problem} (after {self._attempts} attempts)")
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
 
 
 class _Piece(NamedTuple):
@@ -189,8 +218,8 @@ def split_characters(text: str, longest: int) -> list[Window]:
     pieces.append(_Piece(start, len(text)))
     windows, previous = [], 0
     for start, end in pieces:
-        overlap = max(previous - start, 0) // _CHARACTERS_PER_TOKEN
-        length = 2 + (end - start) // _CHARACTERS_PER_TOKEN
+        overlap = max(previous - start, 0) // CHARACTERS_PER_TOKEN
+        length = 2 + (end - start) // CHARACTERS_PER_TOKEN
         windows.append(Window(length, text[start:end], overlap))
         previous = end
     return windows

@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from veridical.errors import ModelError
 from veridical.models.folder import Settings, load_tokenizer
 from veridical.models.pooling import Ids, Output, join
 from veridical.models.protocols import Encoded, Window
+
+Integers = NDArray[np.int64]
 
 #: Padded tokens per forward: fewer leave the processor waiting, more leave its caches.
 BATCH_TOKENS = 2048
@@ -47,39 +50,21 @@ class OnnxEncoder:
         name: str | None = None,
         scripts: frozenset[str] | None = None,
     ) -> None:
-        import onnxruntime
-
         root = Path(folder)
-        graph = find_graph(root)
-        if graph is None:
-            raise ModelError(f"{root} has neither model.onnx nor onnx/model.onnx")
+        graph = need_graph(root)
         self._settings = settings = Settings.read(root, prefix=prefix, dense=dense)
         self._windower = settings.windower(load_tokenizer(settings.backbone))
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = 1
-        options.inter_op_num_threads = 1
-        options.log_severity_level = 3
-        try:
-            self._session = onnxruntime.InferenceSession(
-                str(graph), options, providers=["CPUExecutionProvider"]
-            )
-        except Exception as e:  # the library has a class for every way to fail
-            raise ModelError(f"{graph}: {e}") from e
-        self._inputs = {i.name: _TYPES.get(i.type) for i in self._session.get_inputs()}
+        self._graph = Graph(graph)
         self._output = self._token_output(graph)
         self.name = name or root.name
         self.scripts = scripts
         self.batch_tokens = BATCH_TOKENS
         self.workers = threads or usable_processors()
-        weights = [graph, *sorted(graph.parent.glob(f"{graph.name}[_.]data"))]
-        files = [*weights, settings.backbone / "tokenizer.json"]
+        files = [*weight_files(graph), settings.backbone / "tokenizer.json"]
         self.revision = settings.revision(files, "onnx", "float32")
 
     def _token_output(self, graph: Path) -> str:
-        unknown = [n for n, kind in self._inputs.items() if n not in _INPUTS or kind is None]
-        if unknown:
-            raise ModelError(f"{graph}: inputs {unknown} are not of a text encoder")
-        outputs: dict[str, int] = {o.name: len(o.shape) for o in self._session.get_outputs()}
+        outputs = self._graph.outputs
         for name in ("last_hidden_state", "token_embeddings", *outputs):
             if outputs.get(name) == 3:
                 return name
@@ -95,15 +80,8 @@ class OnnxEncoder:
         ids = np.zeros((len(pieces), longest), dtype=np.int64)
         for row, piece in zip(ids, pieces, strict=True):
             row[: len(piece.ids)] = piece.ids
-        positions = np.arange(longest)
-        feeds = {
-            "input_ids": ids,
-            "attention_mask": positions < lengths[:, None],
-            "token_type_ids": np.zeros_like(ids),
-            "position_ids": np.broadcast_to(positions, ids.shape),
-        }
-        given = {n: feeds[n].astype(kind) for n, kind in self._inputs.items()}
-        hidden = self._session.run([self._output], given)[0].astype(np.float32, copy=False)
+        mask = np.arange(longest) < lengths[:, None]
+        hidden = self._graph(self._output, ids, mask).astype(np.float32, copy=False)
         vectors = self._settings.pool(hidden, pieces)
         if not tokens:
             return [Output(v) for v in vectors]
@@ -115,6 +93,74 @@ class OnnxEncoder:
 
 _TYPES = {"tensor(int64)": np.int64, "tensor(int32)": np.int32}
 _INPUTS = {"input_ids", "attention_mask", "token_type_ids", "position_ids"}
+
+
+class Graph:
+    """An ONNX graph over token ids. Each forward runs on one thread; thread-safe.
+
+    Attributes:
+        outputs: number of axes of each output, by name.
+
+    Raises:
+        ModelError: the file is broken, or wants inputs that a text encoder has not.
+    """
+
+    def __init__(self, path: Path) -> None:
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = 1
+        options.inter_op_num_threads = 1
+        options.log_severity_level = 3
+        try:
+            self._session = onnxruntime.InferenceSession(
+                str(path), options, providers=["CPUExecutionProvider"]
+            )
+        except Exception as e:  # the library has a class for every way to fail
+            raise ModelError(f"{path}: {e}") from e
+        self._inputs = {i.name: _TYPES.get(i.type) for i in self._session.get_inputs()}
+        unknown = [n for n, kind in self._inputs.items() if n not in _INPUTS or kind is None]
+        if unknown:
+            raise ModelError(f"{path}: inputs {unknown} are not of a text encoder")
+        self.outputs: dict[str, int] = {o.name: len(o.shape) for o in self._session.get_outputs()}
+
+    def __call__(
+        self, output: str, ids: Integers, mask: NDArray[np.bool_], types: Integers | None = None
+    ) -> NDArray[Any]:
+        """One forward.
+
+        Args:
+            output: name of the output wanted.
+            ids: (batch, width) token ids, padded on the right.
+            mask: (batch, width), False for padding.
+            types: (batch, width) token type ids, where the graph takes some; default: zeros.
+        """
+        feeds = {
+            "input_ids": ids,
+            "attention_mask": mask,
+            "token_type_ids": np.zeros_like(ids) if types is None else types,
+            "position_ids": np.broadcast_to(np.arange(ids.shape[1]), ids.shape),
+        }
+        given = {n: feeds[n].astype(kind) for n, kind in self._inputs.items()}
+        result: NDArray[Any] = self._session.run([output], given)[0]
+        return result
+
+
+def need_graph(root: Path) -> Path:
+    """The ONNX file of a model folder.
+
+    Raises:
+        ModelError: the folder has none.
+    """
+    graph = find_graph(root)
+    if graph is None:
+        raise ModelError(f"{root} has neither model.onnx nor onnx/model.onnx")
+    return graph
+
+
+def weight_files(graph: Path) -> list[Path]:
+    """The graph's file and those that hold its weights outside of it."""
+    return [graph, *sorted(graph.parent.glob(f"{graph.name}[_.]data"))]
 
 
 def find_graph(root: Path) -> Path | None:

@@ -4,16 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+#: Classes of an NLI model, in the order of every array of probabilities.
+LABELS = ("entailment", "neutral", "contradiction")
+
+
+class Pair(NamedTuple):
+    """What an NLI model judges: does ``premise`` entail, or contradict, ``hypothesis``?"""
+
+    premise: str
+    hypothesis: str
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Window:
-    """A piece of one text that fits the model. ``content`` is what the back end will run on.
+    """A piece of one request that fits the model. ``content`` is what the back end will run on.
 
     Attributes:
         length: tokens it occupies in a batch, special tokens included.
@@ -68,4 +78,32 @@ class Encoder(Protocol):
 
     def assemble(self, windows: Sequence[Window], outputs: Sequence[Any], tokens: bool) -> Encoded:
         """Join the outputs of one text's windows."""
+        ...
+
+
+class NliModel(Protocol):
+    """A cross-encoder that judges premise and hypothesis.
+
+    As with :class:`Encoder`: synchronous, thread-safe, and results do not depend on which
+    windows share a batch (to 1e-5).
+    """
+
+    name: str
+    revision: str  # hash of weights, tokenizer, label order, temperature, windowing and precision
+    scripts: frozenset[str] | None  # Unicode scripts it reads, e.g. {"Latin"}; None = any
+    batch_tokens: int  # padded tokens per forward that keep the hardware busy
+    workers: int  # threads that may call ``run`` at the same time
+    contradicts: bool  # False: it tells entailment from the rest only, which stands as neutral
+
+    def windows(self, pairs: Sequence[Pair]) -> list[list[Window]]:
+        """Tokenise by the model's own pair encoding; at least one window per pair. A long premise
+        or hypothesis gives several, never a cut."""
+        ...
+
+    def run(self, batch: Sequence[Window]) -> list[Any]:
+        """One forward over ``batch``; one opaque output per window, in order."""
+        ...
+
+    def assemble(self, windows: Sequence[Window], outputs: Sequence[Any]) -> NDArray[np.float32]:
+        """(3,) probabilities of one pair, as LABELS orders them, from its windows' outputs."""
         ...

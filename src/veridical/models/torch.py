@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from veridical.errors import ModelError
-from veridical.models.folder import Settings, load_tokenizer
+from veridical.models import torch_loading as loading
+from veridical.models.folder import Settings
 from veridical.models.pooling import Ids, Output, join, pooling_weights
 from veridical.models.protocols import Encoded, Window
-
-#: Padded tokens per forward.
-BATCH_TOKENS = {"cpu": 4096, "cuda": 32768}
-#: What is fetched of a hub repository: never pickled weights, never code.
-_PATTERNS = ["*.json", "*.txt", "*.model", "*.safetensors"]
 
 
 class TorchEncoder:
@@ -62,35 +57,23 @@ class TorchEncoder:
         dense: str | None = None,
         threads: int | None = None,
     ) -> None:
-        try:
-            import torch
-            import transformers
-        except ImportError as e:
-            raise ModelError(
-                f"{name_or_path} needs torch and transformers: pip install 'veridical[torch]' ({e})"
-            ) from e
-        root, commit = _resolve(str(name_or_path), revision)
+        _, transformers = loading.libraries(str(name_or_path))
+        root, commit = loading.resolve(str(name_or_path), revision)
         self._settings = settings = Settings.read(root, prefix=prefix, dense=dense)
-        self._device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
-        dtype = dtype or ("float32" if self._device.type == "cpu" else "bfloat16")
-        if dtype not in ("float32", "bfloat16", "float16"):
-            raise ModelError(f"unknown dtype {dtype!r}; known: float32, bfloat16, float16")
-        if threads and self._device.type == "cpu":
-            torch.set_num_threads(threads)
-        self._model = self._build(transformers, getattr(torch, dtype), layer)
-        self._windower = settings.windower(_tokenizer(settings, transformers))
+        self._device, dtype = loading.place(device, dtype)
+        loading.use_threads(threads, self._device)
+        self._model = self._build(transformers, dtype, layer)
+        self._windower = settings.windower(loading.tokenizer_of(settings.backbone, transformers))
         self._two_way = _attends_both_ways(settings.config)
         self._lock = threading.Lock()  # one forward at a time: they would only contend
         self.name = str(name_or_path) if commit else root.name
-        self.batch_tokens = BATCH_TOKENS.get(self._device.type, BATCH_TOKENS["cpu"])
-        weights = sorted(settings.backbone.glob("*.safetensors")) if commit is None else []
-        tokenizer = [p for p in [settings.backbone / "tokenizer.json"] if p.is_file()]
-        self.revision = settings.revision([*weights, *tokenizer], "torch", commit, dtype, layer)
+        self.batch_tokens = loading.BATCH_TOKENS.get(self._device.type, loading.BATCH_TOKENS["cpu"])
+        files = loading.own_files(settings.backbone, commit)
+        self.revision = settings.revision(files, "torch", commit, dtype, layer)
 
-    def _build(self, transformers: Any, dtype: Any, layer: int | None) -> Any:
+    def _build(self, transformers: Any, dtype: str, layer: int | None) -> Any:
         backbone = self._settings.backbone
-        keyword = "dtype" if _release(version("transformers")) >= (4, 56) else "torch_dtype"
-        try:
+        with loading.explained(backbone, self._settings.config):
             config = transformers.AutoConfig.from_pretrained(backbone, trust_remote_code=False)
             if layer is not None:
                 if not 1 <= layer <= config.num_hidden_layers:
@@ -98,23 +81,7 @@ class TorchEncoder:
                         f"layer={layer}: the model has layers 1 to {config.num_hidden_layers}"
                     )
                 config.num_hidden_layers = layer
-            model = transformers.AutoModel.from_pretrained(
-                backbone,
-                config=config,
-                trust_remote_code=False,
-                use_safetensors=True,
-                **{keyword: dtype},
-            )
-        except ModelError:
-            raise
-        except Exception as e:  # the library has many ways to fail, all about the model given
-            hint = ""
-            if "auto_map" in self._settings.config:
-                hint = (
-                    "; the model wants code of its own to be run, which is never done: serve it "
-                    "behind text-embeddings-inference, or export it to ONNX"
-                )
-            raise ModelError(f"{backbone} cannot be loaded: {_first_line(e)}{hint}") from e
+            model = loading.pretrained(transformers.AutoModel, backbone, config, dtype)
         if getattr(model.config, "is_encoder_decoder", False):
             model = model.get_encoder()
         return model.to(self._device).eval()
@@ -172,43 +139,3 @@ def _attends_both_ways(config: dict[str, Any]) -> bool:
         return config["is_causal"] is False
     own = config.get("auto_map")
     return isinstance(own, dict) and own.get("AutoModel") == "modeling_qwen.Qwen2Model"
-
-
-def _resolve(name: str, revision: str | None) -> tuple[Path, str | None]:
-    """The local folder of a model and, for a hub id, its commit."""
-    path = Path(name).expanduser()
-    if path.is_dir():
-        return path, None
-    import huggingface_hub
-
-    try:
-        folder = huggingface_hub.snapshot_download(
-            name, revision=revision, allow_patterns=_PATTERNS
-        )
-    except Exception as e:  # network, cache, authorisation and naming errors alike
-        raise ModelError(
-            f"{name!r} is no local folder and could not be had from the hub: {_first_line(e)}"
-        ) from e
-    return Path(folder), Path(folder).name
-
-
-def _tokenizer(settings: Settings, transformers: Any) -> Any:
-    if (settings.backbone / "tokenizer.json").is_file():
-        return load_tokenizer(settings.backbone)
-    try:  # older repositories ship only vocabularies, which transformers converts
-        slow = transformers.AutoTokenizer.from_pretrained(
-            settings.backbone, trust_remote_code=False
-        )
-        return slow.backend_tokenizer
-    except Exception as e:
-        raise ModelError(f"{settings.backbone} has no usable tokenizer: {_first_line(e)}") from e
-
-
-def _release(text: str) -> tuple[int, int]:
-    major, minor = text.split(".")[:2]
-    return int(major), int(minor)
-
-
-def _first_line(e: Exception) -> str:
-    lines = str(e).strip().splitlines()
-    return lines[0] if lines else type(e).__name__

@@ -95,7 +95,7 @@ class Windower:
         room = max(self.room - prefix, 1)
         if len(body) <= room:
             return [self._window(head, body, 0)]
-        starts = _word_starts(encoding)[prefix:]
+        starts = word_starts(encoding)[prefix:]
         slack = room // OVERLAP
         windows: list[Window] = []
         start = overlap = 0
@@ -107,9 +107,9 @@ class Windower:
             # Windows of a text are made equally long, so that the last is not a stub.
             count = math.ceil((left - slack) / (room - slack))
             size = min(room, math.ceil((left + (count - 1) * slack) / count))
-            end = _word_start(starts, start + size, start + size - slack)
+            end = last_start(starts, start + size, start + size - slack)
             windows.append(self._window(head, body[start:end], overlap))
-            start = _word_start(starts, end - slack, max(end - 2 * slack, start + 1))
+            start = last_start(starts, end - slack, max(end - 2 * slack, start + 1))
             overlap = end - start
 
     def _window(self, head: list[int], body: list[int], overlap: int) -> Window:
@@ -117,7 +117,7 @@ class Windower:
         return Window(len(ids), Ids(ids, len(head), len(self._tail)), overlap)
 
 
-def _word_starts(encoding: Any) -> list[bool]:
+def word_starts(encoding: Any) -> list[bool]:
     """Which tokens begin a word, by the pre-tokeniser or by the mark byte-pair models use."""
     words, tokens = encoding.word_ids, encoding.tokens
     return [
@@ -126,6 +126,6 @@ def _word_starts(encoding: Any) -> list[bool]:
     ]
 
 
-def _word_start(starts: Sequence[bool], at: int, lowest: int) -> int:
+def last_start(starts: Sequence[bool], at: int, lowest: int) -> int:
     """The last word start in ``lowest..at``; ``at`` itself where there is none."""
     return next((i for i in range(at, lowest - 1, -1) if starts[i]), at)

@@ -1,0 +1,1 @@
+"""Back ends behind :class:`veridical.models.protocols.NliModel`."""

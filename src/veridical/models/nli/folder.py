@@ -1,0 +1,104 @@
+"""What the folder of an NLI model says of it, and what local back ends share."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from veridical.errors import ModelError
+from veridical.models import windows
+from veridical.models.folder import add_files, max_length, read_json
+from veridical.models.nli import pairs
+from veridical.models.nli.labels import PLAIN, Order, config_names, given_order, settle
+from veridical.models.nli.tokens import PairWindower, Rows
+from veridical.models.protocols import Window
+
+
+@dataclass(frozen=True, eq=False)
+class NliSettings:
+    """Configuration of a sequence-classification folder.
+
+    Attributes:
+        config: ``config.json``.
+        max_length: tokens of the longest pair, special tokens included.
+        takes_types: whether the model is given the tokenizer's token types, or none.
+        pad: id of the padding token.
+        temperature: what logits are divided by (``calibration.json``; 1 without one).
+    """
+
+    root: Path
+    config: dict[str, Any]
+    max_length: int
+    takes_types: bool
+    pad: int
+    temperature: float
+
+    @classmethod
+    def read(cls, root: Path) -> NliSettings:
+        """
+        Raises:
+            ModelError: a file cannot be read, or the temperature is not a positive number.
+        """
+        config = read_json(root / "config.json", {})
+        tokenizer = read_json(root / "tokenizer_config.json", {})
+        temperature = read_json(root / "calibration.json", {}).get("temperature", 1.0)
+        if not isinstance(temperature, (int, float)) or not 0 < temperature < float("inf"):
+            raise ModelError(f"{root / 'calibration.json'}: temperature {temperature!r}")
+        inputs = tokenizer.get("model_input_names")
+        listed = not isinstance(inputs, list) or "token_type_ids" in inputs
+        pad = config.get("pad_token_id")
+        return cls(
+            root=root,
+            config=config,
+            max_length=max_length({}, config, tokenizer),
+            # Models of one type (RoBERTa) or none (DeBERTa) have no row for the second text's.
+            takes_types=listed and config.get("type_vocab_size") not in (0, 1),
+            pad=pad if isinstance(pad, int) and pad >= 0 else 0,
+            temperature=float(temperature),
+        )
+
+    def rows(self, windower: PairWindower, batch: Sequence[Window]) -> Rows:
+        """The arrays of ``batch``; types are zero for models that are given none."""
+        rows = windower.rows(batch, self.pad)
+        return rows if self.takes_types else rows._replace(types=np.zeros_like(rows.types))
+
+    def probabilities(self, logits: NDArray[np.floating]) -> NDArray[np.float64]:
+        """Softmax of (batch, classes) logits at the folder's temperature."""
+        scaled = np.asarray(logits, dtype=np.float64) / self.temperature
+        powers = np.exp(scaled - scaled.max(axis=1, keepdims=True))
+        shares: NDArray[np.float64] = powers / powers.sum(axis=1, keepdims=True)
+        return shares
+
+    def order(
+        self,
+        windower: PairWindower,
+        logits: Callable[[Sequence[Window]], NDArray[np.floating]],
+        name: str,
+        labels: str | None,
+    ) -> Order:
+        """The order of the model's classes (see :func:`settle`).
+
+        Args:
+            logits: one forward.
+            labels: the order stated by the user.
+        """
+        given = given_order(labels) if labels is not None else None
+        plain = [w for ws in windower([pair for pair, _ in PLAIN]) for w in ws]
+        if len(plain) != len(PLAIN):
+            raise ModelError(f"{name}: windows of {self.max_length} tokens are too short")
+        answers = self.probabilities(logits(plain))
+        return settle(config_names(self.config), answers, name, given)
+
+    def revision(self, files: Iterable[Path], order: Order, *parts: object) -> str:
+        """16 hex digits over weights, tokenizer, labels, temperature, windowing and ``parts``."""
+        settings = (self.max_length, self.takes_types, self.pad, self.temperature, order.classes)
+        digest = hashlib.blake2b(digest_size=8)
+        digest.update(repr((settings, windows.VERSION, pairs.VERSION, parts)).encode())
+        add_files(digest, files)
+        return digest.hexdigest()

@@ -1,0 +1,178 @@
+"""Which output of a model stands for which class, and whether that can be believed.
+
+Models number their classes in every order, and some configurations name them wrongly or not at
+all. Names are therefore held against the model's answers on a few pairs whose class is plain.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from veridical.errors import ModelError, UsageError
+from veridical.models.protocols import LABELS, Pair
+
+ENTAILMENT, NEUTRAL, CONTRADICTION = LABELS
+#: The class that two-way heads set against entailment when they do not tell why.
+REST = "not_entailment"
+_NAMES = {
+    **dict.fromkeys(("entailment", "entail", "entails", "entailed"), ENTAILMENT),
+    NEUTRAL: NEUTRAL,
+    **dict.fromkeys(("contradiction", "contradict", "contradicts"), CONTRADICTION),
+    **dict.fromkeys(("notentailment", "nonentailment", "notentailed"), REST),
+}
+_HEADS = ({ENTAILMENT, NEUTRAL, CONTRADICTION}, {ENTAILMENT, CONTRADICTION}, {ENTAILMENT, REST})
+
+#: Pairs whose class no model of use gets wrong, two of each class.
+PLAIN: tuple[tuple[Pair, str], ...] = (
+    (Pair("A man is playing a guitar on a stage.", "A man is playing a guitar."), ENTAILMENT),
+    (
+        Pair("The two girls are eating apples in the garden.", "The girls are eating."),
+        ENTAILMENT,
+    ),
+    (Pair("A woman is reading a book in the park.", "The woman is a doctor."), NEUTRAL),
+    (Pair("The boy is riding his bicycle to school.", "The boy has two sisters."), NEUTRAL),
+    (Pair("The children are playing in the garden.", "There are no children."), CONTRADICTION),
+    (Pair("The shop is open on Sundays.", "The shop is not open on Sundays."), CONTRADICTION),
+)
+
+
+@dataclass(frozen=True)
+class Order:
+    """The class that each output of a model stands for.
+
+    Attributes:
+        classes: one of :data:`LABELS` or ``not_entailment`` for each output, in order.
+    """
+
+    classes: tuple[str, ...]
+
+    @property
+    def contradicts(self) -> bool:
+        """Whether contradiction is a class of its own."""
+        return CONTRADICTION in self.classes
+
+    def __call__(self, probabilities: NDArray[np.floating]) -> NDArray[np.float32]:
+        """(n, classes) -> (n, 3) in the order of LABELS; ``not_entailment`` stands as neutral,
+        and a class that the model has not is 0."""
+        rows = np.zeros((len(probabilities), len(LABELS)), dtype=np.float32)
+        for output, name in enumerate(self.classes):
+            rows[:, LABELS.index(NEUTRAL if name == REST else name)] = probabilities[:, output]
+        return rows
+
+
+def class_of(name: str) -> str | None:
+    """The class that a label plainly names, in any case and spelling; None if it names none."""
+    return _NAMES.get(re.sub("[^a-z]", "", name.lower()))
+
+
+def order_of(names: Sequence[str]) -> Order | None:
+    """The order that labels name; None where they do not plainly name the classes of a head."""
+    classes = [class_of(name) for name in names]
+    known = tuple(c for c in classes if c is not None)
+    if len(known) < len(names) or len(set(known)) < len(known) or set(known) not in _HEADS:
+        return None
+    return Order(known)
+
+
+def given_order(text: str) -> Order:
+    """The order that a user states: class names separated by commas, output 0 first.
+
+    Raises:
+        UsageError: they are not the classes of a head.
+    """
+    order = order_of(text.split(","))
+    if order is None:
+        heads = " or ".join(",".join(LABELS if len(h) == 3 else sorted(h)) for h in _HEADS)
+        raise UsageError(f"labels={text}: the model's classes in its own order: {heads}")
+    return order
+
+
+def config_names(config: dict[str, Any]) -> list[str]:
+    """Labels by ``id2label`` of a configuration, or by ``label2id`` where that is plainer."""
+    by_id = {str(k): str(v) for k, v in _mapping(config, "id2label").items()}
+    by_label = {str(v): str(k) for k, v in _mapping(config, "label2id").items()}
+    lists = [[m[str(i)] for i in range(len(m)) if str(i) in m] for m in (by_id, by_label)]
+    plain = [names for names in lists if order_of(names)]
+    return (plain or [names for names in lists if names] or [[]])[0]
+
+
+def settle(
+    names: Sequence[str], answers: NDArray[np.floating], where: str, given: Order | None = None
+) -> Order:
+    """The order of a model's classes, by its labels and its answers.
+
+    A stated order is believed. Labels that name the classes are believed if the model's answers on
+    :data:`PLAIN` agree. Without such labels, the answers of a three-way head alone may tell.
+    They agree if the right class is the most probable one in all but one pair of six (all four
+    where neutral ones do not apply), at a mean probability of at least 1/6 above chance; without
+    labels, in all six.
+
+    Args:
+        names: the model's labels, output 0 first; may be fewer than its outputs, or empty.
+        answers: (pairs, classes) its probabilities on the premises and hypotheses of ``PLAIN``.
+        where: the model's name, for messages.
+        given: the order stated by the user.
+
+    Raises:
+        ModelError: the number of outputs is not that of the labels, or the order cannot be told.
+    """
+    outputs = answers.shape[1]
+    if not np.isfinite(answers).all():
+        raise ModelError(f"{where} gave probabilities that are not finite on plain pairs")
+    order = given or order_of(names)
+    if order is not None and len(order.classes) != outputs:
+        listed = ", ".join(order.classes)
+        raise ModelError(f"{where} has {outputs} outputs, not one each for {listed}")
+    if given is not None:
+        return given
+    advice = "state the order of its classes in the model's name, such as ?labels=" + ",".join(
+        LABELS if outputs != 2 else (ENTAILMENT, CONTRADICTION)
+    )
+    listed = ", ".join(map(repr, names)) or "none"
+    if order is not None:
+        right, asked, mean = _fit(order, answers)
+        if right < asked - asked // 6 or mean < 1 / outputs + 1 / 6:
+            raise ModelError(
+                f"{where}: its labels ({listed}) do not fit its answers: {right} of {asked} plain "
+                f"pairs right, mean probability {mean:.2f}. It may be untrained, or no NLI model, "
+                f"or its labels are in another order: then {advice}"
+            )
+        return order
+    if outputs == len(LABELS):
+        for classes in permutations(LABELS):
+            right, asked, mean = _fit(Order(classes), answers)
+            if right == asked and mean >= 1 / outputs + 1 / 6:
+                return Order(classes)
+    elif outputs != 2:
+        raise ModelError(f"{where} has {outputs} outputs; an NLI model has two or three classes")
+    raise ModelError(
+        f"{where}: which output is which class cannot be told from its labels ({listed}) nor from "
+        f"its answers to plain pairs: {advice}"
+    )
+
+
+def _fit(order: Order, answers: NDArray[np.floating]) -> tuple[int, int, float]:
+    """Plain pairs answered rightly, pairs that apply, and the mean probability of the right class.
+
+    To a head without neutral, neutral pairs apply only if the rest is its other class.
+    """
+    right, chances = 0, []
+    for row, (_, label) in zip(answers, PLAIN, strict=True):
+        name = REST if label != ENTAILMENT and REST in order.classes else label
+        if name in order.classes:
+            at = order.classes.index(name)
+            right += int(row.argmax() == at)
+            chances.append(float(row[at]))
+    return right, len(chances), sum(chances) / len(chances)
+
+
+def _mapping(config: dict[str, Any], key: str) -> dict[Any, Any]:
+    value = config.get(key)
+    return value if isinstance(value, dict) else {}

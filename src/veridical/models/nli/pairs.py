@@ -1,0 +1,186 @@
+"""Pairs of texts to windows that fit a model, and the windows' probabilities to one verdict.
+
+Premise and hypothesis share the model's room. A pair that fits is one window. Otherwise the
+premise is split into overlapping windows, each set beside the whole hypothesis; a hypothesis that
+would take more than half the room is split likewise, and every piece of it meets every window of
+the premise. Nothing is ever cut.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from veridical.models.protocols import Window
+from veridical.models.windows import OVERLAP
+
+#: Changed whenever pairs would be windowed or merged in another way; part of a model's revision.
+VERSION = "pairs-1"
+
+
+class Piece(NamedTuple):
+    """What one window holds.
+
+    Attributes:
+        premise: of the premise, what the back end runs on.
+        hypothesis: of the hypothesis, likewise.
+        part: which piece of the hypothesis this is, from 0.
+        about: how much this window of the premise is about the hypothesis: the terms (tokens or
+            words) of the hypothesis that it holds, each weighted by ln(windows / windows that
+            hold it); 0 where the premise has one window.
+    """
+
+    premise: Any
+    hypothesis: Any
+    part: int = 0
+    about: float = 0.0
+
+
+class Measured(ABC):
+    """A text as a row of units (tokens, words or characters) by which room is counted."""
+
+    def __init__(self, length: int) -> None:
+        self.length = length
+        self._spans: dict[int, list[tuple[int, int]]] = {}
+        self._sentences: list[int] | None = None
+
+    @abstractmethod
+    def cut(self, start: int, end: int) -> Any:
+        """Units ``start`` to ``end``, as the back end runs on them."""
+
+    @abstractmethod
+    def terms(self, start: int, end: int) -> frozenset[Hashable]:
+        """What units ``start`` to ``end`` are about."""
+
+    @abstractmethod
+    def sentence_starts(self) -> Sequence[int]:
+        """Units that begin a sentence, in order."""
+
+    @abstractmethod
+    def starts_word(self, unit: int) -> bool:
+        """Whether a word begins at this unit."""
+
+    def spans(self, room: int) -> list[tuple[int, int]]:
+        """Windows of at most ``room`` units that cover the text (see :func:`split`)."""
+        if self.length <= room:
+            return [(0, self.length)]
+        found = self._spans.get(room)
+        if found is None:
+            if self._sentences is None:
+                self._sentences = sorted(set(self.sentence_starts()))
+            found = split(self.length, room, self._sentences, self.starts_word)
+            self._spans[room] = found
+        return found
+
+
+def split(
+    length: int, room: int, sentences: Sequence[int], starts_word: Callable[[int], bool]
+) -> list[tuple[int, int]]:
+    """Overlapping spans of about equal size, at most ``room`` units each, that cover 0..length.
+
+    A span ends where a sentence does if one ends within an eighth of ``room`` of the wanted place,
+    else before a word. The next one repeats whole sentences, between one unit and a quarter of
+    ``room``, as near to an eighth as they come; where there are none, an eighth.
+
+    Args:
+        sentences: positions at which a sentence begins, in order.
+        starts_word: whether a word begins at a position.
+    """
+    slack = room // OVERLAP
+    spans, start = [], 0
+    while length - start > room:
+        left = length - start
+        count = math.ceil((left - slack) / (room - slack))
+        # Equally long, so that the last is not a stub.
+        aim = start + min(room, math.ceil((left + (count - 1) * slack) / count))
+        end = _nearest(sentences, aim, aim - slack, min(start + room, aim + slack))
+        if end is None:
+            end = _word(starts_word, aim, aim - slack)
+        spans.append((start, end))
+        again = _nearest(sentences, end - slack, end - 2 * slack, end - 1)
+        if again is None:
+            again = _word(starts_word, end - slack, end - 2 * slack)
+        start = max(again, start + 1)
+    return [*spans, (start, length)]
+
+
+def _nearest(sorted_: Sequence[int], aim: int, lowest: int, highest: int) -> int | None:
+    """The value nearest to ``aim`` within ``lowest..highest``; the lower one in a tie."""
+    at = bisect_left(sorted_, aim)
+    near = [x for x in sorted_[max(at - 1, 0) : at + 1] if lowest <= x <= highest]
+    return min(near, key=lambda x: abs(x - aim), default=None)
+
+
+def _word(starts_word: Callable[[int], bool], at: int, lowest: int) -> int:
+    """The last word start in ``lowest..at``; ``at`` itself where there is none."""
+    return next((i for i in range(at, lowest - 1, -1) if starts_word(i)), at)
+
+
+def pair_windows(
+    premise: Measured, hypothesis: Measured, room: int, special: int = 0
+) -> list[Window]:
+    """The windows of one pair, each with a :class:`Piece`.
+
+    Args:
+        room: units that premise and hypothesis may have together, at least 2.
+        special: units that the model adds to every window.
+    """
+    if premise.length + hypothesis.length <= room:
+        piece = Piece(premise.cut(0, premise.length), hypothesis.cut(0, hypothesis.length))
+        return [Window(special + premise.length + hypothesis.length, piece)]
+    parts = hypothesis.spans(max(room // 2, room - premise.length))
+    spans = premise.spans(room - max(end - start for start, end in parts))
+    held = [premise.terms(*span) if len(spans) > 1 else frozenset() for span in spans]
+    holders = Counter(term for terms in held for term in terms)
+    windows = []
+    for part, (first, last) in enumerate(parts):
+        piece = hypothesis.cut(first, last)
+        asked = hypothesis.terms(first, last) if len(spans) > 1 else frozenset()
+        for (start, end), terms in zip(spans, held, strict=True):
+            # fsum: equal sets give equal sums, in whatever order
+            about = math.fsum(math.log(len(spans) / holders[t]) for t in asked & terms)
+            content = Piece(premise.cut(start, end), piece, part, about)
+            windows.append(Window(special + end - start + last - first, content))
+    return windows
+
+
+def merge(
+    windows: Sequence[Window], outputs: Sequence[NDArray[np.floating]]
+) -> NDArray[np.float32]:
+    """(3,) probabilities of a pair from those of its windows, (3,) each.
+
+    Over the windows of the premise, for one piece of the hypothesis: P(entailment) is the
+    greatest, as a premise entails what any part of it entails. P(contradiction) is that of the
+    window most about the hypothesis (:class:`Piece`), or the mean over those equally so: the
+    greatest would grow with the length of a premise that never mentions the matter. P(neutral) is
+    what is left of 1, if anything, and the three are scaled to sum to 1.
+
+    Over the pieces of the hypothesis: the least P(entailment), as all of it must follow, and the
+    greatest P(contradiction), as one false piece suffices; then as above.
+    """
+    if len(windows) == 1:
+        return np.asarray(outputs[0], dtype=np.float32)
+    pieces: list[Piece] = [w.content for w in windows]
+    rows = np.asarray(outputs, dtype=np.float64)
+    parts = []
+    for part in range(pieces[-1].part + 1):
+        mine = [i for i, p in enumerate(pieces) if p.part == part]
+        most = max(pieces[i].about for i in mine)
+        about = [i for i in mine if pieces[i].about == most]
+        parts.append(_filled(rows[mine, 0].max(), rows[about, 2].mean()))
+    verdicts = np.array(parts)
+    return _filled(verdicts[:, 0].min(), verdicts[:, 2].max()).astype(np.float32)
+
+
+def _filled(entailment: float, contradiction: float) -> NDArray[np.float64]:
+    neutral = max(1 - entailment - contradiction, 0)
+    row = np.array([entailment, neutral, contradiction], dtype=np.float64)
+    filled: NDArray[np.float64] = row / row.sum()
+    return filled

@@ -1,0 +1,170 @@
+"""The model's own encoding of pairs of texts, window by window."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from veridical.errors import ModelError
+from veridical.models.nli.pairs import Measured, Piece, pair_windows
+from veridical.models.protocols import Pair, Window
+from veridical.models.windows import word_starts
+from veridical.text.sentences import split_sentences
+
+Integers = NDArray[np.int64]
+
+
+class Rows(NamedTuple):
+    """A batch, padded on the right. ``ids``, ``mask`` and ``types`` are (batch, width)."""
+
+    ids: Integers
+    mask: NDArray[np.bool_]
+    types: Integers
+
+
+class Template(NamedTuple):
+    """What the tokenizer puts around a pair: head, premise, between, hypothesis, tail.
+
+    Attributes:
+        ids: special tokens of head, between and tail.
+        types: token type of head, premise, between, hypothesis and tail.
+    """
+
+    ids: tuple[list[int], list[int], list[int]]
+    types: tuple[int, int, int, int, int]
+
+    @classmethod
+    def probe(cls, tokenizer: Any) -> Template:
+        """By how ``tokenizer`` encodes a pair of letters.
+
+        Raises:
+            ModelError: premise and hypothesis cannot be told apart in it.
+        """
+        encoding = tokenizer.encode("a", "b")
+        owners: list[int | None] = encoding.sequence_ids
+        if 0 not in owners or 1 not in owners:
+            raise ModelError("the tokenizer gives no tokens for a pair of letters")
+        first, second = owners.index(0), owners.index(1)
+        stop = first + owners.count(0)
+        last = second + owners.count(1)
+        if not first < stop <= second < last:
+            raise ModelError("the tokenizer does not put the premise before the hypothesis")
+        bounds = [(0, first), (first, stop), (stop, second), (second, last), (last, len(owners))]
+        types = [set(encoding.type_ids[start:end]) or {0} for start, end in bounds]
+        if any(len(kinds) > 1 for kinds in types):
+            raise ModelError("the tokenizer gives token types that are not of a pair of texts")
+        ids: list[int] = encoding.ids
+        return cls(
+            (ids[:first], ids[stop:second], ids[last:]),
+            tuple(kinds.pop() for kinds in types),
+        )
+
+
+class PairWindower:
+    """Tokenises pairs with a ``tokenizers.Tokenizer`` and splits what does not fit the model.
+
+    A pair that fits gets exactly the tokenizer's own encoding of a pair, except that special
+    tokens written out in a text (``[SEP]``, ``</s>``) are read as ordinary characters. Each
+    distinct text of a call is tokenised once.
+
+    Args:
+        tokenizer: its truncation and padding are switched off.
+        max_length: tokens a window may have, special tokens included.
+
+    Raises:
+        ModelError: special tokens leave no room for two texts, or the tokenizer is not for pairs.
+    """
+
+    def __init__(self, tokenizer: Any, max_length: int) -> None:
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        tokenizer.encode_special_tokens = True
+        self._tokenizer = tokenizer
+        self.template = Template.probe(tokenizer)
+        added = tokenizer.get_added_tokens_decoder().values()
+        self._names = {t.content for t in added if t.special and len(t.content) > 2}
+        self._special = sum(map(len, self.template.ids))
+        self.room = max_length - self._special
+        if self.room < 2:
+            raise ModelError(f"windows of {max_length} tokens leave no room for a pair of texts")
+
+    def __call__(self, pairs: Sequence[Pair]) -> list[list[Window]]:
+        """Windows of each pair, with a :class:`Piece` of (n,) token ids each."""
+        distinct = list(dict.fromkeys(text for pair in pairs for text in pair))
+        texts = distinct
+        try:
+            encodings = self._tokenizer.encode_batch(texts, add_special_tokens=False)
+        except (TypeError, UnicodeError):  # lone surrogates cannot be handed to the tokenizer
+            texts = [t.encode("utf-8", "replace").decode("utf-8") for t in distinct]
+            encodings = self._tokenizer.encode_batch(texts, add_special_tokens=False)
+        for i, (text, encoding) in enumerate(zip(texts, encodings, strict=True)):
+            if any(name in text for name in self._names) and self._names & set(encoding.tokens):
+                # A unigram vocabulary holds them as pieces: same length, so that places stay.
+                for name in self._names:
+                    text = text.replace(name, f"({name[1:-1]})")
+                encodings[i] = self._tokenizer.encode(text, add_special_tokens=False)
+        known = {
+            given: _Tokens(text, encoding)
+            for given, text, encoding in zip(distinct, texts, encodings, strict=True)
+        }
+        return [
+            pair_windows(known[premise], known[hypothesis], self.room, self._special)
+            for premise, hypothesis in pairs
+        ]
+
+    def rows(self, batch: Sequence[Window], pad: int = 0) -> Rows:
+        """The arrays that the model takes for ``batch``.
+
+        Args:
+            pad: id of the padding token.
+        """
+        width = max(w.length for w in batch)
+        ids = np.full((len(batch), width), pad, dtype=np.int64)
+        types = np.zeros_like(ids)
+        head, between, tail = self.template.ids
+        for row, kinds, window in zip(ids, types, batch, strict=True):
+            piece: Piece = window.content
+            at = 0
+            fields = (head, piece.premise, between, piece.hypothesis, tail)
+            for field, kind in zip(fields, self.template.types, strict=True):
+                row[at : at + len(field)] = field
+                kinds[at : at + len(field)] = kind
+                at += len(field)
+        lengths = np.array([w.length for w in batch])
+        return Rows(ids, np.arange(width) < lengths[:, None], types)
+
+
+class _Tokens(Measured):
+    """A text as tokens; its terms are token ids."""
+
+    def __init__(self, text: str, encoding: Any) -> None:
+        self._ids = np.array(encoding.ids, dtype=np.int64)
+        super().__init__(len(self._ids))
+        self._text = text
+        self._encoding = encoding
+        self._words: list[bool] | None = None
+        self._terms: dict[tuple[int, int], frozenset[Hashable]] = {}
+
+    def cut(self, start: int, end: int) -> Integers:
+        return self._ids[start:end]
+
+    def terms(self, start: int, end: int) -> frozenset[Hashable]:
+        found = self._terms.get((start, end))
+        if found is None:
+            found = self._terms[start, end] = frozenset(self._ids[start:end].tolist())
+        return found
+
+    def sentence_starts(self) -> list[int]:
+        # A token belongs to the sentence in which it ends: some hold the space before a word.
+        ends = np.maximum.accumulate([end for _, end in self._encoding.offsets])
+        starts = [span.start for span in split_sentences(self._text)]
+        units: list[int] = np.searchsorted(ends, starts, side="right").tolist()
+        return units
+
+    def starts_word(self, unit: int) -> bool:
+        if self._words is None:
+            self._words = word_starts(self._encoding)
+        return self._words[unit]

@@ -1,0 +1,142 @@
+"""The embedded NLI model: its files, its judgement of plain pairs, and how it treats batches."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from veridical.errors import ModelError
+from veridical.models import LABELS, NliModel, Pair, load_nli
+
+FOLDER = Path(load_nli.__code__.co_filename).parent / "data/veridical-nli-mini"
+FILES = ("model.onnx", "tokenizer.json", "config.json", "calibration.json")
+
+pytestmark = pytest.mark.skipif(
+    not (FOLDER / "model.onnx").is_file(),
+    reason=f"EMBEDDED NLI MODEL ABSENT: {FOLDER} (python training/nli_export.py makes it)",
+)
+
+#: Pairs whose class nobody would dispute; none is in a training file.
+PLAIN = (
+    ("The concert was held in Vienna in 1987.", "The concert took place in Vienna.", 0),
+    ("A brown dog is running along the beach.", "A dog is running.", 0),
+    ("Marie Curie won two Nobel Prizes.", "Marie Curie won a Nobel Prize.", 0),
+    ("All of the students passed the exam.", "No student failed the exam.", 0),
+    ("A woman is buying bread at the market.", "The woman is a famous violinist.", 1),
+    ("The museum has twelve rooms of paintings.", "The director of the museum is Italian.", 1),
+    ("Two men are waiting for the bus.", "The men are brothers.", 1),
+    ("The company opened an office in Oslo.", "The company was founded by two sisters.", 1),
+    ("The concert was held in Vienna in 1987.", "The concert was held in Paris in 1987.", 2),
+    ("The restaurant is open every day.", "The restaurant is closed on Mondays.", 2),
+    ("A man is sleeping on the couch.", "The man is wide awake and running.", 2),
+    ("The bridge was finished in 1932.", "The bridge was finished in 1951.", 2),
+)
+FILLER = (
+    "The valley lies between two ranges of low hills. Most of its people work in orchards and "
+    "small workshops. A railway reached it late in the nineteenth century. The winters are mild, "
+    "and fog is common in autumn. Several festivals are held by the river each summer. "
+)
+
+
+@pytest.fixture(scope="module")
+def model() -> NliModel:
+    return load_nli("veridical-nli-mini", threads=1)
+
+
+def judge(model: NliModel, *pairs: tuple[str, str]) -> NDArray[np.float32]:
+    """(n, 3) probabilities, all windows of all pairs in one batch."""
+    windows = model.windows([Pair(*pair) for pair in pairs])
+    outputs = iter(model.run([w for own in windows for w in own]))
+    found: list[Any] = [model.assemble(own, [next(outputs) for _ in own]) for own in windows]
+    return np.stack(found)
+
+
+def test_files_match_their_checksums() -> None:
+    lines = [line.split() for line in (FOLDER / "SHA256SUMS").read_text().splitlines()]
+    assert [name for _, name in lines] == list(FILES)
+    for digest, name in lines:
+        assert hashlib.sha256((FOLDER / name).read_bytes()).hexdigest() == digest, name
+
+
+def test_model_card_and_licence_travel_with_the_weights() -> None:
+    assert "Apache License" in (FOLDER / "LICENSE").read_text("utf-8")
+    card = (FOLDER / "README.md").read_text("utf-8")
+    assert "Apache-2.0" in card
+    assert "TODO" not in card
+    assert (FOLDER / "model.onnx").stat().st_size < 25e6
+
+
+def test_configuration_names_the_classes_and_the_longest_input() -> None:
+    config = json.loads((FOLDER / "config.json").read_text("utf-8"))
+    assert [config["id2label"][str(i)] for i in range(3)] == list(LABELS)
+    assert config["label2id"] == {label: i for i, label in enumerate(LABELS)}
+    assert config["max_position_embeddings"] == 512
+    assert 0.5 <= json.loads((FOLDER / "calibration.json").read_text("utf-8"))["temperature"] <= 3
+    tokenizer = json.loads((FOLDER / "tokenizer.json").read_text("utf-8"))
+    assert tokenizer["truncation"] is None and tokenizer["padding"] is None
+
+
+def test_says_what_it_is(model: NliModel) -> None:
+    assert model.contradicts
+    assert model.scripts == {"Latin"}
+    assert len(model.revision) == 16
+    assert load_nli(threads=1).revision == model.revision
+
+
+def test_judges_plain_pairs_rightly(model: NliModel) -> None:
+    """Nine of twelve: a double negation and an exception are beyond a model of this size."""
+    found = judge(model, *((premise, hypothesis) for premise, hypothesis, _ in PLAIN))
+    np.testing.assert_allclose(found.sum(axis=1), 1, atol=1e-5)
+    labels = np.array([label for _, _, label in PLAIN])
+    assert (found.argmax(axis=1) == labels).sum() >= 9
+    assert LABELS[2] == "contradiction" and found[-1].argmax() == 2  # two years
+
+
+def test_int8_loads_only_if_it_agrees() -> None:
+    pytest.importorskip("onnx")
+    try:
+        quantised = load_nli("veridical-nli-mini?precision=int8", threads=1)
+    except ModelError as e:
+        assert re.search(r"class of float32 for [\d.]+% of 48 pairs", str(e))
+    else:
+        assert quantised.revision != load_nli(threads=1).revision
+
+
+def test_result_does_not_depend_on_the_batch(model: NliModel) -> None:
+    pairs = [(premise, hypothesis) for premise, hypothesis, _ in PLAIN]
+    pairs += [(FILLER + pairs[0][0], pairs[0][1]), (FILLER * 24, pairs[1][1]), ("", "")]
+    together = judge(model, *pairs)
+    alone = np.concatenate([judge(model, pair) for pair in pairs])
+    np.testing.assert_allclose(together, alone, atol=1e-5)
+
+
+def test_long_premise_is_windowed_and_the_whole_of_it_counts(model: NliModel) -> None:
+    fact = "The bridge at Harrowby was finished in 1932. "
+    filler = FILLER * 24
+    pairs = [Pair(p, fact) for p in (filler, fact + filler, filler + fact)]
+    for windows in model.windows(pairs):
+        assert len(windows) > 1
+        assert max(w.length for w in windows) <= 512
+    without, first, last = judge(model, *pairs)
+    assert first[0] > without[0]
+    assert last[0] > without[0]
+    assert len(model.windows([Pair(fact, fact)])[0]) == 1
+
+
+@pytest.mark.torch
+def test_pairs_take_as_many_tokens_as_in_transformers(model: NliModel) -> None:
+    """The pair encoding of a plain BERT tokenizer over the same vocabulary."""
+    transformers = pytest.importorskip("transformers")
+    tokenizer = transformers.PreTrainedTokenizerFast(
+        tokenizer_file=str(FOLDER / "tokenizer.json"), unk_token="[UNK]"
+    )
+    for premise, hypothesis, _ in PLAIN:
+        (window,) = model.windows([Pair(premise, hypothesis)])[0]
+        assert window.length == len(tokenizer(premise, hypothesis)["input_ids"])
