@@ -92,6 +92,7 @@ def test_against_goes_to_the_scorers_that_take_it_and_yields_to_an_explicit_one(
 
 
 def test_presets_are_those_of_the_contract() -> None:
+    """All that needs no language model; ``halocheck`` is left out for its cost."""
     fast = {b.key for b in resolve(None, "fast")}
     assert fast == {"exact_match", "ngram", "ngram_presence", "support", "knowledge_f1"}
     auto = {b.key for b in resolve(None)}
@@ -103,6 +104,21 @@ def test_presets_are_those_of_the_contract() -> None:
         "bert_score",
         "selfcheck_bertscore",
         "knowledge_bertscore",
+        "selfcheck_nli",
+        "noncontradiction",
+        "entailment",
+        "semantic_entropy",
+        "semantic_negentropy",
+        "semantic_sets",
+        "semantic_density",
+        "eigv",
+        "degree",
+        "eccentricity",
+        "kle",
+        "luq",
+        "matched_unit",
+        "summac_zs",
+        "nli_grounding",
     }
     with pytest.raises(UsageError, match="preset"):
         resolve(None, "slow")

@@ -6,13 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from veridical.errors import NotApplicable
 from veridical.evidence.greedy_matching import f1
 from veridical.records import Against, Record, Source, Span
 from veridical.registry import scorer
 from veridical.scorers.consistency.bert_score import rescaled, risk_of
-from veridical.scores import EvidenceItem, Score, Unit
-from veridical.text.sentences import split_sentences
+from veridical.scores import SHOWN, EvidenceItem, Score, Unit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,7 +18,6 @@ if TYPE_CHECKING:
     from veridical.evidence import Evidence
 
 _LONGER_THAN = 3  # words; shorter sample sentences ("He died.") match anything, as published
-_SHOWN = 3  # best matching samples kept as a sentence's evidence
 
 
 @scorer(
@@ -53,11 +50,8 @@ async def selfcheck_bertscore(
     The response's ``raw`` is the mean over sentences, as published. Without a baseline the risk
     is the raw value; with one, ``(1 - baseline) * raw``, as rescaled values may exceed 1.
     """
-    record.need_response()
+    sentences = record.need_sentences()
     sources = record.against(against)
-    sentences = [s for s in record.sentences if s.text.strip()]
-    if not sentences:
-        raise NotApplicable("the response has no sentences")
     found = [_sentences(s, evidence) for s in sources]
     distinct = list(dict.fromkeys(span.text for spans in found for span in spans))
     column = {text: i for i, text in enumerate(distinct)}
@@ -85,7 +79,7 @@ async def selfcheck_bertscore(
 
 def _sentences(source: Source, evidence: Evidence) -> list[Span]:
     """Sentences of more than three words, else all, else the whole text."""
-    spans = split_sentences(source.text) or [Span(0, len(source.text), source.text)]
+    spans = source.sentences()
     return [s for s in spans if len(evidence.words(s.text)) > _LONGER_THAN] or spans
 
 
@@ -97,7 +91,7 @@ def _evidence(
 ) -> list[EvidenceItem]:
     """The best matching sentence of each of the nearest samples, nearest first."""
     items = []
-    for n in np.argsort(-best, kind="stable")[:_SHOWN]:
+    for n in np.argsort(-best, kind="stable")[:SHOWN]:
         span = found[n][where[n]]
         items.append(EvidenceItem.at(sources[n], span.start, span.end, float(best[n])))
     return items

@@ -3,7 +3,9 @@
 from veridical.scorers.grounding import (  # noqa: F401  (importing registers them)
     knowledge_bertscore,
     knowledge_f1,
+    nli_grounding,
     rouge_l,
     sacre_bleu,
+    summac_zs,
     support,
 )

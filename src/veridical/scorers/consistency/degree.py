@@ -1,0 +1,47 @@
+"""Degrees of the similarity graph (Lin et al. 2023, U_Deg and C_Deg)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from veridical.records import Record
+from veridical.registry import scorer
+from veridical.scorers.consistency.response_graph import Affinity, similarity_graph
+from veridical.scores import Score
+
+if TYPE_CHECKING:
+    from veridical.evidence import Evidence
+
+
+@scorer(
+    "degree",
+    level="response",
+    needs={"samples"},
+    source="Lin 2023, section 4.2 (C_Deg, U_Deg)",
+    cost="nli",
+    raw_is="risk",
+    presets={"auto"},
+)
+async def degree(
+    record: Record,
+    evidence: Evidence,
+    *,
+    of: Literal["response", "all"] = "response",
+    affinity: Affinity = "entailment",
+    prompts: bool = False,
+) -> Score:
+    """Mean dissimilarity of an answer to all n answers: the response and its samples.
+
+    Args:
+        of: ``response`` is ``1 - C_Deg = 1 - D_jj / n`` of the judged answer, the paper's measure
+            for one answer among several; ``all`` is ``U_Deg = trace(n I - D) / n^2``, its mean
+            over the answers, which hardly depends on the judged one.
+        affinity: similarity by the probability of entailment, or by 1 - that of contradiction.
+        prompts: judge each answer with the prompt before it, as the paper does.
+
+    ``D_jj`` is the sum of the answer's similarities, that to itself (1) included. ``raw`` is in
+    [0, 1 - 1 / n]; the risk is the raw value.
+    """
+    w = await similarity_graph(record, evidence, affinity, prompts)
+    raw = 1 - float(w[0].mean() if of == "response" else w.mean())
+    return Score.of(min(1.0, max(0.0, raw)), raw=raw)

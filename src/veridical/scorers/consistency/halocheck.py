@@ -1,0 +1,80 @@
+"""HaloCheck: how well all answers to a prompt entail each other (Elaraby et al. 2023)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from veridical.records import Record
+from veridical.registry import scorer
+from veridical.scores import Score
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from veridical.evidence import Evidence
+
+
+@scorer(
+    "halocheck",
+    level="response",
+    needs={"samples"},
+    source="Elaraby 2023; Laban 2022 (SummaC-ZS)",
+    cost="nli",
+    raw_is="confidence",
+)
+async def halocheck(record: Record, evidence: Evidence) -> Score:
+    """Mean SummaC-ZS of all ordered pairs among the response and the samples.
+
+    ``ZS(A, B)`` is the mean over sentences b of B of ``max_a e(a, b) - max_a c(a, b)`` over the
+    sentences a of A, which is the premise; ``raw`` is the mean over pairs of different answers,
+    in [-1, 1] (confidence), and the risk ``(1 - raw) / 2``.
+
+    The published code takes each unordered pair once, the earlier answer as premise, so that its
+    value depends on the order of the samples; both orders are ours. It also leaves out sentences
+    of at most 10 characters, which are kept here, and judges samples alone: here the response is
+    one of the answers.
+
+    The cost is the square of the number of sentences in all answers together, by far the largest
+    of the scorers: for m samples of s sentences, m (m + 1) s^2 pairs. For the response's own
+    sentences, ``summac_zs(against=samples)`` gives the same measure with m s^2.
+
+    Raises:
+        NotApplicable: also where the model has no class for contradiction.
+    """
+    texts = [[s.text for s in record.need_sentences()]]
+    texts += [[s.text for s in x.sentences()] for x in record.against("samples")]
+    distinct = list(dict.fromkeys(t for sentences in texts for t in sentences))
+    row = {text: i for i, text in enumerate(distinct)}
+    members = [np.array([row[t] for t in sentences]) for sentences in texts]
+    answers = range(len(members))
+    pairs = [(a, b) for a in answers for b in answers if a != b]
+    asked = np.zeros((len(distinct), len(distinct)), bool)
+    for a, b in pairs:
+        asked[np.ix_(members[a], members[b])] = True
+    premises, hypotheses = np.nonzero(asked)
+    verdicts = await evidence.nli(
+        [
+            (distinct[i], distinct[j])
+            for i, j in zip(premises.tolist(), hypotheses.tolist(), strict=True)
+        ]
+    )
+    entailment = np.zeros(asked.shape)
+    contradiction = np.zeros(asked.shape)
+    entailment[asked] = verdicts.entailment
+    contradiction[asked] = verdicts.contradiction
+    values = [
+        zero_shot(
+            entailment[np.ix_(members[a], members[b])],
+            contradiction[np.ix_(members[a], members[b])],
+        )
+        for a, b in pairs
+    ]
+    raw = float(np.mean(values))
+    return Score.of(min(1.0, max(0.0, (1 - raw) / 2)), raw=raw)
+
+
+def zero_shot(entailment: NDArray[np.float64], contradiction: NDArray[np.float64]) -> float:
+    """SummaC-ZS from (premise sentences, hypothesis sentences) probabilities: in [-1, 1]."""
+    return float((entailment.max(axis=0) - contradiction.max(axis=0)).mean())

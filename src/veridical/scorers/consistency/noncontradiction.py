@@ -1,0 +1,44 @@
+"""Mean pairwise non-contradiction (Chen & Mueller 2023; Bouchard & Chauhan 2025, eq. 5-6)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from veridical.records import Against, Record
+from veridical.registry import scorer
+from veridical.scores import Score
+
+if TYPE_CHECKING:
+    from veridical.evidence import Evidence
+
+
+@scorer(
+    "noncontradiction",
+    level="response",
+    needs={"against"},
+    source="Chen & Mueller 2023; Bouchard & Chauhan 2025, eq. 5-6",
+    cost="nli",
+    raw_is="confidence",
+    presets={"auto"},
+)
+async def noncontradiction(
+    record: Record, evidence: Evidence, *, against: Against = "samples"
+) -> Score:
+    """Mean over samples of 1 - P(contradiction) with the response, averaged over both directions.
+
+    Args:
+        against: what the response is compared with. The mean is over samples; of several
+            contexts or references the one that contradicts it least counts.
+
+    ``raw`` is that value, in [0, 1] (confidence); ``risk = 1 - raw``.
+
+    Raises:
+        NotApplicable: the response is blank, there is nothing to compare it with, or the NLI
+            model has no class for contradiction.
+    """
+    response = record.need_response()
+    texts = [s.text for s in record.against(against)]
+    pairs = [(response, t) for t in texts] + [(t, response) for t in texts]
+    contradiction = (await evidence.nli(pairs)).contradiction.reshape(2, -1).mean(axis=0)
+    risk = float(contradiction.mean() if against == "samples" else contradiction.min())
+    return Score.of(risk, raw=1 - risk)

@@ -1,0 +1,84 @@
+"""Semantic density (Qiu & Miikkulainen 2024)."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from veridical.records import Record
+from veridical.registry import scorer
+from veridical.scorers.consistency.response_pairs import prompted
+from veridical.scorers.consistency.sequence_weights import Weights, log_weights
+from veridical.scores import Score
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from veridical.evidence import Evidence
+
+
+@scorer(
+    "semantic_density",
+    level="response",
+    needs={"samples"},
+    source="Qiu & Miikkulainen 2024",
+    cost="nli",
+    raw_is="confidence",
+    presets={"auto"},
+)
+async def semantic_density(
+    record: Record,
+    evidence: Evidence,
+    *,
+    weights: Weights = "auto",
+    length_normalize: bool = True,
+    prompts: bool = True,
+    unique: bool = False,
+) -> Score:
+    """Density of the samples about the response, in a space where distance is semantic.
+
+    A sample is at distance 0 if the response entails it, sqrt(2)/2 if neither follows and 1 if
+    they contradict each other. With the NLI model's P(neutral) = n and P(contradiction) = c, the
+    expected distance is E[d] = c + n sqrt(2)/2 and E[d^2] = c + n/2; the kernel is
+    K = 1 - E[d^2] where E[d] <= 1, else 0; the density is the weighted mean of K over samples.
+    The response is no sample of its own density, as in the UQLM package.
+
+    Args:
+        weights: a sample counts by its ``probability``, or all alike (``discrete``). ``auto``
+            takes the former where all samples have log-probabilities.
+        length_normalize: a sample's probability is the geometric mean of its tokens'
+            probabilities, as published; else their product.
+        prompts: judge both texts with the prompt before them, as published. A record without a
+            prompt is judged by its texts alone.
+        unique: count samples of the same text once, as the paper does, whose samples are
+            distinct; else every sample counts, as in the UQLM package.
+
+    ``raw`` is the density, in [0, 1] (confidence); ``risk = 1 - raw``.
+
+    Raises:
+        NotApplicable: the response is blank, no sample has a text, the NLI model has no class
+            for contradiction, every sample has probability 0, or ``weights="probability"`` and
+            log-probabilities are missing.
+    """
+    texts = [record.need_response(), *(s.text for s in record.against("samples"))]
+    response, *samples = prompted(record, texts) if prompts else texts
+    weight = np.exp(log_weights(record, weights, length_normalize, response=False))
+    verdicts = await evidence.nli([(response, sample) for sample in samples])
+    distance = verdicts.contradiction + verdicts.neutral * (math.sqrt(2) / 2)
+    squared = verdicts.contradiction + verdicts.neutral / 2
+    kernel = np.where(distance <= 1, 1 - squared, 0.0)
+    if unique:
+        weight *= _most_probable(samples, weight)
+    raw = min(float((weight * kernel).sum() / weight.sum()), 1.0)
+    return Score.of(1 - raw, raw=raw)
+
+
+def _most_probable(texts: list[str], weight: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """(m,) bool: one place of every distinct text, that of its largest weight."""
+    kept: dict[str, int] = {}
+    for i, text in enumerate(texts):
+        if text not in kept or weight[i] > weight[kept[text]]:
+            kept[text] = i
+    return np.isin(np.arange(len(texts)), list(kept.values()))

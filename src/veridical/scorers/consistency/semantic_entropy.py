@@ -1,0 +1,57 @@
+"""Semantic entropy (Kuhn et al. 2023; Farquhar et al. 2024)."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from veridical.records import Record
+from veridical.registry import scorer
+from veridical.scorers.consistency.clusters import Cluster, entropy, semantic_clusters
+from veridical.scorers.consistency.sequence_weights import Weights, log_weights
+from veridical.scores import Score
+
+if TYPE_CHECKING:
+    from veridical.evidence import Evidence
+
+
+@scorer(
+    "semantic_entropy",
+    level="response",
+    needs={"samples"},
+    source="Farquhar 2024; Bouchard & Chauhan 2025, eq. 7",
+    cost="nli",
+    raw_is="risk",
+    presets={"auto"},
+)
+async def semantic_entropy(
+    record: Record,
+    evidence: Evidence,
+    *,
+    cluster: Cluster = "mutual",
+    weights: Weights = "auto",
+    length_normalize: bool = True,
+    prompts: bool = False,
+) -> Score:
+    """Entropy over the meanings of the response and the samples.
+
+    Args:
+        cluster: answers mean the same when they entail each other (``mutual``, as published), or
+            when one entails the other in ``either`` direction, as in the UQLM package.
+        weights: the share of a meaning is the share of the answers (``discrete``) or of their
+            ``probability``, made to sum to 1. ``auto`` takes the latter where the response and
+            all samples have log-probabilities.
+        length_normalize: an answer's probability is the geometric mean of its tokens'
+            probabilities; else their product, which favours short answers.
+        prompts: judge each answer with the prompt before it, so that short ones make sense.
+
+    ``raw`` is the entropy in nats, from 0 (one meaning) to log(m + 1) (as many as answers, with
+    m samples). ``risk = 1 - exp(-raw)``: 1 - 1/k for k equally likely meanings.
+
+    Raises:
+        NotApplicable: the response is blank, no sample has a text, or ``weights="probability"``
+            and log-probabilities are missing.
+    """
+    clusters = await semantic_clusters(record, evidence, cluster, prompts)
+    raw = entropy(clusters, log_weights(record, weights, length_normalize, response=True))
+    return Score.of(-math.expm1(-raw), raw=raw)

@@ -1,0 +1,42 @@
+"""Number of semantic sets (Lin et al. 2024), as a confidence."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from veridical.records import Record
+from veridical.registry import scorer
+from veridical.scorers.consistency.clusters import Cluster, semantic_clusters
+from veridical.scores import Score
+
+if TYPE_CHECKING:
+    from veridical.evidence import Evidence
+
+
+@scorer(
+    "semantic_sets",
+    level="response",
+    needs={"samples"},
+    source="Lin 2024; UQLM package",
+    cost="nli",
+    raw_is="confidence",
+    presets={"auto"},
+)
+async def semantic_sets(
+    record: Record, evidence: Evidence, *, cluster: Cluster = "mutual", prompts: bool = False
+) -> Score:
+    """How few meanings the response and the m samples have: (m + 1 - number of clusters) / m.
+
+    Args:
+        cluster, prompts: as in ``semantic_entropy``.
+
+    ``raw`` is that value, not the number of clusters, which means nothing without m: 1 for one
+    meaning, 0 for as many as answers (confidence). ``risk = 1 - raw``.
+
+    Raises:
+        NotApplicable: the response is blank, or no sample has a text.
+    """
+    clusters = await semantic_clusters(record, evidence, cluster, prompts)
+    samples = sum(map(len, clusters)) - 1
+    risk = (len(clusters) - 1) / samples
+    return Score.of(risk, raw=1 - risk)

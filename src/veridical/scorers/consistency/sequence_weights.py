@@ -1,0 +1,54 @@
+"""How much each answer counts: all alike, or by the probability of its tokens."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from veridical.errors import NotApplicable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from veridical.records import Record, TokenLogprob
+
+#: ``auto`` goes by probability where every answer has its log-probabilities.
+Weights = Literal["auto", "discrete", "probability"]
+
+
+def log_weights(
+    record: Record, weights: Weights, length_normalize: bool, *, response: bool
+) -> NDArray[np.float64]:
+    """Natural logarithms of the weights of the answers, of which the largest is 0.
+
+    They stay logarithms because the probability of a long text is too small for a float.
+
+    Args:
+        weights: ``discrete`` counts all alike.
+        length_normalize: take the geometric mean of the tokens' probabilities, ``exp(mean
+            log p)``, rather than their product, ``exp(sum log p)``.
+        response: begin with the response; then come the samples that have a text.
+
+    Raises:
+        NotApplicable: log-probabilities are asked for and missing, or every answer has
+            probability 0.
+    """
+    samples = [record.samples[s.index].logprobs for s in record.against("samples")]
+    answers = [record.logprobs, *samples] if response else samples
+    if weights == "discrete" or (weights == "auto" and not all(answers)):
+        return np.zeros(len(answers))
+    logs = np.array([_log_probability(tokens, length_normalize) for tokens in answers])
+    if np.isneginf(logs.max()):
+        raise NotApplicable("every answer has probability 0")
+    shifted: NDArray[np.float64] = logs - logs.max()
+    return shifted
+
+
+def _log_probability(tokens: Sequence[TokenLogprob] | None, length_normalize: bool) -> float:
+    if not tokens:
+        raise NotApplicable("an answer has no log-probabilities")
+    total = sum(t.logprob for t in tokens)
+    return total / len(tokens) if length_normalize else total

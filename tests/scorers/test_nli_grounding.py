@@ -1,0 +1,164 @@
+from __future__ import annotations
+
+import asyncio
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from nli_evidence import FixedVerdicts
+
+from veridical.errors import NotApplicable
+from veridical.records import Record
+from veridical.scorers.grounding.nli_grounding import nli_grounding
+from veridical.text.passages import passages
+
+BORN = "Ada was born in London."
+DIED = "Ada died in Paris in 1912."
+LONDON = "The city of London is where Ada was born."
+PARIS = "Ada died in Rome in 1910."
+OTHER = "Charles built engines."
+
+
+async def score(table=None, response=f"{BORN} {DIED}", contradicts=True, default=None, **fields):
+    names = ("samples", "contexts", "reference")
+    record = Record(response=response, **{k: fields.pop(k) for k in names if k in fields})
+    options = {} if default is None else {"default": default}
+    evidence = FixedVerdicts(record, table, contradicts=contradicts, **options)
+    return await nli_grounding(record, evidence, **fields), evidence
+
+
+TABLE = {
+    (LONDON, BORN): (0.9, 0.1, 0.0),
+    (OTHER, BORN): (0.0, 0.3, 0.7),
+    (PARIS, BORN): (0.1, 0.8, 0.1),
+    (LONDON, DIED): (0.2, 0.7, 0.1),
+    (OTHER, DIED): (0.3, 0.1, 0.6),
+    (PARIS, DIED): (0.0, 0.25, 0.75),
+}
+
+
+async def test_best_window_and_the_window_most_about_the_sentence():
+    contexts = [OTHER, LONDON, PARIS]
+    found, evidence = await score(TABLE, contexts=contexts)
+    born, died = found.units
+    # the unrelated context says 0.7 contradiction, but is not about it
+    assert born.probabilities == pytest.approx(
+        {"entailment": 0.9, "neutral": 0.1, "contradiction": 0.0}
+    )
+    assert (born.risk, born.raw, born.label) == (pytest.approx(0.1), born.risk, "entailment")
+    # best window 0.3; most about it 0.75, capped at 0.7
+    assert died.probabilities == pytest.approx(
+        {"entailment": 0.3, "neutral": 0.0, "contradiction": 0.7}
+    )
+    assert (died.risk, died.label) == (pytest.approx(0.7), "contradiction")
+    assert found.risk == found.raw == died.risk
+    (item,) = born.evidence
+    assert (item.context, item.text, item.probability) == (1, LONDON, pytest.approx(0.9))
+    (item,) = died.evidence
+    assert (item.context, item.text, item.probability) == (2, PARIS, pytest.approx(0.75))
+    assert evidence.asked == [[(c, s) for s in (BORN, DIED) for c in contexts]]
+
+
+async def test_risk_of_contradiction():
+    found, _ = await score(TABLE, contexts=[OTHER, LONDON, PARIS], risk="contradiction")
+    assert [u.raw for u in found.units] == pytest.approx([0.0, 0.7])
+    assert found.risk == found.raw == pytest.approx(0.7)
+
+
+async def test_a_model_without_contradiction():
+    table = {(LONDON, BORN): (0.6, 0.4, 0.0)}
+    found, _ = await score(table, response=BORN, contexts=[LONDON], contradicts=False)
+    assert found.risk == pytest.approx(0.4)
+    assert found.units[0].probabilities == {"entailment": 0.6, "neutral": 0.4, "contradiction": 0}
+    with pytest.raises(NotApplicable, match="contradiction"):
+        await score(
+            table, response=BORN, contexts=[LONDON], contradicts=False, risk="contradiction"
+        )
+
+
+async def test_long_contexts_are_read_in_windows_and_evidence_is_one_sentence():
+    filler = " ".join(f"Line {i} tells about engines and wheels of brass." for i in range(120))
+    context = f"{filler[:2800]}\n\n{LONDON} {filler[2801:]}"
+    windows = passages(context)
+    (right, *_) = [w for w in windows if LONDON in w.text]
+    assert len(windows) > 4
+    table = {(right.text, BORN): (0.8, 0.1, 0.1)}
+    found, evidence = await score(
+        table, response=BORN, contexts=[OTHER, context], default=(0.05, 0.15, 0.8)
+    )
+    (asked,) = evidence.asked
+    assert asked == [(OTHER, BORN), *((w.text, BORN) for w in windows)]
+    (unit,) = found.units
+    assert unit.risk == pytest.approx(0.2)
+    (item,) = unit.evidence
+    assert (item.context, item.text) == (1, LONDON)
+    assert context[item.start : item.end] == LONDON
+
+
+async def test_mean_over_samples_and_the_best_reference():
+    texts = [PARIS, LONDON]
+    found, _ = await score(TABLE, samples=texts, against="samples")
+    born, died = found.units
+    assert born.risk == pytest.approx(1 - (0.1 + 0.9) / 2)
+    assert died.probabilities == pytest.approx(
+        {"entailment": 0.1, "neutral": (0.25 + 0.7) / 2, "contradiction": (0.75 + 0.1) / 2}
+    )
+    assert sum(born.probabilities.values()) == pytest.approx(1)
+    assert [(e.kind, e.index) for e in born.evidence] == [("sample", 1), ("sample", 0)]
+    found, _ = await score(TABLE, reference=texts, against="reference")
+    assert [u.risk for u in found.units] == pytest.approx([0.1, 0.8])
+    assert {e.kind for u in found.units for e in u.evidence} == {"reference"}
+
+
+async def test_equal_text_and_blank_context():
+    found, _ = await score(response=BORN, contexts=["  ", BORN])
+    assert found.risk == 0
+    assert found.units[0].evidence[0].text == BORN
+    found, evidence = await score(response=BORN, contexts=["  "])
+    assert evidence.asked == [[("  ", BORN)]]
+    assert found.units[0].evidence[0].text == "  "
+
+
+async def test_what_it_does_not_apply_to():
+    for record in (
+        Record(response=BORN, samples=[BORN]),
+        Record(response=" ", contexts=[BORN]),
+        Record(response=BORN, contexts=[BORN], sentences=[[0, 0]]),
+    ):
+        with pytest.raises(NotApplicable):
+            await nli_grounding(record, FixedVerdicts(record))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(*[st.integers(0, 9)] * 3).filter(any), min_size=1, max_size=5),
+    st.sampled_from(["contexts", "samples"]),
+    st.randoms(),
+)
+def test_properties(parts, against, random):
+    rows = [tuple(np.array(p) / sum(p)) for p in parts]
+    # "w0" alone is about the unit, so that the order of the others cannot matter
+    texts = [f"w{i} stands." for i in range(len(rows))]
+    unit = "Is it w0?"
+    table = {(t, unit): row for t, row in zip(texts, rows, strict=True)}
+
+    def run(texts, risk):
+        return asyncio.run(
+            score(table, response=unit, **{against: texts}, against=against, risk=risk)
+        )[0]
+
+    found = run(texts, "nonentailment")
+    (u,) = found.units
+    p = u.probabilities
+    assert sum(p.values()) == pytest.approx(1, abs=1e-8)
+    assert all(0 <= x <= 1 for x in p.values())
+    assert p[u.label] == max(p.values())
+    e = np.array([row[0] for row in rows])
+    assert found.risk == pytest.approx(1 - (e.max() if against == "contexts" else e.mean()))
+    contradicted = run(texts, "contradiction").risk
+    if against == "contexts":
+        assert contradicted == pytest.approx(min(rows[0][2], 1 - e.max()), abs=1e-9)
+    random.shuffle(texts)
+    assert run(texts, "nonentailment").risk == pytest.approx(found.risk, abs=1e-12)
+    assert run(texts, "contradiction").risk == pytest.approx(contradicted, abs=1e-12)
