@@ -41,11 +41,30 @@ FAMILIES = {
     "rouge_l": "reference",
     "sacrebleu": "reference",
     "knowledge_bertscore": "grounding",
+    "selfcheck_nli": "nli",
+    "noncontradiction": "nli",
+    "entailment": "nli",
+    "luq": "nli",
+    "matched_unit": "nli",
+    "semantic_entropy": "meanings",
+    "semantic_negentropy": "meanings",
+    "semantic_sets": "meanings",
+    "semantic_density": "meanings",
+    "eigv": "meanings",
+    "degree": "meanings",
+    "eccentricity": "meanings",
+    "kle": "meanings",
+    "nli_grounding": "nli_grounding",
+    "summac_zs": "nli_grounding",
 }
-#: Scorers of samples have a table for each of these numbers of samples.
+#: Scorers of samples have a table for each of these numbers of samples, the dearer ones up to 10:
+#: what they ask for grows with the square.
 SAMPLES = (1, 2, 3, 5, 10, 20)
+UP_TO_10 = {name for name, family in FAMILIES.items() if family in ("nli", "meanings")}
 USE_SAMPLES = {
-    name for name, family in FAMILIES.items() if family not in ("grounding", "reference")
+    name
+    for name, family in FAMILIES.items()
+    if family not in ("grounding", "reference", "nli_grounding")
 }
 
 
@@ -100,7 +119,9 @@ def table(sets: list[list[float]]) -> tuple[list[float], list[float]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
-    data = parser.parse_args().data
+    parser.add_argument("--store", type=Path, help="keeps what models said, for the next time")
+    arguments = parser.parse_args()
+    data = arguments.data
     rng = random.Random(0)
     OUT.write_text('{"tables": {}}', encoding="utf-8")  # the old ones play no part
     sets = {
@@ -113,14 +134,14 @@ def main() -> None:
         "halueval_qa": halueval(data / "halueval" / "dataset_halueval_qa.jsonl", rng),
     }
     fits: dict[str, dict[int, list[list[float]]]] = {name: {} for name in FAMILIES}
-    with veridical.Engine() as engine:
+    with veridical.Engine(store=arguments.store) as engine:
         for name, rows in sets.items():
             most = max((len(r.get("samples", ())) for r in rows), default=0)
             for count in [n for n in SAMPLES if n <= most] or [0]:
-                results = list(
-                    veridical.check(rows, list(FAMILIES), engine=engine, samples=count or None)
-                )
-                for scorer, found in fits.items():
+                asked = [name for name in FAMILIES if count <= 10 or name not in UP_TO_10]
+                results = list(veridical.check(rows, asked, engine=engine, samples=count or None))
+                for scorer in asked:
+                    found = fits[scorer]
                     values = [r.scores[scorer].risk for r in results]
                     scored = [v for v in values if v is not None]
                     used = count if scorer in USE_SAMPLES else 0

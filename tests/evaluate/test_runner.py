@@ -15,6 +15,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 import veridical
 from veridical.errors import UsageError
 from veridical.evaluate.result import Bench, Row
+from veridical.models.fake import FakeNli
 
 
 def row(made: Bench, scorer: str, metric: str, split: str | None = None, **others: Any) -> Row:
@@ -459,3 +460,33 @@ def test_a_curve_over_samples_embeds_each_text_once(tmp_path: Path) -> None:
             sent[str(samples)] = work.tokens
     assert sent["8"] == sent["[2, 4, 8]"] > 0
     assert [p[0] for p in made.splits[0].samples[0].points] == [2, 4, 8]
+
+
+def test_a_model_is_in_domain_where_it_was_trained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The embedded NLI model has seen HaluEval qa: its scorers are marked there, others not."""
+    words = ["river", "tower", "bridge", "market", "school", "temple"]
+    for part in ("qa", "dialogue"):
+        answer, asked = ("answer", "question") if part == "qa" else ("response", "dialogue_history")
+        lines = [
+            {
+                "knowledge": f"The {words[i % 6]} was built in {1900 + i}.",
+                asked: f"When was building {i} built?",
+                f"right_{answer}": f"It was built in {1900 + i}.",
+                f"hallucinated_{answer}": f"It was built in {1800 + i}.",
+            }
+            for i in range(30)
+        ]
+        text = "".join(json.dumps(line) + "\n" for line in lines)
+        (tmp_path / f"{part}_data.json").write_text(text, encoding="utf-8")
+
+    def flagged(name: str) -> set[tuple[str, str]]:
+        model = FakeNli()
+        model.name = name
+        monkeypatch.setattr("veridical.models.load_nli", lambda spec, **_: model)
+        made = veridical.bench("halueval", tmp_path, "nli_grounding, knowledge_f1", bootstrap=0)
+        return {(r.split, r.scorer) for r in made.rows if "in_domain" in r.flags}
+
+    assert flagged("veridical-nli-mini") == {("qa", "nli_grounding"), ("qa", "risk")}
+    assert flagged("another") == set()

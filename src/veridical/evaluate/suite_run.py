@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from veridical.api import AUTO, Job, fingerprint
-from veridical.engine import Engine
+from veridical.engine import ROLES, Engine
 from veridical.errors import unknown_name
 from veridical.evaluate.datasets.suite import Labelled, Suite, Task
 from veridical.evaluate.figures import measure
@@ -24,6 +24,7 @@ from veridical.evaluate.protocol import Chosen, Scorers, bind, choose, pick_task
 from veridical.evaluate.request import Request
 from veridical.evaluate.result import AlignmentSplit, Bench, Row, SampleCurve, Split
 from veridical.evaluate.study import alignment
+from veridical.models import trained_on
 from veridical.records import Record
 from veridical.registry import BoundScorer
 
@@ -44,6 +45,7 @@ class SuiteRun:
     labelled: Labelled
     bound: list[BoundScorer]
     combined: list[str]
+    models: dict[str, str] = field(default_factory=dict)  # name by the cost of its scorers
     rows: list[Row] = field(default_factory=list)
     splits: list[Split] = field(default_factory=list)
     alignment: list[AlignmentSplit] = field(default_factory=list)
@@ -97,6 +99,11 @@ class SuiteRun:
         if watch is not None:
             watch(self.suite.name, job)
         results = job.wait()
+        identity = job.directory.manifest()["identity"]
+        models = identity["models"]
+        self.models = {
+            cost: models[role].partition("@")[0] for cost, role in ROLES.items() if role in models
+        }
         ways = judgements(
             results.lines(),
             self.bound,
@@ -109,9 +116,9 @@ class SuiteRun:
             self._tell(columns, n)
         self.rows += _agreement(self.suite, self.chosen)
         self.signatures = _signatures(results.lines())
-        identity = fingerprint(job.directory.manifest()["identity"])
+        made = fingerprint(identity)
         bad = [[b.part, b.error.as_dict()] for b in self.chosen.bad]
-        return fingerprint({"run": identity, "bad": bad}) if bad else identity
+        return fingerprint({"run": made, "bad": bad}) if bad else made
 
     def add_to(self, made: Bench) -> None:
         """Put everything into the benchmark's result."""
@@ -128,9 +135,11 @@ class SuiteRun:
     def _tell(self, columns: Mapping[str, Column], n: int | None) -> None:
         """Figures with ``n`` samples; with the most of them also everything else."""
         settings = replace(self.request.figures, samples=n)
-        tuned = _in_domain(self.bound, self.suite.name)
         told = [
-            measure(self.suite, t, self.labelled, columns, self.chosen.bad, settings, tuned)
+            measure(
+                *(self.suite, t, self.labelled, columns, self.chosen.bad, settings),
+                self._in_domain(t.split),
+            )
             for t in self.tasks
         ]
         if n != self.counts[-1]:  # only the curves need it
@@ -143,6 +152,19 @@ class SuiteRun:
             self.splits.append(split)
         if self.request.study:
             self.alignment = list(self._aligned(columns))
+
+    def _in_domain(self, split: str) -> set[str]:
+        """Keys of the scorers that were tuned on this suite, or whose model was trained on this
+        split of it, and ``risk`` with any of them."""
+        trained = {
+            cost
+            for cost, model in self.models.items()
+            if split in trained_on(model).get(self.suite.name, ())
+        }
+        tuned = {
+            b.key for b in self.bound if b.in_domain(self.suite.name) or b.scorer.cost in trained
+        }
+        return tuned | {RISK} if tuned else tuned
 
     def _notes(self, task: Task, split: Split, columns: Mapping[str, Column]) -> list[str]:
         notes = left_out(self.chosen, task, self.labelled)
@@ -226,11 +248,6 @@ def _agreement(suite: Suite, chosen: Chosen) -> list[Row]:
                 )
             )
     return rows
-
-
-def _in_domain(bound: Sequence[BoundScorer], suite: str) -> set[str]:
-    tuned = {b.key for b in bound if b.in_domain(suite)}
-    return tuned | {RISK} if tuned else tuned
 
 
 def _signatures(lines: Iterable[bytes]) -> dict[str, str]:

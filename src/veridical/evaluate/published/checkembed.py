@@ -158,7 +158,12 @@ ENTRIES = (
         "SelfCheckGPT with NLI, repeated by CheckEmbed's authors",
         "WikiBio-GPT3",
         "named model",
-        reason="needs the scorer selfcheck_nli, not in this version",
+        command=f'{_BENCH} --scorers "selfcheck_nli(order=code)" '
+        "--nli potsawee/deberta-v3-large-mnli",
+        reason="weights are read from safetensors only",
+        figures=_pair(
+            "selfcheck_nli(order=code)", (0.741, 0.738), "potsawee/deberta-v3-large-mnli"
+        ),
     ),
     Entry(
         "CheckEmbed tables 3, 5 and 7, LLM-as-a-judge rows",
