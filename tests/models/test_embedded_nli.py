@@ -18,11 +18,6 @@ from veridical.models import LABELS, NliModel, Pair, load_nli
 FOLDER = Path(load_nli.__code__.co_filename).parent / "data/veridical-nli-mini"
 FILES = ("model.onnx", "tokenizer.json", "config.json", "calibration.json")
 
-pytestmark = pytest.mark.skipif(
-    not (FOLDER / "model.onnx").is_file(),
-    reason=f"EMBEDDED NLI MODEL ABSENT: {FOLDER} (python training/nli_export.py makes it)",
-)
-
 #: Pairs whose class nobody would dispute; none is in a training file.
 PLAIN = (
     ("The concert was held in Vienna in 1987.", "The concert took place in Vienna.", 0),
@@ -99,6 +94,7 @@ def test_judges_plain_pairs_rightly(model: NliModel) -> None:
     assert LABELS[2] == "contradiction" and found[-1].argmax() == 2  # two years
 
 
+@pytest.mark.torch  # with these CI installs onnx
 def test_int8_loads_only_if_it_agrees() -> None:
     pytest.importorskip("onnx")
     try:

@@ -37,7 +37,7 @@ class FixedEvidence(Evidence):
         raise AssertionError("an embedding scorer asked for an NLI model")
 
     async def _score(self, bound: BoundScorer) -> Score:
-        raise NotImplementedError
+        raise AssertionError("an embedding scorer asked for another score")
 
 
 class ModelEvidence(Evidence):
@@ -66,4 +66,4 @@ class ModelEvidence(Evidence):
         raise AssertionError("an embedding scorer asked for an NLI model")
 
     async def _score(self, bound: BoundScorer) -> Score:
-        raise NotImplementedError
+        raise AssertionError("an embedding scorer asked for another score")
