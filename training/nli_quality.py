@@ -62,7 +62,7 @@ class Detection:
 
 
 _GROUNDING = ("nli_grounding", "knowledge_f1", "support")
-_CONSISTENCY = ("selfcheck_nli", "selfcheck_nli(order=code)", "ngram", "support")
+_CONSISTENCY = ("selfcheck_nli", "ngram", "support")
 DETECTION = {
     "begin": [Detection("begin", "begin", (), _GROUNDING, "not in training")],
     "halueval": [

@@ -54,8 +54,8 @@ def build(
     """A graph whose outputs are ``order``: tanh(mean of random word vectors) times a matrix that
     gives each plain pair's class a logit 4 above the others'.
 
-    ``spoil`` is the weight of a feature that is always 0: nothing to float32, but it takes the
-    8-bit scale of every column for itself.
+    ``spoil`` is added to the weights of one feature and taken from those of its twin: nothing to
+    float32, but it takes the 8-bit scale of every column for itself.
     """
     from onnx import TensorProto, helper, numpy_helper
 
@@ -67,13 +67,14 @@ def build(
     (folder / "config.json").write_text(json.dumps({"id2label": dict(enumerate(names))}))
     rng = np.random.default_rng(3)
     table = rng.standard_normal((2 * made.get_vocab_size(), WIDTH), dtype=np.float32)
-    table[:, 0] = 0
+    table[:, 0] = table[:, 1]
     encodings = [made.encode(*pair) for pair in PAIRS]
     rows = [np.array(e.ids) + made.get_vocab_size() * np.array(e.type_ids) for e in encodings]
     features = np.tanh(np.stack([table[r].mean(axis=0) for r in rows]))
     wanted = np.array([[4.0 * (c == label) for c in order] for _, label in PLAIN])
     weights = np.linalg.lstsq(features, wanted, rcond=None)[0].astype(np.float32)
-    weights[0] = spoil
+    weights[0] += spoil
+    weights[1] -= spoil
 
     def constant(name: str, value: Any) -> Any:
         return numpy_helper.from_array(np.asarray(value), name)
@@ -161,9 +162,9 @@ def test_int8_that_agrees_is_used(tmp_path: Path) -> None:
 
 
 def test_int8_that_does_not_agree_is_refused(tmp_path: Path) -> None:
-    folder = build(tmp_path / "spoilt", spoil=1e6)
+    folder = build(tmp_path / "spoilt", spoil=1e4)
     assert plain(OnnxNli(folder, threads=1)) == [label for _, label in PLAIN]
-    with pytest.raises(ModelError, match=r"int8 gives the class of float32 for \d+\.\d% of 48"):
+    with pytest.raises(ModelError, match=r"int8 gives the class of float32 for \d+\.\d% of 96"):
         OnnxNli(folder, threads=1, precision="int8")
 
 
@@ -221,7 +222,7 @@ def test_limits_of_agreement() -> None:
 
 def test_the_agreement_pairs_are_short_and_long() -> None:
     pairs = agreement_pairs()
-    assert len(set(pairs)) == 48
+    assert len(set(pairs)) == 96
     lengths = [len(p.premise.split()) for p in pairs]
     assert sum(n < 20 for n in lengths) >= 24 and sum(n > 120 for n in lengths) >= 12
 

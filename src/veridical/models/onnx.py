@@ -127,23 +127,27 @@ class Graph:
     def __call__(
         self, output: str, ids: Integers, mask: NDArray[np.bool_], types: Integers | None = None
     ) -> NDArray[Any]:
-        """One forward.
+        """The output called ``output`` of one forward over what :meth:`feeds` makes."""
+        result: NDArray[Any] = self._session.run([output], self.feeds(ids, mask, types))[0]
+        return result
+
+    def feeds(
+        self, ids: Integers, mask: NDArray[np.bool_], types: Integers | None = None
+    ) -> dict[str, NDArray[Any]]:
+        """The graph's inputs, by name.
 
         Args:
-            output: name of the output wanted.
             ids: (batch, width) token ids, padded on the right.
             mask: (batch, width), False for padding.
             types: (batch, width) token type ids, where the graph takes some; default: zeros.
         """
-        feeds = {
+        known = {
             "input_ids": ids,
             "attention_mask": mask,
             "token_type_ids": np.zeros_like(ids) if types is None else types,
             "position_ids": np.broadcast_to(np.arange(ids.shape[1]), ids.shape),
         }
-        given = {n: feeds[n].astype(kind) for n, kind in self._inputs.items()}
-        result: NDArray[Any] = self._session.run([output], given)[0]
-        return result
+        return {n: known[n].astype(kind) for n, kind in self._inputs.items()}
 
 
 def need_graph(root: Path) -> Path:

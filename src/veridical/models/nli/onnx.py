@@ -12,7 +12,12 @@ from numpy.typing import NDArray
 from veridical.errors import ModelError, UsageError
 from veridical.models.folder import load_tokenizer
 from veridical.models.nli.folder import NliSettings
-from veridical.models.nli.int8 import agreement_pairs, int8_graph, require_agreement
+from veridical.models.nli.int8 import (
+    agreement_pairs,
+    int8_graph,
+    range_pairs,
+    require_agreement,
+)
 from veridical.models.nli.pairs import merge
 from veridical.models.nli.tokens import PairWindower
 from veridical.models.onnx import BATCH_TOKENS, Graph, need_graph, usable_processors, weight_files
@@ -68,7 +73,8 @@ class OnnxNli:
         if precision == "int8":
             shipped = path.with_name("model.int8.onnx")
             exact = self._judge(agreement_pairs())
-            with int8_graph(path, shipped) as quantised:
+            feeds = [self._logits.feeds(ws) for ws in self.windows(range_pairs())]
+            with int8_graph(path, shipped, feeds) as quantised:
                 self._logits = _Logits(quantised, settings, self._windower, alone=True)
             require_agreement(self.name, exact, self._judge(agreement_pairs()))
             files += weight_files(shipped) if shipped.is_file() else []
@@ -105,6 +111,10 @@ class _Logits:
         self._settings = settings
         self._windower = windower
         self._alone = alone
+
+    def feeds(self, batch: Sequence[Window]) -> dict[str, NDArray[Any]]:
+        """The graph's inputs for ``batch``, by name."""
+        return self._graph.feeds(*self._settings.rows(self._windower, batch))
 
     def __call__(self, batch: Sequence[Window]) -> NDArray[np.floating]:
         groups = [[window] for window in batch] if self._alone else [batch]
