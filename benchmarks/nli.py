@@ -31,7 +31,6 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
@@ -41,6 +40,7 @@ from unittest.mock import patch
 
 import numpy as np
 from numpy.typing import NDArray
+from peers.bare_loop import bare_loop
 from peers.environments import HERE, Peer, Reply, interpreter
 
 import veridical
@@ -360,50 +360,8 @@ def negentropy(clusters: list[list[int]]) -> float:
 
 def bare(given: Given) -> None:
     """The engine's share of what the same model does in a loop with nothing else to do."""
-    from tokenizers import Tokenizer
-
     part, folder, threads = "bare", given.models / "two", given.options.threads
-    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
     tokens: Counter[str] = Counter()
-
-    def loop(name: str, side_by_side: int, wide: int, budget: int) -> Way:
-        """``side_by_side`` forwards at a time, each on ``wide`` threads."""
-        session = ort_session(folder / "model.onnx", wide)
-        kinds = [i.name for i in session.get_inputs()]
-
-        def forward(batch: Sequence[Any]) -> NDArray[np.float32]:
-            shape = (len(batch), len(batch[0].ids))
-            feeds = {k: np.zeros(shape, np.int64) for k in kinds}
-            for i, e in enumerate(batch):
-                for kind, values in _FEEDS.items():
-                    if kind in feeds:
-                        feeds[kind][i, : len(e.ids)] = getattr(e, values)
-            logits: NDArray[np.float32] = session.run(None, feeds)[0]
-            exp = np.exp(logits - logits.max(axis=1, keepdims=True))
-            shares: NDArray[np.float32] = exp / exp.sum(axis=1, keepdims=True)
-            return shares
-
-        def way(chosen: list[int]) -> Reply:
-            records = [given.records[i] for i in chosen]
-            pairs = dict.fromkeys(
-                (s.text, sample) for r in records for s in r.sentences for sample in r.sample_texts
-            )
-            started, used = time.perf_counter(), time.process_time()
-            encoded = sorted(tokenizer.encode_batch(list(pairs)), key=lambda e: -len(e.ids))
-            batches: list[list[Any]] = []
-            for e in encoded:
-                if not batches or len(batches[-1][0].ids) * (len(batches[-1]) + 1) > budget:
-                    batches.append([])
-                batches[-1].append(e)
-            with ThreadPoolExecutor(side_by_side) as pool:
-                list(pool.map(forward, batches))
-            wall, cpu = time.perf_counter() - started, time.process_time() - used
-            tokens[name] += sum(len(e.ids) for e in encoded)
-            return Reply([None] * len(chosen), wall, cpu)
-
-        return way
 
     loops = {
         f"{threads} forwards side by side": (threads, 1, 2048),
@@ -411,7 +369,10 @@ def bare(given: Given) -> None:
         f"one forward on {threads} threads, large batches": (1, threads, 8192),
     }
     with given.engine(given.nli("two")) as engine:
-        ways = {name: loop(name, *how) for name, how in loops.items()}
+        ways = {
+            name: bare_loop(given.records, folder, name, tokens, *how)
+            for name, how in loops.items()
+        }
         timed = in_turn(given, {**ways, "engine": ours(given, engine, SELFCHECK)})
         (work,) = engine.work().values()
     seconds(given, part, timed)
@@ -423,19 +384,6 @@ def bare(given: Given) -> None:
     given.add(part, "engine, of the throughput of the fastest loop", share, "%", least=90)
     leanest = min(timed[n].cpu for n in loops)
     given.add(part, "the same by processor time", 100 * leanest / timed["engine"].cpu, "%")
-
-
-_FEEDS = {"input_ids": "ids", "attention_mask": "attention_mask", "token_type_ids": "type_ids"}
-
-
-def ort_session(path: Path, threads: int) -> Any:
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.inter_op_num_threads = 1
-    options.log_severity_level = 3
-    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
 
 class Watched:
