@@ -95,10 +95,11 @@ class NliService:
         requests = {k: Pair(*p) for k, p in zip(keys, pairs, strict=True)}
         known = {k: _ITSELF for k, p in requests.items() if p.premise == p.hypothesis}
         asked = [k for k in requests if k not in known]
+        before = self.work.windows
         values = await self._queue.ask([requests[k] for k in asked])
         keep.extend(values)
         known.update(zip(asked, values, strict=True))
-        if self._store is not None:
+        if self._store is not None and self.work.windows > before:  # there may be loose entries
             prefixes = dict.fromkeys(k[:_PREMISE] for k in asked)
             await asyncio.to_thread(self._join, self._store, prefixes)
         table = np.array([known[k] for k in keys], np.float64).reshape(len(keys), len(LABELS))

@@ -21,7 +21,23 @@ _NEGATIONS = frozenset({"not", "no", "never", "nothing", "nobody", "t"})  # the 
 _START, _END, _FAIL = 0, 1, 2  # _FAIL stands in for _END in texts that must fail
 
 
-class FakeEncoder:
+class _Counted:
+    """Keeps count of its forwards."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.tokens_run = 0
+        self.batches: list[int] = []
+        self._lock = threading.Lock()
+
+    def _count(self, batch: Sequence[Window]) -> None:
+        with self._lock:
+            self.calls += 1
+            self.tokens_run += sum(w.length for w in batch)
+            self.batches.append(len(batch))
+
+
+class FakeEncoder(_Counted):
     """Words are tokens and every word has one vector, drawn from a hash of its lower-cased form.
 
     A text's vector is the mean of its words' vectors, so texts that share words are alike and
@@ -52,27 +68,21 @@ class FakeEncoder:
     ) -> None:
         if max_length < 3:
             raise ValueError("max_length must be at least 3: two special tokens and a word")
+        super().__init__()
         self.name = "fake"
         self.revision = f"fake-{dimensions}-{max_length}"
         self.has_tokens = has_tokens
         self.batch_tokens = batch_tokens
         self.workers = workers
-        self.calls = 0
-        self.tokens_run = 0
-        self.batches: list[int] = []
         self._dimensions = dimensions
         self._room = max_length - 2
         self._fail_on = fail_on
-        self._lock = threading.Lock()
 
     def windows(self, texts: Sequence[str]) -> list[list[Window]]:
         return [self._windows(text) for text in texts]
 
     def run(self, batch: Sequence[Window], tokens: bool) -> list[Any]:
-        with self._lock:
-            self.calls += 1
-            self.tokens_run += sum(w.length for w in batch)
-            self.batches.append(len(batch))
+        self._count(batch)
         if any(w.content.ids[-1] == _FAIL for w in batch):
             raise ModelError("the fake encoder was told to fail on this text")
         outputs = []
@@ -109,7 +119,7 @@ def _word_id(word: str) -> int:
     return 3 + int.from_bytes(digest, "little")
 
 
-class FakeNli:
+class FakeNli(_Counted):
     """Words are tokens, and verdicts are scripted.
 
     A pair that is not in ``answers`` is judged by its words: P = 0.01 + 0.97 c, where c is the
@@ -144,6 +154,7 @@ class FakeNli:
     ) -> None:
         if max_length < 5:
             raise ValueError("max_length must be at least 5: three special tokens and two words")
+        super().__init__()
         self.name = "fake-nli"
         self._answers = {tuple(pair): tuple(row) for pair, row in (answers or {}).items()}
         script = repr((sorted(self._answers.items()), max_length, contradicts))
@@ -152,21 +163,14 @@ class FakeNli:
         self.batch_tokens = batch_tokens
         self.workers = workers
         self.contradicts = contradicts
-        self.calls = 0
-        self.tokens_run = 0
-        self.batches: list[int] = []
         self._room = max_length - 3
         self._fail_on = fail_on
-        self._lock = threading.Lock()
 
     def windows(self, pairs: Sequence[Pair]) -> list[list[Window]]:
         return [self._windows(Pair(*pair)) for pair in pairs]
 
     def run(self, batch: Sequence[Window]) -> list[Any]:
-        with self._lock:
-            self.calls += 1
-            self.tokens_run += sum(w.length for w in batch)
-            self.batches.append(len(batch))
+        self._count(batch)
         if any(w.content.premise is None for w in batch):
             raise ModelError("the fake model was told to fail on this pair")
         return [np.array(w.content.premise, dtype=np.float32) for w in batch]
