@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+#: Fences of prompts are made with it; else every test run would leave a file in the user's home.
+os.environ.setdefault("VERIDICAL_SECRET", "the secret of the tests")
+
 #: Where the benchmark data lies: beside the checkout, or wherever this variable says.
 DATA = Path(os.environ.get("VERIDICAL_DATA", Path(__file__).parents[2] / "shared" / "data"))
 

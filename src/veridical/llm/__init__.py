@@ -1,0 +1,1 @@
+"""Language models behind an API: client, endpoints, prompts, sampling."""

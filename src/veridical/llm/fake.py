@@ -1,0 +1,130 @@
+"""A scripted chat model for tests: no server, no key, the same answers every time."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from veridical.errors import UsageError
+from veridical.llm.endpoints import Endpoint
+from veridical.llm.messages import ChatRequest, LlmError, Reply, Usage
+from veridical.records import TokenLogprob
+
+Said: TypeAlias = Reply | LlmError | str
+Script: TypeAlias = Callable[[ChatRequest], Said]
+_RULE = {"contains", "text", "logprobs", "finish_reason", "refusal"}
+
+
+class FakeLlm:
+    """Answers by a script, at once.
+
+    Args:
+        answer: the text of every answer; or texts by what the conversation contains (the first
+            that fits; ``""`` fits all); or a function of the request, whose ``ordinal`` tells
+            samples apart. What it returns may be an :class:`LlmError`.
+        name: the endpoint's and the model's name. Two scripts under one name share a journal.
+
+    Attributes:
+        asked: requests by how often they came, each ordinal by itself.
+    """
+
+    def __init__(
+        self, answer: str | Mapping[str, str] | Script = "", *, name: str = "fake"
+    ) -> None:
+        self.endpoint = Endpoint(name, f"fake:{name}", name, price_in=0.0, price_out=0.0)
+        self.asked: Counter[str] = Counter()
+        self._script: Script = answer if callable(answer) else _by_content(answer)
+
+    @classmethod
+    def read(cls, path: str | Path) -> FakeLlm:
+        """The script in a JSON file: a list of rules, of which the first that fits answers::
+
+            [{"contains": "capital", "text": ["Paris", "Lyon"]}, {"text": "I do not know."}]
+
+        A list of texts answers the samples in turn. ``logprobs``, ``finish_reason`` and
+        ``refusal`` are optional.
+
+        Raises:
+            UsageError: there is no such file, or it is no such list.
+        """
+        try:
+            rules = json.loads(Path(path).read_text("utf-8"))
+            if not isinstance(rules, list):
+                raise ValueError("it is no list of rules")
+            script = _by_rules([_rule(r) for r in rules])
+        except (OSError, ValueError, RecursionError) as e:
+            raise UsageError(f"{path}: no script for a fake LLM: {e}") from None
+        return cls(script, name=str(path))
+
+    async def chat(
+        self, request: ChatRequest, ordinals: Sequence[int] = (0,)
+    ) -> list[Reply | LlmError]:
+        """One outcome per ordinal. Words count as tokens."""
+        outcomes: list[Reply | LlmError] = []
+        for ordinal in ordinals:
+            one = ChatRequest(**{**_fields(request), "ordinal": ordinal})
+            self.asked[repr(one)] += 1
+            said = self._script(one)
+            if isinstance(said, str):
+                usage = Usage(len(_conversation(one).split()), len(said.split()))
+                said = Reply(said, "stop", usage=usage, model=self.endpoint.model)
+            outcomes.append(said)
+        return outcomes
+
+    async def close(self) -> None:
+        """Nothing to let go of."""
+
+
+def _fields(request: ChatRequest) -> dict[str, Any]:
+    return {name: getattr(request, name) for name in ChatRequest.__dataclass_fields__}
+
+
+def _conversation(request: ChatRequest) -> str:
+    """The texts of all messages."""
+    texts = []
+    for message in request.messages:
+        content = message.get("content")
+        parts = content if isinstance(content, list) else [{"type": "text", "text": content}]
+        texts += [str(p.get("text") or "") for p in parts if p.get("type") == "text"]
+    return "\n".join(texts)
+
+
+def _by_content(answer: str | Mapping[str, str]) -> Script:
+    texts = {"": answer} if isinstance(answer, str) else answer
+
+    def script(request: ChatRequest) -> Said:
+        conversation = _conversation(request)
+        for part, text in texts.items():
+            if part in conversation:
+                return text
+        return LlmError("malformed", "the script has no answer to this")
+
+    return script
+
+
+def _rule(rule: Any) -> tuple[str, list[Reply]]:
+    if not isinstance(rule, dict) or not set(rule) <= _RULE or "text" not in rule:
+        raise ValueError(f"a rule has 'text' and, where wanted, {sorted(_RULE - {'text'})}")
+    given = rule["text"]
+    texts = given if isinstance(given, list) else [given]
+    part = rule.get("contains", "")
+    if not texts or not all(isinstance(t, str) for t in [*texts, part]):
+        raise ValueError("'text' is a text or a list of some, 'contains' a text")
+    tokens = rule.get("logprobs")
+    logprobs = None if tokens is None else tuple(map(TokenLogprob.model_validate, tokens))
+    reason = rule.get("finish_reason", "stop")
+    return part, [Reply(t, reason, logprobs, refusal=rule.get("refusal")) for t in texts]
+
+
+def _by_rules(rules: Sequence[tuple[str, list[Reply]]]) -> Script:
+    def script(request: ChatRequest) -> Said:
+        conversation = _conversation(request)
+        for part, replies in rules:
+            if part in conversation:
+                return replies[request.ordinal % len(replies)]
+        return LlmError("malformed", "the script has no answer to this")
+
+    return script

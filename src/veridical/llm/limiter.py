@@ -1,0 +1,375 @@
+"""How many calls are under way at once, and how fast they leave: found out, and kept polite.
+
+Two things are limited: calls under way (``slots``) and calls a second (``rate``). Servers push
+back for either, and do not say which; so what was in the way of the rejected call is cut, and
+what is in the way of waiting calls grows.
+
+- Slow start: slots at most double a round of calls and a second, while all are in use, until a
+  call is first rejected. Only then is there a rate. Is it one of the first few dozen, then slots
+  only stop to grow until a second one tells more: servers fail now and then, and what is known of
+  no load but a tiny one cannot be told from a limit.
+- A rejection (429, 503, 529) halves, or cuts by a fifth where all had been well for a while; once
+  per episode: rejections of calls that had left before the cut say nothing new of the cut.
+- How many of those were rejected says how far over the limit they were. Within a second of the
+  cut, growth is back at just under the limit that follows.
+- From there growth is by 1 % a second, doubling every four seconds since the last cut, and only
+  while calls wait for what grows.
+- After several rejections in a row nothing is sent until the server's Retry-After is over, and
+  then one call, whose answer decides.
+- Rejections that do not get rarer when the load is cut have another cause: the cuts are undone
+  and that share of rejections borne (:mod:`veridical.llm.noise`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections import deque
+from dataclasses import dataclass
+from typing import Literal
+
+from veridical.llm.noise import RejectionNoise
+from veridical.llm.retries import LONGEST_ASKED, backoff
+
+Outcome = Literal["accepted", "rejected", "lost"]
+Hindrance = Literal["slots", "pace"]
+
+_START = 10
+_CUT, _GENTLE_CUT = 0.5, 0.8
+_CALM = 2.0  # seconds without a cut after which the next is gentle
+_SHORTEST_EPISODE = 0.1  # seconds
+_UNDER = 0.97  # of the limit that rejections point to
+_NEAR = 0.8  # of a level that has just brought a rejection: not far over the limit, at first
+_TELLING = 8  # calls whose rejections say how far over the limit they were
+_GROWTH = 0.01  # a second
+_GROWTH_DOUBLES = 4.0  # seconds
+_FASTEST_GROWTH = 0.5
+_SLOWEST = 4.0  # calls a second that rejections alone can lead to
+_IN_A_ROW = 8
+_SILENCE = 0.5  # seconds without a call that was accepted
+_SLACK = 0.05  # seconds of lateness that may be caught up
+_TICK = 0.001  # seconds: finer than timers are
+_LONG_PAUSE = 5.0
+_HEADROOM = 1.25  # of the pace in slow start over what the slots can take
+
+
+@dataclass(eq=False)
+class Ticket:
+    """A call under way.
+
+    Attributes:
+        serial: counts calls.
+        started: loop time.
+        load: calls under way as it left, itself included.
+        hindered: what it had to wait for.
+    """
+
+    serial: int
+    started: float
+    load: int
+    hindered: Hindrance | None
+
+
+@dataclass
+class _Episode:
+    """What began with a rejection.
+
+    Attributes:
+        what: was cut.
+        before: its level, until then.
+        calm: whether all had been well for a while.
+        first, end: serials of the rejected call, and of the first that left after the cut.
+        limit: as far as it is known.
+        calls, rejected: those between them whose answer is here.
+    """
+
+    what: Hindrance
+    before: float
+    calm: bool
+    first: int
+    end: int
+    at: float
+    limit: float
+    calls: int = 1
+    rejected: int = 1
+    over: bool = False
+
+
+class Limiter:
+    """Lets calls out. For one event loop.
+
+    Args:
+        most: calls under way at once, from 1.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.slots = float(min(_START, most))
+        self.rate = math.inf  # calls a second
+        self.under_way = 0
+        self._waiting: deque[asyncio.Future[Ticket]] = deque()
+        self._timer: asyncio.TimerHandle | None = None
+        self._serial = 0
+        self._next = -math.inf  # when the next call may leave
+        self._hindrance: Hindrance | None = None
+        self._slow_start = True
+        self._credit = 0.0  # growth that accepted calls have earned
+        self._grown_at = -math.inf
+        self._episode = _Episode("pace", math.inf, True, 0, 0, -math.inf, math.inf, over=True)
+        self._goal: dict[Hindrance, float] = {
+            "slots": 0.0,
+            "pace": 0.0,
+        }  # up to which growth is fast
+        self._latency: float | None = None
+        self._accepted: deque[float] = deque()  # times, back to the horizon
+        self._began = math.inf  # when the first call left
+        self._row = 0  # rejections since a call was accepted
+        self._asked = 0.0  # longest Retry-After among these
+        self._pauses = 0  # in a row
+        self._paused = -math.inf  # from when
+        self._paused_until = -math.inf
+        self._before_pause = 0  # serials below this left before it
+        self._trying = False  # after a pause: one call at a time
+        self._trial: Ticket | None = None
+        self._quota_since: float | None = None
+        self._quota_taken = 0
+        self._held = False  # in slow start, after a rejection: no growth until more is known
+        self._noise = RejectionNoise()
+
+    async def acquire(self, *, again: bool = False) -> Ticket:
+        """Wait until a call may leave. Each ticket must be given back by :meth:`release`.
+
+        Args:
+            again: the call was tried before: it goes first.
+        """
+        turn: asyncio.Future[Ticket] = asyncio.get_running_loop().create_future()
+        if again:
+            self._waiting.appendleft(turn)
+        else:
+            self._waiting.append(turn)
+        self._let_out()
+        try:
+            return await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self.release(turn.result(), "lost")
+            raise
+
+    def release(
+        self, ticket: Ticket, outcome: Outcome, *, retry_after: float | None = None
+    ) -> None:
+        """A call has ended: the server took it (whatever the answer), or rejected it for being
+        too much, or is not known to have done either."""
+        now = asyncio.get_running_loop().time()
+        self.under_way -= 1
+        if ticket is self._trial:
+            self._trial = None
+            self._try_out(outcome, now, retry_after)
+        if outcome != "lost":
+            slots = self._noise.report(ticket.load, outcome == "rejected", self.slots, now)
+            if slots is not None:
+                self.slots, self.rate, self._slow_start = max(slots, self.slots), math.inf, True
+                self._held = False
+                self._grown_at = now
+            self._follow(ticket, outcome == "rejected", now)
+        if outcome == "accepted":
+            self._accept(ticket, now)
+        elif outcome == "rejected":
+            self._reject(ticket, now, retry_after)
+        self._let_out()
+
+    def _let_out(self) -> None:
+        now = asyncio.get_running_loop().time()
+        while self._waiting:
+            if self._waiting[0].done():  # cancelled
+                self._waiting.popleft()
+                continue
+            wake = self._in_the_way(now)
+            if wake is not None:
+                self._set_timer(wake)
+                return
+            self.under_way += 1
+            self._began = min(self._began, now)
+            ticket = Ticket(self._serial, now, self.under_way, self._hindrance)
+            self._serial += 1
+            self._next = max(self._next, now - _SLACK) + self._interval()
+            if self._trying:
+                self._trial = ticket
+            self._waiting.popleft().set_result(ticket)
+        self._hindrance = None
+
+    def _in_the_way(self, now: float) -> float | None:
+        """When to look again, ``inf`` for as soon as a call ends; None where nothing is."""
+        if self._paused_until > now:
+            return self._paused_until
+        if self._trial is not None:
+            return math.inf
+        if self.under_way >= int(self.slots):
+            self._hindrance = "slots"
+            return math.inf
+        if self._next > now + _TICK:
+            self._hindrance = "pace"
+            return self._next
+        return None
+
+    def _set_timer(self, when: float) -> None:
+        if self._timer is not None:
+            if self._timer.when() == when:
+                return
+            self._timer.cancel()
+            self._timer = None
+        if when < math.inf:
+            self._timer = asyncio.get_running_loop().call_at(when, self._on_timer)
+
+    def _on_timer(self) -> None:
+        self._timer = None
+        self._let_out()
+
+    def _interval(self) -> float:
+        """Seconds between two calls."""
+        if self.rate < math.inf:
+            return 1 / self.rate
+        # Slow start without pace would send in bursts, which limits a second do not bear.
+        if self._slow_start and self._latency is not None and self.slots < self.most:
+            return self._latency / (_HEADROOM * self.slots)
+        return 0.0
+
+    def _accept(self, ticket: Ticket, now: float) -> None:
+        took = now - ticket.started
+        self._latency = took if self._latency is None else 0.9 * self._latency + 0.1 * took
+        self._accepted.append(now)
+        while self._accepted[0] < now - self._horizon():
+            self._accepted.popleft()
+        if self._quota_since is None:
+            self._quota_since = ticket.started
+        self._quota_taken += 1
+        self._row, self._asked = 0, 0.0
+        self._grow(now)
+
+    def _horizon(self) -> float:
+        """Seconds over which the accepted rate is taken."""
+        return max(1.0, 2 * (self._latency or 0.0))
+
+    def _accepted_rate(self, now: float) -> float:
+        """Calls a second that the server has lately taken."""
+        since = max(now - self._horizon(), self._quota_since or -math.inf)
+        return sum(1 for at in self._accepted if at >= since) / max(now - since, _TICK)
+
+    def _try_out(self, outcome: Outcome, now: float, retry_after: float | None) -> None:
+        """The one call after a pause has ended."""
+        if outcome == "rejected":
+            self._asked = retry_after or 0.0
+            self._pause(now)
+        elif outcome == "accepted":
+            self._trying = False
+            self._pauses = 0
+            if self._paused_until - self._paused > _LONG_PAUSE and self._quota_taken:
+                # A quota for longer than a second: the pause belongs to what it allows.
+                assert self._quota_since is not None
+                allowed = self._quota_taken / (now - self._quota_since)
+                self.rate = max(min(self.rate, allowed), _SLOWEST)
+                self._slow_start = False
+                self._grown_at = now
+                self._goal["pace"] = 0.0
+                self._episode = _Episode("pace", self.rate, True, 0, 0, now, self.rate, over=True)
+                self._quota_since, self._quota_taken = now, 0
+
+    def _grow(self, now: float) -> None:
+        self._credit = min(self._credit + 1, self.slots)
+        if self._hindrance is None:
+            self._grown_at = now
+            return
+        passed = min(now - self._grown_at, 1.0)
+        if self._slow_start and self._held and self._noise.early:
+            self._grown_at = now
+        elif self._slow_start:
+            step = min(self._credit, self.slots * math.log(2) * passed)
+            self._credit -= step
+            # Time that credit did not cover is kept for the next call of the same instant.
+            self._grown_at = max(self._grown_at, now - 1) + step / (self.slots * math.log(2))
+            self.slots += step
+        elif self._episode.over:
+            self._grown_at = now
+            if self._hindrance == "pace":
+                self.rate = self._grown("pace", self.rate, self.rate, passed, now)
+            else:
+                base = max(self.slots, _START)
+                self.slots = self._grown("slots", self.slots, base, passed, now)
+        self.slots = min(self.slots, self.most)
+
+    def _grown(
+        self, what: Hindrance, level: float, base: float, passed: float, now: float
+    ) -> float:
+        goal = self._goal[what]
+        if level < goal:
+            return min(level + goal * passed, goal)
+        doublings = min((now - self._episode.at) / _GROWTH_DOUBLES, 10.0)
+        return level + base * min(_GROWTH * 2**doublings, _FASTEST_GROWTH) * passed
+
+    def _reject(self, ticket: Ticket, now: float, retry_after: float | None) -> None:
+        if ticket.serial >= self._before_pause:
+            self._row += 1
+            self._asked = max(self._asked, retry_after or 0.0)
+            silence = now - (self._accepted[-1] if self._accepted else self._began)
+            if self._row >= _IN_A_ROW and silence >= _SILENCE:
+                self._pause(now)
+        episode = self._episode
+        if self._slow_start and self._noise.early:
+            self._held = True
+        elif (
+            ticket.serial >= episode.end
+            and now >= episode.at + _SHORTEST_EPISODE
+            and not self._noise.bears()
+        ):
+            self._cut(ticket, now)
+
+    def _pause(self, now: float) -> None:
+        self._pauses += 1
+        self._paused = now
+        self._paused_until = now + min(self._asked or backoff(self._pauses), LONGEST_ASKED)
+        self._before_pause = self._serial
+        self._trying = True
+        self._row, self._asked = 0, 0.0
+
+    def _cut(self, ticket: Ticket, now: float) -> None:
+        calm = not self._slow_start and now - self._episode.at > _CALM
+        paced = self._slow_start or ticket.hindered == "pace"
+        if self._slow_start:
+            self._slow_start = False
+            self.slots = max(float(ticket.load), (self.under_way + 1) / 2)
+            took = self._latency or max(now - ticket.started, 0.1)
+            self.rate = self.slots / max(took, _TICK)
+        before = self.rate if paced else min(self.slots, ticket.load)
+        least = self._noise.floor()[paced]
+        after = max(before * (_GENTLE_CUT if calm else _CUT), min(before, least))
+        if paced:
+            self.rate = max(after, min(before, _SLOWEST))
+        else:
+            self.slots = max(after, 1.0)
+        what: Hindrance = "pace" if paced else "slots"
+        most = before if calm or self._episode.what != what else self._episode.limit
+        self._episode = _Episode(what, before, calm, ticket.serial, self._serial, now, most)
+        self._grown_at = now
+        self._next = max(self._next, now + self._interval())  # nothing is left to catch up
+
+    def _follow(self, ticket: Ticket, rejected: bool, now: float) -> None:
+        """Learn from what comes of the calls about a cut how deep it should have been."""
+        episode = self._episode
+        if episode.over or ticket.serial < episode.first:
+            return
+        if ticket.serial < episode.end:
+            episode.calls += 1
+            episode.rejected += rejected
+            return
+        episode.over = True
+        limit = episode.before
+        if episode.calls >= _TELLING:
+            # The first was one by definition and says nothing of the share.
+            limit *= 1 - (episode.rejected - 1) / (episode.calls - 1)
+        elif not episode.calm:
+            limit *= _NEAR
+        if not episode.calm and episode.what == "pace":
+            # What has lately been accepted can be borne, unless it was a burst.
+            limit = max(limit, min(self._accepted_rate(now), episode.limit))
+        episode.limit = limit
+        self._goal[episode.what] = _UNDER * limit

@@ -1,0 +1,189 @@
+"""The LLMs of an engine: endpoints by name, each opened once, and the runs they work for."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
+
+from veridical.errors import UsageError
+from veridical.llm.endpoints import Endpoint, find_endpoint
+from veridical.llm.journal import JOURNAL, Journal
+from veridical.llm.ledger import Budget
+from veridical.llm.messages import ChatRequest, LlmError, Reply
+from veridical.llm.service import Account, ChatClient, LlmService
+
+if TYPE_CHECKING:
+    from veridical.llm.decoding import Decoding
+
+
+@runtime_checkable
+class NamedClient(ChatClient, Protocol):
+    """A client that says which endpoint it stands for, as :class:`veridical.llm.fake.FakeLlm`."""
+
+    endpoint: Endpoint
+
+
+Llm: TypeAlias = str | Endpoint | NamedClient
+
+
+class Llms:
+    """Opened endpoints, on one event loop.
+
+    Args:
+        default: the LLM of those who name none.
+        store: folder of the journal that runs share; None gives each run its own.
+        budget: money that all runs together may spend, their earlier lives included.
+        named_only: take names from ``veridical.toml`` alone, never an address: for specs that
+            come with requests from elsewhere.
+
+    Raises:
+        UsageError: there is no such endpoint, or a budget is set and its prices are not known.
+    """
+
+    def __init__(
+        self,
+        default: Llm | None = None,
+        *,
+        store: Path | None = None,
+        budget: float | None = None,
+        named_only: bool = False,
+    ) -> None:
+        self._store = store
+        self._named_only = named_only
+        self._budget = None if budget is None else Budget(budget)
+        self._lock = threading.RLock()
+        self._journal: Journal | None = None
+        self._endpoints: dict[str, Endpoint] = {}
+        self._services: dict[str, LlmService] = {}
+        self._client: NamedClient | None = None
+        self.default: Endpoint | None = None
+        if isinstance(default, str):
+            self.default = find_endpoint(default)
+        elif isinstance(default, Endpoint):
+            self.default = default
+        elif default is not None:
+            self._client = default
+            self.default = default.endpoint
+        if self.default is not None:
+            self._check(self.default)
+
+    def endpoint(self, spec: str | None = None) -> Endpoint:
+        """The endpoint called ``spec``, or the default.
+
+        Raises:
+            UsageError: there is none.
+        """
+        if spec is None or (self.default is not None and spec == self.default.name):
+            if self.default is None:
+                raise UsageError("no LLM was named: give one (--llm NAME)")
+            return self.default
+        with self._lock:
+            found = self._endpoints.get(spec)
+            if found is None:
+                found = find_endpoint(spec, named_only=self._named_only)
+                self._check(found)
+                self._endpoints[spec] = found
+            return found
+
+    def _check(self, endpoint: Endpoint) -> None:
+        if self._budget is not None and endpoint.cost(1, 1) is None:
+            raise UsageError(
+                f"a budget needs prices: give price_in and price_out (per million tokens) of LLM "
+                f"{endpoint.name!r} in a section of veridical.toml"
+            )
+
+    def decoding(self, by: Decoding) -> str:
+        """The spec of the default LLM decoding so. A client of the user's own takes requests as
+        they are, and is left as it is.
+
+        Raises:
+            UsageError: there is no default, or its server cannot decode so.
+        """
+        from veridical.llm.decoding import endpoint_for
+
+        default = self.endpoint()
+        made = default if self._client is not None else endpoint_for(by, default)
+        if made is default:
+            return default.name
+        made = replace(made, name=f"{default.name} ({by})")
+        with self._lock:
+            self._endpoints[made.name] = made
+        return made.name
+
+    def label(self, spec: str | None = None) -> str:
+        """What signatures call an endpoint: its name and the model's."""
+        endpoint = self.endpoint(spec)
+        return f"llm:{endpoint.name}@{endpoint.model}"
+
+    def service(self, spec: str | None = None) -> LlmService:
+        """The service of an endpoint, opened on first use.
+
+        Raises:
+            UsageError: there is no such endpoint, or its key is not in the environment.
+        """
+        endpoint = self.endpoint(spec)
+        with self._lock:
+            service = self._services.get(endpoint.name)
+            if service is None:
+                own = endpoint is self.default
+                service = LlmService(endpoint, client=self._client if own else None)
+                self._services[endpoint.name] = service
+            return service
+
+    def _shared(self) -> Journal | None:
+        with self._lock:
+            if self._journal is None and self._store is not None:
+                self._journal = Journal(self._store / JOURNAL)
+            return self._journal
+
+    def identity(self, spec: str | None = None) -> str:
+        """All of an endpoint that replies depend on. Needs no key."""
+        endpoint = self.endpoint(spec)
+        if endpoint.base_url.startswith(("local:", "torch:")):  # the files count
+            return self.service(spec).identity
+        return endpoint.identity
+
+    def kept(self) -> Journal | None:
+        """The journal that runs share, if there is one yet."""
+        there = self._store is not None and (self._store / JOURNAL).is_file()
+        return self._shared() if there else None
+
+    def account(self, run: str, folder: Path, *, retry: bool = False) -> Account:
+        """An account for the run called ``run`` in ``folder``; end it by :meth:`leave`."""
+        journal = self._shared() or Journal(folder / JOURNAL)
+        return Account(journal, run, retry=retry, budget=self._budget)
+
+    def chat(self, account: Account, spec: str | None = None) -> RunChat:
+        """An LLM, the default unless named, on ``account``."""
+        return RunChat(self.service(spec), account)
+
+    def leave(self, account: Account) -> None:
+        """The run is over."""
+        if account.journal is not self._journal:
+            account.journal.close()
+
+    async def close(self) -> None:
+        """Drop the calls under way and close everything."""
+        for service in self._services.values():
+            await service.close()
+        if self._journal is not None:
+            self._journal.close()
+
+
+class RunChat:
+    """One LLM as a run uses it: what sampling needs of it."""
+
+    def __init__(self, service: LlmService, account: Account) -> None:
+        self._service = service
+        self._account = account
+
+    async def chat(self, requests: Sequence[ChatRequest]) -> list[Reply]:
+        """See :meth:`LlmService.chat`."""
+        return await self._service.chat(requests, self._account)
+
+    async def chat_each(self, requests: Sequence[ChatRequest]) -> list[Reply | LlmError]:
+        """See :meth:`LlmService.chat_each`."""
+        return await self._service.chat_each(requests, self._account)

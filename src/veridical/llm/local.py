@@ -1,0 +1,293 @@
+"""A language model run here: llama.cpp's OpenAI-compatible server, started for as long as it is
+wanted (the ``[local]`` extra)."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import contextlib
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from importlib import metadata, util
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+from urllib.parse import parse_qsl
+
+from veridical.errors import ModelError, UsageError, unknown_name
+from veridical.llm import download
+from veridical.llm.endpoints import Endpoint
+
+if TYPE_CHECKING:
+    from veridical.llm.client import LlmClient
+    from veridical.llm.messages import ChatRequest, LlmError, Reply
+
+#: What ``local:PATH?...`` may say, with what holds unless it does. ``threads`` 0: the free cores.
+OPTIONS = {"context": 4096, "parallel": 5, "threads": 0}
+_LONGEST_START = 600.0  # seconds: the weights of a large model come from a slow disk
+_PATIENCE = 900.0  # seconds for a call: a busy machine is slow, and nobody else will be faster
+_SHOWN = 500  # characters of what llama.cpp said last
+
+
+@dataclass(frozen=True)
+class LocalModel:
+    """A GGUF file and how it is to be served.
+
+    Attributes:
+        name: the model's name in requests.
+        path: the file.
+        context: tokens that one request may have, prompt and answer together.
+        parallel: requests, or samples of one, that are decoded side by side.
+        threads: CPU threads.
+    """
+
+    name: str
+    path: Path
+    context: int
+    parallel: int
+    threads: int
+
+    @property
+    def identity(self) -> str:
+        """All that a reply depends on besides the request: the file's content and the engine."""
+        digest = hashlib.sha256()
+        with self.path.open("rb") as f:
+            while chunk := f.read(1 << 22):
+                digest.update(chunk)
+        return (
+            f"local:{digest.hexdigest()}:{self.context}:xllamacpp-{metadata.version('xllamacpp')}"
+        )
+
+
+def read_local(spec: str) -> LocalModel:
+    """The model that ``local`` or ``local:PATH.gguf``, with ``?context=8192&parallel=2&threads=4``
+    or none of it, names. ``local`` alone is SmolLM2-135M-Instruct (see :mod:`.download`).
+
+    Raises:
+        UsageError: there is no such file, it is no GGUF file, or an option is unknown or no
+            positive number.
+        ModelError: SmolLM2 is not here and is not wanted.
+    """
+    rest = spec.removeprefix("local").removeprefix(":")
+    name, _, query = rest.partition("?")
+    options = dict(OPTIONS)
+    for key, value in parse_qsl(query, keep_blank_values=True):
+        if key not in OPTIONS:
+            raise unknown_name("option of a local LLM", key, OPTIONS)
+        if not (value.isascii() and value.isdigit() and 0 < int(value) < 1 << 24):
+            raise UsageError(f"{spec}: {key} must be a positive number, not {value!r}")
+        options[key] = int(value)
+    options["threads"] = options["threads"] or free_cores()
+    if name in ("", download.SMOLLM2.name):
+        return LocalModel(download.SMOLLM2.name, download.need(download.SMOLLM2), **options)
+    path = Path(name).expanduser()
+    check_gguf(path)
+    return LocalModel(path.stem, path, **options)
+
+
+def check_gguf(path: Path) -> None:
+    """
+    Raises:
+        UsageError: ``path`` is no GGUF file.
+    """
+    try:
+        with path.open("rb") as f:
+            magic = f.read(4)
+    except OSError as e:
+        raise UsageError(f"cannot read the model {path}: {e.strerror or e}") from None
+    if magic != b"GGUF":
+        raise UsageError(f"{path} is not a GGUF file")
+
+
+def check_installed() -> None:
+    """
+    Raises:
+        ModelError: the ``[local]`` extra is not installed.
+    """
+    if util.find_spec("xllamacpp") is None:
+        raise ModelError(
+            "a local LLM needs xllamacpp: pip install 'veridical[local]' (or name the address of "
+            "a server that runs already)"
+        )
+
+
+def free_cores() -> int:
+    """Cores nobody else is using, at least one. llama.cpp's threads wait for each other by
+    spinning, so that one thread too many makes it many times slower."""
+    try:
+        cores = len(os.sched_getaffinity(0))
+    except AttributeError:  # neither macOS nor Windows tells
+        cores = os.cpu_count() or 1
+    try:
+        busy = os.getloadavg()[0]
+    except (AttributeError, OSError):
+        busy = 0.0
+    return max(1, round(cores - busy))
+
+
+class LocalServer:
+    """A running server for one GGUF file, on a free port of 127.0.0.1.
+
+    It is a process of its own, so that a broken model file or a full memory cannot take this one
+    along. It ends with :meth:`close`, and with this process however that ends.
+
+    Attributes:
+        url: base address for an OpenAI-compatible client, such as ``http://127.0.0.1:4711/v1``.
+
+    Raises:
+        ModelError: the ``[local]`` extra is not installed, or the server did not start.
+    """
+
+    def __init__(self, model: LocalModel) -> None:
+        check_installed()
+        self.model = model
+        self._said: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  (closed by close)
+        settings = {
+            "model": str(model.path),
+            "name": model.name,
+            "parallel": model.parallel,
+            "context": model.context,
+            "threads": model.threads,
+        }
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "veridical.llm.local_server", json.dumps(settings)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._said,
+            start_new_session=True,  # Ctrl-C is ours to handle: what is under way may finish
+        )
+        atexit.register(self.close)
+        try:
+            told = self._hear()
+            if "url" not in told:
+                raise ModelError(f"{model.path} could not be served: {self._trouble(told)}")
+        except BaseException:
+            self.close()
+            raise
+        self.url = f"{told['url']}/v1"
+
+    def _hear(self) -> dict[str, Any]:
+        """The line the process says once it serves, or fails; {} if it ends without a word."""
+        out = self._process.stdout
+        assert out is not None
+        late = threading.Timer(_LONGEST_START, self._process.kill)
+        late.start()
+        try:
+            line = out.readline()
+        finally:
+            late.cancel()
+        with contextlib.suppress(ValueError):
+            told = json.loads(line)
+            if isinstance(told, dict):
+                return told
+        return {}
+
+    def _trouble(self, told: Mapping[str, Any]) -> str:
+        """What went wrong, from what was told and what llama.cpp printed."""
+        self._process.wait(10)
+        self._said.seek(0)
+        printed = " ".join(self._said.read().decode("utf-8", "replace").split())
+        printed = "".join(c if c.isprintable() else "?" for c in printed[-_SHOWN:])
+        error = told.get("error", f"the process ended with code {self._process.returncode}")
+        return f"{error} ({printed})" if printed else str(error)
+
+    @property
+    def running(self) -> bool:
+        return self._process.poll() is None
+
+    def close(self) -> None:
+        """Stop the process. Does nothing the second time."""
+        atexit.unregister(self.close)
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                with contextlib.suppress(OSError):
+                    pipe.close()
+        try:
+            self._process.wait(5)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._said.close()
+
+    def __enter__(self) -> LocalServer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class LocalClient:
+    """Makes the calls of an endpoint whose ``base_url`` is ``local:...``: to a server that is
+    started with the first call, and again should it have ended.
+
+    Attributes:
+        identity: all that a reply depends on besides the request: the model, and the options that
+            are sent along.
+        most_calls: as many at once as the server decodes.
+
+    Raises:
+        UsageError, ModelError: as :func:`read_local` and :class:`LocalServer` do.
+    """
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        check_installed()
+        self.model = read_local(endpoint.base_url)
+        self._endpoint = endpoint
+        self.most_calls = min(endpoint.max_concurrency, self.model.parallel)
+        self._running: tuple[LocalServer, LlmClient] | None = None
+        self._starting = asyncio.Lock()
+
+    @cached_property
+    def identity(self) -> str:
+        options = self._endpoint.extra_body
+        told = f":{json.dumps(options, sort_keys=True)}" if options else ""
+        return f"{self.model.identity}{told}"
+
+    async def chat(
+        self, request: ChatRequest, ordinals: Sequence[int] = (0,)
+    ) -> list[Reply | LlmError]:
+        """One reply or error per ordinal, in order."""
+        size = self.model.parallel  # the server draws no more samples at once
+        parts = [ordinals[i : i + size] for i in range(0, len(ordinals), size)]
+        client = await self._client()
+        found = await asyncio.gather(*(client.chat(request, part) for part in parts))
+        return [outcome for part in found for outcome in part]
+
+    async def _client(self) -> LlmClient:
+        async with self._starting:
+            if self._running is not None and not self._running[0].running:
+                await self.close()
+            if self._running is None:
+                from veridical.llm.client import LlmClient
+
+                server = await asyncio.to_thread(LocalServer, self.model)
+                self._running = server, LlmClient(_reached(self._endpoint, server))
+            return self._running[1]
+
+    async def close(self) -> None:
+        """Stop the server."""
+        if self._running is not None:
+            server, client = self._running
+            self._running = None
+            await client.close()
+            await asyncio.to_thread(server.close)
+
+
+def _reached(endpoint: Endpoint, server: LocalServer) -> Endpoint:
+    """``endpoint`` as an address, for as long as ``server`` runs."""
+    known = {"n": True, "logprobs": True, "schema": True, "echo": False}
+    return replace(
+        endpoint,
+        base_url=server.url,
+        model=server.model.name,
+        max_concurrency=min(endpoint.max_concurrency, server.model.parallel),
+        timeout=max(endpoint.timeout, _PATIENCE),
+        supports={**known, **endpoint.supports},
+    )

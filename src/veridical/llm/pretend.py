@@ -1,0 +1,44 @@
+"""Replies that only have to be of the right form: what a dry run goes on with."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from veridical.llm.messages import ChatRequest, Reply, Usage
+
+_DEEPEST = 16
+
+
+def pretend(request: ChatRequest, usage: Usage) -> Reply:
+    """A reply that ``request``'s schema allows; a word where it has none."""
+    text = "Yes." if request.schema is None else json.dumps(instance(request.schema))
+    return Reply(text, "stop", usage=usage)
+
+
+def instance(schema: dict[str, Any], depth: int = 0, place: str = "") -> Any:
+    """A small value that a plain JSON schema allows: without ``$ref`` and conditions.
+
+    Texts in an array end in their place there, so that no two are alike.
+    """
+    if "const" in schema:
+        return schema["const"]
+    if schema.get("enum"):
+        return schema["enum"][0]
+    for word in ("anyOf", "oneOf"):
+        if schema.get(word) and depth < _DEEPEST:
+            return instance(schema[word][0], depth + 1, place)
+    kind = schema.get("type")
+    if isinstance(kind, list):
+        kind = kind[0] if kind else None
+    if kind == "object" and depth < _DEEPEST:
+        properties = schema.get("properties", {})
+        return {name: instance(part, depth + 1, place) for name, part in properties.items()}
+    if kind == "array" and depth < _DEEPEST:
+        items = schema.get("items") or {}
+        count = schema.get("minItems", 1)
+        return [instance(items, depth + 1, f"{place}{i}") for i in range(count)]
+    if kind in ("integer", "number"):
+        return schema.get("minimum", schema.get("maximum", 0))
+    plain: dict[Any, Any] = {"boolean": True, "null": None, "object": {}, "array": []}
+    return plain.get(kind, "x" * max(1, schema.get("minLength", 1)) + place)

@@ -1,0 +1,100 @@
+"""JSON that a model wrote, read strictly."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, NoReturn
+
+from veridical.llm.messages import LlmError
+
+_FENCED = re.compile(r"```[A-Za-z]*[ \t]*\r?\n(.*?)\r?\n?[ \t]*```", re.DOTALL)
+_TYPES: dict[str, tuple[type, ...]] = {
+    "object": (dict,),
+    "array": (list,),
+    "string": (str,),
+    "number": (int, float),
+    "integer": (int,),
+    "boolean": (bool,),
+    "null": (type(None),),
+}
+
+
+def read_json(text: str, schema: dict[str, Any]) -> Any:
+    """The one JSON value that ``text`` is, or that stands in the one code fence it is.
+
+    Neither words around it, nor doubled keys, nor NaN and infinities are accepted, and nothing is
+    repaired: of two readings of an answer one may be what an attacker wrote.
+
+    Args:
+        schema: JSON schema of the value: ``type``, ``enum``, ``minimum``, ``maximum``,
+            ``properties``, ``required``, ``additionalProperties: false``, ``items``,
+            ``minItems`` and ``maxItems`` are checked. 3.0 is an integer.
+
+    Raises:
+        LlmError: it is no such value (``malformed``; its ``text`` is the answer).
+    """
+    body = text.strip()
+    fenced = _FENCED.fullmatch(body)
+    try:
+        value = json.loads(
+            fenced[1] if fenced else body,
+            object_pairs_hook=_unique,
+            parse_constant=_not_a_number,
+        )
+        _check(value, schema, "the answer")
+    except RecursionError:
+        raise _malformed("nested too deeply", text) from None
+    except ValueError as e:
+        raise _malformed(str(e), text) from None
+    return value
+
+
+def _malformed(why: str, text: str) -> LlmError:
+    return LlmError("malformed", f"the answer is not the JSON asked for: {why}", text=text)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key is given twice")
+    return found
+
+
+def _not_a_number(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no JSON number")
+
+
+def _check(value: Any, schema: dict[str, Any], where: str) -> None:
+    kind = schema.get("type")
+    if kind is not None and not _is(value, kind):
+        raise ValueError(f"{where} must be of type {kind}")
+    if "enum" in schema and value not in schema["enum"]:
+        raise ValueError(f"{where} must be one of {', '.join(map(str, schema['enum']))}")
+    if "minimum" in schema and value < schema["minimum"]:
+        raise ValueError(f"{where} must not be under {schema['minimum']}")
+    if "maximum" in schema and value > schema["maximum"]:
+        raise ValueError(f"{where} must not be over {schema['maximum']}")
+    if isinstance(value, dict):
+        fields = schema.get("properties", {})
+        missing = [k for k in schema.get("required", ()) if k not in value]
+        extra = [k for k in value if k not in fields]
+        if missing:
+            raise ValueError(f"{where} lacks {', '.join(missing)}")
+        if extra and schema.get("additionalProperties") is False:
+            raise ValueError(f"{where} has what was not asked for: {', '.join(extra)[:100]}")
+        for key, item in value.items():
+            _check(item, fields.get(key, {}), key)
+    elif isinstance(value, list):
+        if not schema.get("minItems", 0) <= len(value) <= schema.get("maxItems", len(value)):
+            raise ValueError(f"{where} has {len(value)} items")
+        for i, item in enumerate(value):
+            _check(item, schema.get("items", {}), f"{where}[{i}]")
+
+
+def _is(value: Any, kind: str) -> bool:
+    if isinstance(value, bool):
+        return kind == "boolean"
+    if kind == "integer" and isinstance(value, float):
+        return value.is_integer()
+    return isinstance(value, _TYPES[kind])
