@@ -6,12 +6,15 @@ import json
 import random
 import threading
 from collections.abc import Callable, Iterator
+from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import veridical
 from veridical.errors import ModelError, UsageError
 from veridical.models import http as back_end
 from veridical.models import load_encoder
@@ -222,10 +225,114 @@ def test_long_texts_are_windowed_at_spaces_and_nothing_is_lost(server: Server) -
     np.testing.assert_allclose(found, mean / np.linalg.norm(mean), atol=1e-5)
 
 
-def test_waits_as_the_server_asks_within_bounds() -> None:
-    assert back_end._wait(1, "7") == 7
-    assert back_end._wait(1, "999999") == 60
-    assert all(0 <= back_end._wait(3, asked) <= 2 for asked in (None, "soon", "-1", "nan"))
+def test_waits_as_the_server_asks_or_longer_each_time() -> None:
+    assert back_end._wait(1, 7.0) == 7
+    assert all(1 <= back_end._wait(3, None) <= 2 for _ in range(20))
+
+
+def test_a_date_to_wait_for_is_understood(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float | None] = []
+    monkeypatch.setattr(back_end, "_wait", lambda attempt, asked: waits.append(asked) or 0.0)
+    later = {"Date": formatdate(1e9, usegmt=True), "Retry-After": formatdate(1e9 + 9, usegmt=True)}
+    server.faults = [(503, later, b""), (529, {"Retry-After": "soon"}, b"")]
+    vectors(openai(server), TEXTS)
+    assert waits[0] is not None and 0 <= waits[0] <= 9  # http.server adds a Date of its own
+    assert waits[1:] == [None]
+
+
+def test_a_wait_of_hours_is_not_waited(server: Server) -> None:
+    server.faults = [(429, {"Retry-After": "7200"}, b"come back later")]
+    with pytest.raises(ModelError, match="HTTP 429: come back later"):
+        vectors(openai(server), TEXTS)
+    assert len(server.seen) == 1
+
+
+def test_a_reply_without_end_is_given_up(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(back_end, "LONGEST_REPLY", 1000)
+    with pytest.raises(ModelError, match="longer than 1000 bytes"):
+        vectors(openai(server), TEXTS)
+
+
+@pytest.mark.parametrize("status", [200, 400, 500])
+def test_a_server_that_repeats_the_key_does_not_give_it_away(
+    server: Server, monkeypatch: pytest.MonkeyPatch, status: int
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    server.faults = [(status, {}, b"Incorrect API key: Bearer sk-secret")]
+    with pytest.raises(ModelError, match=r"Incorrect API key: Bearer \[key\]"):
+        vectors(openai(server, attempts=1), TEXTS)
+
+
+def test_the_key_of_openai_is_for_openai(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    monkeypatch.delenv("VERIDICAL_LLM_KEY", raising=False)
+    vectors(load_encoder(f"{server.address}/v1#minilm"), TEXTS)
+    assert "authorization" not in server.seen[0][1]
+    monkeypatch.setenv("VERIDICAL_LLM_KEY", "sk-other")
+    vectors(load_encoder(f"{server.address}/v1#minilm"), TEXTS)
+    assert server.seen[1][1]["authorization"] == "Bearer sk-other"
+    for spec in ("https://api.openai.com/v1#m", "https://api.openai.com.evil.example/v1#m"):
+        variable = vars(vars(HttpEncoder.from_spec(spec))["_client"])["_key_variable"]
+        assert (variable == "OPENAI_API_KEY") == ("evil" not in spec)
+
+
+@pytest.fixture
+def configuration(tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "veridical.toml"
+    path.write_text(
+        f"""
+        [llm.vectors]
+        base_url = "{server.address}/v1"
+        model = "minilm"
+        key_env = "MY_KEY"
+        max_concurrency = 2
+        attempts = 2
+        extra_body = {{dimensions = 384}}
+
+        [llm.here]
+        base_url = "local:"
+        """
+    )
+    monkeypatch.setenv("VERIDICAL_CONFIG", str(path))
+    monkeypatch.setenv("MY_KEY", "sk-mine")
+    return path
+
+
+def test_an_endpoint_of_the_configuration_embeds(server: Server, configuration: Path) -> None:
+    encoder = load_encoder("vectors")
+    expected = vectors(server.encoder, [t or " " for t in TEXTS])
+    np.testing.assert_allclose(vectors(encoder, TEXTS), expected, atol=1e-6)
+    path, headers, body = server.seen[0]
+    assert (path, headers["authorization"]) == ("/v1/embeddings", "Bearer sk-mine")
+    assert (body["model"], body["dimensions"]) == ("minilm", 384)
+    assert encoder.workers == 2 and not encoder.has_tokens
+    assert encoder.revision != load_encoder(f"{server.address}/v1#minilm").revision
+    server.seen.clear()
+    server.faults = [(500, {}, b"broken")] * 9
+    with pytest.raises(ModelError, match="after 2 attempts"):
+        vectors(encoder, TEXTS)
+
+
+def test_a_run_scores_with_the_vectors_of_an_endpoint(configuration: Path, tmp_path: Path) -> None:
+    row = {"response": "Paris is in France.", "samples": ["Paris is in France?", "I see."]}
+    scores = []
+    for name in ("minilm", "vectors"):
+        out = tmp_path / name
+        found = veridical.check([row], "cosine", embedder=name, store=None, processes=0, out=out)
+        scores.append([r.scores["cosine"].risk for r in found])
+    assert scores[0] == pytest.approx(scores[1], abs=1e-5)
+    with pytest.raises(ModelError, match="minilm gives no token vectors"):
+        veridical.check([row], "bert_score", token_encoder="vectors", store=None, processes=0)
+
+
+def test_what_cannot_embed_says_so(configuration: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UsageError, match="'here' answers, but gives no embeddings"):
+        load_encoder("here")
+    with pytest.raises(UsageError, match=r"section \[llm.NAME\]"):
+        load_encoder("nowhere")
+    monkeypatch.delenv("MY_KEY")
+    with pytest.raises(UsageError, match="MY_KEY"):
+        load_encoder("vectors")
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
 from veridical.errors import ModelError, UsageError
+from veridical.llm.endpoints import configured
 from veridical.models.protocols import LABELS
 
 if TYPE_CHECKING:
+    from veridical.models.nli.llm import LlmNli
     from veridical.models.protocols import Encoder, NliModel
 
 EMBEDDED = Path(__file__).parent / "data" / "all-MiniLM-L6-v2"
@@ -26,6 +28,7 @@ MODEL_FORMS = (
     "org/name (a hub id, run by torch)",
     "https://HOST/v1#MODEL (OpenAI-compatible)",
     "tei:http://HOST (text-embeddings-inference)",
+    "NAME of a section [llm.NAME] in veridical.toml (the embeddings of its server)",
 )
 #: CLASSES: the model's classes in its own order, such as contradiction,entailment,neutral.
 NLI_FORMS = (
@@ -35,6 +38,7 @@ NLI_FORMS = (
     "torch:HUB_ID_OR_FOLDER[?revision=COMMIT&labels=CLASSES]",
     "org/name (a hub id, run by torch)",
     "tei:http://HOST[?labels=CLASSES] (text-embeddings-inference)",
+    "llm[:NAME][?classes=2] (a language model: the run's own, or an endpoint)",
 )
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 #: Options after ``?`` and how they are read, by kind of back end.
@@ -86,6 +90,11 @@ def load_encoder(
         from veridical.models.http import HttpEncoder
 
         return HttpEncoder.from_spec(spec)
+    named = configured()
+    if spec in named:
+        from veridical.models.http import HttpEncoder
+
+        return HttpEncoder.from_endpoint(named[spec])
     kind, name, options = _local(spec, MODEL_FORMS, _OPTIONS)
     if kind == "onnx":
         from veridical.models.onnx import OnnxEncoder
@@ -136,6 +145,19 @@ def load_nli(
     from veridical.models.nli.torch import TorchNli
 
     return TorchNli(name, device=device, threads=threads, **options)
+
+
+def llm_nli(spec: str) -> LlmNli | None:
+    """The language model that ``spec`` puts in the place of an NLI model; None if it names none.
+
+    Raises:
+        UsageError: its options are unknown.
+    """
+    if spec.partition("?")[0] != "llm" and not spec.startswith("llm:"):
+        return None
+    from veridical.models.nli.llm import LlmNli
+
+    return LlmNli.from_spec(spec)
 
 
 def trained_on(name: str) -> dict[str, tuple[str, ...]]:

@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
-import random
 import time
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
 
 import numpy as np
 
 from veridical.errors import ModelError, UsageError
+from veridical.llm.endpoints import URL_KEY, Endpoint
+from veridical.llm.retries import LONGEST_ASKED, backoff, retry_after
 from veridical.models.pooling import Floats, join_vectors
 from veridical.models.protocols import Encoded, Window
+
+if TYPE_CHECKING:
+    import httpx
 
 #: Characters a window may have: 512 tokens of most tokenizers in most languages with spaces.
 MAX_CHARACTERS = 2000
 #: Windows per request; text-embeddings-inference takes 32 unless told otherwise.
 MAX_ITEMS = 32
+_WORKERS = 4
 CHARACTERS_PER_TOKEN = 4
-_RETRIED = {408, 409, 425, 429, 500, 502, 503, 504}
-_LONGEST_WAIT = 60.0
+#: Bytes, unpacked, of a reply.
+LONGEST_REPLY = 64 * 2**20
+_RETRIED = {408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529}
+_OPENAI = "api.openai.com"
 
 
 class HttpEncoder:
@@ -37,10 +46,10 @@ class HttpEncoder:
         model: model name sent with OpenAI-compatible requests.
         protocol: ``openai`` or ``tei``.
         key_variable: environment variable that holds the bearer token; unset sends none.
-        timeout: seconds for each attempt.
-        attempts: tries per request; 429, 5xx and connection errors are tried again, after the
-            server's Retry-After or else after a jittered, doubling wait.
+        timeout, attempts: of a request (see :class:`JsonClient`).
         max_characters: longest window.
+        workers: requests at once.
+        extra_body: sent along in OpenAI-compatible requests, as the server's own options.
 
     Raises:
         ModelError: from ``run``, when the server cannot be reached, refuses, or answers with
@@ -60,7 +69,8 @@ class HttpEncoder:
         timeout: float = 60.0,
         attempts: int = 5,
         max_characters: int = MAX_CHARACTERS,
-        workers: int = 4,
+        workers: int = _WORKERS,
+        extra_body: Mapping[str, Any] | None = None,
     ) -> None:
         if protocol not in ("openai", "tei"):
             raise UsageError(f"unknown protocol {protocol!r}; known: openai, tei")
@@ -74,6 +84,7 @@ class HttpEncoder:
         )
         self._url = self._client.url
         self._model = model
+        self._extra = dict(extra_body or {})
         self._protocol = protocol
         self._max_characters = max_characters
         self._width: int | None = None
@@ -82,16 +93,44 @@ class HttpEncoder:
         self.batch_tokens = MAX_ITEMS * max_characters // CHARACTERS_PER_TOKEN
         # Not the address: a model served elsewhere is the same model.
         identity = repr((protocol, model or self._url, max_characters, "http-1"))
+        if self._extra:
+            identity += json.dumps(self._extra, sort_keys=True, default=str)
         self.revision = hashlib.blake2b(identity.encode(), digest_size=8).hexdigest()
 
     @classmethod
     def from_spec(cls, spec: str) -> HttpEncoder:
-        """``https://HOST/v1#MODEL`` or ``tei:http://HOST``."""
+        """``https://HOST/v1#MODEL`` or ``tei:http://HOST``. OpenAI's key is sent to OpenAI, and to
+        any other address the one in :data:`veridical.llm.endpoints.URL_KEY`."""
         if spec.startswith("tei:"):
             # The key of another service must not reach this host.
             return cls(spec.removeprefix("tei:"), protocol="tei", key_variable="TEI_API_KEY")
         url, _, model = spec.partition("#")
-        return cls(url, model)
+        parts = urlsplit(url)
+        openai = (parts.scheme, parts.netloc) == ("https", _OPENAI)
+        return cls(url, model, key_variable="OPENAI_API_KEY" if openai else URL_KEY)
+
+    @classmethod
+    def from_endpoint(cls, endpoint: Endpoint) -> HttpEncoder:
+        """The ``/embeddings`` of an LLM endpoint, with its key, limits and options.
+
+        Raises:
+            UsageError: it runs here and serves nothing, or its key is not in the environment.
+        """
+        if endpoint.runs_here:
+            raise UsageError(
+                f"LLM {endpoint.name!r} answers, but gives no embeddings: name a server, or a "
+                "model that embeds (minilm, a folder, torch:ID)"
+            )
+        endpoint.key()  # now rather than in the middle of a run
+        return cls(
+            endpoint.base_url,
+            endpoint.model,
+            key_variable=endpoint.key_env or "",
+            timeout=endpoint.timeout,
+            attempts=endpoint.attempts,
+            workers=min(_WORKERS, endpoint.max_concurrency),
+            extra_body=endpoint.extra_body,
+        )
 
     def windows(self, texts: Sequence[str]) -> list[list[Window]]:
         return [split_characters(text, self._max_characters) for text in texts]
@@ -116,6 +155,7 @@ class HttpEncoder:
             # Servers reject an empty text; a space embeds as one.
             sent = [t or " " for t in texts]
             request = {"model": self._model, "input": sent, "encoding_format": "float"}
+            request |= self._extra
             rows = _openai_rows(self._client.post(request), len(texts))
         else:
             reply = self._client.post({"inputs": texts, "truncate": False, "normalize": True})
@@ -147,9 +187,11 @@ class JsonClient:
 
     Args:
         key_variable: environment variable that holds the bearer token; unset sends none.
-        timeout: seconds for each attempt.
+        timeout: seconds for each attempt, to reach the server and between two pieces of its reply;
+            for the whole reply, up to twice as many.
         attempts: tries per request; 429, 5xx and connection errors are tried again, after the
-            server's Retry-After or else after a jittered, doubling wait.
+            server's Retry-After (up to five minutes; not at all where it asks for more) or else
+            after a jittered, doubling wait.
 
     Raises:
         UsageError: the address holds credentials.
@@ -163,6 +205,7 @@ class JsonClient:
         self.url = url
         self._key_variable = key_variable
         self._attempts = attempts
+        self._timeout = timeout
         self._http = httpx.Client(timeout=timeout, follow_redirects=False)
 
     def post(self, payload: dict[str, Any]) -> Any:
@@ -173,26 +216,54 @@ class JsonClient:
         """
         import httpx
 
-        key = os.environ.get(self._key_variable)
+        key = os.environ.get(self._key_variable, "").strip()
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         for attempt in range(1, self._attempts + 1):
-            retry_after = None
+            asked = None
             try:
-                reply = self._http.post(self.url, json=payload, headers=headers)
+                reply, body = self._send(payload, headers)
             except httpx.TransportError as e:
                 problem = f"{type(e).__name__}: {e}"
-            except (httpx.InvalidURL, UnicodeError) as e:
-                raise ModelError(f"{self.url}: {e}") from None
+            except (httpx.InvalidURL, httpx.DecodingError, UnicodeError) as e:
+                raise self._error(str(e), key) from None
             else:
+                if body is None:
+                    raise self._error(f"the reply is longer than {LONGEST_REPLY} bytes", key)
+                text = body.decode("utf-8", "replace")
                 if reply.status_code == 200:
-                    return _json(self.url, reply)
-                problem = f"HTTP {reply.status_code}: {_excerpt(reply.text)}"
-                if reply.status_code not in _RETRIED:
-                    raise ModelError(f"{self.url}: {problem}")
-                retry_after = reply.headers.get("retry-after")
+                    try:
+                        return json.loads(body)
+                    except (ValueError, RecursionError):
+                        raise self._error(f"the reply is not JSON: {text}", key) from None
+                problem = f"HTTP {reply.status_code}: {text}"
+                asked = retry_after(reply.headers)
+                if reply.status_code not in _RETRIED or (asked or 0) > LONGEST_ASKED:
+                    raise self._error(problem, key)
             if attempt < self._attempts:
-                time.sleep(_wait(attempt, retry_after))
-        raise ModelError(f"{self.url}: {problem} (after {self._attempts} attempts)")
+                time.sleep(_wait(attempt, asked))
+        raise self._error(problem, key, f" (after {self._attempts} attempts)")
+
+    def _send(
+        self, payload: dict[str, Any], headers: Mapping[str, str]
+    ) -> tuple[httpx.Response, bytes | None]:
+        """The reply and its body; None in its place where that is too long."""
+        import httpx
+
+        began = time.monotonic()
+        with self._http.stream("POST", self.url, json=payload, headers=headers) as reply:
+            body = bytearray()
+            for piece in reply.iter_bytes(1 << 16):
+                body += piece
+                if len(body) > LONGEST_REPLY:
+                    return reply, None
+                if time.monotonic() - began > 2 * self._timeout:
+                    raise httpx.ReadTimeout("the reply does not come to an end")
+        return reply, bytes(body)
+
+    def _error(self, words: str, key: str, after: str = "") -> ModelError:
+        """``words``, a server's perhaps, without the key and fit for a line."""
+        told = words.replace(key, "[key]") if key else words
+        return ModelError(f"{self.url}: {_excerpt(told)}{after}")
 
     def close(self) -> None:
         """Close the connections."""
@@ -243,25 +314,13 @@ def _openai_rows(reply: Any, count: int) -> list[Any]:
     return [by_index[i] for i in range(count)]
 
 
-def _json(url: str, reply: Any) -> Any:
-    try:
-        return reply.json()
-    except ValueError:
-        raise ModelError(f"{url}: the reply is not JSON: {_excerpt(reply.text)}") from None
-
-
 def _excerpt(text: str) -> str:
     """The start of a server's words, on one line, printable."""
     flat = " ".join(text.split())[:200]
     return "".join(c if c.isprintable() else "?" for c in flat)
 
 
-def _wait(attempt: int, retry_after: str | None) -> float:
-    """Seconds before the next attempt: the server's wish, else full jitter over 0.5, 1, 2, ..."""
-    try:
-        wished = float(retry_after) if retry_after else -1.0
-    except ValueError:  # an HTTP date
-        wished = -1.0
-    if 0 <= wished < float("inf"):
-        return min(wished, _LONGEST_WAIT)
-    return random.uniform(0, min(0.5 * 2 ** (attempt - 1), _LONGEST_WAIT))
+def _wait(attempt: int, asked: float | None) -> float:
+    """Seconds before the next attempt: as many as the server asks for, else 0.5, 1, 2, ...,
+    jittered."""
+    return backoff(attempt) if asked is None else asked

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from veridical.llm.tokens import GivenText, TokenProbabilities
+
 #: Classes of an NLI model, in the order of every array of probabilities.
 LABELS = ("entailment", "neutral", "contradiction")
 
@@ -106,4 +108,78 @@ class NliModel(Protocol):
 
     def assemble(self, windows: Sequence[Window], outputs: Sequence[Any]) -> NDArray[np.float32]:
         """(3,) probabilities of one pair, as LABELS orders them, from its windows' outputs."""
+        ...
+
+
+class LanguageModel(Protocol):
+    """A causal language model that reads texts: the probability of each of their tokens.
+
+    As with :class:`Encoder`: synchronous, thread-safe, and results do not depend on which
+    windows share a batch (to 1e-5).
+    """
+
+    name: str
+    revision: str  # hash of weights, tokenizer, windowing, precision and how many ``top`` are kept
+    batch_tokens: int  # padded tokens per forward that keep the hardware busy
+    workers: int  # threads that may call ``run`` at the same time
+
+    def windows(self, texts: Sequence[GivenText]) -> list[list[Window]]:
+        """Tokenise prompt and text; at least one window a text. A long one gives several, each
+        with as much of what precedes it as fits, never a cut."""
+        ...
+
+    def run(self, batch: Sequence[Window]) -> list[Any]:
+        """One forward over ``batch``; one opaque output per window, in order."""
+        ...
+
+    def assemble(self, windows: Sequence[Window], outputs: Sequence[Any]) -> TokenProbabilities:
+        """The text's tokens (not the prompt's) from its windows' outputs."""
+        ...
+
+    def chat_prompt(self, messages: Sequence[dict[str, Any]]) -> str:
+        """The literal text that precedes an answer to ``messages``, by the model's own chat
+        template; messages' texts joined by blank lines where it has none."""
+        ...
+
+
+class Seq2Seq(Protocol):
+    """An encoder-decoder that writes texts and reads them."""
+
+    name: str
+    revision: str
+
+    def generate(
+        self, sources: Sequence[str], *, max_tokens: int, sample: bool = False, seed: int = 0
+    ) -> list[str]:
+        """One output a source, special tokens kept as text, greedy unless ``sample``."""
+        ...
+
+    def loglikelihood(
+        self, pairs: Sequence[tuple[str, str]]
+    ) -> list[tuple[NDArray[np.int64], NDArray[np.float64]]]:
+        """Token ids and log-probabilities of each (source, target) pair's target tokens."""
+        ...
+
+
+class MultipleChoice(Protocol):
+    """A reader that chooses among answers to a question about a context."""
+
+    name: str
+    revision: str
+
+    def choose(
+        self, questions: Sequence[tuple[str, str, Sequence[str]]]
+    ) -> list[NDArray[np.float64]]:
+        """Probabilities of the options of each (context, question, options)."""
+        ...
+
+
+class Answerability(Protocol):
+    """A reader that tells whether a context answers a question."""
+
+    name: str
+    revision: str
+
+    def answerable(self, questions: Sequence[tuple[str, str]]) -> list[float]:
+        """Probability, in [0, 1], that the context of each (context, question) answers it."""
         ...

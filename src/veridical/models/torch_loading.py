@@ -50,7 +50,8 @@ def use_threads(threads: int | None, device: Any) -> None:
 
 
 def pretrained(automatic: Any, folder: Path, config: Any, dtype: str, **options: Any) -> Any:
-    """``from_pretrained`` of an ``Auto...`` class: safetensors only, and no foreign code."""
+    """``from_pretrained`` of an ``Auto...`` class: safetensors (or GGUF) only, and no foreign
+    code."""
     import torch
 
     keyword = "dtype" if _release(version("transformers")) >= (4, 56) else "torch_dtype"

@@ -1,0 +1,91 @@
+"""Causal language models that read texts, and the names under which they are asked for."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl
+
+from veridical.errors import UsageError, unknown_name
+
+if TYPE_CHECKING:
+    from veridical.models.protocols import LanguageModel
+
+LANGUAGE_FORMS = (
+    "smollm2 (see: veridical models get smollm2)",
+    "PATH.gguf",
+    "a local folder",
+    "torch:HUB_ID_OR_FOLDER_OR_GGUF[?dtype=bfloat16&revision=COMMIT]",
+    "org/name (a hub id, run by torch)",
+    "http(s)://HOST/v1#MODEL, or NAME of a section [llm.NAME] in veridical.toml (a server that "
+    "gives the log-probabilities of given text, such as vLLM)",
+)
+_OPTIONS = ("dtype", "revision")
+_HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
+
+
+def load_language_model(
+    spec: str, *, threads: int | None = None, device: str | None = None
+) -> LanguageModel:
+    """The language model that ``spec`` names (see :data:`LANGUAGE_FORMS`).
+
+    Args:
+        threads: CPU threads of one forward, for models that run here.
+        device: torch device, such as ``cuda`` or ``cpu``, for models that run here.
+
+    Raises:
+        UsageError: ``spec`` has none of the known forms.
+        ModelError: the model cannot be loaded, or gives no probabilities of given text.
+    """
+    from veridical.llm import download
+    from veridical.llm.endpoints import configured, find_endpoint
+
+    kind = "torch" if spec.startswith("torch:") else ""
+    name, _, query = spec.removeprefix("torch:").partition("?")
+    remote = not kind and (spec in configured() or spec.startswith(("http://", "https://")))
+    if not remote:
+        if name in (download.SMOLLM2.name, "local"):
+            path = download.need(download.SMOLLM2)
+            return _torch(str(path), query, threads, device, download.SMOLLM2.name)
+        name = name.removeprefix("local:")
+        path = Path(name).expanduser()
+        if path.suffix == ".gguf" or path.is_dir() or (kind and name):
+            return _torch(name, query, threads, device)
+        if name.startswith((".", "/", "~")):
+            raise UsageError(f"there is no model folder or GGUF file {name!r}")
+        if _HUB_ID.fullmatch(name):
+            return _torch(name, query, threads, device)
+    try:
+        endpoint = find_endpoint(spec)
+    except UsageError:
+        if remote:
+            raise
+        forms = "\n  ".join(LANGUAGE_FORMS)
+        raise UsageError(f"{spec!r} names no language model. Known forms:\n  {forms}") from None
+    if endpoint.runs_here:
+        if endpoint.base_url.startswith("local:"):
+            return load_language_model(endpoint.base_url, threads=threads, device=device)
+        raise UsageError(f"{spec!r} answers, but cannot read a text")
+    from veridical.models.causal.http import HttpLanguageModel
+
+    return HttpLanguageModel(endpoint)
+
+
+def _torch(
+    name: str, query: str, threads: int | None, device: str | None, label: str | None = None
+) -> LanguageModel:
+    from veridical.models.causal.torch import TorchLanguageModel
+
+    options = dict(parse_qsl(query, keep_blank_values=True))
+    for key in options:
+        if key not in _OPTIONS:
+            raise unknown_name("option of a language model", key, _OPTIONS)
+    return TorchLanguageModel(
+        name,
+        device=device,
+        threads=threads,
+        name=label,
+        dtype=options.get("dtype"),
+        revision=options.get("revision"),
+    )

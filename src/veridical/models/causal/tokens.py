@@ -1,0 +1,193 @@
+"""Prompt and text to token ids, with the text's offsets, in windows that fit a causal model."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from veridical.errors import ModelError
+from veridical.llm.tokens import GivenText
+from veridical.models.protocols import Window
+
+#: Changed whenever the same text would be tokenised or windowed in another way.
+VERSION = "reading-1"
+_MARK = "\u2581"  # what SentencePiece writes for a space, and before a text's first word
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reading:
+    """What a window holds.
+
+    Attributes:
+        ids: (length,) token ids.
+        first: place of the first token whose probability is asked for; those before it are what
+            it is given. ``len(ids)`` where none is asked for.
+        starts, ends: offsets into the text of the tokens from ``first`` on.
+    """
+
+    ids: NDArray[np.int64]
+    first: int
+    starts: NDArray[np.int64]
+    ends: NDArray[np.int64]
+
+
+class _Tokens(NamedTuple):
+    ids: list[int]
+    offsets: list[tuple[int, int]]  # into prompt + text
+
+
+class ReadWindower:
+    """Tokenises prompt and text together, as a model that goes on from the prompt would have.
+
+    Rules:
+
+    - A token over the join of the two counts as the text's if its share of the prompt is white
+      space ("Answer: " and "Paris" make the token " Paris"); its offset is then 0. If it holds
+      more of the prompt than that, the two are tokenised apart.
+    - Special tokens written out in the prompt are special, as chat templates need; in the text
+      they are ordinary characters, and such a text is tokenised apart from its prompt.
+    - What the tokenizer puts before any text (BOS) comes first, unless the prompt itself begins
+      with it. A text without a prompt gets the model's BOS, or else EOS, even where the tokenizer
+      adds none: its first token must be given something.
+    - White space that a tokenizer leaves out of its offsets belongs to the token after it.
+    - What is longer than ``max_length`` is read in several windows. Each but the first scores at
+      most half of one, after that start token and as much of what precedes as fits.
+
+    Thread-safe.
+
+    Args:
+        tokenizer: a ``tokenizers.Tokenizer``; its truncation, padding and post-processor are
+            switched off.
+        max_length: tokens a window may have.
+        bos: id that stands for the start where the tokenizer adds none.
+
+    Raises:
+        ModelError: ``max_length`` leaves no room.
+    """
+
+    def __init__(self, tokenizer: Any, max_length: int, bos: int | None) -> None:
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        probe = tokenizer.encode("a")
+        ordinary = [i for i, special in enumerate(probe.special_tokens_mask) if not special]
+        if not ordinary:
+            raise ModelError("the tokenizer gives no token for the letter 'a'")
+        self._head: list[int] = probe.ids[: ordinary[0]]
+        self._marks = probe.tokens[ordinary[0]].startswith(_MARK)
+        tokenizer.post_processor = None  # it would add tokens, and trim offsets
+        self._tokenizer = tokenizer
+        self._bos = self._head or ([] if bos is None else [bos])
+        added = tokenizer.get_added_tokens_decoder()
+        self._special: dict[int, str] = {i: t.content for i, t in added.items() if t.special}
+        self._lock = threading.Lock()  # the tokenizer is switched between two ways of reading
+        self.max_length = max_length
+        if max_length < len(self._bos) + 2:
+            raise ModelError(f"windows of {max_length} tokens are too short to read in")
+
+    def __call__(self, texts: Sequence[GivenText]) -> list[list[Window]]:
+        """Windows of each text.
+
+        Raises:
+            ModelError: a text has no prompt, and the model no token to begin with.
+        """
+        given = [GivenText(_whole(t.prompt), _whole(t.text)) for t in texts]
+        with self._lock:
+            joint = self._encode([t.prompt + t.text for t in given], special=True)
+            return [self._windows(t, tokens) for t, tokens in zip(given, joint, strict=True)]
+
+    def _encode(self, texts: list[str], *, special: bool) -> list[_Tokens]:
+        self._tokenizer.encode_special_tokens = not special
+        encodings = self._tokenizer.encode_batch(texts, add_special_tokens=False)
+        return [_Tokens(e.ids, e.offsets) for e in encodings]
+
+    def _windows(self, given: GivenText, joint: _Tokens) -> list[Window]:
+        join = len(given.prompt)
+        tokens, first = self._joined(given, joint)
+        starts, ends = _tiled(tokens.offsets[first:], join, join + len(given.text))
+        before, scored = tokens.ids[:first], tokens.ids[first:]
+        head = self._head if before else self._bos
+        if head and before[: len(head)] == head:  # a chat template has written it already
+            before = before[len(head) :]
+        if scored and not head and not before:
+            raise ModelError(
+                "the model has no token that begins a text; such a model reads only after a prompt"
+            )
+        return list(self._cut(head, before, scored, starts - join, ends - join))
+
+    def _joined(self, given: GivenText, joint: _Tokens) -> tuple[_Tokens, int]:
+        """Tokens of prompt and text, and the place of the text's first."""
+        join = len(given.prompt)
+        first = next((i for i, (_, end) in enumerate(joint.offsets) if end > join), len(joint.ids))
+        whole = given.prompt + given.text
+        spelled = any(
+            whole[slice(*joint.offsets[i])].strip() == self._special.get(joint.ids[i])
+            for i in range(first, len(joint.ids))
+        )
+        if not spelled:
+            start = joint.offsets[first][0] if first < len(joint.ids) else join
+            if start >= join or not given.prompt[start:].strip():
+                return joint, first
+        (prompt,) = self._encode([given.prompt], special=True)
+        text = self._alone(given.text)
+        offsets = [(s + join, e + join) for s, e in text.offsets]
+        return _Tokens(prompt.ids + text.ids, prompt.offsets + offsets), len(prompt.ids)
+
+    def _alone(self, text: str) -> _Tokens:
+        """Tokens of a text that follows something else, without the space that SentencePiece
+        would have before it."""
+        if self._marks:
+            (tokens,) = self._encode(["\n" + text], special=False)
+            first = next((i for i, (_, e) in enumerate(tokens.offsets) if e > 1), len(tokens.ids))
+            if all(start >= 1 for start, _ in tokens.offsets[first:]):
+                offsets = [(s - 1, e - 1) for s, e in tokens.offsets[first:]]
+                return _Tokens(tokens.ids[first:], offsets)
+        return self._encode([text], special=False)[0]
+
+    def _cut(
+        self,
+        head: list[int],
+        before: list[int],
+        scored: list[int],
+        starts: NDArray[np.int64],
+        ends: NDArray[np.int64],
+    ) -> Iterator[Window]:
+        body = before + scored
+        room = self.max_length - len(head)
+        stride = max(room // 2, 1)
+        done = len(before)
+        while True:
+            if len(body) <= room:
+                stop = len(body)
+            elif done < room - stride:  # the first, of a prompt that leaves it that much
+                stop = room
+            else:
+                stop = min(done + stride, len(body))
+            begin = max(stop - room, 0)
+            ids = np.array(head + body[begin:stop], np.int64)
+            first = len(head) + done - begin
+            some = slice(done - len(before), stop - len(before))
+            yield Window(max(len(ids), 1), Reading(ids, first, starts[some], ends[some]), first)
+            done = stop
+            if done >= len(body):
+                return
+
+
+def _whole(text: str) -> str:
+    """``text``, with ``?`` for lone surrogates, which no tokenizer can be handed."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _tiled(
+    offsets: Sequence[tuple[int, int]], begin: int, end: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Starts and ends of tokens, within ``begin..end`` and without gaps before any of them."""
+    starts = np.array([s for s, _ in offsets], np.int64).clip(begin, end)
+    ends = np.array([e for _, e in offsets], np.int64).clip(begin, end)
+    ends = np.maximum.accumulate(ends) if len(ends) else ends
+    reached = np.concatenate([[begin], ends[:-1]]) if len(ends) else ends
+    return np.minimum(starts, reached), ends

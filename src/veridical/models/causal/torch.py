@@ -1,0 +1,283 @@
+"""Causal language models run by transformers and torch (the ``[torch]`` extra), on CPU or GPU."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import inspect
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from veridical.errors import ModelError
+from veridical.llm.tokens import GivenText, TokenProbabilities
+from veridical.models import torch_loading as loading
+from veridical.models.causal import tokens
+from veridical.models.causal.chat import plain_prompt, text_messages
+from veridical.models.causal.tokens import Reading, ReadWindower
+from veridical.models.folder import add_files, max_length, read_json
+from veridical.models.protocols import Window
+
+#: Likeliest tokens kept at each place.
+TOP = 20
+#: Logits of one forward, in numbers: what bounds a batch, with vocabularies of 100 000 and more.
+_LOGITS = {"cpu": 1 << 27, "cuda": 1 << 30}
+_ROWS = 256  # places whose distributions are worked on at once, in float32
+
+
+class TorchLanguageModel:
+    """Any model that ``AutoModelForCausalLM`` can build from safetensors, or from a GGUF file of
+    an architecture that transformers can read (its weights are unpacked to ``dtype``).
+
+    Inputs are padded on the right. Entropies and least probabilities are over the whole
+    vocabulary, as the model's output layer has it. Code that comes with a model is never run.
+    Thread-safe.
+
+    Args:
+        name_or_path: hub id, a local folder, or a GGUF file.
+        device: torch device; default: ``cuda`` where there is one, else ``cpu``.
+        dtype: ``float32`` (default), ``bfloat16`` or ``float16``. In half precision a result may
+            change in its third digit with what else is in its batch; in float32 not by 1e-5.
+        revision: commit, tag or branch of a hub id.
+        name: what to call the model; default: by its id or file.
+
+    Raises:
+        ModelError: torch is not installed, or the model cannot be found or built.
+    """
+
+    workers = 1
+
+    def __init__(
+        self,
+        name_or_path: str | Path,
+        *,
+        device: str | None = None,
+        dtype: str | None = None,
+        revision: str | None = None,
+        threads: int | None = None,
+        name: str | None = None,
+    ) -> None:
+        torch, transformers = loading.libraries(str(name_or_path))
+        self._torch = torch
+        self._device, dtype = loading.place(device, dtype or "float32")
+        loading.use_threads(threads, self._device)
+        source, commit = _found(name_or_path, revision)
+        self.name = name or (str(name_or_path) if commit else source.path.stem)
+        self._lock = threading.Lock()  # one forward at a time: they would only contend
+        with loading.explained(source.path, source.config):
+            self._model = source.build(transformers, dtype).to(self._device).eval()
+            self._chat = source.chat_tokenizer(transformers)
+            tokenizer = source.tokenizer(transformers, self._chat)
+        config = self._model.config.get_text_config()
+        limit = max_length({}, {"max_position_embeddings": _positions(config)}, {})
+        self._windower = ReadWindower(tokenizer, limit, _first_id(config, self._chat))
+        self._vocabulary = int(config.vocab_size)
+        if tokenizer.get_vocab_size() > self._vocabulary:
+            raise ModelError(
+                f"{source.path}: the tokenizer knows {tokenizer.get_vocab_size()} tokens, the "
+                f"model {self._vocabulary}"
+            )
+        self._check_causal()
+        self._selects = "logits_to_keep" in inspect.signature(self._model.forward).parameters
+        self._pad = next((i for i in (config.pad_token_id, config.eos_token_id) if _is_id(i)), 0)
+        kind = self._device.type if self._device.type in _LOGITS else "cpu"
+        self.batch_tokens = max(
+            min(loading.BATCH_TOKENS[kind], _LOGITS[kind] // self._vocabulary), 256
+        )
+        digest = hashlib.blake2b(digest_size=8)
+        identity = ("causal-1", tokens.VERSION, commit, dtype, TOP, limit)
+        digest.update(repr(identity).encode())
+        add_files(digest, source.files(commit))
+        self.revision = digest.hexdigest()
+
+    def _check_causal(self) -> None:
+        """
+        Raises:
+            ModelError: what the model says of a token depends on later ones, as an encoder's
+                language-model head does. Its numbers would be no probabilities of the text.
+        """
+        torch = self._torch
+        ids = torch.tensor([[1, 2, 3, 4], [1, 2, 3, 5]], device=self._device) % self._vocabulary
+        with torch.inference_mode():
+            one, two = self._model(input_ids=ids, use_cache=False).logits[:, 1].float()
+        if not torch.allclose(one, two, rtol=0.05, atol=1e-3):
+            raise ModelError(f"{self.name} looks ahead: it is no causal language model")
+
+    def windows(self, texts: Sequence[GivenText]) -> list[list[Window]]:
+        return self._windower(texts)
+
+    def run(self, batch: Sequence[Window]) -> list[Any]:
+        """One (tokens, 3 + k) float32 array per window: log-probability, entropy, least
+        log-probability, and the k greatest, of each token asked for."""
+        torch = self._torch
+        pieces: list[Reading] = [w.content for w in batch]
+        outputs = [np.zeros((0, 3 + min(TOP, self._vocabulary)), np.float32) for _ in pieces]
+        asked = [i for i, p in enumerate(pieces) if p.first < len(p.ids)]
+        if not asked:
+            return outputs
+        longest = max(len(pieces[i].ids) for i in asked)
+        ids = np.full((len(asked), longest), self._pad, np.int64)
+        mask = np.zeros((len(asked), longest), np.int64)
+        for row, i in enumerate(asked):
+            ids[row, : len(pieces[i].ids)] = pieces[i].ids
+            mask[row, : len(pieces[i].ids)] = 1
+        begin = min(pieces[i].first for i in asked) - 1  # a token is foretold by the one before
+        with self._lock, torch.inference_mode():
+            inputs = torch.from_numpy(ids).to(self._device)
+            options: dict[str, Any] = {}
+            if self._selects:
+                options["logits_to_keep"] = torch.arange(begin, longest, device=self._device)
+            logits = self._model(
+                input_ids=inputs,
+                attention_mask=torch.from_numpy(mask).to(self._device),
+                use_cache=False,
+                **options,
+            ).logits
+            if not self._selects:
+                logits = logits[:, begin:]
+            for row, i in enumerate(asked):
+                piece = pieces[i]
+                foretold = logits[row, piece.first - 1 - begin : len(piece.ids) - 1 - begin]
+                outputs[i] = self._measured(foretold, inputs[row, piece.first : len(piece.ids)])
+        return outputs
+
+    def _measured(self, logits: Any, targets: Any) -> NDArray[np.float32]:
+        """Rows of ``run``'s output, for (n, vocabulary) logits and (n,) tokens that followed."""
+        torch = self._torch
+        rows = []
+        for start in range(0, len(targets), _ROWS):
+            logs = torch.log_softmax(logits[start : start + _ROWS].float(), dim=-1)
+            chosen = logs.gather(1, targets[start : start + _ROWS, None])
+            entropy = torch.special.entr(logs.exp()).sum(dim=-1, keepdim=True)
+            # tokens that a model rules out altogether say nothing of how unlikely one can be
+            lowest = logs.masked_fill(torch.isinf(logs), 0.0).amin(dim=-1, keepdim=True)
+            top = logs.topk(min(TOP, self._vocabulary), dim=-1).values
+            rows.append(torch.cat([chosen, entropy, lowest, top], dim=1).cpu().numpy())
+        return np.concatenate(rows)
+
+    def assemble(self, windows: Sequence[Window], outputs: Sequence[Any]) -> TokenProbabilities:
+        pieces: list[Reading] = [w.content for w in windows]
+        table = np.concatenate(list(outputs)).astype(np.float64)
+        return TokenProbabilities(
+            starts=np.concatenate([p.starts for p in pieces]),
+            ends=np.concatenate([p.ends for p in pieces]),
+            logprobs=table[:, 0],
+            entropy=table[:, 1],
+            lowest=table[:, 2],
+            top=table[:, 3:],
+        )
+
+    def chat_prompt(self, messages: Sequence[dict[str, Any]]) -> str:
+        """
+        Raises:
+            ModelError: a message holds an image, or the template refuses the messages.
+        """
+        if not getattr(self._chat, "chat_template", None):
+            return plain_prompt(messages)
+        try:
+            return str(
+                self._chat.apply_chat_template(
+                    text_messages(messages), tokenize=False, add_generation_prompt=True
+                )
+            )
+        except ModelError:
+            raise
+        except Exception as e:  # templates raise whatever they like
+            reason = loading.first_line(e)
+            raise ModelError(f"{self.name}: its chat template fails: {reason}") from e
+
+
+class _Folder:
+    """A model folder in the hub's format."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.config = read_json(path / "config.json", {})
+
+    def build(self, transformers: Any, dtype: str) -> Any:
+        config = transformers.AutoConfig.from_pretrained(self.path, trust_remote_code=False)
+        model, report = loading.pretrained(
+            transformers.AutoModelForCausalLM, self.path, config, dtype, output_loading_info=True
+        )
+        if report["missing_keys"]:
+            missing = ", ".join(sorted(report["missing_keys"])[:4])
+            raise ModelError(f"{self.path} has no trained weights for {missing}")
+        return model
+
+    def chat_tokenizer(self, transformers: Any) -> Any:
+        return transformers.AutoTokenizer.from_pretrained(self.path, trust_remote_code=False)
+
+    def tokenizer(self, transformers: Any, chat: Any) -> Any:
+        return loading.tokenizer_of(self.path, transformers)
+
+    def files(self, commit: str | None) -> list[Path]:
+        beside = [self.path / "tokenizer_config.json", self.path / "chat_template.jinja"]
+        return [*loading.own_files(self.path, commit), *(p for p in beside if p.is_file())]
+
+
+class _Gguf(_Folder):
+    """A GGUF file: weights, configuration, tokenizer and chat template in one."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.config = {}
+        absent = [m for m in ("gguf", "accelerate") if importlib.util.find_spec(m) is None]
+        if absent:
+            raise ModelError(f"{path} needs {' and '.join(absent)}: pip install 'veridical[gguf]'")
+
+    def build(self, transformers: Any, dtype: str) -> Any:
+        return loading.pretrained(
+            transformers.AutoModelForCausalLM,
+            self.path.parent,
+            None,
+            dtype,
+            gguf_file=self.path.name,
+        )
+
+    def chat_tokenizer(self, transformers: Any) -> Any:
+        return transformers.AutoTokenizer.from_pretrained(
+            self.path.parent, gguf_file=self.path.name, trust_remote_code=False
+        )
+
+    def tokenizer(self, transformers: Any, chat: Any) -> Any:
+        return chat.backend_tokenizer
+
+    def files(self, commit: str | None) -> list[Path]:
+        return [self.path]
+
+
+def _found(name_or_path: str | Path, revision: str | None) -> tuple[_Folder, str | None]:
+    """The model's files and, for a hub id, its commit."""
+    path = Path(name_or_path).expanduser()
+    if path.suffix == ".gguf":
+        from veridical.llm.local import check_gguf
+
+        check_gguf(path)
+        return _Gguf(path), None
+    root, commit = loading.resolve(str(name_or_path), revision)
+    return _Folder(root), commit
+
+
+def _positions(config: Any) -> Any:
+    """The longest input, under the names that architectures have for it; None if unbounded."""
+    names = ("max_position_embeddings", "n_positions", "max_seq_len", "max_sequence_length")
+    return next((v for n in names if _is_id(v := getattr(config, n, None))), None)
+
+
+def _first_id(config: Any, chat: Any) -> int | None:
+    """The token that stands before a text: BOS, or EOS where a model has no BOS."""
+    candidates = (
+        getattr(chat, "bos_token_id", None),
+        config.bos_token_id,
+        getattr(chat, "eos_token_id", None),
+        config.eos_token_id,
+    )
+    return next((i for i in candidates if _is_id(i) and i < config.vocab_size), None)
+
+
+def _is_id(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0

@@ -1,0 +1,76 @@
+"""Token ids of a context and a question about it, as the MQAG checkpoints were trained.
+
+The answering system reads ``<s> context <s> question </s></s> option </s>``, one row an option;
+the answerability system ``<s> question </s> context </s>`` (Manakul et al. 2023, MQAG). Texts are
+ordinary text: a special token written out in one is not read as such. A context too long for the
+model is read in overlapping windows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from veridical.errors import ModelError
+from veridical.models.nli.tokens import Template
+from veridical.models.seq2seq.common import readable
+from veridical.models.windows import OVERLAP, last_start, word_starts
+
+VERSION = "reading-1"
+
+
+class Rows:
+    """Builds rows of token ids with a ``tokenizers.Tokenizer``. Not thread-safe.
+
+    Args:
+        tokenizer: its truncation and padding are switched off.
+        max_length: tokens of the longest row, special tokens included.
+    """
+
+    def __init__(self, tokenizer: Any, max_length: int) -> None:
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        tokenizer.encode_special_tokens = True
+        self._tokenizer = tokenizer
+        self._max_length = max_length
+        self._head, self._between, self._tail = Template.probe(tokenizer).ids
+        if not self._head or not self._between:
+            raise ModelError("the tokenizer puts no special tokens around a pair of texts")
+
+    def choices(self, context: str, question: str, options: Sequence[str]) -> list[list[list[int]]]:
+        """For each window of the context, a row an option."""
+        asked = [self._head[-1], *self._ids(f" {question}"), *self._between]
+        ends = [[*self._ids(option), *self._tail] for option in options]
+        room = self._max_length - len(self._head) - len(asked) - max(map(len, ends))
+        windows = self._windows(f"{context} ", room)
+        return [[[*self._head, *w, *asked, *end] for end in ends] for w in windows]
+
+    def question(self, context: str, question: str) -> list[list[int]]:
+        """For each window of the context, the row that asks whether it holds the answer."""
+        start = [*self._head, *self._ids(f"{question} "), self._between[0]]
+        room = self._max_length - len(start) - len(self._tail)
+        return [[*start, *w, *self._tail] for w in self._windows(f" {context}", room)]
+
+    def _ids(self, text: str) -> list[int]:
+        ids: list[int] = self._tokenizer.encode(readable(text), add_special_tokens=False).ids
+        return ids
+
+    def _windows(self, text: str, room: int) -> list[list[int]]:
+        encoding = self._tokenizer.encode(readable(text), add_special_tokens=False)
+        ids: list[int] = encoding.ids
+        if len(ids) <= room:
+            return [ids]
+        if room < OVERLAP:
+            raise ModelError("question and options leave no room for the context")
+        starts = word_starts(encoding)
+        slack = room // OVERLAP
+        windows, start = [], 0
+        while len(ids) - start > room:
+            left = len(ids) - start
+            count = math.ceil((left - slack) / (room - slack))
+            size = min(room, math.ceil((left + (count - 1) * slack) / count))
+            end = last_start(starts, start + size, start + size - slack)
+            windows.append(ids[start:end])
+            start = last_start(starts, end - slack, max(end - 2 * slack, start + 1))
+        return [*windows, ids[start:]]

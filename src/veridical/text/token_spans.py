@@ -1,0 +1,325 @@
+"""Where each token of a language model stands in the text it belongs to, exactly.
+
+APIs and tokenizers write one text's tokens in several ways. Each way is tried on the whole list,
+the plainest first, and only one that spells the text to its last character counts.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Sequence
+from functools import cache
+from typing import NamedTuple, TypeAlias
+
+from veridical.errors import VeridicalError
+
+#: An escaped byte, as OpenAI writes tokens that are no whole characters.
+_ESCAPE = re.compile(r"\\x([0-9a-fA-F]{2})")
+#: A byte as SentencePiece writes it.
+_BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
+#: Marks of the beginning or the end that are no part of a text: <s>, <|im_end|>, [EOS].
+_SPECIAL = re.compile(r"<[^<>\s]{1,64}>|\[[A-Z]{2,12}\]")
+_LOST = "\ufffd"  # what a server writes for bytes that it could not
+_SHOWN = 24  # characters of a text or token that an error shows
+_TRIES = 2_000  # ways of placing lost characters that are looked at before giving up
+
+
+class MisalignedTokens(VeridicalError):
+    """The tokens do not spell the text. The message names the first difference."""
+
+
+class TokenSpan(NamedTuple):
+    """The token at ``place`` of the list covers ``text[start:end]``.
+
+    A character whose bytes are spread over several tokens belongs whole to each of them.
+    """
+
+    place: int
+    start: int
+    end: int
+
+
+class _Run(NamedTuple):
+    """A piece that is known, or so many that are lost."""
+
+    literal: str | None
+    pieces: int
+
+
+def token_spans(tokens: Sequence[str], text: str) -> list[TokenSpan]:
+    """Spans of the tokens that take part in ``text``, in order, together covering all of it.
+
+    Read are plain strings; ``\\xNN`` escapes, with or without ``bytes:`` before them; byte-level
+    BPE pieces ("Ġthe"); SentencePiece pieces ("▁the", "<0xE2>"); and strings in which a server
+    put U+FFFD, or nothing, for characters that are spread over several tokens.
+
+    Left out are, at either end of the list, tokens of white space that the text was stripped of,
+    empty ones, and special ones such as ``<|im_end|>``; between, empty ones that stand for no
+    part of a character. A token half of which was stripped covers the other half.
+
+    Raises:
+        MisalignedTokens: the tokens spell something else.
+    """
+    if "".join(tokens) == text:
+        return _of_lengths(tokens)
+    goal = text.encode("utf-8", "surrogatepass")
+    furthest: tuple[int, int, str] | None = None
+    for read in (_plain, _escaped, _byte_level, _sentence_piece):
+        pieces = [read(token) for token in tokens]
+        spelled = [p for p in pieces if p is not None]
+        if len(spelled) < len(pieces):
+            continue
+        found = _place(tokens, spelled, goal)
+        if isinstance(found, list):
+            return _of_bytes(found, goal)
+        if furthest is None or found[0] > furthest[0]:
+            furthest = found
+    if any(_LOST in token or not token for token in tokens):
+        lost = _place_lost(tokens, text)
+        if lost is not None:
+            return lost
+    assert furthest is not None  # plain strings can always be read
+    raise _difference(furthest, goal, len(tokens))
+
+
+def _of_lengths(tokens: Sequence[str]) -> list[TokenSpan]:
+    """The tokens are the text, cut. Empty ones just before a character of several bytes are its
+    first bytes, which a server held back; the others are nothing."""
+    spans = []
+    at, held = 0, 0
+    for i, token in enumerate(tokens):
+        if not token:
+            held += 1
+            continue
+        bytes_before = len(token[0].encode("utf-8", "surrogatepass")) - 1
+        for place in range(i - min(held, bytes_before), i):
+            spans.append(TokenSpan(place, at, at + 1))
+        spans.append(TokenSpan(i, at, at + len(token)))
+        at += len(token)
+        held = 0
+    return spans
+
+
+def _plain(token: str) -> bytes | None:
+    return token.encode("utf-8", "surrogatepass")
+
+
+def _escaped(token: str) -> bytes | None:
+    token = token.removeprefix("bytes:")
+    parts = _ESCAPE.split(token)  # text, hex, text, hex, ..., text
+    return b"".join(
+        bytes.fromhex(part) if i % 2 else part.encode("utf-8", "surrogatepass")
+        for i, part in enumerate(parts)
+    )
+
+
+def _sentence_piece(token: str) -> bytes | None:
+    byte = _BYTE.fullmatch(token)
+    if byte:
+        return bytes.fromhex(byte[1])
+    return token.replace("▁", " ").encode("utf-8", "surrogatepass")
+
+
+@cache
+def _byte_of() -> dict[str, int]:
+    """GPT-2's stand-ins: printable bytes are themselves, the others U+0100 on, in order."""
+    printable = {*range(33, 127), *range(161, 173), *range(174, 256)}
+    others = [b for b in range(256) if b not in printable]
+    return {chr(b): b for b in printable} | {chr(256 + i): b for i, b in enumerate(others)}
+
+
+def _byte_level(token: str) -> bytes | None:
+    table = _byte_of()
+    if all(c in table for c in token):
+        return bytes(table[c] for c in token)
+    return _plain(token) if _SPECIAL.fullmatch(token) else None
+
+
+Miss = tuple[int, int, str]  # bytes spelled, token's index, what it says instead
+
+
+def _place(
+    tokens: Sequence[str], pieces: Sequence[bytes], goal: bytes
+) -> list[tuple[int, int, int]] | Miss:
+    """(index, start, end) in bytes of each token of ``goal``, or where they part from it."""
+    found: list[tuple[int, int, int]] = []
+    at = 0
+    for i, (token, piece) in enumerate(zip(tokens, pieces, strict=True)):
+        raw = token.encode("utf-8", "surrogatepass")
+        if not piece:
+            continue
+        # an escape that is meant as such comes after what the text itself says
+        said = next((p for p in (raw, piece) if goal.startswith(p, at)), None)
+        if said is not None:
+            found.append((i, at, at + len(said)))
+            at += len(said)
+        elif at == len(goal):
+            if piece.strip() and not _SPECIAL.fullmatch(token.strip()):
+                return at, i, token
+        elif not found and (not piece.strip() or _SPECIAL.fullmatch(token.strip())):
+            continue
+        elif not found and goal.startswith(piece.lstrip()):
+            found.append((i, 0, len(piece.lstrip())))
+            at = len(piece.lstrip())
+        elif goal[at:] == piece.rstrip():
+            found.append((i, at, len(goal)))
+            at = len(goal)
+        elif not found and goal == piece.strip():
+            found.append((i, 0, len(goal)))
+            at = len(goal)
+        else:
+            return at + _common(goal[at:], piece), i, token
+    if at < len(goal):
+        return at, len(tokens), ""
+    return found
+
+
+def _common(a: bytes, b: bytes) -> int:
+    n = 0
+    while n < min(len(a), len(b)) and a[n] == b[n]:
+        n += 1
+    return n
+
+
+def _of_bytes(found: list[tuple[int, int, int]], goal: bytes) -> list[TokenSpan]:
+    """Byte offsets as code points; a character cut in two belongs to both sides."""
+    before = [0] * (len(goal) + 1)  # characters begun before each byte
+    for i, byte in enumerate(goal):
+        before[i + 1] = before[i] + (byte & 0xC0 != 0x80)
+    spans = []
+    for index, start, end in found:
+        inside = goal[start] & 0xC0 == 0x80  # it goes on with a character begun before
+        spans.append(TokenSpan(index, before[start] - inside, before[end]))
+    return spans
+
+
+def _place_lost(tokens: Sequence[str], text: str) -> list[TokenSpan] | None:
+    """Place tokens some characters of which a server could not write.
+
+    A run of U+FFFD and empty tokens stands for one or more characters beyond ASCII, of at least
+    as many bytes as there are tokens in the run. The fewest characters that let the rest be
+    spelled are taken.
+    """
+    first, last = _bounds(tokens, text)
+    pieces: list[tuple[int, str | None]] = []  # (token, literal or None for something lost)
+    for i in range(first, last):
+        if not tokens[i]:
+            pieces.append((i, None))
+        for part in re.split(f"({_LOST}+)", tokens[i]):
+            if part:
+                pieces.append((i, None if part[0] == _LOST else part))
+    runs = _runs(pieces)
+    found = _search(runs, text)
+    if found is None:
+        return None
+    covered: list[tuple[int, int]] = []
+    for run, (start, end) in zip(runs, found, strict=True):
+        covered += [(start, end)] if run.literal else _shares(text, start, end, run.pieces)
+    spans: dict[int, TokenSpan] = {}
+    for (index, _), (start, end) in zip(pieces, covered, strict=True):
+        known = spans.get(index)
+        if start < end:
+            spans[index] = TokenSpan(index, start if known is None else known.start, end)
+    return [spans[i] for i in sorted(spans)]
+
+
+def _bounds(tokens: Sequence[str], text: str) -> tuple[int, int]:
+    """The tokens left when special and stripped ones at both ends are put aside."""
+    first, last = 0, len(tokens)
+    while first < last and (
+        _SPECIAL.fullmatch(tokens[first])
+        or (tokens[first].isspace() and not text.startswith(tokens[first]))
+    ):
+        first += 1
+    while last > first and (
+        _SPECIAL.fullmatch(tokens[last - 1])
+        or (tokens[last - 1].isspace() and not text.endswith(tokens[last - 1]))
+    ):
+        last -= 1
+    return first, last
+
+
+#: One step of a search, and the steps before it: a run covers text[start:end].
+_Steps: TypeAlias = "tuple[_Steps | None, int, int]"
+
+
+def _search(runs: Sequence[_Run], text: str) -> list[tuple[int, int]] | None:
+    """(start, end) of each run, depth first, shortest runs of lost characters first."""
+    stack: list[tuple[int, int, _Steps | None]] = [(0, 0, None)]  # run, place, steps so far
+    for _ in range(_TRIES + len(runs)):
+        if not stack:
+            return None
+        number, at, steps = stack.pop()
+        if number == len(runs):
+            if at == len(text):
+                return _in_order(steps)
+            continue
+        literal, pieces = runs[number]
+        last = number == len(runs) - 1
+        if literal is None:
+            for end in reversed(_ends(text, at, pieces, last)):
+                stack.append((number + 1, end, (steps, at, end)))
+        elif text.startswith(literal, at):
+            end = at + len(literal)
+            stack.append((number + 1, end, (steps, at, end)))
+        elif number == 0 and text.startswith(literal.lstrip()):
+            end = len(literal.lstrip())
+            stack.append((number + 1, end, (steps, 0, end)))
+        elif last and text[at:] == literal.rstrip():
+            stack.append((number + 1, len(text), (steps, at, len(text))))
+    return None
+
+
+def _ends(text: str, at: int, pieces: int, last: bool) -> list[int]:
+    """Where a run of ``pieces`` lost ones that begins at ``at`` may end, nearest first."""
+    found = []
+    size, end = 0, at
+    while end < len(text) and ord(text[end]) > 127 and size <= 4 * pieces:
+        size += len(text[end].encode("utf-8", "surrogatepass"))
+        end += 1
+        if size >= pieces:
+            found.append(end)
+    # empty tokens at the end stand for nothing
+    return [at] if last and at == len(text) else found
+
+
+def _in_order(steps: _Steps | None) -> list[tuple[int, int]]:
+    backwards: list[tuple[int, int]] = []
+    while steps is not None:
+        steps, start, end = steps
+        backwards.append((start, end))
+    return backwards[::-1]
+
+
+def _runs(pieces: Sequence[tuple[int, str | None]]) -> list[_Run]:
+    """The literals one by one, and lost ones that follow each other together."""
+    runs: list[_Run] = []
+    for _, literal in pieces:
+        if literal is None and runs and runs[-1].literal is None:
+            runs[-1] = _Run(None, runs[-1].pieces + 1)
+        else:
+            runs.append(_Run(literal, 1))
+    return runs
+
+
+def _shares(text: str, start: int, end: int, pieces: int) -> list[tuple[int, int]]:
+    """What each piece of a run covers: the run's bytes shared out evenly, as whole characters."""
+    owner: list[int] = []  # the character of each byte
+    for i in range(start, end):
+        owner += [i] * len(text[i].encode("utf-8", "surrogatepass"))
+    if not owner:
+        return [(start, start)] * pieces
+    cuts = [len(owner) * m // pieces for m in range(pieces + 1)]
+    return [(owner[a], owner[b - 1] + 1) for a, b in itertools.pairwise(cuts)]
+
+
+def _difference(miss: Miss, goal: bytes, n: int) -> MisalignedTokens:
+    spelled, index, token = miss
+    whole = goal[:spelled].decode("utf-8", "ignore")
+    rest = goal[len(whole.encode("utf-8")) :].decode("utf-8", "replace")
+    text = f"the text has {rest[:_SHOWN]!r}" if rest else "the text ends"
+    said = f"token {index} is {token[:_SHOWN]!r}" if index < n else "the tokens end"
+    return MisalignedTokens(
+        f"the tokens do not spell the text: at character {len(whole)} {text}, {said}"
+    )
