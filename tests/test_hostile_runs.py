@@ -141,7 +141,12 @@ def examine(results: veridical.Results, items: Sequence[Any]) -> None:
 
 
 def examine_score(where: str, score: dict[str, Any], record: Record) -> None:
-    assert score["status"] in ("scored", "not_applicable"), f"{where}: {score['reason']}"
+    if score["status"] == "failed":  # log-probabilities of some other text, and nothing else
+        assert score["reason"].startswith("MisalignedTokens: "), f"{where}: {score['reason']}"
+        assert record.logprobs
+        assert "".join(t.token for t in record.logprobs).strip() != record.response.strip()
+    else:
+        assert score["status"] in ("scored", "not_applicable"), where
     scored = score["status"] == "scored"
     assert (score["risk"] is not None) == scored == (score["reason"] is None), where
     assert not scored or 0 <= score["risk"] <= 1, where
@@ -154,7 +159,10 @@ def examine_score(where: str, score: dict[str, Any], record: Record) -> None:
         assert unit["text"] == record.response[unit["start"] : unit["end"]], where
         assert unit["risk"] is None or 0 <= unit["risk"] <= 1, where
         for item in unit["evidence"]:
-            source = sources[item["kind"]][item["index"]]
+            if item["kind"] == "token":  # a token is a slice of the response
+                source = record.response
+            else:
+                source = sources[item["kind"]][item["index"]]
             assert item["text"] == source[item["start"] : item["end"]] != "", where
             assert item.get("context") == (item["index"] if item["kind"] == "context" else None)
 

@@ -1,11 +1,17 @@
 from __future__ import annotations
 
-from typing import Literal
+import math
+import re
+from dataclasses import replace
+from importlib import resources
+from pathlib import Path
+from typing import Literal, get_args, get_origin
 
 import pytest
 
 from veridical.errors import UsageError
 from veridical.evidence import Evidence
+from veridical.llm.prompts import Prompt, load_prompt
 from veridical.records import Record
 from veridical.registry import REGISTRY, Registry, Scorer, resolve, scorer
 from veridical.scores import Score
@@ -92,7 +98,8 @@ def test_against_goes_to_the_scorers_that_take_it_and_yields_to_an_explicit_one(
 
 
 def test_presets_are_those_of_the_contract() -> None:
-    """All that needs no language model; ``halocheck`` is left out for its cost."""
+    """All that calls no LLM, and with one what asks little of it; ``halocheck`` and
+    ``selfcheck_prompt`` are left out for their cost."""
     fast = {b.key for b in resolve(None, "fast")}
     assert fast == {"exact_match", "ngram", "ngram_presence", "support", "knowledge_f1"}
     auto = {b.key for b in resolve(None)}
@@ -119,7 +126,20 @@ def test_presets_are_those_of_the_contract() -> None:
         "matched_unit",
         "summac_zs",
         "nli_grounding",
+        "avg_logprob",
+        "max_logprob",
+        "avg_entropy",
+        "max_entropy",
+        "min_probability",
+        "sequence_probability",
+        "perplexity",
+        "token_negentropy",
+        "probability_margin",
+        "monte_carlo_probability",
+        "cocoa",
     }
+    asking = {b.key for b in resolve(None, llm=True)} - auto
+    assert asking == {"judge", "verbalized", "bsdetector", "p_true"}
     with pytest.raises(UsageError, match="preset"):
         resolve(None, "slow")
 
@@ -145,3 +165,145 @@ def test_signed_raw_grows_with_risk() -> None:
     assert made(raw_key="f1").signed_raw(Score.of(0.2, raw={"p": 0.7})) is None
     assert made().signed_raw(Score.failed("x")) is None
     assert made().summary == "Says nothing."
+
+
+# Every numeric parameter of a built-in scorer, with values just outside its limits.
+OUTSIDE = {
+    "avg_entropy": {"k": [1, 10**7]},
+    "bert_score": {"baseline": [-0.1, 1.0]},
+    "bsdetector": {"alpha": [-0.1, 1.1], "beta": [-0.1, 1.1]},
+    "checkembed": {"rebase": [-1.1, 1.0]},
+    "eccentricity": {"threshold": [0.0, 2.1]},
+    "g_eval": {"draws": [0, 101]},
+    "judge": {"temperature": [-0.1, 2.1], "max_tokens": [0, 10**9]},
+    "kle": {"t": [0.0, 1e7], "kappa": [0.0, 1e7], "nu": [0.0, 1e7]},
+    "knowledge_bertscore": {"baseline": [-0.1, 1.0]},
+    "max_entropy": {"k": [1, 10**7]},
+    "ngram": {"n": [0, 6], "k": [-0.1, 1e7]},
+    "ngram_presence": {"n": [0, 6], "k": [0.0, 1e7]},
+    "selfcheck_bertscore": {"baseline": [-0.1, 1.0]},
+    "selfcheck_qa": {
+        "questions": [0, 51],
+        "beta1": [0.0, 1.0],
+        "beta2": [0.0, 1.0],
+        "answerable": [-0.1, 1.1],
+        "seed": [-1, 2**63],
+    },
+    "token_negentropy": {"k": [1, 10**7]},
+}
+
+
+def numeric(scorer: Scorer) -> list[str]:
+    def is_number(annotation: object) -> bool:
+        parts = get_args(annotation)
+        if get_origin(annotation) is Literal:
+            return any(type(p) is int for p in parts)
+        return annotation in (int, float) or any(map(is_number, parts))
+
+    return [n for n, p in scorer.parameters.items() if is_number(p.annotation)]
+
+
+def test_every_numeric_parameter_has_limits() -> None:
+    found = {s.name: names for s in REGISTRY.all() if (names := numeric(s))}
+    installed = {n: p for n, p in found.items() if REGISTRY.installed(n)}
+    assert installed == {name: list(limits) for name, limits in OUTSIDE.items()}
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_a_value_outside_the_limits_is_named_when_the_scorer_is_read(name: str) -> None:
+    for parameter, values in OUTSIDE[name].items():
+        for value in [*values, math.inf, -math.inf, math.nan, "many", [1], 10**5000]:
+            with pytest.raises(UsageError) as e:
+                REGISTRY.bind(name, {parameter: value})
+            assert str(e.value).startswith(f"{name}({parameter}=")
+    with pytest.raises(UsageError, match=r"should be (greater|less) than|should be 1, 2"):
+        REGISTRY.parse(f"{name}({parameter}={OUTSIDE[name][parameter][0]})")
+
+
+def test_every_default_keeps_its_own_limits() -> None:
+    for s in REGISTRY.all():
+        for name, parameter in s.parameters.items():
+            if parameter.default is not None:
+                s.validators[name](parameter.default)
+
+
+def test_parameters_that_do_not_go_together_are_refused_before_a_run() -> None:
+    for text, why in (
+        ("ngram(k=0)", r"ngram\(k=0.0\): k must be above 0"),
+        ("halludetect", "name the trained model"),
+        ("judge(template=gpt_score_factuality)", "gpt_score_factuality must|asks for no verdict"),
+        ("judge(template=selfcheck_paper)", r"\{sentence\}, which this scorer does not fill"),
+        ("verbalized(template=nli)", "does not fill"),
+        ("panel(judges='self|nli')", "does not fill"),
+        ("g_eval(template=mqag_questions)", "asks for no verdict"),
+        ("gpt_score(template=likert)", "a user message and an assistant message"),
+        ("selfcheck_prompt(template=likert)", "must have"),
+    ):
+        with pytest.raises(UsageError, match=why):
+            resolve(text)
+
+
+# What a signature must hold of the templates that a scorer may ask by.
+PROMPTS = {
+    "judge": ["correct_incorrect"],
+    "judge(template=likert)": ["likert"],
+    "verbalized": ["verbalized"],
+    "bsdetector": ["bsdetector_first", "bsdetector_second"],
+    "g_eval": ["g_eval_consistency", "g_eval_form", "g_eval_steps"],
+    "gpt_score": ["gpt_score_factuality"],
+    "p_true": ["p_true", "p_true_samples"],
+    "panel(judges='self, other|likert')": ["correct_incorrect", "likert"],
+    "selfcheck_prompt": ["selfcheck_paper"],
+    "selfcheck_qa(backend=llm)": ["mqag_answer", "mqag_answerable", "mqag_questions"],
+    "selfcheck_qa": [],
+    "ngram": [],
+}
+
+
+@pytest.mark.parametrize("text", PROMPTS)
+def test_a_signature_holds_the_versions_of_the_templates(text: str) -> None:
+    (bound,) = REGISTRY.parse(text)
+    names = [p.partition("@")[0] for p in bound.prompts]
+    assert names == PROMPTS[text]
+    for prompt in bound.prompts:
+        assert re.fullmatch(r"[a-z_]+@[0-9a-f]{8}", prompt)
+        assert f"prompt:{prompt}" in bound.signature("m").split("|")
+
+
+def test_a_scorer_that_asks_an_llm_says_by_which_templates() -> None:
+    for s in REGISTRY.all():
+        if "llm" in s.costs and s.name != "selfcheck_qa":
+            assert REGISTRY.bind(s.name, {}).prompts, s.name
+
+
+def test_a_changed_template_changes_the_signature(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def signature(text: str) -> str:
+        return REGISTRY.parse(text)[0].signature()
+
+    packaged = signature("bsdetector")
+    changed = replace(load_prompt("bsdetector_second"), version="00000000")
+
+    def edited(name: str) -> Prompt:
+        return changed if name == changed.name else load_prompt(name)
+
+    monkeypatch.setattr("veridical.llm.prompts.prompt.load_prompt", edited)
+    assert signature("bsdetector") != packaged
+    assert signature("bsdetector").count("@00000000") == 1
+    monkeypatch.undo()
+    assert signature("bsdetector") == packaged
+
+    own = tmp_path / "mine.toml"
+    own.write_bytes((resources.files("veridical.llm.prompts") / "likert.toml").read_bytes())
+    spec = f"judge(template='{own}')"
+    (bound,) = REGISTRY.parse(spec)
+    before = bound.signature()
+    (again,) = REGISTRY.parse(bound.spec)
+    assert again.signature() == before
+    own.write_text(own.read_text() + "\n# edited\n")
+    assert signature(spec) != before
+    # what was bound before keeps the version it was bound with, or is refused
+    assert replace(bound).signature() == before
+    with pytest.raises(UsageError, match="has changed"):
+        REGISTRY.parse(bound.spec)

@@ -4,23 +4,34 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import contextlib
 import hashlib
+import itertools
 import json
 import tempfile
+import uuid
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from veridical.engine import Engine, Progress, Task
 from veridical.errors import StrictError, UsageError
-from veridical.evidence.rundir import SPOOLED, RunDirectory, RunFiles
+from veridical.evidence.rundir import SPOOLED, RunDirectory, RunFiles, write_atomic
 from veridical.io import open_source
+from veridical.records import Record
 from veridical.registry import BoundScorer, resolve
-from veridical.results import Results
+from veridical.results import LEDGER, Results
 from veridical.version import __version__
 
 if TYPE_CHECKING:
     from veridical.io import Source
+    from veridical.llm.sampling import Sampling
+    from veridical.llm.service import Account
+    from veridical.llm.stream import SampledSource
+
+_PEEK = 64  # rows that tell whether the input's prompts are still to be answered
+#: Alternatives a token asked for with answers that are to be scored.
+ANSWER_LOGPROBS = 5
 
 #: Where runs go by default, under the current folder.
 RUNS = Path(".veridical") / "runs"
@@ -30,6 +41,10 @@ class Job:
     """A run under way. ``progress`` may be read at any time; ``wait`` gives the results.
 
     Takes the arguments of :func:`check`.
+
+    Attributes:
+        sampled: the prompts that are being answered, with their own ``progress``; None where the
+            records are scored as they come.
     """
 
     def __init__(
@@ -46,20 +61,30 @@ class Job:
         reader: str | None = None,
         strict: bool = False,
         retry_failed: bool = False,
+        sampling: Sampling | None = None,
         engine: Engine | None = None,
         **options: Any,
     ) -> None:
-        bound = resolve(scorers, preset, against)
+        llm = _has_llm(engine, options, sampling)
+        bound = resolve(scorers, preset, against, llm, _proxy(engine, options))
         task = Task(bound, samples=samples, limit=limit, strict=strict)
-        source: Source = open_source(inputs, mapping=dict(mapping or {}) or None, reader=reader)
+        opened: Source = open_source(
+            inputs, mapping=dict(mapping or {}) or None, reader=reader, prompts=llm
+        )
         self._own = engine is None
         self.engine = Engine(**options) if engine is None else engine
         self.progress = Progress()
+        self._account: Account | None = None
+        self.sampled: SampledSource | None = None
         spool: Path | None = None
         try:
-            if not source.reiterable:
+            if not opened.reiterable:
                 spool = Path(tempfile.mkdtemp(prefix="veridical-")) / "input"
-                source = source.spool(spool)
+                opened = opened.spool(spool)
+            if llm and _asks(opened, sampling, limit):
+                self.sampled = sampled_source(opened, sampling, samples, self.engine)
+            sampled = self.sampled
+            source: Any = opened if sampled is None else sampled
             identity = {
                 "inputs": source.fingerprint(),
                 "scorers": [b.signature() for b in bound],
@@ -83,23 +108,34 @@ class Job:
                 "reader": reader,
                 "mapping": dict(mapping or {}),
                 "spooled": spool is not None,
+                "prompts": None if sampled is None else opened.fingerprint(),
+                "run": uuid.uuid4().hex,
             }
             self.directory = RunDirectory(path, identity, request)
             if spool is not None:
-                source.move(path / SPOOLED)
+                opened.move(path / SPOOLED)
                 spool.parent.rmdir()
+            if retry_failed:
+                self.directory.retry_failed(None if sampled is None else sampled.failed(path))
             if strict:
                 for error in self.directory.errors():
                     raise StrictError(str(error))
-            if retry_failed:
-                self.directory.retry_failed()
             self.progress.resumed = self.directory.resumed
             self.results = Results(
                 self.directory, source, bound, samples=samples, temporary=temporary
             )
             services = self.engine.services(task)
+            if sampled is not None or self.engine.llms_of(task):
+                run = str(self.directory.manifest()["request"].get("run", ""))
+                self._account = self.engine.llms.account(run, path, retry=retry_failed)
+            if sampled is not None and self._account is not None:
+                chat = self.engine.llms.chat(self._account)
+                done = self.directory.done if retry_failed else None
+                sampled.attach(path, chat, self.engine.submit, limit=limit, again=done)
             self.future = self.engine.submit(
-                self.engine.run(source, task, self.directory, self.progress, services)
+                self.engine.run(
+                    source, task, self.directory, self.progress, services, self._account
+                )
             )
         except BaseException:
             self._close()
@@ -134,9 +170,73 @@ class Job:
     def _close(self) -> None:
         if self._own:
             self.engine.close()
+        if self.sampled is not None:  # the error of a run that has failed may keep its reading
+            self.sampled.close()
         directory = getattr(self, "directory", None)
+        if self._account is not None and directory is not None:
+            ledger = json.dumps(self._account.ledger.as_dict())
+            with contextlib.suppress(OSError):  # the results are there nevertheless
+                write_atomic(directory.path / LEDGER, ledger + "\n")
+            self.engine.llms.leave(self._account)
+            self._account = None
         if directory is not None:
             directory.close()
+
+
+def _has_llm(engine: Engine | None, options: Mapping[str, Any], sampling: Sampling | None) -> bool:
+    named = options.get("llm") if engine is None else engine.llms.default
+    if named is None and sampling is not None:
+        raise UsageError("only an LLM can answer prompts: name one (--llm NAME)")
+    return named is not None
+
+
+def _proxy(engine: Engine | None, options: Mapping[str, Any]) -> str | None:
+    named: str | None = options.get("proxy") if engine is None else engine.proxy
+    return named
+
+
+def unanswered(source: Source) -> bool:
+    """Whether one of the first rows is a prompt without a response."""
+    from veridical.io.prompts import Unanswered
+
+    return any(isinstance(row, Unanswered) for row in itertools.islice(source.rows(), _PEEK))
+
+
+def _asks(source: Source, sampling: Sampling | None, limit: int | None) -> bool:
+    """Whether prompts of ``source`` are to be answered.
+
+    Raises:
+        UsageError: they are, by ``sampling``, and every record has a response.
+    """
+    from veridical.io.prompts import Unanswered
+
+    if sampling is None:
+        return unanswered(source)
+    answered = False
+    for row in itertools.islice(source.rows(), limit):
+        if isinstance(row, Unanswered):
+            return True
+        answered = answered or isinstance(row, Record)
+    if answered:
+        raise UsageError(
+            "every record has a response, so there is nothing to sample; "
+            "'veridical sample --response given' draws samples besides responses"
+        )
+    return True
+
+
+def sampled_source(
+    prompts: Source, sampling: Sampling | None, samples: int | None, engine: Engine
+) -> SampledSource:
+    """``prompts`` with the answers of the engine's LLM."""
+    from veridical.llm.sampling import Sampling
+    from veridical.llm.stream import SampledSource
+
+    if sampling is None:
+        sampling = Sampling(n=samples or Sampling.n, logprobs=ANSWER_LOGPROBS)
+    endpoint = engine.llms.endpoint()
+    told = {"llm": endpoint.name, "model": endpoint.model}
+    return SampledSource(prompts, sampling, engine.llms.identity(), told)
 
 
 #: Last part of ``out`` that stands for the run's own fingerprint.
@@ -162,12 +262,24 @@ def reopen(path: str | Path) -> Results:
         paths = [entry["path"] for entry in request["inputs"]]
         if request["spooled"]:
             paths = [str(files.path / SPOOLED)]
-        source = open_source(paths, mapping=request["mapping"] or None, reader=request["reader"])
+        prompts = request.get("prompts")
+        source: Any = open_source(
+            paths,
+            mapping=request["mapping"] or None,
+            reader=request["reader"],
+            prompts=prompts is not None,
+        )
         scorers = resolve(request["scorers"])
     except (KeyError, TypeError) as e:
         raise UsageError(f"{path}: the run's input cannot be opened again ({e})") from None
-    if source.fingerprint() != manifest["identity"].get("inputs"):
+    if source.fingerprint() != (prompts or manifest["identity"].get("inputs")):
         raise UsageError(f"{path}: the input files have changed since the run")
+    if prompts is not None:
+        from veridical.llm.sampling import Sampling
+        from veridical.llm.stream import SampledSource
+
+        source = SampledSource(source, Sampling(), "")  # nothing is asked any more
+        source.attach(files.path)
     return Results(files, source, scorers, samples=request["samples"])
 
 
@@ -182,7 +294,8 @@ def check(
         inputs: a path or a list of paths (JSONL, JSON, CSV, Parquet), a list of dicts or
             :class:`Record`, or a pandas, polars or pyarrow frame.
         scorers: ``"cosine, ngram(n=2)"``, or a list of such; default: those of ``preset``.
-        preset: ``auto`` (all the fields allow) or ``fast`` (model-free).
+        preset: ``auto`` (all the fields allow, those that call an LLM only if one is named) or
+            ``fast`` (model-free).
         against: ``samples``, ``contexts`` or ``reference``, for scorers that take it.
         samples: use at most this many samples a record.
         limit: stop after this many rows.
@@ -190,10 +303,13 @@ def check(
         mapping: field -> column, over the usual aliases.
         reader: name of a reader for a published data set's own format.
         strict: stop at the first bad row instead of reporting it.
-        retry_failed: run records with a failed score again.
+        retry_failed: run records with a failed score again, and ask prompts again whose answers
+            failed; replies that were of no use are asked for anew.
+        sampling: how prompts without a response are answered by ``llm``; default: greedily, with
+            10 samples (or ``samples``) besides. An error where there is no such prompt.
         engine: a warm :class:`Engine`; else one is made with the remaining settings
-            (``embedder``, ``token_encoder``, ``nli``, ``store``, ``processes``, ``threads``,
-            ``device``).
+            (``embedder``, ``token_encoder``, ``nli``, ``llm``, ``proxy``, ``budget``, ``store``,
+            ``processes``, ``threads``, ``device``).
 
     Raises:
         UsageError: something asked for does not exist or does not fit.
@@ -231,6 +347,7 @@ def plan(
     limit: int | None = None,
     mapping: Mapping[str, str] | None = None,
     reader: str | None = None,
+    sampling: Sampling | None = None,
     engine: Engine | None = None,
     store: str | Path | None = None,
     **options: Any,
@@ -239,15 +356,20 @@ def plan(
     :func:`veridical.dryrun.dry_run`. A ``store`` that does not exist is not made."""
     from veridical.dryrun import dry_run
 
-    task = Task(resolve(scorers, preset, against), samples=samples, limit=limit)
-    source = open_source(inputs, mapping=dict(mapping or {}) or None, reader=reader)
+    llm = _has_llm(engine, options, sampling)
+    bound = resolve(scorers, preset, against, llm, _proxy(engine, options))
+    task = Task(bound, samples=samples, limit=limit)
+    source = open_source(inputs, mapping=dict(mapping or {}) or None, reader=reader, prompts=llm)
     if not source.reiterable:
         raise UsageError("plan reads its input and leaves it: give it a file, not a stream")
     there = store if store is not None and Path(store).is_dir() else None
     own = Engine(store=there, **options) if engine is None else engine
     stores = store is not None if engine is None else engine.store is not None
     try:
-        return dry_run(own, source, task, stores)
+        made: Any = source
+        if llm and _asks(source, sampling, limit):
+            made = sampled_source(source, sampling, samples, own)
+        return dry_run(own, made, task, stores)
     finally:
         if engine is None:
             own.close()

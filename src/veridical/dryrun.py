@@ -7,6 +7,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,13 @@ from veridical.engine import Engine, Progress, Task
 from veridical.errors import RowError
 from veridical.evidence.rundir import Rows
 from veridical.evidence.store import Store
+from veridical.llm.journal import Held, Journal
+from veridical.llm.ledger import Ledger, rough_tokens
+from veridical.llm.llms import Llms
+from veridical.llm.messages import ChatRequest, LlmError, Reply, Usage
+from veridical.llm.pretend import pretend
+from veridical.llm.service import Account, LlmService
+from veridical.llm.tokens import TokenProbabilities
 from veridical.models.protocols import LABELS, Encoded, Window
 from veridical.scores import Result
 
@@ -23,7 +31,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from veridical.io import Source
-    from veridical.models.protocols import Encoder, NliModel
+    from veridical.llm.endpoints import Endpoint
+    from veridical.llm.stream import SampledSource
+    from veridical.models.protocols import Encoder, LanguageModel, NliModel
 
 _TIMED = 3  # real forwards that give the rate
 
@@ -38,7 +48,7 @@ class _Counting:
         self._model = model
         self.name: str = model.name
         self.revision: str = model.revision
-        self.scripts: frozenset[str] | None = model.scripts
+        self.scripts: frozenset[str] | None = getattr(model, "scripts", None)
         self.batch_tokens: int = model.batch_tokens
         self._timings: list[tuple[int, float]] = []
 
@@ -115,6 +125,108 @@ class CountingNli(_Counting):
         return np.full(len(LABELS), 1 / len(LABELS), np.float32)
 
 
+class CountingReader(_Counting):
+    """Stands for a :class:`LanguageModel`."""
+
+    def __init__(self, model: LanguageModel) -> None:
+        super().__init__(model)
+        self.chat_prompt = model.chat_prompt
+
+    def run(self, batch: Sequence[Window]) -> list[Any]:
+        self._timed(batch)
+        return [None] * len(batch)
+
+    def assemble(self, windows: Sequence[Window], outputs: Sequence[Any]) -> TokenProbabilities:
+        """One token, as likely as not: lengths do not count here."""
+        place, even = np.zeros(1, np.int64), np.full(1, -0.7)
+        return TokenProbabilities(
+            place, place + 1, even, even[:, None], np.full(1, 0.7), np.full(1, -9.0)
+        )
+
+
+class CountingLlm:
+    """Stands for what makes the calls: counts, and answers with whatever fits."""
+
+    async def chat(
+        self, request: ChatRequest, ordinals: Sequence[int] = (0,)
+    ) -> list[Reply | LlmError]:
+        usage = Usage(rough_tokens(request), request.max_tokens)
+        return [pretend(request, usage) for _ in ordinals]
+
+    async def close(self) -> None:
+        """Nothing was opened."""
+
+
+class CountingAnswers(CountingLlm):
+    """Answers prompts, each time by another short sentence: equal ones would be judged once."""
+
+    def __init__(self) -> None:
+        self._told = 0
+
+    async def chat(
+        self, request: ChatRequest, ordinals: Sequence[int] = (0,)
+    ) -> list[Reply | LlmError]:
+        usage = Usage(rough_tokens(request), request.max_tokens)
+        first = self._told
+        self._told += len(ordinals)
+        return [Reply(f"Answer {first + i}.", "stop", usage=usage) for i in range(len(ordinals))]
+
+
+class _CountingChat:
+    """The calls of sampling, on accounts of their own.
+
+    Attributes:
+        needed: of the draws up to number ``least``, and of the greedy responses.
+        further: of the draws beyond, which adaptive sampling may find unnecessary.
+    """
+
+    def __init__(self, endpoint: Endpoint, identity: str, journal: Journal, least: int) -> None:
+        self._service = LlmService(endpoint, client=CountingAnswers())
+        self._service.identity = identity
+        self._least = least
+        self.needed, self.further = Account(journal), Account(journal)
+
+    async def chat_each(self, requests: Sequence[ChatRequest]) -> list[Reply | LlmError]:
+        needed = [r for r in requests if r.ordinal < self._least]  # ordinals only go up
+        further = requests[len(needed) :]
+        return [
+            *await self._service.chat_each(needed, self.needed),
+            *await self._service.chat_each(further, self.further),
+        ]
+
+
+class _CountingLlms(Llms):
+    """The engine's LLMs, none of which is called."""
+
+    def __init__(self, real: Llms) -> None:
+        super().__init__(real.default)
+        self._real = real
+
+    def service(self, spec: str | None = None) -> LlmService:
+        endpoint = self._real.endpoint(spec)
+        found = self._services.get(endpoint.name)
+        if found is None:
+            found = LlmService(endpoint, client=CountingLlm())
+            found.identity = self._real.identity(spec)
+            self._services[endpoint.name] = found
+        return found
+
+    def label(self, spec: str | None = None) -> str:
+        return self._real.label(spec)
+
+
+class _PretendJournal(Journal):
+    """What the run would find in the journal: what ``real`` holds, and its own replies."""
+
+    def __init__(self, path: Path, real: Journal | None) -> None:
+        super().__init__(path)
+        self._real = real
+
+    async def find(self, keys: Sequence[bytes]) -> dict[bytes, Held]:
+        found = {} if self._real is None else await self._real.find(keys)
+        return await super().find([k for k in keys if k not in found]) | found
+
+
 class _PretendStore(Store):
     """What the run would find stored: what ``real`` holds, and what earlier records would have
     put there. Keeps shapes, in a folder of its own, and gives zeros."""
@@ -165,34 +277,73 @@ class _CountingSink:
         self.row_errors += 1
 
 
-def dry_run(engine: Engine, source: Source, task: Task, stores: bool) -> dict[str, Any]:
+def dry_run(
+    engine: Engine, source: Source | SampledSource, task: Task, stores: bool
+) -> dict[str, Any]:
     """Counts of what ``task`` would ask of each model, and an estimate of the time.
 
     ``stores`` says whether the run would have a store, be it one that does not exist yet.
     ``models[].requests`` are distinct texts or pairs, ``stored`` those the store would answer,
     ``windows`` and ``tokens`` what would go through the model, ``padded`` the same with padding;
-    ``seconds`` is None where nothing tells. ``llm`` is exact: no scorer here calls one.
+    ``seconds`` is None where nothing tells, as it is where an LLM is called, or where a scorer
+    runs models of its own (``backend=models``), which are not counted.
+
+    ``llm``: ``calls`` to be paid, ``journaled`` ones that are not, ``tokens_in`` by the length of
+    the texts, and ``tokens_out`` and ``cost`` as though every answer were as long as it may be;
+    None where nothing limits it, or prices are not known. ``sampling`` (None where no prompt is
+    answered) and ``scoring`` have the same, each for its part, and ``least`` (as ``calls``,
+    ``tokens_in``, ``tokens_out``, ``cost``) where adaptive sampling stops as early as it can;
+    the other figures are of all the samples that there may be.
+
+    Where a scorer asks on by what was answered, ``calls`` is exact as far as a pretended answer
+    leads. ``complete`` is false where there may be more of them: one failed on that, or what
+    scorers ask is about answers that are still to be given. These count as one short sentence,
+    with the fewest samples; ``models`` counts them so too.
     """
+    from veridical.llm.stream import SampledSource
 
     def wrap(role: str, model: Any) -> _Counting:
+        if role.startswith("proxy"):
+            return CountingReader(model)
         return CountingNli(model) if role == "nli" else CountingEncoder(model)
 
+    for name in engine.llms_of(task):
+        engine.llms.endpoint(name)  # that there is one
+
+    # Those without a cost run models of their own, which nothing here stands for.
+    counted = replace(task, scorers=[s for s in task.scorers if s.costs])
     sink = _CountingSink()
     started = time.perf_counter()
     with contextlib.ExitStack() as stack:
-        store = None
+        store, account, chat = None, None, None
+        llms = _CountingLlms(engine.llms)
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="veridical-plan-")))
         if stores:
-            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="veridical-plan-"))
-            store = _PretendStore(Path(folder), engine.store)
+            store = _PretendStore(folder, engine.store)
             stack.callback(store.close)
+        if isinstance(source, SampledSource) or engine.llms_of(task):
+            account = Account(_PretendJournal(folder / "llm", engine.llms.kept()))
+            stack.callback(account.journal.close)
+        if isinstance(source, SampledSource) and account is not None:
+            source, least = _all_draws(source)
+            chat = _CountingChat(
+                engine.llms.endpoint(),
+                engine.llms.identity(),
+                account.journal,
+                least + (source.sampling.response == "first"),
+            )
+            source.attach(folder, chat, engine.submit, limit=task.limit)
+            if least < source.sampling.n:
+                counted = replace(counted, samples=min(least, task.samples or least))
         services = engine.services(task, wrap, store)
         distinct = {id(s): s for s in services.values()}
         for service in distinct.values():
             stack.callback(service.close)
-        engine.submit(engine.run(source, task, sink, Progress(), services)).result()
+        run = engine.run(source, counted, sink, Progress(), services, account, llms)
+        engine.submit(run).result()
     spent = time.perf_counter() - started
     models = []
-    seconds: float | None = 0.0
+    seconds: float | None = 0.0 if len(counted.scorers) == len(task.scorers) else None
     for service in distinct.values():
         model: Any = service.backend
         work = service.work
@@ -225,6 +376,56 @@ def dry_run(engine: Engine, source: Source, task: Task, stores: bool) -> dict[st
             for s in task.scorers
         ],
         "models": models,
-        "llm": {"calls": 0, "tokens": 0, "cost": 0.0},
-        "seconds": None if seconds is None else seconds + spent,
+        "llm": _calls(account, chat, task, sink),
+        "seconds": None if seconds is None or account is not None else seconds + spent,
+    }
+
+
+def _all_draws(source: SampledSource) -> tuple[SampledSource, int]:
+    """``source`` with as many samples as there can be, and how few there can be."""
+    from veridical.llm.stream import SampledSource
+
+    sampling = source.sampling
+    if sampling.adaptive is None:
+        return source, sampling.n
+    drawn = replace(sampling, n=sampling.adaptive.most, adaptive=None)
+    return SampledSource(source.prompts, drawn, ""), sampling.adaptive.least
+
+
+def _calls(
+    account: Account | None, chat: _CountingChat | None, task: Task, sink: _CountingSink
+) -> dict[str, Any]:
+    scoring = Ledger() if account is None else account.ledger
+    needed = Ledger() if chat is None else chat.needed.ledger
+    sampling = needed if chat is None else _sum(needed, chat.further.ledger)
+    callers = [s.key for s in task.scorers if "llm" in s.costs]
+    failed = any(sink.status.get(key, Counter())["failed"] for key in callers)
+    complete = not failed and not (callers and sampling.calls)
+    return {
+        **_told(_sum(sampling, scoring), _sum(needed, scoring)),
+        "complete": complete,
+        "sampling": None if chat is None else _told(sampling, needed),
+        "scoring": {**_told(scoring, scoring), "complete": complete},
+    }
+
+
+def _sum(one: Ledger, two: Ledger) -> Ledger:
+    other = asdict(two)
+    return Ledger(**{name: value + other[name] for name, value in asdict(one).items()})
+
+
+def _told(most: Ledger, least: Ledger) -> dict[str, Any]:
+    def figures(ledger: Ledger) -> dict[str, Any]:
+        return {
+            "calls": ledger.calls,
+            "tokens_in": ledger.tokens_in,
+            "tokens_out": None if ledger.without_usage else ledger.tokens_out,
+            "cost": ledger.cost,
+        }
+
+    return {
+        **figures(most),
+        "journaled": most.journaled,
+        "tokens": most.tokens,
+        "least": figures(least),
     }

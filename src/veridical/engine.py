@@ -10,46 +10,52 @@ import asyncio
 import itertools
 import os
 import threading
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
-from veridical.errors import NotApplicable, RowError, StrictError, UsageError
+from veridical.errors import RowError, StrictError, UsageError
 from veridical.evidence.batching import Gate, Work
 from veridical.evidence.encoders import EncoderService
-from veridical.evidence.evidence import Evidence, guarded
 from veridical.evidence.lexical import Lexical
 from veridical.evidence.nli import NliService
+from veridical.evidence.reading import LanguageService
+from veridical.evidence.run_evidence import ROLES, RunEvidence
 from veridical.evidence.rundir import DISORDER, Rows
 from veridical.evidence.store import Store
+from veridical.llm.endpoints import find_endpoint
 from veridical.records import Record
 from veridical.scorers.ensembles.quantile_mean import combine
-from veridical.scores import Result, Score, Scored
-from veridical.text.scripts import reads
+from veridical.scores import Result, Scored
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from veridical.evidence.verdicts import Verdicts
-    from veridical.io import Source
-    from veridical.models.protocols import Encoder, NliModel
+    from veridical.llm.ledger import Ledger
+    from veridical.llm.llms import Llm, Llms
+    from veridical.llm.service import Account
+    from veridical.models.nli.llm import LlmNli
+    from veridical.models.protocols import Encoder, LanguageModel, NliModel
     from veridical.registry import BoundScorer
 
 T = TypeVar("T")
 
 _IN_FLIGHT = 1024  # records
 _IN_FLIGHT_BYTES = 256 << 20
-_READ = 64  # rows a read
-_BYTES_PER_CHAR = {"free": 16, "embed": 16, "tokens": 900, "nli": 200}  # of a record in flight
-#: The role of the model behind each cost of a scorer.
-ROLES = {"embed": "embedder", "tokens": "token_encoder", "nli": "nli"}
+#: Of a record in flight.
+_BYTES_PER_CHAR = {"free": 16, "embed": 16, "tokens": 900, "nli": 200, "probabilities": 60}
 
-Backend: TypeAlias = "Encoder | NliModel"
-Service: TypeAlias = EncoderService | NliService
+Backend: TypeAlias = "Encoder | NliModel | LanguageModel"
+Service: TypeAlias = EncoderService | NliService | LanguageService
+
+
+class Input(Protocol):
+    """Where records come from: a :class:`~veridical.io.Source`, or one that is being sampled."""
+
+    read: int  # rows to take at once
+
+    def rows(self, start: int = 0) -> Iterator[Record | RowError]: ...
+    def fraction(self) -> float | None: ...
 
 
 class Sink(Protocol):
@@ -63,12 +69,23 @@ class Sink(Protocol):
 
 @dataclass
 class Progress:
-    """How far a run is. ``fraction`` of the input read is None where it cannot be known."""
+    """How far a run is. ``fraction`` of the input read is None where it cannot be known,
+    ``ledger`` where no LLM is called."""
 
     records: int = 0
     row_errors: int = 0
     resumed: int = 0
+    in_flight: int = 0
     fraction: float | None = None
+    ledger: Ledger | None = None
+
+    @property
+    def done(self) -> float | None:
+        """How much of the input is through: what was read of it, less what is in flight."""
+        if self.fraction is None:
+            return None
+        finished = self.records + self.row_errors + self.resumed
+        return self.fraction * finished / max(finished + self.in_flight, 1)
 
 
 @dataclass(frozen=True)
@@ -87,7 +104,14 @@ class Task:
                 raise UsageError(f"{name} must be at least 1, not {value}")
 
     def costs(self) -> set[str]:
-        return {s.scorer.cost for s in self.scorers}
+        return {cost for s in self.scorers for cost in s.costs}
+
+    def named(self, kind: str) -> list[str | None]:
+        """The models of a ``kind`` (``llm`` or ``proxy``) that scorers are known to ask for, by
+        their parameter of that name; None stands for the run's own."""
+        cost = "llm" if kind == "llm" else "probabilities"
+        asked = [s for s in self.scorers if cost in s.costs]
+        return list(dict.fromkeys(name for s in asked for name in s.models(kind)))
 
 
 class Engine:
@@ -96,7 +120,14 @@ class Engine:
     Args:
         embedder: sentence encoder, as :func:`veridical.models.load_encoder` reads it.
         token_encoder: encoder for the BERTScore family; the embedder unless named.
-        nli: NLI model, as :func:`veridical.models.load_nli` reads it.
+        nli: NLI model, as :func:`veridical.models.load_nli` reads it, or ``llm:NAME``.
+        llm: of the scorers that call one, as :func:`veridical.llm.endpoints.find_endpoint` reads
+            it, or a scripted one (:class:`veridical.llm.fake.FakeLlm`).
+        proxy: language model that reads texts for their token probabilities, as
+            :func:`veridical.models.causal.load_language_model` reads it.
+        budget: money that LLM calls may cost, in the currency of the endpoints' prices.
+        named_only: scorers may name LLMs and proxies of ``veridical.toml`` and give no address or
+            path: for an engine that serves requests from elsewhere.
         store: folder of the content-addressed store, or None for none.
         processes: worker processes for free scorers; default: one a core, 0 on a single core.
         threads: CPU threads of a model; default: all cores.
@@ -112,6 +143,10 @@ class Engine:
         embedder: str = "minilm",
         token_encoder: str | None = None,
         nli: str = "veridical-nli-mini",
+        llm: Llm | None = None,
+        proxy: str | None = None,
+        budget: float | None = None,
+        named_only: bool = False,
         store: Path | str | None = None,
         processes: int | None = None,
         threads: int | None = None,
@@ -120,7 +155,11 @@ class Engine:
     ) -> None:
         cores = os.cpu_count() or 1
         self.processes = (cores if cores > 1 else 0) if processes is None else processes
+        self.llms = _llms(llm, store, budget, named_only)
+        self._named_only = named_only
         self.store = None if store is None else Store(Path(store))
+        self.proxy = proxy
+        self.llm_nli = _llm_nli(nli)
         self._specs = {
             "embedder": embedder,
             "token_encoder": token_encoder or embedder,
@@ -130,7 +169,7 @@ class Engine:
         self._age = age
         self._loaded: dict[tuple[str, str], Backend] = {}
         self._services: dict[tuple[str, str], Service] = {}
-        self._runs: set[_Run] = set()
+        self._runs: set[Run] = set()
         self._load_lock = threading.Lock()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(
@@ -138,7 +177,7 @@ class Engine:
         )
         self._thread.start()
         self._closed = False
-        self._gate = self.submit(self._make_gate()).result()
+        self.gate = self.submit(self._make_gate()).result()
 
     async def _make_gate(self) -> Gate:
         gate = Gate(self._age)
@@ -152,23 +191,59 @@ class Engine:
             raise UsageError("the engine is closed")
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
 
+    def llms_of(self, task: Task) -> list[str | None]:
+        """LLMs that ``task`` is known to ask, one in the place of the NLI model among them; None
+        stands for the engine's own."""
+        names = task.named("llm")
+        if self.llm_nli is not None and "nli" in task.costs():
+            names.append(self.llm_nli.llm)
+        return list(dict.fromkeys(names))
+
     def models(self, task: Task) -> dict[str, str]:
-        """Role and ``name@revision`` of each model ``task`` needs; loads them."""
-        return {role: f"{b.name}@{b.revision}" for role, b in self._needed(task).items()}
+        """Role and ``name@revision`` of each model ``task`` needs; loads them, and opens the LLMs.
+
+        Raises:
+            UsageError: a scorer needs an LLM and none was named; or one cannot be opened.
+        """
+        models = {role: f"{b.name}@{b.revision}" for role, b in self._needed(task).items()}
+        if self.llm_nli is not None and "nli" in task.costs():
+            models["nli"] = f"{self.llm_nli.name}@{self.llm_nli.revision}"
+        for spec in self.llms_of(task):
+            service = self.llms.service(spec)
+            role = "llm" if spec is None else f"llm {spec}"
+            models[role] = f"{service.endpoint.name}@{service.identity}"
+        return models
 
     def _needed(self, task: Task) -> dict[str, Backend]:
-        """The loaded model of each role that ``task`` has."""
+        """The loaded model of each role that ``task`` has. Proxies that scorers name are roles of
+        their own, ``proxy NAME``."""
+        needed: dict[str, Backend] = {}
+        costs = task.costs() - {"probabilities"}
+        if self.llm_nli is not None:
+            costs.discard("nli")
+        for role in (role for cost, role in ROLES.items() if cost in costs):
+            needed[role] = self._load(role, self._specs[role])
+        for spec in task.named("proxy"):
+            name = spec or self.proxy
+            if name is not None:
+                needed["proxy" if spec is None else f"proxy {spec}"] = self._load("proxy", name)
+        return needed
+
+    def _load(self, role: str, spec: str) -> Backend:
         from veridical.models import load_encoder, load_nli
 
-        needed: dict[str, Backend] = {}
+        load: Callable[..., Backend] = load_nli if role == "nli" else load_encoder
+        if role == "proxy":
+            from veridical.models.causal import load_language_model
+
+            load = load_language_model
+            if self._named_only and spec != self.proxy:
+                find_endpoint(spec, named_only=True)
+        key = (load.__name__, spec)
         with self._load_lock:
-            for role in (role for cost, role in ROLES.items() if cost in task.costs()):
-                load: Callable[..., Backend] = load_nli if role == "nli" else load_encoder
-                key = (load.__name__, self._specs[role])
-                if key not in self._loaded:
-                    self._loaded[key] = load(self._specs[role], **self._options)
-                needed[role] = self._loaded[key]
-        return needed
+            if key not in self._loaded:
+                self._loaded[key] = load(spec, **self._options)
+            return self._loaded[key]
 
     def services(
         self,
@@ -186,19 +261,25 @@ class Engine:
         shared = self._services if wrap is None else own
         services: dict[str, Service] = {}
         for role, backend in needed.items():
-            tokens = role != "nli" and needed.get("token_encoder") is backend
-            kind = "nli" if role == "nli" else "tokens" if tokens else "vectors"
+            kind = role.partition(" ")[0]
+            if kind in ("embedder", "token_encoder"):
+                kind = "tokens" if needed.get("token_encoder") is backend else "vectors"
             key = (kind, backend.revision)
             if key not in shared:
                 model: Any = backend if wrap is None else wrap(role, backend)
                 place = self.store if wrap is None else store
-                shared[key] = (
-                    NliService(model, self._gate, place)
-                    if role == "nli"
-                    else EncoderService(model, self._gate, place, tokens)
-                )
+                shared[key] = _service(kind, model, self.gate, place)
             services[role] = shared[key]
         return services
+
+    async def proxy_service(self, spec: str) -> LanguageService:
+        """The queue of a language model that a scorer names while it works."""
+        backend: Any = await asyncio.to_thread(self._load, "proxy", spec)
+        service = self._services.setdefault(
+            ("proxy", backend.revision), LanguageService(backend, self.gate, self.store)
+        )
+        assert isinstance(service, LanguageService)
+        return service
 
     def work(self) -> dict[str, Work]:
         """What each model has been asked for and has done so far, by name and mode."""
@@ -210,14 +291,21 @@ class Engine:
 
     async def run(
         self,
-        source: Source,
+        source: Input,
         task: Task,
         sink: Sink,
         progress: Progress,
         services: Mapping[str, Service],
+        account: Account | None = None,
+        llms: Llms | None = None,
     ) -> None:
-        """Score every record of ``source`` that ``sink`` does not hold yet."""
-        run = _Run(self, task, sink, progress, services, self._gate)
+        """Score every record of ``source`` that ``sink`` does not hold yet.
+
+        LLM calls are on ``account``, and made by the engine's own LLMs unless ``llms`` (the dry
+        run's) are given.
+        """
+        progress.ledger = None if account is None else account.ledger
+        run = Run(self, task, sink, progress, services, account, llms or self.llms)
         self._runs.add(run)
         try:
             await run.all(source)
@@ -229,6 +317,7 @@ class Engine:
         if self._closed:
             return
         self.submit(self._cancel()).result()
+        self.submit(self.llms.close()).result()
         self._closed = True
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
@@ -239,7 +328,7 @@ class Engine:
             self.store.close()
 
     async def _cancel(self) -> None:
-        self._gate.close()
+        self.gate.close()
         own = asyncio.current_task()
         tasks = [t for t in asyncio.all_tasks() if t is not own]
         for task in tasks:
@@ -253,7 +342,7 @@ class Engine:
         self.close()
 
 
-class _Run:
+class Run:
     """One pass over one source."""
 
     def __init__(
@@ -263,13 +352,17 @@ class _Run:
         sink: Sink,
         progress: Progress,
         services: Mapping[str, Service],
-        gate: Gate,
+        account: Account | None,
+        llms: Llms,
     ) -> None:
+        self.engine = engine
         self.task = task
         self.sink = sink
         self.progress = progress
         self.services = services
-        self.gate = gate
+        self.account = account
+        self.llms = llms
+        self.gate = gate = engine.gate
         self.filling = True
         bundled = [s for s in task.scorers if s.scorer.cost == "free" and s.portable]
         self.lexical = Lexical(bundled, gate, engine.processes)
@@ -281,7 +374,7 @@ class _Run:
         self._landed = asyncio.Event()
         self._error: BaseException | None = None
 
-    async def all(self, source: Source) -> None:
+    async def all(self, source: Input) -> None:
         loop = asyncio.get_running_loop()
         reader = ThreadPoolExecutor(1, thread_name_prefix="veridical-read")
         rows: Iterator[Record | RowError] = source.rows(self.sink.done.first_gap())
@@ -289,7 +382,7 @@ class _Run:
             lambda r: self.task.limit is None or r.row < self.task.limit, rows
         )
         try:
-            while chunk := await loop.run_in_executor(reader, _take, rows):
+            while chunk := await loop.run_in_executor(reader, _take, rows, source.read):
                 self.progress.fraction = source.fraction()
                 for row in chunk:
                     await self._admit(row)
@@ -333,6 +426,7 @@ class _Run:
         self._bytes += size
         flying = asyncio.get_running_loop().create_task(self._one(row))
         self._flying[row.row] = flying
+        self.progress.in_flight = len(self._flying)
         flying.add_done_callback(lambda t: self._land(row.row, size, t))
 
     async def _landing(self) -> None:
@@ -341,6 +435,7 @@ class _Run:
 
     def _land(self, row: int, size: int, flying: asyncio.Task[None]) -> None:
         self._flying.pop(row, None)
+        self.progress.in_flight = len(self._flying)
         self._bytes -= size
         if not flying.cancelled() and flying.exception() is not None:
             self._error = self._error or flying.exception()
@@ -368,105 +463,31 @@ class _Run:
         self.progress.records += 1
 
 
-_ASKER: ContextVar[str | None] = ContextVar("asker", default=None)
+def _llm_nli(spec: str) -> LlmNli | None:
+    from veridical.models import llm_nli
+
+    return llm_nli(spec)
 
 
-class RunEvidence(Evidence):
-    """Evidence of one record within a run."""
+def _llms(
+    llm: Llm | None, store: Path | str | None, budget: float | None, named_only: bool
+) -> Llms:
+    from veridical.llm.llms import Llms
 
-    def __init__(self, record: Record, run: _Run) -> None:
-        super().__init__(record)
-        self._run = run
-        self._tasks: dict[str, asyncio.Task[Scored]] = {}
-        self._waits: dict[str, set[str]] = {}
-        self._keep: list[Any] = []
-        self._bundle: asyncio.Future[list[Scored]] | None = None
-
-    def bundle(self) -> asyncio.Future[list[Scored]]:
-        """Scores by the run's bundled free scorers, in their order."""
-        if self._bundle is None:
-            self._bundle = self._run.lexical.ask(self.record)
-        return self._bundle
-
-    def start(self, bound: BoundScorer) -> asyncio.Task[Scored]:
-        """The one task that computes ``bound`` for this record."""
-        task = self._tasks.get(bound.key)
-        if task is None:
-            task = asyncio.get_running_loop().create_task(self._compute(bound))
-            self._tasks[bound.key] = task
-        return task
-
-    def cancel(self) -> None:
-        for task in self._tasks.values():
-            task.cancel()
-
-    async def _compute(self, bound: BoundScorer) -> Scored:
-        _ASKER.set(bound.key)
-        role = ROLES.get(bound.scorer.cost)
-        models = ""
-        if role is not None:
-            backend = self._run.services[role].backend
-            models = f"{role}:{backend.name}@{backend.revision}"
-        return Scored.of(await guarded(bound, self.record, self, models))
-
-    async def _score(self, bound: BoundScorer) -> Score:
-        asker = _ASKER.get()
-        if asker is not None:
-            ring = self._path(bound.key, asker)
-            if ring:
-                raise UsageError(f"scorers ask for each other: {' -> '.join([asker, *ring])}")
-            self._waits.setdefault(asker, set()).add(bound.key)
-        place = self._run.bundled.get(bound.key)
-        if place is not None:
-            bundle = self.bundle()
-            await asyncio.wait([bundle])
-            return bundle.result()[place].score
-        task = self.start(bound)
-        await asyncio.wait([task])
-        return task.result().score
-
-    def _path(self, start: str, goal: str) -> list[str]:
-        """Who waits for whom from ``start`` to ``goal``; empty when nobody does."""
-        if start == goal:
-            return [goal]
-        for following in self._waits.get(start, ()):
-            path = self._path(following, goal)
-            if path:
-                return [start, *path]
-        return []
-
-    def _service(self, role: str, texts: Iterable[str]) -> Any:
-        service = self._run.services.get(role)
-        if service is None:
-            raise UsageError(f"a scorer asked for the {role} without declaring its cost")
-        scripts = service.backend.scripts
-        if scripts is not None and not reads(" ".join(texts), scripts):
-            raise NotApplicable(
-                f"{service.backend.name} reads {', '.join(sorted(scripts))} script; "
-                "most of this text is in another"
-            )
-        return service
-
-    async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        service: EncoderService = self._service("embedder", texts)
-        return await service.embed(texts, self._keep)
-
-    async def bertscore(
-        self,
-        candidates: Sequence[str],
-        references: Sequence[str],
-        idf: Mapping[int, float] | bool | None = None,
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        service: EncoderService = self._service("token_encoder", [*candidates, *references])
-        return await service.bertscore(candidates, references, idf, self._keep)
-
-    async def nli(self, pairs: Sequence[tuple[str, str]]) -> Verdicts:
-        service: NliService = self._service("nli", {text: None for pair in pairs for text in pair})
-        return await service.judge(pairs, self._keep)
+    place = None if store is None else Path(store)
+    return Llms(llm, store=place, budget=budget, named_only=named_only)
 
 
-def _take(rows: Iterator[Record | RowError]) -> list[Record | RowError]:
-    return list(itertools.islice(rows, _READ))
+def _service(kind: str, model: Any, gate: Gate, store: Store | None) -> Service:
+    if kind == "nli":
+        return NliService(model, gate, store)
+    if kind == "proxy":
+        return LanguageService(model, gate, store)
+    return EncoderService(model, gate, store, tokens=kind == "tokens")
+
+
+def _take(rows: Iterator[Record | RowError], most: int) -> list[Record | RowError]:
+    return list(itertools.islice(rows, most))
 
 
 def _chars(record: Record) -> int:

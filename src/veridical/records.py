@@ -40,10 +40,14 @@ class Span(NamedTuple):
     text: str
 
 
+#: A number, above 0 by rounding alone; strict, as ``"0"`` and ``false`` are no probabilities of 1.
+LogProbability = Annotated[float, Field(strict=True, le=1e-6, allow_inf_nan=False)]
+
+
 class TopToken(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
     token: str
-    logprob: float = Field(le=1e-6, allow_inf_nan=False)
+    logprob: LogProbability
 
 
 class TokenLogprob(BaseModel):
@@ -51,7 +55,7 @@ class TokenLogprob(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="ignore")
     token: str
-    logprob: float = Field(le=1e-6, allow_inf_nan=False)
+    logprob: LogProbability
     top: tuple[TopToken, ...] = ()
 
 

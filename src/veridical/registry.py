@@ -32,6 +32,8 @@ Cost = Literal["free", "embed", "tokens", "nli", "probabilities", "llm"]
 BUILTIN_MODULES = (
     "veridical.scorers.consistency",
     "veridical.scorers.grounding",
+    "veridical.scorers.probability",
+    "veridical.scorers.judges",
 )
 ENTRY_POINT_GROUP = "veridical.scorers"
 
@@ -45,12 +47,17 @@ class Scorer:
             which it is not applicable. ``against`` stands for whichever field its ``against``
             parameter names.
         cost: the dearest thing it asks of the evidence layer. ``free`` scorers are pure functions
-            of the record and may run in worker processes.
+            of the record and may run in worker processes. Those of cost ``llm`` are in a preset
+            only where an LLM is named.
+        uses: what else it asks for, by cost.
         raw_is: whether a larger raw value means more ``risk`` or more ``confidence``.
         raw_key: which entry of a raw object is the method's headline number.
         version: raised whenever the same input would get another number.
         tuned_on: data set -> the parameters whose default values were chosen on it; none named
             means that the method itself was. Figures on it are "in-domain".
+        prompts: templates it asks by, besides those that its parameters name.
+        check: called with all parameters before a run; a :class:`UsageError` where they do not go
+            together. What each may be its annotation says.
     """
 
     name: str
@@ -64,6 +71,14 @@ class Scorer:
     presets: frozenset[str]
     version: int
     tuned_on: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    uses: frozenset[Cost] = frozenset()
+    prompts: tuple[str, ...] = ()
+    check: Callable[..., object] | None = None
+
+    @property
+    def costs(self) -> frozenset[Cost]:
+        """All that it asks of the evidence layer."""
+        return self.uses | {self.cost}
 
     @property
     def summary(self) -> str:
@@ -72,7 +87,7 @@ class Scorer:
 
     @cached_property
     def parameters(self) -> dict[str, inspect.Parameter]:
-        """Keyword-only parameters of the function, with resolved annotations."""
+        """Keyword-only parameters of the function, with resolved annotations, limits included."""
         found = {
             p.name: p
             for p in inspect.signature(self.function).parameters.values()
@@ -80,8 +95,19 @@ class Scorer:
         }
         # only these: the others' types may be imported for type checkers alone
         own = types.SimpleNamespace(__annotations__={n: p.annotation for n, p in found.items()})
-        hints = typing.get_type_hints(own, globalns=self.function.__globals__)
+        hints = typing.get_type_hints(own, globalns=self.function.__globals__, include_extras=True)
         return {n: p.replace(annotation=hints.get(n, Any)) for n, p in found.items()}
+
+    @cached_property
+    def validators(self) -> dict[str, Callable[[Any], Any]]:
+        """What checks and coerces a value of each parameter; no number may be infinite or NaN."""
+        from pydantic import ConfigDict, TypeAdapter
+
+        finite = ConfigDict(allow_inf_nan=False)
+        return {
+            n: TypeAdapter(p.annotation, config=finite).validate_python
+            for n, p in self.parameters.items()
+        }
 
     @property
     def comparisons(self) -> tuple[str, ...]:
@@ -138,18 +164,73 @@ class BoundScorer:
         return REGISTRY.installed(self.scorer.name)
 
     @cached_property
+    def costs(self) -> frozenset[Cost]:
+        """All that it asks of the evidence layer: no LLM where ``backend=models`` has it run
+        models of its own."""
+        own = self.scorer.parameters.get("backend")
+        if own is not None and self.arguments.get("backend", own.default) == "models":
+            return self.scorer.costs - {"llm"}
+        return self.scorer.costs
+
+    @cached_property
     def needs(self) -> frozenset[str]:
-        """Needed record fields, with ``against`` resolved."""
+        """Needed record fields, with ``against`` and ``proxy`` resolved."""
         needs = set(self.scorer.needs)
         if "against" in needs:
             needs.discard("against")
             chosen = self.arguments.get("against", self.scorer.parameters["against"].default)
             if chosen in get_args(Against):  # "auto" takes what there is
                 needs.add(chosen)
+        if self.arguments.get("proxy") is not None:  # the proxy reads what is not on record
+            needs.discard("logprobs")
         return frozenset(needs)
 
+    def models(self, kind: str) -> tuple[str | None, ...]:
+        """The LLMs (``kind`` ``llm``) or language models (``proxy``) that the scorer's parameter
+        of that name, or ``judges``, names: with commas between them, ``self`` for the run's own,
+        and what they are asked by after ``|``. None stands for the run's own."""
+        given: Any = None
+        for name in (kind, "judges") if kind == "llm" else (kind,):
+            parameter = self.scorer.parameters.get(name)
+            if parameter is not None:
+                given = self.arguments.get(name, parameter.default)
+        if not isinstance(given, str):
+            return (None,)
+        names = [part.partition("|")[0].strip() for part in given.split(",")]
+        return tuple(dict.fromkeys(None if n in ("", "self") else n for n in names))
+
+    def check(self) -> None:
+        """
+        Raises:
+            UsageError: the parameters do not go together.
+        """
+        if self.scorer.check is None:
+            return
+        parameters = self.scorer.parameters.items()
+        try:
+            self.scorer.check(**{n: self.arguments.get(n, p.default) for n, p in parameters})
+        except UsageError as e:
+            raise UsageError(f"{self.key}: {e}") from None
+
+    @cached_property
+    def prompts(self) -> tuple[str, ...]:
+        """``name@version`` of the templates it may ask by, sorted: those that a parameter names
+        whose type can tell them (``prompts``), and those the scorer declares."""
+        names: list[str] = []
+        for name, parameter in self.scorer.parameters.items():
+            told = getattr(parameter.annotation, "prompts", None)
+            if told is not None:
+                names += told(self.arguments.get(name, parameter.default))
+        if "llm" in self.costs or "llm" not in self.scorer.costs:
+            names += self.scorer.prompts
+        if not names:
+            return ()
+        from veridical.llm.prompts import prompt_identity
+
+        return tuple(sorted(set(map(prompt_identity, names))))
+
     def signature(self, models: str = "") -> str:
-        """``name|vN|model|parameters``: enough to repeat the number."""
+        """``name|vN|model|prompts|parameters``: enough to repeat the number."""
         return "|".join(filter(None, [self._head, models, self._tail]))
 
     @cached_property
@@ -160,7 +241,7 @@ class BoundScorer:
     def _tail(self) -> str:
         parameters = self.scorer.parameters.items()
         shown = (f"{n}:{_show(self.arguments.get(n, p.default))}" for n, p in parameters)
-        return "|".join(shown)
+        return "|".join([*(f"prompt:{p}" for p in self.prompts), *shown])
 
     async def __call__(self, record: Record, evidence: Evidence) -> Score:
         return await self.scorer.function(record, evidence, **self.arguments)
@@ -228,20 +309,21 @@ class Registry:
 
     def bind(self, name: str, arguments: dict[str, Any]) -> BoundScorer:
         """Check and coerce ``arguments`` by the scorer's own annotations."""
-        from pydantic import TypeAdapter, ValidationError
+        from pydantic import ValidationError
+
+        from veridical.io.problems import shown
 
         scorer = self.get(name)
         bound: dict[str, Any] = {}
         for key, value in arguments.items():
-            parameter = scorer.parameters.get(key)
-            if parameter is None:
+            if key not in scorer.parameters:
                 known = ", ".join(scorer.parameters) or "none"
                 raise UsageError(f"{name} has no parameter {key!r}; it takes: {known}")
             try:
-                bound[key] = TypeAdapter(parameter.annotation).validate_python(value)
+                bound[key] = scorer.validators[key](value)
             except ValidationError as e:
                 why = "; ".join(str(x["msg"]) for x in e.errors())
-                raise UsageError(f"{name}({key}={value!r}): {why}") from None
+                raise UsageError(f"{name}({key}={shown(value)}): {why}") from None
         return BoundScorer(scorer, bound)
 
     def parse(self, text: str) -> list[BoundScorer]:
@@ -250,10 +332,15 @@ class Registry:
         _refuse_duplicates(found)
         return found
 
-    def preset(self, name: str) -> list[BoundScorer]:
-        """Scorers of a preset, in registration order of their modules."""
+    def preset(self, name: str, llm: bool = False) -> list[BoundScorer]:
+        """Scorers of a preset, in registration order of their modules; without ``llm`` none that
+        would call one."""
         self._load()
-        found = [BoundScorer(s) for s in self._scorers.values() if name in s.presets]
+        found = [
+            BoundScorer(s)
+            for s in self._scorers.values()
+            if name in s.presets and (llm or "llm" not in s.costs)
+        ]
         if not found:
             raise unknown_name(
                 "preset", name, {p for s in self._scorers.values() for p in s.presets}
@@ -276,6 +363,9 @@ def scorer(
     presets: Iterable[str] = (),
     version: int = 1,
     tuned_on: Mapping[str, tuple[str, ...]] | None = None,
+    uses: Iterable[Cost] = (),
+    prompts: Iterable[str] = (),
+    check: Callable[..., object] | None = None,
 ) -> Callable[[ScorerFunction], ScorerFunction]:
     """Register ``async (record, evidence, *, parameters) -> Score`` under ``name``."""
 
@@ -295,6 +385,9 @@ def scorer(
                 presets=frozenset(presets),
                 version=version,
                 tuned_on=dict(tuned_on or {}),
+                uses=frozenset(uses),
+                prompts=tuple(prompts),
+                check=check,
             )
         )
         return function
@@ -306,10 +399,16 @@ def resolve(
     scorers: str | Iterable[str | BoundScorer] | None,
     preset: str = "auto",
     against: str | None = None,
+    llm: bool = False,
+    proxy: str | None = None,
 ) -> list[BoundScorer]:
-    """The scorers a run will use: named ones, else a preset; ``against`` applied where taken."""
+    """The scorers a run will use: named ones, else a preset; ``against`` and ``proxy`` applied
+    where taken.
+
+    ``llm`` tells whether the run has an LLM, so that a preset may hold scorers that call one.
+    """
     if scorers is None:
-        bound = REGISTRY.preset(preset)
+        bound = REGISTRY.preset(preset, llm)
     elif isinstance(scorers, str):
         bound = REGISTRY.parse(scorers)
     else:
@@ -327,6 +426,16 @@ def resolve(
             for b in bound
         ]
         _refuse_duplicates(bound)
+    if proxy is not None:
+        bound = [
+            REGISTRY.bind(b.scorer.name, {"proxy": proxy, **b.arguments})
+            if "proxy" in b.scorer.parameters
+            else b
+            for b in bound
+        ]
+        _refuse_duplicates(bound)
+    for b in bound:
+        b.check()
     return bound
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import heapq
+import json
 import random
 import shutil
 import weakref
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from veridical.io import Source
     from veridical.registry import BoundScorer
 
+#: What a run's LLM calls came to, in its directory.
+LEDGER = "ledger.json"
 #: Records a report shows in full; of more, half are the riskiest and half a random draw.
 REPORT_RECORDS = 10_000
 #: A scorer that covers less of its applicable records than this is not to be trusted.
@@ -80,6 +83,16 @@ class Results:
         """The results for which ``keep`` holds, in input order."""
         return (r for r in self if keep(r))
 
+    @property
+    def ledger(self) -> dict[str, Any] | None:
+        """What the run's LLM calls came to, over all its lives (see
+        :class:`veridical.llm.ledger.Ledger`); None where it made none or has not ended."""
+        try:
+            found = json.loads((self.path / LEDGER).read_text("utf-8"))
+        except (OSError, ValueError):
+            return None
+        return found if isinstance(found, dict) else None
+
     def headlines(self) -> Iterator[tuple[bytes, Headline]]:
         """Each result line with what it says, units aside. A full pass leaves the summary known."""
         summary = Summary(self.scorers)
@@ -89,6 +102,7 @@ class Results:
             yield line, headline
         for error in self.errors():
             summary.add_row_error(error.error)
+        summary.llm = self.ledger
         self._summary = summary
 
     def summary(self) -> Summary:

@@ -29,7 +29,13 @@ def _validated(model: type[_M], fields: dict[str, Any]) -> _M:
 
 
 class EvidenceItem(BaseModel):
-    """What a score rests on. ``text`` is exactly the slice ``[start:end]`` of the source."""
+    """What a score rests on. ``text`` is exactly the slice ``[start:end]`` of the source.
+
+    Of kind ``token``, ``index`` is the token's position in the list it comes from (the record's
+    ``logprobs``, or the proxy's tokens), ``[start:end]`` is a slice of the response, and
+    ``probability`` that of the token. The tokens of a character that is split over several all
+    have the whole of it as their slice.
+    """
 
     model_config = _FROZEN
     kind: Literal["context", "sample", "reference", "token"]

@@ -99,7 +99,7 @@ class ScorerSummary:
 
 
 class Summary:
-    """Counts and means of a run, filled one result at a time."""
+    """Counts and means of a run, filled one result at a time. ``llm`` is its ledger."""
 
     def __init__(self, scorers: Sequence[BoundScorer]) -> None:
         self.scorers = {
@@ -110,6 +110,7 @@ class Summary:
         self.risk = Moments()
         self.histogram = [0] * _BINS
         self.by: Counter[str] = Counter()
+        self.llm: dict[str, Any] | None = None
 
     def add(self, result: Headline) -> None:
         self.records += 1
@@ -147,6 +148,7 @@ class Summary:
                 "histogram": self.histogram,
             },
             "scorers": [s.as_dict() for s in self.scorers.values()],
+            "llm": self.llm,
         }
 
 

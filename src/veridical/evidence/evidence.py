@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from veridical.evidence.verdicts import Verdicts
+    from veridical.llm.messages import ChatRequest, Reply
+    from veridical.llm.tokens import GivenText, TokenProbabilities
     from veridical.records import Record
 
 _T = TypeVar("_T")
@@ -50,7 +52,6 @@ class Evidence(ABC):
         found: _T = self._made[key]
         return found
 
-    @abstractmethod
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Sentence embeddings, (len(texts), d) float32, rows of unit length.
 
@@ -58,8 +59,8 @@ class Evidence(ABC):
             NotApplicable: the model does not read the script most of the texts are in.
             ModelError: the model failed on one of them.
         """
+        raise _undeclared("embeddings")
 
-    @abstractmethod
     async def bertscore(
         self,
         candidates: Sequence[str],
@@ -71,8 +72,8 @@ class Evidence(ABC):
         ``idf=True`` weighs tokens by inverse document frequency over ``references``, as
         bert-score does. Raises as :meth:`embed` does.
         """
+        raise _undeclared("token embeddings")
 
-    @abstractmethod
     async def nli(self, pairs: Sequence[tuple[str, str]]) -> Verdicts:
         """Verdicts of the NLI model on (premise, hypothesis) pairs, in order.
 
@@ -83,9 +84,47 @@ class Evidence(ABC):
             NotApplicable: the model does not read the script most of the texts are in.
             ModelError: the model failed on one of the pairs.
         """
+        raise _undeclared("an NLI model")
+
+    async def chat(self, requests: Sequence[ChatRequest], llm: str | None = None) -> list[Reply]:
+        """Replies to ``requests``, in order, by the run's LLM or by the endpoint named ``llm``.
+
+        Ask for all of a round in one call: they run concurrently. Equal requests, here or in
+        another scorer's, are sent once; what the journal holds is not sent at all.
+
+        Raises:
+            UsageError: no LLM was named.
+            LlmError: one of the calls brought no answer. (A cut or empty one is an answer:
+                see :meth:`Reply.whole`.)
+        """
+        raise _undeclared("an LLM")
+
+    async def read(
+        self, texts: Sequence[GivenText], proxy: str | None = None
+    ) -> list[TokenProbabilities]:
+        """Token probabilities of ``texts``, in order, by the language model ``proxy``.
+
+        Raises:
+            NotApplicable: no proxy was named.
+            ModelError: the model failed on one of them.
+        """
+        raise _undeclared("a language model")
+
+    async def chat_prompt(
+        self, messages: Sequence[dict[str, Any]], proxy: str | None = None
+    ) -> str:
+        """The literal text that precedes an answer to ``messages`` in ``proxy``'s own template."""
+        raise _undeclared("a language model")
 
     @abstractmethod
     async def _score(self, bound: BoundScorer) -> Score: ...
+
+    async def note_failure(self, error: Exception) -> None:  # noqa: B027  (most have nothing to do)
+        """A scorer of this record cannot go on because of ``error``.
+
+        What a scorer raises is noted for it. One that returns a failed score itself, to say more,
+        tells here why, so that a reply it could not use is asked for anew by ``--retry-failed``.
+        """
 
     async def score(self, name: str, **arguments: Any) -> Score:
         """Another scorer's score of this record, computed once however many ask.
@@ -93,7 +132,9 @@ class Evidence(ABC):
         Raises:
             UsageError: no such scorer or parameter, or the scorers ask for each other in a ring.
         """
-        return await self._score(REGISTRY.bind(name, arguments))
+        bound = REGISTRY.bind(name, arguments)
+        bound.check()
+        return await self._score(bound)
 
 
 class LocalEvidence(Evidence):
@@ -103,20 +144,6 @@ class LocalEvidence(Evidence):
         super().__init__(record)
         self._scores: dict[str, Score] = {}
         self._open: list[str] = []
-
-    async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        raise UsageError("a scorer declared with cost='free' asked for embeddings")
-
-    async def bertscore(
-        self,
-        candidates: Sequence[str],
-        references: Sequence[str],
-        idf: Mapping[int, float] | bool | None = None,
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        raise UsageError("a scorer declared with cost='free' asked for token embeddings")
-
-    async def nli(self, pairs: Sequence[tuple[str, str]]) -> Verdicts:
-        raise UsageError("a scorer declared with cost='free' asked for an NLI model")
 
     async def _score(self, bound: BoundScorer) -> Score:
         found = self._scores.get(bound.key)
@@ -147,10 +174,19 @@ def score_locally(record: Record, scorers: Sequence[BoundScorer]) -> list[Score]
     return scores
 
 
+def _undeclared(what: str) -> UsageError:
+    return UsageError(f"a scorer asked for {what}, which its declared cost does not cover")
+
+
 async def guarded(
-    bound: BoundScorer, record: Record, evidence: Evidence, models: str = ""
+    bound: BoundScorer,
+    record: Record,
+    evidence: Evidence,
+    models: str | Callable[[], str] = "",
 ) -> Score:
     """The scorer's score, with its signature; what it raises becomes a status with its reason.
+
+    ``models`` goes into the signature; a function is asked when the scorer is through.
 
     One record's failure is that record's failed score: nothing else moves.
     """
@@ -164,8 +200,9 @@ async def guarded(
     except NotApplicable as e:
         score = Score.not_applicable(str(e))
     except Exception as e:
+        await evidence.note_failure(e)
         score = Score.failed(failure(e))
-    return _signed(bound, score, models)
+    return _signed(bound, score, models if isinstance(models, str) else models())
 
 
 def failure(error: BaseException) -> str:

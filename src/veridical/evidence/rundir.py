@@ -3,8 +3,8 @@
 ``results.jsonl`` is written in the order records finish. Records are admitted by row and no
 record is admitted more than :data:`DISORDER` rows ahead of the oldest unfinished one, so lines
 are out of order by less than that and can be read back in input order with a bounded buffer.
-``--retry-failed`` opens a new segment, whose lines take the place of earlier ones; nothing
-written is ever altered.
+``--retry-failed`` opens a new segment, whose lines take the place of earlier ones; no result
+written is ever altered. Row errors that are tried again leave ``errors.jsonl``.
 """
 
 from __future__ import annotations
@@ -166,22 +166,34 @@ class RunDirectory(RunFiles):
                 "Choose another --out, or remove that folder."
             )
 
-    def retry_failed(self) -> int:
-        """Forget the records with a failed score, so that they run again. Returns how many."""
-        self.done = Rows()
+    def retry_failed(self, errors: Rows | None = None) -> int:
+        """Forget the records with a failed score, and the row errors of the rows ``errors``, so
+        that they run again. Returns how many records."""
+        self.done, self._errors_done = Rows(), Rows()
         failed = 0
         for row, line in self.lines():
             if any(s["status"] == "failed" for s in json.loads(line)["scores"].values()):
                 failed += 1
             else:
                 self.done.add(row)
-        if failed:
+        if failed or (errors is not None and errors.count):
             os.close(self._results)
             name = f"results.retry-{len(self.segments()):04d}.jsonl"
             self._results = _append(self.path / name)
         self.resumed = self.done.count
+        if errors is not None and errors.count:
+            self._forget_errors(errors)
         self._account_errors()
         return failed
+
+    def _forget_errors(self, rows: Rows) -> None:
+        path = self.path / "errors.jsonl"
+        kept = [line for row, _, line in _lines(path) if row not in rows]
+        os.close(self._errors)
+        try:
+            write_atomic(path, b"".join(kept).decode())
+        finally:
+            self._errors = _append(path)
 
     def write(self, row: int, line: bytes) -> None:
         """Append one result line (without newline). It survives the process from here on."""

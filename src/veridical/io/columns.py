@@ -49,13 +49,16 @@ class Columns:
 
     Args:
         mapping: record field -> column, or a dotted path into nested objects and lists.
+        prompts: rows may lack the response; those that do must have a prompt, and become
+            :class:`~veridical.io.prompts.Unanswered` records.
 
     Raises:
         UsageError: an unknown field, or an empty column name.
     """
 
-    def __init__(self, mapping: Mapping[str, str] | None = None) -> None:
+    def __init__(self, mapping: Mapping[str, str] | None = None, *, prompts: bool = False) -> None:
         self.mapping = dict(mapping or {})
+        self._prompts = prompts
         for field, column in self.mapping.items():
             _check_field(field)
             if not isinstance(column, str) or not column:
@@ -78,8 +81,9 @@ class Columns:
         from veridical.records import Record
 
         fields, columns = self._fields(row, row if original is None else original)
+        kind = Record
         if "response" not in fields:
-            raise self._no_response(row)
+            kind = self._unanswered(row, fields, columns)
         check_finite(fields.get("prompt"), columns.get("prompt"))
         for key, value in fields["meta"].items():
             check_finite(value, key)
@@ -92,7 +96,7 @@ class Columns:
             raise RowProblem("must fit in 64 bits", columns["id"])
         fields["row"] = ordinal
         try:
-            return Record.model_validate(fields)
+            return kind.model_validate(fields)
         except ValidationError as e:
             raise from_validation(e, columns, fields) from None
 
@@ -139,7 +143,7 @@ class Columns:
             if value is not _ABSENT and value is not None:
                 fields[field] = value
                 columns[field] = path
-            elif field == "response":
+            elif field == "response" and not self._prompts:
                 what = "is missing" if value is _ABSENT else "is null"
                 raise RowProblem(f"column {shown(path)} (mapped to response) {what}", path)
             else:
@@ -165,6 +169,26 @@ class Columns:
                 plan.append((field, found))
                 taken.update(found)
         return tuple(plan), tuple(k for k in keys if k not in taken)
+
+    def _unanswered(
+        self, row: Mapping[str, Any], fields: Mapping[str, Any], columns: Mapping[str, str]
+    ) -> type[Record]:
+        """What a row without a response becomes, where there may be such rows."""
+        from veridical.io.prompts import Unanswered, messages_of
+
+        if not self._prompts:
+            raise self._no_response(row)
+        for field in ("logprobs", "sentences", "unit_labels"):
+            if field in fields:
+                raise RowProblem("belongs to a response, and the row has none", columns[field])
+        if not isinstance(fields.get("prompt"), (str, list, type(None))):
+            return Unanswered  # refused with the other fields of a wrong type
+        try:
+            messages_of(fields.get("prompt"))
+        except RowProblem as e:
+            where = columns.get("prompt", "prompt") + (e.field or "").removeprefix("prompt")
+            raise RowProblem(e.error, where) from None
+        return Unanswered
 
     def _no_response(self, row: Mapping[str, Any]) -> RowProblem:
         for name in ("response", *ALIASES["response"]):

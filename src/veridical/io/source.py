@@ -47,7 +47,10 @@ class Source:
     Attributes:
         reiterable: whether it can be read again; if not (standard input, a generator), see
             :meth:`spool`.
+        read: rows that a reader may well take at once.
     """
+
+    read = 64
 
     def __init__(self, parts: list[Part], columns: Columns, reader: Reader | None) -> None:
         self._parts = parts
@@ -192,7 +195,11 @@ class Source:
 
 
 def open_source(
-    inputs: Any, *, mapping: Mapping[str, str] | None = None, reader: str | None = None
+    inputs: Any,
+    *,
+    mapping: Mapping[str, str] | None = None,
+    reader: str | None = None,
+    prompts: bool = False,
 ) -> Source:
     """The records of ``inputs``.
 
@@ -202,12 +209,13 @@ def open_source(
             CSV, TSV or Parquet by extension, else by content; text formats may be gzipped.
         mapping: record field -> column or dotted path, instead of the aliases.
         reader: name of a published shape, see :mod:`veridical.io.readers`.
+        prompts: rows may lack the response; see :class:`~veridical.io.columns.Columns`.
 
     Raises:
         UsageError: nothing to read, a file that is not there or not readable, an unknown field or
             reader.
     """
-    columns = Columns(mapping)
+    columns = Columns(mapping, prompts=prompts)
     shape = find_reader(reader) if reader is not None else None
     if isinstance(inputs, (str, os.PathLike)):
         return Source(_file_parts([inputs], columns, shape), columns, shape)

@@ -1,0 +1,132 @@
+"""A language model behind the coalescer: each text is read once after each prompt, and kept."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from veridical.errors import ModelError
+from veridical.evidence.batching import Coalescer, Gate, Work, get_many
+from veridical.evidence.store import content_key
+from veridical.llm.tokens import GivenText, TokenProbabilities
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from veridical.evidence.store import Store
+    from veridical.models.protocols import LanguageModel, Window
+
+_FIXED = 5  # columns before ``top``: start, end, log-probability, entropy, lowest
+_SLACK = 1e-4  # above 0 that rounding may lift a log-probability
+
+
+class ReadingModel:
+    """A :class:`LanguageModel` as the coalescer wants it."""
+
+    def __init__(self, model: LanguageModel) -> None:
+        self.model = model
+        self.budget = model.batch_tokens
+        self.workers = model.workers
+
+    def key(self, request: GivenText) -> bytes:
+        return content_key("read", self.model.revision, *request)
+
+    def windows(self, requests: Sequence[GivenText]) -> list[list[Window]]:
+        return self.model.windows(requests)
+
+    def run(self, batch: Sequence[Window]) -> list[Any]:
+        return self.model.run(batch)
+
+    def assemble(self, windows: Sequence[Window], outputs: Sequence[Any]) -> TokenProbabilities:
+        value = self.model.assemble(windows, outputs)
+        problem = fault(value)
+        if problem:
+            raise ModelError(f"{self.model.name}: {problem}")
+        # what is stored is float32: use the same numbers whether the store is warm or cold
+        return self.load(self.dump(value))
+
+    def dump(self, value: TokenProbabilities) -> NDArray[np.float32]:
+        """(n, 5 + k): a row a token; NaN columns for what the source does not know."""
+        n = len(value)
+        table = np.full((n, _FIXED + (0 if value.top is None else value.top.shape[1])), np.nan)
+        for column, found in enumerate(
+            (value.starts, value.ends, value.logprobs, value.entropy, value.lowest)
+        ):
+            if found is not None:
+                table[:, column] = found
+        if value.top is not None:
+            table[:, _FIXED:] = value.top
+        return table.astype(np.float32)
+
+    def load(self, stored: NDArray[np.float32]) -> TokenProbabilities:
+        table = stored.astype(np.float64)
+        entropy, lowest = (None if np.isnan(table[:, c]).any() else table[:, c] for c in (3, 4))
+        return TokenProbabilities(
+            starts=table[:, 0].astype(np.int64),
+            ends=table[:, 1].astype(np.int64),
+            logprobs=np.minimum(table[:, 2], 0.0),
+            entropy=entropy,
+            lowest=lowest,
+            top=table[:, _FIXED:] if table.shape[1] > _FIXED else None,
+        )
+
+
+class LanguageService:
+    """All requests to one language model that reads."""
+
+    def __init__(self, model: LanguageModel, gate: Gate, store: Store | None) -> None:
+        self.backend = model
+        self._queue: Coalescer[GivenText, TokenProbabilities] = Coalescer(
+            ReadingModel(model), gate, store, lookup=get_many
+        )
+
+    @property
+    def work(self) -> Work:
+        return self._queue.work
+
+    async def read(self, texts: Sequence[GivenText], keep: list[Any]) -> list[TokenProbabilities]:
+        """Token probabilities of ``texts``, in order. ``keep`` holds on to what others may ask
+        for again.
+
+        Raises:
+            ModelError: the model failed on one of them.
+        """
+        values = await self._queue.ask(texts)
+        keep.extend(values)
+        return values
+
+    async def chat_prompt(self, messages: Sequence[dict[str, Any]]) -> str:
+        """The literal text that precedes an answer to ``messages``.
+
+        Raises:
+            ModelError: the model's template cannot make one.
+        """
+        return await asyncio.to_thread(self.backend.chat_prompt, messages)
+
+    def close(self) -> None:
+        self._queue.close()
+
+
+def fault(value: TokenProbabilities) -> str | None:
+    """What is wrong with a model's answer, if anything is."""
+    n = len(value)
+    columns = (value.starts, value.ends, value.entropy, value.lowest)
+    if any(c is not None and c.shape != (n,) for c in columns):
+        return "its token probabilities are not one row a token"
+    if value.top is not None and (value.top.ndim != 2 or len(value.top) != n):
+        return "its alternatives are not one row a token"
+    if not np.isfinite(value.logprobs).all():
+        return "it gave a log-probability that is not finite"
+    known = [c for c in (value.entropy, value.lowest) if c is not None]
+    if not all(np.isfinite(c).all() for c in known):
+        return "it gave an entropy or a least log-probability that is not finite"
+    if n and value.logprobs.max() > _SLACK:
+        return f"it gave {value.logprobs.max():.6g} where a log-probability was expected"
+    if (np.diff(value.starts) < 0).any() or (np.diff(value.ends) < 0).any():
+        return "its tokens are not in order"
+    if (value.starts > value.ends).any() or (n and value.starts[0] < 0):
+        return "its tokens end before they begin"
+    return None

@@ -1,0 +1,79 @@
+"""Rows that are prompts: what a model is to answer, and what is kept of the row beside it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from veridical.io.problems import RowProblem, shown
+from veridical.records import Record
+
+_ROLES = ("system", "developer", "user", "assistant", "tool")
+_IMAGE_SCHEMES = ("data:image/", "http://", "https://")
+
+
+class Unanswered(Record):
+    """A record whose response is still to be sampled; until then it is empty."""
+
+    response: str = ""
+
+
+def messages_of(prompt: Any, system: str | None = None) -> tuple[dict[str, Any], ...]:
+    """The conversation that ``prompt`` (text or chat messages) is, as sent to a chat model.
+
+    Args:
+        system: stands before it, unless it has a system message of its own.
+
+    Raises:
+        RowProblem: there is nothing to answer, or a message is not one. Images are data URLs or
+            web addresses: a row cannot have a file of this machine sent away.
+    """
+    if prompt is None:
+        raise RowProblem("is missing: there is nothing to ask", "prompt")
+    if isinstance(prompt, str):
+        if not prompt.strip():
+            raise RowProblem("is blank: there is nothing to ask", "prompt")
+        messages: list[dict[str, Any]] = [{"role": "user", "content": prompt}]
+    else:
+        messages = [_message(m, f"prompt[{i}]") for i, m in enumerate(prompt)]
+        if not messages:
+            raise RowProblem("is an empty list: there is nothing to ask", "prompt")
+    own = any(m["role"] in ("system", "developer") for m in messages)
+    if system is not None and not own:
+        messages.insert(0, {"role": "system", "content": system})
+    return tuple(messages)
+
+
+def _message(message: Any, where: str) -> dict[str, Any]:
+    if not isinstance(message, dict):
+        raise RowProblem(f"must be a chat message (an object), got {shown(message)}", where)
+    role, content = message.get("role"), message.get("content")
+    if role not in _ROLES:
+        raise RowProblem(f"must be one of {', '.join(_ROLES)}, got {shown(role)}", f"{where}.role")
+    if isinstance(content, str):
+        return message
+    if not isinstance(content, list) or not content:
+        what = f"must be text or a list of parts, got {shown(content)}"
+        raise RowProblem(what, f"{where}.content")
+    for i, part in enumerate(content):
+        _check_part(part, f"{where}.content[{i}]")
+    return message
+
+
+def _check_part(part: Any, where: str) -> None:
+    kind = part.get("type") if isinstance(part, dict) else None
+    if kind == "text" and isinstance(part.get("text"), str):
+        return
+    image = part.get("image_url") if kind == "image_url" else None
+    url = image.get("url") if isinstance(image, dict) else None
+    if isinstance(url, str):
+        if url.lower().startswith(_IMAGE_SCHEMES):
+            return
+        raise RowProblem(
+            f"must be a data:image/... URL or a web address, got {shown(url)}",
+            f"{where}.image_url.url",
+        )
+    raise RowProblem(
+        'must be {"type": "text", "text": ...} or {"type": "image_url", "image_url": '
+        f'{{"url": ...}}}}, got {shown(part)}',
+        where,
+    )
