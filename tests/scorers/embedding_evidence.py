@@ -33,9 +33,6 @@ class FixedEvidence(Evidence):
         values = values.reshape(len(candidates), len(references), 2).astype(float)
         return values[..., 0], values[..., 1]
 
-    async def nli(self, pairs):
-        raise AssertionError("an embedding scorer asked for an NLI model")
-
     async def _score(self, bound: BoundScorer) -> Score:
         raise AssertionError("an embedding scorer asked for another score")
 
@@ -61,9 +58,6 @@ class ModelEvidence(Evidence):
         references = self._encode(references, True)
         weights = idf_weights(references) if idf else None
         return greedy_match(self._encode(candidates, True), references, weights)
-
-    async def nli(self, pairs):
-        raise AssertionError("an embedding scorer asked for an NLI model")
 
     async def _score(self, bound: BoundScorer) -> Score:
         raise AssertionError("an embedding scorer asked for another score")

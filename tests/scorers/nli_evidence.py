@@ -36,11 +36,5 @@ class FixedVerdicts(Evidence):
         ]
         return Verdicts(np.array(rows, float).reshape(-1, 3), self.contradicts)
 
-    async def embed(self, texts):
-        raise AssertionError("an NLI scorer asked for embeddings")
-
-    async def bertscore(self, candidates, references, idf=None):
-        raise AssertionError("an NLI scorer asked for token embeddings")
-
     async def _score(self, bound: BoundScorer) -> Score:
         return await bound(self.record, self)

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from nli_evidence import FixedVerdicts
 from verdict_tables import apart, evidence_of, same, tables
 
-from veridical.errors import NotApplicable
+from veridical.errors import NotApplicable, UsageError
 from veridical.records import Record
+from veridical.registry import REGISTRY
 from veridical.scorers.consistency.eccentricity import eccentricity
 
 
@@ -87,9 +88,9 @@ def test_threshold():
     table[0, 1] = table[1, 0] = (0.1, 0.9, 0)
     assert score(table, threshold=0.2).raw == pytest.approx(np.sqrt(1 / 2))
     assert score(table, threshold=0.18).raw == pytest.approx(0, abs=1e-7)
-    for threshold in (0, -1, float("nan")):
-        with pytest.raises(ValueError, match="threshold"):
-            score(table, threshold=threshold)
+    for threshold in (0, -1, 2.1, float("nan")):
+        with pytest.raises(UsageError, match=r"^eccentricity\(threshold="):
+            REGISTRY.bind("eccentricity", {"threshold": threshold})
 
 
 @settings(max_examples=40, deadline=None)

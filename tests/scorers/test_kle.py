@@ -11,8 +11,9 @@ from scipy.linalg import expm, fractional_matrix_power, logm
 from scipy.sparse.csgraph import laplacian
 from verdict_tables import apart, evidence_of, same, tables
 
-from veridical.errors import NotApplicable
+from veridical.errors import NotApplicable, UsageError
 from veridical.records import Record
+from veridical.registry import REGISTRY
 from veridical.scorers.consistency.kle import kle
 
 
@@ -86,9 +87,17 @@ def test_reference_range_and_order(table, parameters, random):
 
 
 @pytest.mark.parametrize("name", ["t", "kappa", "nu"])
-def test_parameters_are_checked(name):
-    with pytest.raises(ValueError, match=name):
-        score(same(2), **{name: 0.0})
+@pytest.mark.parametrize("value", [0.0, -1.0, 1e7, float("inf"), float("nan")])
+def test_parameters_are_checked(name, value):
+    with pytest.raises(UsageError, match=rf"^kle\({name}="):
+        REGISTRY.bind("kle", {name: value})
+
+
+@pytest.mark.parametrize("kappa", [1e-6, 1e6])
+@pytest.mark.parametrize("nu", [1e-6, 1.0, 1e6])
+def test_no_limit_runs_out_of_range(kappa, nu):
+    found = score(same(3), kernel="matern", kappa=kappa, nu=nu)
+    assert found.status == "scored" and 0 <= found.raw <= np.log(3) + 1e-9
 
 
 async def test_what_it_does_not_apply_to():

@@ -10,7 +10,7 @@ import veridical
 from veridical.errors import UsageError
 from veridical.evidence.evidence import LocalEvidence, score_locally
 from veridical.records import Record
-from veridical.registry import REGISTRY
+from veridical.registry import REGISTRY, resolve
 from veridical.scorers.consistency.ngram import _risk, count_model, ngrams, presence_model
 
 
@@ -141,9 +141,12 @@ def test_bad_parameters():
     for spec in ("ngram(n=6)", "ngram(stat=sum)", "ngram(counting=all)"):
         with pytest.raises(UsageError):
             REGISTRY.parse(spec)
-    for spec in ("ngram(k=0)", "ngram(k=-1)", "ngram(k=-1, counting=paper)", "ngram_presence(k=0)"):
-        got = score("a", ["a"], spec)
-        assert got.status == "failed" and "k must be" in got.reason
+    for spec in ("ngram(k=-1)", "ngram(k=1e999)", "ngram(k=1e9)", "ngram_presence(k=0)"):
+        with pytest.raises(UsageError, match=r"^ngram(_presence)?\(k="):
+            REGISTRY.parse(spec)
+    with pytest.raises(UsageError, match=r"^ngram\(k=0.0\): k must be above 0"):
+        resolve("ngram(k=0)")
+    assert resolve("ngram(k=0, counting=paper)")
 
 
 @given(st.lists(st.floats(0, 60), min_size=2, max_size=2, unique=True))

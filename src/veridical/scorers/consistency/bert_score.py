@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
+from pydantic import Field
 
 from veridical.errors import NotApplicable
 from veridical.evidence.greedy_matching import f1
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from veridical.evidence import Evidence
+
+#: What :func:`rescaled` takes off: the score of unrelated texts.
+Baseline = Annotated[float, Field(ge=0, lt=1)]
 
 
 def rescaled(values: NDArray[np.float64], baseline: float | None) -> NDArray[np.float64]:
@@ -52,7 +56,7 @@ async def bert_score(
     evidence: Evidence,
     *,
     stat: Literal["f1", "precision", "recall"] = "f1",
-    baseline: float | None = None,
+    baseline: Baseline | None = None,
     idf: bool = False,
     form: Literal["response", "matrix"] = "response",
     against: Against = "samples",

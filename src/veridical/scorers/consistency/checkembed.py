@@ -5,9 +5,10 @@ The kernels are plain functions of arrays; every matrix is symmetric, (n, n) flo
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
+from pydantic import Field
 
 from veridical.errors import NotApplicable
 from veridical.records import Record
@@ -114,7 +115,7 @@ async def checkembed(
     stat: Literal["mean", "frobenius"] = "mean",
     measure: Measure = "cosine",
     judged: Literal["response", "samples"] = "response",
-    rebase: float | Model | None = None,
+    rebase: Annotated[float, Field(ge=-1, lt=1)] | Model | None = None,
 ) -> Score:
     """Agreement of all answers to a prompt, by the similarity of their embeddings.
 

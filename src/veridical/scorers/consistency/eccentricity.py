@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
+from pydantic import Field
 
 from veridical.records import Record
 from veridical.registry import scorer
@@ -35,7 +36,7 @@ async def eccentricity(
     evidence: Evidence,
     *,
     of: Literal["response", "all"] = "response",
-    threshold: float = 0.9,
+    threshold: Annotated[float, Field(gt=0, le=2)] = 0.9,
     affinity: Affinity = "entailment",
     prompts: bool = False,
 ) -> Score:
@@ -45,7 +46,7 @@ async def eccentricity(
         of: ``response`` is ``-C_Ecc = ||v'_j||`` of the judged answer; ``all`` is
             ``U_Ecc = ||[v'_1; ...; v'_n]||``, which hardly depends on the judged one.
         threshold: eigenvectors of the symmetric normalised Laplacian with smaller eigenvalues
-            make the embedding (above 0; published: 0.9).
+            make the embedding (they lie in [0, 2]; published: 0.9).
         affinity: similarity by the probability of entailment, or by 1 - that of contradiction.
         prompts: judge each answer with the prompt before it, as the paper does.
 
@@ -55,12 +56,7 @@ async def eccentricity(
 
     ``raw`` of the response is in [0, 1), of all in [0, sqrt(n - 1)]. The risk is the raw value, or
     of all ``U^2 / (1 + U^2)``: k separate groups of equal size have U^2 = k - 1.
-
-    Raises:
-        ValueError: ``threshold`` is not above 0.
     """
-    if not threshold > 0:
-        raise ValueError(f"threshold must be above 0, not {threshold}")
     w = await similarity_graph(record, evidence, affinity, prompts)
     lengths = offsets(w, threshold)
     if of == "response":

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
+from pydantic import Field
 
 from veridical.records import Record
 from veridical.registry import scorer
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from veridical.evidence import Evidence
 
     Matrix = NDArray[np.float64]
+
+#: Within these limits no kernel runs out of the range of floating point.
+Scale = Annotated[float, Field(ge=1e-6, le=1e6)]
 
 #: Weight of one direction of an edge by its class, in the order of ``LABELS``, as published.
 _WEIGHTS = np.array([1.0, 0.5, 0.0])
@@ -36,9 +40,9 @@ async def kle(
     evidence: Evidence,
     *,
     kernel: Literal["heat", "matern"] = "heat",
-    t: float = 0.3,
-    kappa: float = 1.0,
-    nu: float = 1.0,
+    t: Scale = 0.3,
+    kappa: Scale = 1.0,
+    nu: Scale = 1.0,
     prompts: bool = False,
 ) -> Score:
     """Von Neumann entropy of a graph kernel over the n answers: the response and its samples.
@@ -50,21 +54,15 @@ async def kle(
 
     Args:
         kernel: ``heat`` is ``exp(-t L)``; ``matern`` is ``(2 nu / kappa^2 I + L)^(-nu)``.
-        t: diffusion time of the heat kernel, above 0.
-        kappa: length scale of the Matern kernel, above 0.
-        nu: smoothness of the Matern kernel, above 0.
+        t: diffusion time of the heat kernel, from 1e-6 to 1e6.
+        kappa: length scale of the Matern kernel, in the same range.
+        nu: smoothness of the Matern kernel, in the same range.
         prompts: judge each answer with the prompt before it.
 
     ``raw`` is VNE in nats, in [0, log n]: log n where every two answers contradict each other. Even
     equal answers are above 0 by as much as the kernel is short of constant; their entropy falls
     with n and t. The risk is ``1 - exp(-VNE)``.
-
-    Raises:
-        ValueError: ``t``, ``kappa`` or ``nu`` is not above 0.
     """
-    for name, value in (("t", t), ("kappa", kappa), ("nu", nu)):
-        if not value > 0:
-            raise ValueError(f"{name} must be above 0, not {value}")
     found = await response_matrix(record, evidence, prompts)
     weights = _WEIGHTS[found.probabilities.argmax(axis=2)]
     eigenvalues, eigenvectors = np.linalg.eigh(laplacian(weights + weights.T))
@@ -72,7 +70,8 @@ async def kle(
     if kernel == "heat":
         transformed = np.exp(-t * eigenvalues)
     else:
-        transformed = (2 * nu / kappa**2 + eigenvalues) ** -nu
+        # times (2 nu / kappa^2)^nu, which scaling takes out again: so it cannot overflow
+        transformed = (1 + eigenvalues * kappa**2 / (2 * nu)) ** -nu
     raw = von_neumann_entropy((eigenvectors * transformed) @ eigenvectors.T)
     return Score.of(1 - float(np.exp(-raw)), raw=raw)
 

@@ -11,7 +11,9 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Sequence
 from itertools import chain
 from statistics import fmean
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+
+from pydantic import Field
 
 from veridical.errors import NotApplicable, UsageError
 from veridical.records import Against, Record, Source, Span
@@ -36,6 +38,7 @@ PRESENCE_SCALE = 1.0
 #: Sentences of a response beyond which an index of the sources pays.
 _MANY = 64
 _EVIDENCE_ITEMS = 2
+_MOST = 1e6  # of k: beyond, all grams are alike
 
 
 def ngrams(tokens: Iterable[str], n: int) -> Grams:
@@ -99,6 +102,14 @@ def sentence_raw(surprisals: Sequence[float], stat: Stat) -> float:
     return max(surprisals) if stat == "max" else fmean(surprisals)
 
 
+def _smoothing(k: float | None, counting: Counting) -> float:
+    if k is None:
+        return 1.0 if counting == "leave_out" else 0.0
+    if k == 0 and counting == "leave_out":
+        raise UsageError("k must be above 0, but with counting=paper")
+    return k
+
+
 @scorer(
     "ngram",
     level="sentence",
@@ -107,6 +118,7 @@ def sentence_raw(surprisals: Sequence[float], stat: Stat) -> float:
     cost="free",
     presets={"auto", "fast"},
     tuned_on={"wikibio": ("counting",)},
+    check=lambda k, counting, **_: _smoothing(k, counting),
 )
 async def ngram(
     record: Record,
@@ -115,7 +127,7 @@ async def ngram(
     n: N = 1,
     stat: Stat = "max",
     counting: Counting = "leave_out",
-    k: float | None = None,
+    k: Annotated[float, Field(ge=0, le=_MOST)] | None = None,
     tokenizer: Tokenizer = "builtin",
     against: Against = "samples",
 ) -> Score:
@@ -128,11 +140,8 @@ async def ngram(
     with add-k smoothing (``k`` 1 unless given, > 0). Tokens are lowercased, punctuation is kept.
     A unit's evidence is where its rarest n-gram does occur.
     """
-    k = (1.0 if counting == "leave_out" else 0.0) if k is None else k
-    if k < 0 or (k == 0 and counting == "leave_out") or not math.isfinite(k):
-        raise UsageError(f"ngram(k={k}): k must be a number above 0 (or 0 with counting=paper)")
     text = _read(record, evidence, n, tokenizer, against)
-    model = count_model(text.response, text.sources, counting, k)
+    model = count_model(text.response, text.sources, counting, _smoothing(k, counting))
     return _score(text, model, stat, COUNT_SCALE)
 
 
@@ -151,7 +160,7 @@ async def ngram_presence(
     *,
     n: N = 1,
     stat: Stat = "max",
-    k: float = 1.0,
+    k: Annotated[float, Field(gt=0, le=_MOST)] = 1.0,
     tokenizer: Tokenizer = "builtin",
     against: Against = "samples",
 ) -> Score:
@@ -160,8 +169,6 @@ async def ngram_presence(
     Like ``ngram(counting=leave_out)`` with -ln p of p = (samples that hold it + k) / (samples +
     2 k), which needs fewer samples. ``k > 0``. ``risk = raw / (raw + 1)``.
     """
-    if not (k > 0 and math.isfinite(k)):
-        raise UsageError(f"ngram_presence(k={k}): k must be a number above 0")
     text = _read(record, evidence, n, tokenizer, against)
     return _score(text, presence_model(text.sources, k), stat, PRESENCE_SCALE)
 

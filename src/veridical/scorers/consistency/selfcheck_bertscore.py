@@ -9,7 +9,7 @@ import numpy as np
 from veridical.evidence.greedy_matching import f1
 from veridical.records import Against, Record, Source, Span
 from veridical.registry import scorer
-from veridical.scorers.consistency.bert_score import rescaled, risk_of
+from veridical.scorers.consistency.bert_score import Baseline, rescaled, risk_of
 from veridical.scores import SHOWN, EvidenceItem, Score, Unit
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ async def selfcheck_bertscore(
     record: Record,
     evidence: Evidence,
     *,
-    baseline: float | None = None,
+    baseline: Baseline | None = None,
     against: Against = "samples",
 ) -> Score:
     """1 - the mean over samples of the best BERTScore F1 of a sentence with a sample's sentences.

@@ -9,7 +9,7 @@ import numpy as np
 from veridical.evidence.greedy_matching import f1
 from veridical.records import Record
 from veridical.registry import scorer
-from veridical.scorers.consistency.bert_score import rescaled, risk_of
+from veridical.scorers.consistency.bert_score import Baseline, rescaled, risk_of
 from veridical.scores import Score
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ async def knowledge_bertscore(
     record: Record,
     evidence: Evidence,
     *,
-    baseline: float | None = None,
+    baseline: Baseline | None = None,
     against: Literal["contexts", "reference"] = "contexts",
 ) -> Score:
     """BERTScore F1 of the response (candidate) with the knowledge (reference).

@@ -1,0 +1,90 @@
+"""BSDetector: observed consistency and self-reflection (Chen & Mueller 2023)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field
+
+from veridical.errors import ModelError, NotApplicable
+from veridical.llm.messages import LlmError
+from veridical.llm.prompts import load_prompt
+from veridical.llm.verdicts import read_verdict
+from veridical.records import Record
+from veridical.registry import scorer
+from veridical.scorers.judges.asking import failed, parts_of, report, request
+from veridical.scores import Score
+
+if TYPE_CHECKING:
+    from veridical.evidence import Evidence
+
+Weight = Annotated[float, Field(ge=0, le=1)]
+_QUESTIONS = ("bsdetector_first", "bsdetector_second")
+
+
+@scorer(
+    "bsdetector",
+    level="response",
+    needs={"samples"},
+    source="Chen & Mueller 2023, eq. 1-2 and figure 6b",
+    cost="llm",
+    presets={"auto"},
+    uses={"nli"},
+    raw_is="confidence",
+    raw_key="confidence",
+    prompts=_QUESTIONS,
+)
+async def bsdetector(
+    record: Record,
+    evidence: Evidence,
+    *,
+    llm: str | None = None,
+    alpha: Weight = 0.8,
+    beta: Weight = 0.7,
+    fences: bool = True,
+) -> Score:
+    """How far samples agree with the answer, and how sure the model says it is on reflection.
+
+    Args:
+        llm: the endpoint that reflects; the run's own if None. The method means the one that
+            answered.
+        alpha: weight of the NLI model's non-contradiction, beside exact equality, in the observed
+            consistency O = alpha * s + (1 - alpha) * r.
+        beta: weight of O beside the self-reflection S: C = beta * O + (1 - beta) * S.
+        fences: put delimiters around what is quoted; false sends the questions as published.
+
+    S is the mean of two questions, "is it correct?" and "are you really sure?", answered with (A)
+    correct = 1, (B) incorrect = 0 or (C) not sure = 0.5.
+
+    ``raw`` has O, its two parts, S, both verdicts and ``confidence`` = C, in [0, 1]; ``risk`` is
+    1 - C.
+    """
+    prompts = [load_prompt(name) for name in _QUESTIONS]
+    asked = [request(p, parts_of(record, p), record, fenced=fences) for p in prompts]
+    similar = await _confidence(evidence, "noncontradiction")
+    equal = await _confidence(evidence, "exact_match")
+    try:
+        replies = await evidence.chat(asked, llm)
+        verdicts = [read_verdict(r, p) for r, p in zip(replies, prompts, strict=True)]
+    except LlmError as e:
+        return await failed(evidence, e)
+    consistency = alpha * similar + (1 - alpha) * equal
+    reflection = sum(v.value for v in verdicts) / len(verdicts)
+    confidence = beta * consistency + (1 - beta) * reflection
+    raw: dict[str, Any] = {
+        "confidence": confidence,
+        "observed_consistency": consistency,
+        "noncontradiction": similar,
+        "exact_match": equal,
+        "self_reflection": reflection,
+        "verdicts": [report(v, p) for v, p in zip(verdicts, prompts, strict=True)],
+    }
+    return Score.of(1 - confidence, raw=raw)
+
+
+async def _confidence(evidence: Evidence, name: str) -> float:
+    score = await evidence.score(name)
+    if score.risk is None:
+        why = f"{name}: {score.reason}"
+        raise NotApplicable(why) if score.status == "not_applicable" else ModelError(why)
+    return 1 - score.risk

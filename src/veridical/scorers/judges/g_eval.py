@@ -1,0 +1,115 @@
+"""G-Eval: a form that a language model fills in, weighed by probability (Liu et al. 2023)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field
+
+from veridical.llm.messages import ChatRequest, LlmError
+from veridical.llm.prompts import Prompt, PromptName, load_prompt
+from veridical.llm.verdicts import Verdict, read_verdict
+from veridical.records import Record
+from veridical.registry import scorer
+from veridical.scorers.judges.asking import (
+    failed,
+    judging,
+    parts_of,
+    read_all,
+    report,
+    request,
+)
+from veridical.scores import Score
+
+if TYPE_CHECKING:
+    from veridical.evidence import Evidence
+
+Draws = Annotated[int, Field(ge=1, le=100)]
+_OWN, _STEPS = "g_eval_form", "g_eval_steps"
+_GIVEN = frozenset({"criteria", "steps"})
+_STEP_TOKENS = 512
+
+
+@scorer(
+    "g_eval",
+    level="response",
+    source="Liu 2023, eq. 1",
+    cost="llm",
+    raw_is="confidence",
+    raw_key="value",
+    prompts=(_OWN, _STEPS),
+    check=lambda template, **_: judging(template),
+)
+async def g_eval(
+    record: Record,
+    evidence: Evidence,
+    *,
+    template: PromptName = "g_eval_consistency",  # type: ignore[assignment]
+    criteria: str | None = None,
+    llm: str | None = None,
+    draws: Draws = 20,
+    fences: bool = True,
+) -> Score:
+    """Expected score of a form: the sum over scores s of p(s) * s.
+
+    Args:
+        template: ``g_eval_consistency`` (of a summary with its contexts), ``g_eval_coherence``,
+            ``g_eval_relevance``, ``g_eval_fluency``, or a file of yours.
+        criteria: your own words for what is judged, of a question and its answer, in place of a
+            template: the model first writes the evaluation steps, once for all records.
+        llm: the endpoint asked; the run's own if None.
+        draws: answers drawn at temperature 1 where no token probabilities tell the scores'; the
+            mean of those with a clear score counts, and half of them must have one.
+        fences: put delimiters around what is quoted; false sends the template as published.
+
+    ``raw`` has that expected score as ``value``, in the form's numbers (1 to 5), and where it
+    comes from; ``risk`` is its way from the best to the worst.
+    """
+    try:
+        prompt, parts = await _form(record, evidence, template, criteria, llm)
+        first = (await evidence.chat([request(prompt, parts, record, fenced=fences)], llm))[0]
+        if first.logprobs:
+            verdict = read_verdict(first, prompt)
+            if verdict.how == "probability":
+                return Score.of(verdict.risk, raw=report(verdict, prompt))
+        asked = [
+            request(prompt, parts, record, fenced=fences, temperature=1.0, ordinal=i)
+            for i in range(draws)
+        ]
+        replies = await evidence.chat(asked, llm)
+    except LlmError as e:
+        return await failed(evidence, e)
+    verdicts, troubles = read_all(replies, prompt)
+    read = [v for v in verdicts if v is not None]
+    if 2 * len(read) < draws:
+        return await failed(evidence, *troubles)
+    return _drawn(read, troubles, prompt)
+
+
+def _drawn(read: list[Verdict], troubles: list[LlmError], prompt: Prompt) -> Score:
+    value = sum(v.value for v in read) / len(read)
+    risk = sum(v.risk for v in read) / len(read)  # the scale is linear
+    answers = [v.answer for v in read]
+    raw: dict[str, Any] = {
+        "confidence": 1 - risk,
+        "value": value,
+        "how": "draws",
+        "counts": {a: answers.count(a) for a in sorted(set(answers))},
+        "unclear": len(troubles),
+        "prompt": prompt.identity,
+    }
+    return Score.of(risk, raw=raw)
+
+
+async def _form(
+    record: Record, evidence: Evidence, template: str, criteria: str | None, llm: str | None
+) -> tuple[Prompt, dict[str, str]]:
+    """The form to fill in, and what stands in its places."""
+    if criteria is None:
+        prompt = judging(template)
+        return prompt, parts_of(record, prompt)
+    prompt = load_prompt(_OWN)
+    parts = parts_of(record, prompt, _GIVEN)
+    asked = ChatRequest(load_prompt(_STEPS).messages(criteria=criteria), max_tokens=_STEP_TOKENS)
+    steps = (await evidence.chat([asked], llm))[0].whole()
+    return prompt, {**parts, "criteria": criteria, "steps": steps}

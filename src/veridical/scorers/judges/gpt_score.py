@@ -1,0 +1,67 @@
+"""GPTScore: how probable an answer is where a good one is asked for (Fu et al. 2023)."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from veridical.errors import ModelError, UsageError
+from veridical.llm.prompts import Prompt, PromptName, load_prompt
+from veridical.llm.tokens import GivenText
+from veridical.records import Record
+from veridical.registry import scorer
+from veridical.scorers.judges.asking import filled, parts_of
+from veridical.scores import Score
+
+if TYPE_CHECKING:
+    from veridical.evidence import Evidence
+
+
+def _continued(template: str) -> Prompt:
+    """The template, which must be what a scorer's docstring says."""
+    prompt = load_prompt(template)
+    if [t.role for t in prompt.turns] != ["user", "assistant"]:
+        raise UsageError(f"prompt {prompt.name} must be a user message and an assistant message")
+    filled(prompt)
+    return prompt
+
+
+@scorer(
+    "gpt_score",
+    level="response",
+    source="Fu 2023, eq. 1",
+    cost="probabilities",
+    raw_is="confidence",
+    check=lambda template, **_: _continued(template),
+)
+async def gpt_score(
+    record: Record,
+    evidence: Evidence,
+    *,
+    template: PromptName = "gpt_score_factuality",  # type: ignore[assignment]
+    proxy: str | None = None,
+) -> Score:
+    """Mean log-probability of the answer's tokens after a request for a good answer.
+
+    Args:
+        template: what the request is for: ``gpt_score_factuality``, ``gpt_score_consistency``,
+            ``gpt_score_relevance`` and ``gpt_score_coverage`` of a summary with its contexts,
+            ``gpt_score_correct_reply`` (the probability of "Yes." when asked whether the reply
+            is correct), or a file: a user message, the literal text that precedes, and an
+            assistant message, the text that is weighed.
+        proxy: the language model that reads; one that gives probabilities of given text.
+
+    ``raw`` is that mean, natural logarithm, at most 0 (confidence); ``risk`` is 1 - exp(raw), so
+    1 - the geometric mean of the tokens' probabilities. Log-probabilities under -103 count as
+    that.
+    """
+    prompt = _continued(template)
+    parts: dict[str, Any] = parts_of(record, prompt)
+    before, weighed = prompt.messages(fenced=False, **parts)
+    read = await evidence.read([GivenText(before["content"], weighed["content"])], proxy)
+    if not len(read[0]):
+        raise ModelError("the language model found no tokens in the text")
+    raw = float(np.mean(read[0].bounded().logprobs))
+    return Score.of(1 - math.exp(raw), raw=raw)

@@ -1,0 +1,170 @@
+"""MQAG by any chat model: it writes the questions, and answers them passage by passage."""
+
+from __future__ import annotations
+
+import hashlib
+import string
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from veridical.llm.messages import ChatRequest, LlmError, Reply
+from veridical.llm.prompts import Choices, Prompt, load_prompt
+from veridical.llm.verdicts import ALTERNATIVES, read_json, read_verdict
+from veridical.scorers.judges.mqag import OPTIONS, Question
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Chat = Callable[[Sequence[ChatRequest]], Awaitable[list[Reply]]]
+
+#: Templates: to write questions, to choose an option, to tell whether a question is answered.
+PROMPTS = ("mqag_questions", "mqag_answer", "mqag_answerable")
+_WRITTEN = 256  # tokens of a question with its options
+_CHOSEN = 64  # of an answer
+
+
+class ChatQuestions:
+    """A :class:`~veridical.scorers.judges.mqag.QuestionSystem` that needs only a chat model.
+
+    Each sentence takes one call for all its questions. A question's options are shuffled by a hash
+    of their own, so that a liking for a letter is no agreement. Where the server gives token
+    probabilities, those of the letters (of Yes and No) are the probabilities; otherwise what was
+    answered has all of it.
+
+    Args:
+        chat: makes the calls.
+    """
+
+    def __init__(self, chat: Chat) -> None:
+        self._chat = chat
+        self._writing, self._choosing, self._judging = used = tuple(map(load_prompt, PROMPTS))
+        self.parts = [p.identity for p in used]
+        self.troubles: list[LlmError] = []
+
+    async def questions(
+        self, passage: str, sentences: Sequence[str], count: int
+    ) -> list[list[Question]]:
+        """See :meth:`QuestionSystem.questions`. A sentence whose reply is not the JSON asked for
+        has none."""
+        asked = [
+            ChatRequest(
+                self._writing.messages(passage=passage, sentence=sentence, count=str(count)),
+                max_tokens=_WRITTEN * count,
+                schema=_schema(count),
+            )
+            for sentence in sentences
+        ]
+        found: list[list[Question]] = []
+        lenient = _schema(count)
+        lenient["properties"]["questions"] |= {"minItems": 0, "maxItems": 100}
+        for reply in await self._chat(asked):
+            found.append([])
+            try:
+                rows = read_json(reply.whole(), lenient)["questions"]
+            except LlmError as e:
+                self.troubles.append(e)
+                continue
+            made = (Question.of(row["question"], _shuffled(row)) for row in rows[:count])
+            found[-1] += (q for q in made if q is not None)
+        return found
+
+    async def choose(self, asked: Sequence[tuple[str, Question]]) -> list[NDArray[np.float64]]:
+        """See :meth:`QuestionSystem.choose`.
+
+        Raises:
+            LlmError: a reply is cut, refused, or names no option.
+        """
+        by_size = {n: _with_letters(self._choosing, n) for n in range(2, OPTIONS + 1)}
+        prompts = [by_size[len(q.options)] for _, q in asked]
+        parts = [
+            {
+                "passage": passage,
+                "question": q.text,
+                "options": "\n".join(
+                    f"{letter}) {' '.join(option.split())}"
+                    for letter, option in zip(string.ascii_uppercase, q.options, strict=False)
+                ),
+            }
+            for passage, q in asked
+        ]
+        table = await self._verdicts(prompts, parts)
+        letters = string.ascii_uppercase
+        return [
+            np.array([shares.get(letters[k], 0.0) for k in range(len(q.options))])
+            for shares, (_, q) in zip(table, asked, strict=True)
+        ]
+
+    async def answerable(self, asked: Sequence[tuple[str, Question]]) -> list[float]:
+        """See :meth:`QuestionSystem.answerable`.
+
+        Raises:
+            LlmError: a reply is cut, refused, or neither yes nor no.
+        """
+        parts = [{"passage": passage, "question": q.text} for passage, q in asked]
+        table = await self._verdicts([self._judging] * len(parts), parts)
+        return [shares.get("Yes", 0.0) for shares in table]
+
+    async def _verdicts(
+        self, prompts: Sequence[Prompt], parts: Sequence[dict[str, Any]]
+    ) -> list[dict[str, float]]:
+        """Probabilities of the answers to each prompt."""
+        asked = [
+            ChatRequest(
+                prompt.messages(**filled),
+                max_tokens=_CHOSEN,
+                logprobs=ALTERNATIVES,
+                schema=prompt.schema(),
+            )
+            for prompt, filled in zip(prompts, parts, strict=True)
+        ]
+        read, unread = [], []
+        for prompt, reply in zip(prompts, await self._chat(asked), strict=True):
+            try:
+                verdict = read_verdict(reply, prompt)
+            except LlmError as e:
+                unread.append(e)
+            else:
+                read.append(verdict.probabilities or {verdict.answer: 1.0})
+        self.troubles += unread
+        if unread:
+            raise unread[0]
+        return read
+
+
+def _schema(count: int) -> dict[str, Any]:
+    text = {"type": "string"}
+    wrong = {"type": "array", "items": text, "minItems": OPTIONS - 1, "maxItems": OPTIONS - 1}
+    question = {
+        "type": "object",
+        "properties": {"question": text, "answer": text, "wrong": wrong},
+        "required": ["question", "answer", "wrong"],
+        "additionalProperties": False,
+    }
+    questions = {"type": "array", "items": question, "minItems": count, "maxItems": count}
+    return {
+        "type": "object",
+        "properties": {"questions": questions},
+        "required": ["questions"],
+        "additionalProperties": False,
+    }
+
+
+def _shuffled(row: dict[str, Any]) -> list[str]:
+    """The options in an order of the question's own."""
+
+    def place(option: str) -> bytes:
+        content = f"{row['question']}\x00{option}".encode("utf-8", "replace")
+        return hashlib.blake2b(content, digest_size=8).digest()
+
+    return sorted([row["answer"], *row["wrong"]], key=place)
+
+
+def _with_letters(prompt: Prompt, count: int) -> Prompt:
+    """``prompt`` with only the first ``count`` letters to choose from."""
+    scale = prompt.scale
+    if not isinstance(scale, Choices):
+        raise TypeError(f"prompt {prompt.name} has no letters to choose from")
+    return replace(prompt, scale=replace(scale, choices=scale.choices[:count]))

@@ -1,0 +1,157 @@
+"""A panel of judges (Verga et al. 2024; UQLM's LLMPanel)."""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from veridical.errors import NotApplicable, UsageError
+from veridical.llm.prompts.prompt import pinned
+from veridical.records import Record
+from veridical.registry import scorer
+from veridical.scorers.judges.judge import judge_template
+from veridical.scores import Score
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from veridical.evidence import Evidence
+
+Combine = Literal["mean", "min", "max", "median", "majority"]
+#: Names the run's own LLM among judges.
+SELF = "self"
+_TEMPLATE = "correct_incorrect"
+
+
+class Seat(NamedTuple):
+    """One judge: an endpoint (None is the run's LLM) and what it is asked by."""
+
+    llm: str | None
+    template: str
+
+    def __str__(self) -> str:
+        return f"{self.llm or SELF}|{self.template}"
+
+
+class Judges(str):
+    """Annotation of the ``judges`` parameter: checked when the scorer is bound."""
+
+    @staticmethod
+    def prompts(value: str) -> list[str]:
+        """Templates that the parameter names; asked by the registry."""
+        return [s.template for s in seats(value)]
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        from pydantic_core import core_schema
+
+        return core_schema.no_info_after_validator_function(_checked, core_schema.str_schema())
+
+
+def seats(judges: str) -> list[Seat]:
+    """The judges that ``"self, NAME, NAME|TEMPLATE"`` names.
+
+    Raises:
+        UsageError: there is none, or one is named twice.
+    """
+    found = []
+    for text in judges.split(","):
+        name, _, template = (part.strip() for part in text.partition("|"))
+        if not name:
+            raise UsageError(f"judges must be names parted by commas, not {judges!r}")
+        seat = Seat(None if name == SELF else name, template or _TEMPLATE)
+        if seat in found:
+            raise UsageError(f"the judge {seat} is named twice")
+        found.append(seat)
+    return found
+
+
+def _checked(judges: str) -> str:
+    sitting = seats(judges)
+    for s in sitting:
+        judge_template(s.template)
+    return ", ".join(
+        f"{s.llm or SELF}" + ("" if s.template == _TEMPLATE else f"|{pinned(s.template)}")
+        for s in sitting
+    )
+
+
+def _majority(confidences: Sequence[float]) -> float:
+    """1 where more judges lean to right than to wrong, 0 where fewer, 0.5 where as many; a
+    confidence of 0.5 leans to neither."""
+    right = sum(c > 0.5 for c in confidences)
+    wrong = sum(c < 0.5 for c in confidences)
+    return 0.5 if right == wrong else float(right > wrong)
+
+
+_COMBINED: dict[Combine, Callable[[Sequence[float]], float]] = {
+    "mean": statistics.fmean,
+    "min": min,
+    "max": max,
+    "median": statistics.median,
+    "majority": _majority,
+}
+
+
+@scorer(
+    "panel",
+    level="response",
+    source="Verga 2024; Bouchard & Chauhan 2025, section 3.3",
+    cost="llm",
+    raw_is="confidence",
+    raw_key="confidence",
+)
+async def panel(
+    record: Record,
+    evidence: Evidence,
+    *,
+    judges: Judges = "self",  # type: ignore[assignment]
+    combine: Combine = "mean",
+    explanations: bool = False,
+    fences: bool = True,
+) -> Score:
+    """What several judges say together. They are asked at the same time.
+
+    Args:
+        judges: names parted by commas: of endpoints, or ``self`` for the run's LLM, each with
+            ``|TEMPLATE`` where it is not to be asked by ``correct_incorrect``:
+            ``"self, openai:gpt-4o-mini, local|likert"``.
+        combine: of the judges' confidences: ``mean``, ``min``, ``max``, ``median``, or
+            ``majority``, which is 1 where more judges are above 0.5 than below, 0 where fewer,
+            and 0.5 where as many.
+        explanations, fences: as of ``judge``.
+
+    A judge that fails is left out and reported; with fewer than half of them left, the panel
+    fails.
+
+    ``raw`` has the combined ``confidence``, in [0, 1], the ``range`` of the judges' confidences
+    (largest - least), and each judge's; ``risk`` is 1 - confidence.
+    """
+    sitting = seats(judges)
+    scores = await asyncio.gather(
+        *(
+            evidence.score(
+                "judge", template=s.template, llm=s.llm, explanations=explanations, fences=fences
+            )
+            for s in sitting
+        )
+    )
+    heard = [1 - s.risk for s in scores if s.risk is not None]
+    told = [
+        {"judge": str(seat), "status": s.status, "reason": s.reason, "raw": s.raw}
+        for seat, s in zip(sitting, scores, strict=True)
+    ]
+    if all(s.status == "not_applicable" for s in scores):
+        raise NotApplicable(f"no judge applies: {scores[0].reason}")
+    if 2 * len(heard) < len(sitting):
+        why = next(s.reason for s in scores if s.risk is None)
+        return Score(
+            risk=None,
+            raw={"judges": told},
+            status="failed",
+            reason=f"{len(sitting) - len(heard)} of {len(sitting)} judges gave no verdict: {why}",
+        )
+    confidence = _COMBINED[combine](heard)
+    raw = {"confidence": confidence, "range": max(heard) - min(heard), "judges": told}
+    return Score.of(1 - confidence, raw=raw)

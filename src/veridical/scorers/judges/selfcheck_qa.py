@@ -1,0 +1,245 @@
+"""SelfCheckGPT with question answering (Manakul et al. 2023, section 5.2 and appendix B)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+
+import numpy as np
+from pydantic import Field
+
+from veridical.errors import NotApplicable
+from veridical.llm.messages import LlmError
+from veridical.records import Against, Record, Source
+from veridical.registry import scorer
+from veridical.scorers.judges.asking import failed
+from veridical.scorers.judges.mqag import (
+    Question,
+    QuestionSystem,
+    bayes,
+    counting,
+    hellinger,
+    kl_divergence,
+    total_variation,
+)
+from veridical.scorers.judges.mqag_llm import PROMPTS, ChatQuestions
+from veridical.scores import SHOWN, EvidenceItem, Score, Unit
+from veridical.text.relevance import most_about
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from veridical.evidence import Evidence
+
+    Floats = NDArray[np.float64]
+
+Method = Literal["bayes_with_alpha", "bayes", "counting", "kl", "hellinger", "total_variation"]
+
+T = TypeVar("T")
+U = TypeVar("U")
+
+_DISTANCES = {"kl": kl_divergence, "hellinger": hellinger, "total_variation": total_variation}
+Probability = Annotated[float, Field(gt=0, lt=1)]
+
+
+@scorer(
+    "selfcheck_qa",
+    level="sentence",
+    needs={"against"},
+    source="Manakul 2023, eq. 2-6 and 14-21",
+    cost="llm",
+    raw_is="risk",
+    raw_key="inconsistency",
+    prompts=PROMPTS,
+)
+async def selfcheck_qa(
+    record: Record,
+    evidence: Evidence,
+    *,
+    method: Method = "bayes_with_alpha",
+    questions: Annotated[int, Field(ge=1, le=50)] = 5,
+    beta1: Probability = 0.8,
+    beta2: Probability = 0.8,
+    answerable: Annotated[float, Field(ge=0, le=1)] = 0.5,
+    against: Against = "samples",
+    backend: Literal["models", "llm"] = "models",
+    llm: str | None = None,
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0,
+    writer: str = "potsawee/t5-large-generation-squad-QuestionAnswer",
+    distractor: str = "potsawee/t5-large-generation-race-Distractor",
+    reader: str = "potsawee/longformer-large-4096-answering-race",
+    answerability: str = "potsawee/longformer-large-4096-answerable-squad2",
+) -> Score:
+    """Whether multiple-choice questions about a sentence are answered by the samples as they are
+    by the response.
+
+    Args:
+        method: ``bayes_with_alpha`` is the probability that the sentence is non-factual given the
+            matching and other answers, each counted by how answerable its question is; ``bayes``
+            and ``counting`` (the share of other answers) count answerable questions only, and are
+            0.5 for a question that the response itself does not answer. ``kl`` (nats),
+            ``hellinger`` and ``total_variation`` are MQAG's distances between the probabilities
+            of the options, without regard to answerability.
+        questions: about each sentence, 1 to 50. Draws that are no question are left out.
+        beta1, beta2: probability of another answer where the sentence is non-factual, and of the
+            same answer where it is factual, above 0 and below 1.
+        answerable: probability from which a question counts as answerable, in [0, 1].
+        against: what answers the questions besides the response. Counts are over all of them;
+            distances are means over samples, and of contexts or references the least.
+        backend: ``models`` runs the published checkpoints here (the extra ``[torch]``, about 10 GB
+            of weights in float32); ``llm`` asks a chat model for everything.
+        llm: the endpoint asked; the run's own if None.
+        seed: of the checkpoints' draws.
+        writer, distractor, reader, answerability: hub id or folder of each checkpoint, with
+            ``?revision=COMMIT`` to pin one.
+
+    A sentence's ``raw`` is the mean over its questions, and its evidence the sentence most about
+    the question in each of the (up to 3) sources that answer differently. The response's
+    ``inconsistency``, in ``raw`` beside every question with its result and the ``systems`` (models
+    or prompts, with their versions), is the mean over sentences.
+    Risk is that number itself, of ``kl`` 1 - exp(-raw). A sentence about which no question could
+    be written has no risk and does not count; where that is every sentence, the score is not
+    applicable, or failed if the language model's replies could not be read.
+    """
+    sentences = record.need_sentences()
+    sources = record.against(against)
+    system: QuestionSystem
+    if backend == "llm":
+        system = ChatQuestions(partial(evidence.chat, llm=llm))
+    else:
+        from veridical.scorers.judges.mqag_models import Checkpoints
+
+        system = Checkpoints(writer, distractor, reader, answerability, seed)
+    try:
+        written = await system.questions(record.response, [s.text for s in sentences], questions)
+        asked = list(dict.fromkeys(q for qs in written for q in qs))
+        if not asked:
+            if system.troubles:
+                raise system.troubles[0]
+            raise NotApplicable("no valid question could be written about any sentence")
+        choices, alphas = await _answers(system, record.response, sources, asked, method)
+    except LlmError as e:
+        return await failed(evidence, *(system.troubles or [e]))
+    score = {
+        q: _inconsistency(choices[q], alphas[q], method, beta1, beta2, answerable, against)
+        for q in asked
+    }
+    units, report = [], []
+    for i, (sentence, own) in enumerate(zip(sentences, written, strict=True)):
+        if not own:
+            units.append(Unit.of(sentence, None, label="no valid question"))
+            continue
+        raw = float(np.mean([score[q] for q in own]))
+        worst = max(own, key=lambda q: score[q])
+        shown = _differing(choices[worst], alphas[worst])
+        units.append(
+            Unit.of(
+                sentence,
+                _risk(raw, method),
+                raw=raw,
+                evidence=[_most_about(evidence, sources[n], worst) for n in shown],
+            )
+        )
+        report += [_row(i, q, choices[q], alphas[q], score[q]) for q in own]
+    mean = float(np.mean([u.raw for u in units if u.raw is not None]))
+    details = {"inconsistency": mean, "systems": system.parts, "questions": report}
+    return Score.of(_risk(mean, method), raw=details, units=units)
+
+
+async def _answers(
+    system: QuestionSystem,
+    response: str,
+    sources: Sequence[Source],
+    asked: Sequence[Question],
+    method: Method,
+) -> tuple[dict[Question, list[Floats]], dict[Question, list[float]]]:
+    """For each question, the probabilities of its options and its answerability (1 where the
+    method asks for none) by the response and then by each source."""
+    passages = [response, *(s.text for s in sources)]
+    first = {"bayes_with_alpha": 1, "bayes": 0, "counting": 0}.get(method, len(passages))
+    chosen, judged = await _both(
+        system.choose([(p, q) for q in asked for p in passages]),
+        system.answerable([(p, q) for q in asked for p in passages[first:]]),
+    )
+    width = len(passages) - first
+    choices, alphas = {}, {}
+    for i, question in enumerate(asked):
+        choices[question] = chosen[i * len(passages) : (i + 1) * len(passages)]
+        alphas[question] = [1.0] * first + judged[i * width : (i + 1) * width]
+    return choices, alphas
+
+
+async def _both(first: Awaitable[T], second: Awaitable[U]) -> tuple[T, U]:
+    """Both results; an error is raised when neither runs any more."""
+    one, two = await asyncio.gather(first, second, return_exceptions=True)
+    if isinstance(one, BaseException):
+        raise one
+    if isinstance(two, BaseException):
+        raise two
+    return one, two
+
+
+def _inconsistency(
+    choices: Sequence[Floats],
+    alphas: Sequence[float],
+    method: Method,
+    beta1: float,
+    beta2: float,
+    threshold: float,
+    against: Against,
+) -> float:
+    """S_QA of one question (eq. 5), or its mean or least distance."""
+    distance = _DISTANCES.get(method)
+    if distance is not None:
+        distances = [distance(choices[0], other) for other in choices[1:]]
+        return float(np.mean(distances)) if against == "samples" else min(distances)
+    weights = np.array(alphas[1:])
+    if method != "bayes_with_alpha":
+        if alphas[0] < threshold:
+            return 0.5
+        weights = (weights >= threshold).astype(np.float64)
+    same = np.array([c.argmax() == choices[0].argmax() for c in choices[1:]])
+    matches, mismatches = float(weights[same].sum()), float(weights[~same].sum())
+    if method == "counting":
+        return counting(matches, mismatches)
+    return bayes(matches, mismatches, beta1, beta2)
+
+
+def _risk(raw: float, method: Method) -> float:
+    return float(-np.expm1(-raw)) if method == "kl" else raw
+
+
+def _differing(choices: Sequence[Floats], alphas: Sequence[float]) -> list[int]:
+    """Sources that answer differently, the most answerable first."""
+    own = choices[0].argmax()
+    other = [n for n, c in enumerate(choices[1:]) if c.argmax() != own]
+    return sorted(other, key=lambda n: -alphas[n + 1])[:SHOWN]
+
+
+def _row(
+    sentence: int,
+    question: Question,
+    choices: Sequence[Floats],
+    alphas: Sequence[float],
+    score: float,
+) -> dict[str, Any]:
+    """A question as the raw value reports it; ``answers`` and ``answerable`` are by the response
+    and then by each source."""
+    return {
+        "sentence": sentence,
+        "question": question.text,
+        "options": list(question.options),
+        "answers": [int(c.argmax()) for c in choices],
+        "answerable": [round(a, 6) for a in alphas],
+        "inconsistency": score,
+    }
+
+
+def _most_about(evidence: Evidence, source: Source, question: Question) -> EvidenceItem:
+    """The sentence of ``source`` that shares most words with the question and its options."""
+    spans = source.sentences()
+    words = evidence.words(" ".join([question.text, *question.options]))
+    best = spans[most_about(words, [evidence.words(s.text) for s in spans])]
+    return EvidenceItem.at(source, best.start, best.end)

@@ -1,0 +1,63 @@
+"""Consistency times confidence (CoCoA; Vashurin et al. 2025)."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from veridical.errors import ModelError, NotApplicable
+from veridical.records import Record
+from veridical.registry import scorer
+from veridical.scorers.probability.readings import Condition, read_response
+from veridical.scorers.probability.sequence_probability import log_probability
+from veridical.scores import Score
+
+if TYPE_CHECKING:
+    from veridical.evidence import Evidence
+
+
+@scorer(
+    "cocoa",
+    level="response",
+    needs={"samples", "logprobs"},
+    source="Vashurin 2025; UQLM, consistency_and_confidence",
+    cost="probabilities",
+    uses={"embed"},
+    raw_is="confidence",
+    presets={"auto"},
+)
+async def cocoa(
+    record: Record,
+    evidence: Evidence,
+    *,
+    length_normalize: bool = True,
+    proxy: str | None = None,
+    condition: Condition = "all",
+) -> Score:
+    """Mean similarity of the response to the samples, times its sequence probability.
+
+    The similarity is ``0.5 + cos / 2`` of their embeddings, as in the UQLM package.
+
+    Args:
+        length_normalize: the probability is the geometric mean of the tokens' probabilities;
+            else their product.
+        proxy: language model that reads the response; None takes the record's own ``logprobs``.
+        condition: what a proxy reads before it: the contexts and the prompt, the prompt alone,
+            or nothing.
+
+    ``raw`` is in [0, 1] (confidence); ``risk = 1 - raw``.
+
+    Raises:
+        NotApplicable: the response is blank, has no log-probabilities and no proxy is named, no
+            sample has a text, or the embedder does not read the response's script.
+        MisalignedTokens: the record's tokens do not spell its response.
+        ModelError: a model failed.
+    """
+    reading = await read_response(record, evidence, proxy, condition)
+    cosine = await evidence.score("cosine", rescale=True)
+    if cosine.status == "not_applicable":
+        raise NotApplicable(cosine.reason or "the cosine is not applicable")
+    if not isinstance(cosine.raw, float):
+        raise ModelError(f"cosine: {cosine.reason}")
+    raw = cosine.raw * math.exp(log_probability(reading, length_normalize))
+    return Score.of(1 - raw, raw=raw)

@@ -1,0 +1,164 @@
+"""The token probabilities a scorer reads: the record's own, or those of a proxy model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from veridical.errors import NotApplicable
+from veridical.llm.tokens import GivenText, TokenProbabilities
+from veridical.text.token_spans import MisalignedTokens, token_spans
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from veridical.evidence import Evidence
+    from veridical.records import Record, TokenLogprob
+
+#: What a proxy reads before the response: the contexts and the prompt, the prompt alone, nothing.
+Condition = Literal["all", "prompt", "none"]
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """A text's tokens with their probabilities.
+
+    Attributes:
+        text: what they spell.
+        tokens: log-probabilities lie in [FLOOR, 0].
+        places: (n,) the place of each token in the list it comes from, which may hold others
+            (an end-of-text token, white space that the text was stripped of).
+    """
+
+    text: str
+    tokens: TokenProbabilities
+    places: NDArray[np.int64]
+
+
+async def read_response(
+    record: Record, evidence: Evidence, proxy: str | None, condition: Condition
+) -> Reading:
+    """The response's tokens: by ``record.logprobs`` without a proxy, else as the proxy reads them.
+
+    Raises:
+        NotApplicable: the response is blank, or there are no log-probabilities and no proxy.
+        MisalignedTokens: the record's tokens do not spell its response.
+        ModelError: the proxy failed.
+    """
+    response = record.need_response()
+    if proxy is None:
+        return _own(record, evidence)
+    return (await _by_proxy(record, evidence, [response], proxy, condition))[0]
+
+
+async def read_answers(
+    record: Record, evidence: Evidence, proxy: str | None, condition: Condition
+) -> list[Reading]:
+    """:func:`read_response`, and the same of each sample that has a text.
+
+    Raises:
+        NotApplicable: also where there is no such sample, or one has no log-probabilities.
+        MisalignedTokens, ModelError: as there.
+    """
+    response = record.need_response()
+    sources = record.against("samples")
+    if proxy is not None:
+        texts = [response, *(s.text for s in sources)]
+        return await _by_proxy(record, evidence, texts, proxy, condition)
+    found = [_own(record, evidence)]
+    for source in sources:
+        tokens = record.samples[source.index].logprobs
+        if not tokens:
+            raise NotApplicable(f"sample {source.index} has no logprobs")
+        try:
+            found.append(of_record(tokens, source.text))
+        except MisalignedTokens as e:
+            raise MisalignedTokens(f"sample {source.index}: {e}") from None
+    return found
+
+
+def _own(record: Record, evidence: Evidence) -> Reading:
+    tokens = record.logprobs
+    if not tokens:
+        raise NotApplicable("the record has no logprobs; proxy=MODEL reads the response instead")
+    return evidence.once(_own, lambda: of_record(tokens, record.response))
+
+
+def of_record(tokens: Sequence[TokenLogprob], text: str) -> Reading:
+    """Log-probabilities as a record carries them, each with its place in ``text``.
+
+    Raises:
+        MisalignedTokens: the tokens do not spell ``text``.
+    """
+    spans = token_spans([t.token for t in tokens], text)
+    kept = [tokens[s.place] for s in spans]
+    width = max((len(t.top) for t in kept), default=0)
+    top = np.full((len(kept), width), -np.inf)
+    for row, token in zip(top, kept, strict=True):
+        row[: len(token.top)] = sorted((t.logprob for t in token.top), reverse=True)
+    probabilities = TokenProbabilities(
+        starts=np.array([s.start for s in spans], dtype=np.int64),
+        ends=np.array([s.end for s in spans], dtype=np.int64),
+        logprobs=np.array([t.logprob for t in kept], dtype=np.float64),
+        top=top if width else None,
+    )
+    places = np.array([s.place for s in spans], dtype=np.int64)
+    return Reading(text, probabilities.bounded(), places)
+
+
+async def _by_proxy(
+    record: Record, evidence: Evidence, texts: Sequence[str], proxy: str, condition: Condition
+) -> list[Reading]:
+    prompt = await _prompt(record, evidence, proxy, condition)
+    read = await evidence.read([GivenText(prompt, text) for text in texts], proxy)
+    found = []
+    for text, tokens in zip(texts, read, strict=True):
+        if not len(tokens):
+            raise NotApplicable("the proxy model found no tokens in the text")
+        found.append(Reading(text, tokens.bounded(), np.arange(len(tokens))))
+    return found
+
+
+async def _prompt(record: Record, evidence: Evidence, proxy: str, condition: Condition) -> str:
+    messages = [] if condition == "none" else conversation(record, condition == "all")
+    return await evidence.chat_prompt(messages, proxy) if messages else ""
+
+
+def conversation(record: Record, contexts: bool) -> list[dict[str, Any]]:
+    """The messages that the response answers; empty where the record has none.
+
+    Args:
+        contexts: begin the last message with the contexts that no message holds already.
+    """
+    prompt = record.prompt
+    if prompt is None:
+        messages: list[dict[str, Any]] = []
+    elif isinstance(prompt, str):
+        messages = [{"role": "user", "content": prompt}] if prompt.strip() else []
+    else:
+        messages = [
+            {"role": m.get("role", "user"), "content": _text_of(m.get("content"))} for m in prompt
+        ]
+    said = [m["content"] for m in messages]
+    missing = [c.text for c in record.contexts if not any(c.text in text for text in said)]
+    if contexts and missing:
+        passages = "\n\n".join(missing)
+        if messages and messages[-1]["role"] == "user":
+            last = messages.pop()
+            passages = f"{passages}\n\n{last['content']}"
+        messages.append({"role": "user", "content": passages})
+    return messages
+
+
+def _text_of(content: Any) -> str:
+    """A message's text; what is no text in it (images) a proxy cannot read."""
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else []
+    texts = (
+        p if isinstance(p, str) else p.get("text") for p in parts if isinstance(p, (str, dict))
+    )
+    return "\n".join(t for t in texts if isinstance(t, str))

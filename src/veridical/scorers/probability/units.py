@@ -1,0 +1,104 @@
+"""From values of tokens to the score of a response, with its sentences and riskiest tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from veridical.errors import NotApplicable
+from veridical.records import Span
+from veridical.scores import SHOWN, EvidenceItem, Score, Unit
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from veridical.records import Record
+    from veridical.scorers.probability.readings import Reading
+
+#: Most tokens that a score shows as units.
+TOKENS_SHOWN = 16
+
+
+def of_sentences(
+    record: Record,
+    reading: Reading,
+    values: NDArray[np.float64],
+    join: Literal["mean", "max"],
+    risk: Callable[[float], float],
+) -> Score:
+    """A score from riskier-is-larger ``values`` (n,) of the response's tokens, NaN where unknown.
+
+    A token belongs to every sentence that it shares a character with. A sentence's ``raw`` is the
+    mean or the maximum over its tokens. The response's is the mean over all tokens, those between
+    sentences too, or the mean of the sentences' maxima. The evidence of a sentence is its (up to
+    3) tokens of the largest values, with their probabilities; a sentence without any known value
+    has no risk.
+
+    Raises:
+        NotApplicable: no sentence has a known value.
+    """
+    units, raws = [], []
+    for sentence in record.need_sentences():
+        inside = tokens_of(reading, sentence)
+        known = inside[~np.isnan(values[inside])]
+        if not len(known):
+            units.append(Unit.of(sentence, None))
+            continue
+        own = values[known]
+        raw = float(own.mean() if join == "mean" else own.max())
+        raws.append(raw)
+        shown = known[np.argsort(-own, kind="stable")[:SHOWN]]
+        evidence = [_evidence(reading, int(i)) for i in shown]
+        units.append(Unit.of(sentence, risk(raw), raw=raw, evidence=evidence))
+    if not raws:
+        raise NotApplicable("nothing is known of the tokens of any sentence")
+    whole = float(np.nanmean(values)) if join == "mean" else float(np.mean(raws))
+    return Score.of(risk(whole), raw=whole, units=units)
+
+
+def tokens_of(reading: Reading, span: Span) -> NDArray[np.int64]:
+    """Indices of the tokens that share a character with ``span``."""
+    tokens = reading.tokens
+    first = int(np.searchsorted(tokens.ends, span.start, side="right"))
+    last = int(np.searchsorted(tokens.starts, span.end, side="left"))
+    inside = np.arange(first, max(first, last))
+    return inside[tokens.ends[inside] > tokens.starts[inside]]
+
+
+def riskiest_tokens(
+    reading: Reading, raws: NDArray[np.float64], risks: NDArray[np.float64]
+) -> list[Unit]:
+    """The (up to 16) tokens of the highest ``risks`` (n,), as units in the order of the text.
+
+    Tokens of white space, and those of unknown risk (NaN), are left out.
+    """
+    tokens = reading.tokens
+    found: list[int] = []
+    for i in np.argsort(-risks, kind="stable").tolist():  # NaN comes last
+        if len(found) == TOKENS_SHOWN or np.isnan(risks[i]):
+            break
+        if reading.text[tokens.starts[i] : tokens.ends[i]].strip():
+            found.append(i)
+    return [
+        Unit.of(_span(reading, i), float(risks[i]), raw=float(raws[i]), level="token")
+        for i in sorted(found)
+    ]
+
+
+def _span(reading: Reading, i: int) -> Span:
+    start, end = int(reading.tokens.starts[i]), int(reading.tokens.ends[i])
+    return Span(start, end, reading.text[start:end])
+
+
+def _evidence(reading: Reading, i: int) -> EvidenceItem:
+    start, end, text = _span(reading, i)
+    return EvidenceItem(
+        kind="token",
+        index=int(reading.places[i]),
+        start=start,
+        end=end,
+        text=text,
+        probability=float(np.exp(reading.tokens.logprobs[i])),
+    )

@@ -1,0 +1,177 @@
+"""The pages on judges, endpoints and token probabilities: their commands, and what calls cost."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from llm_evidence import FixedReplies
+
+from veridical.cli.app import app
+from veridical.evidence.evidence import guarded
+from veridical.llm.messages import ChatRequest, Reply
+from veridical.llm.prompts import prompt_names
+from veridical.models.nli.llm import LlmNli
+from veridical.records import Record
+from veridical.registry import REGISTRY, resolve
+
+DOCS = Path(__file__).parents[3] / "docs"
+PAGES = ("judges.md", "llm.md", "probabilities.md")
+
+
+def text(page: str) -> str:
+    return (DOCS / page).read_text(encoding="utf-8")
+
+
+def commands(page: str) -> list[list[str]]:
+    """Those in blocks: fenced, or indented."""
+    joined = text(page).replace("\\\n", " ")
+    fenced = "\n".join(re.findall(r"```sh\n(.*?)```", joined, re.DOTALL))
+    lines = re.findall(r"^veridical (.*)$", fenced, re.MULTILINE)
+    lines += re.findall(r"^    veridical (.*)$", joined, re.MULTILINE)
+    return [shlex.split(line) for line in lines]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_command_is_one_of_the_tool(page: str) -> None:
+    group: Any = typer.main.get_command(app)
+    found = commands(page)
+    assert found
+    for words in found:
+        command = group
+        while hasattr(command, "commands") and words[0] in command.commands:
+            command, words = command.commands[words[0]], words[1:]
+        assert not hasattr(command, "commands"), words
+        known = {o for p in command.params for o in (*p.opts, *p.secondary_opts)}
+        named = {
+            re.match(r"-+[a-z-]+", w.lstrip("["))[0] for w in words if w.lstrip("[")[:2] == "--"
+        }  # type: ignore[index]
+        assert named <= known, (named - known, words)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_scorer_of_a_command_is_read(page: str) -> None:
+    for words in commands(page):
+        if "--scorers" in words:
+            spec = words[words.index("--scorers") + 1]
+            if "model=" not in spec:  # a file that the reader trains
+                proxy = words[words.index("--proxy") + 1] if "--proxy" in words else None
+                assert resolve(spec, llm=True, proxy=proxy)
+        if "--nli" in words:
+            assert LlmNli.from_spec(words[words.index("--nli") + 1]).llm
+
+
+def test_what_joins_in_with_an_llm() -> None:
+    joined = {b.scorer.name for b in resolve(None, llm=True)} - {
+        b.scorer.name for b in resolve(None)
+    }
+    assert joined == {"judge", "verbalized", "p_true", "bsdetector"}
+    for page in ("judges.md", "llm.md"):
+        assert re.search(r"`judge`, `verbalized`, `p_true` and[ ,a-z]* `bsdetector`", text(page))
+
+
+def test_every_template_is_listed() -> None:
+    table = text("judges.md").split("## Templates", 1)[1].split("### Your own", 1)[0]
+    listed = set()
+    for row in re.findall(r"^\| (`.*?) \|", table, re.MULTILINE):
+        names = re.findall(r"`([a-z_]+)`", row)
+        stem = names[0]
+        for name in names:
+            full = name if not name.startswith("_") else stem.rsplit("_", 1)[0] + name
+            listed.add(full)
+    of_others = {
+        "grade_answer",
+        "mqag_questions",
+        "mqag_answer",
+        "mqag_answerable",
+        "nli",
+        "nli_binary",
+    }
+    assert listed | of_others == set(prompt_names())
+
+
+def answer(request: ChatRequest, llm: str | None) -> Reply | str:
+    said = "\n".join(str(m["content"]) for m in request.messages)
+    if "multiple-choice questions" in said:
+        count = request.schema["properties"]["questions"]["minItems"]  # type: ignore[index]
+        made = re.search(r"<sentence-[0-9a-f]+>\n(.*)", said)
+        assert made is not None
+        rows = [
+            {"question": f"{made[1]} {i}?", "answer": "yes", "wrong": ["no", "so", "lo"]}
+            for i in range(count)
+        ]
+        return json.dumps({"questions": rows})
+    schema = request.schema
+    field = next(iter(schema["properties"].values())) if schema else {}
+    if "explanation" in (schema or {}).get("properties", {}):
+        return json.dumps({"explanation": "x", "answer": "A"})
+    if schema:
+        (key,) = schema["properties"]
+        value = field["enum"][0] if "enum" in field else field["minimum"]
+        return json.dumps({key: value})
+    return "True"
+
+
+S, N, D, Q = 3, 4, 20, 5
+RECORD = Record(
+    prompt="Who?",
+    response="Ann sings. Bob runs. Cid naps.",
+    samples=[f"Sample {i}." for i in range(N)],
+    contexts=["A context."],
+)
+#: The table of judges.md with s = 3, n = 4, q = 5 a sentence.
+CALLS = {
+    "judge": 1,
+    "judge(template=checkembed_descriptions)": N,
+    "verbalized": 1,
+    "p_true": 1,
+    "bsdetector": 2,
+    "panel(judges='self, other, self|likert')": 3,
+    "g_eval": 1 + D,
+    "selfcheck_prompt": S * N,
+    "selfcheck_qa(backend=llm)": S + S * Q * (2 * N + 1),
+    "selfcheck_qa(backend=llm, method=counting)": S + 2 * S * Q * (N + 1),
+    "selfcheck_qa(backend=llm, method=bayes, questions=1)": S + 2 * S * (N + 1),
+    "selfcheck_qa(backend=llm, method=kl)": S + S * Q * (N + 1),
+}
+
+
+class LlmVerdicts(FixedReplies):
+    """Pairs are judged by the LLM, as with ``--nli llm:NAME``."""
+
+    def __init__(self, record: Record) -> None:
+        super().__init__(record, answer)
+        self.pairs = 0
+
+    async def nli(self, pairs):  # type: ignore[no-untyped-def]
+        async def chat(requests):  # type: ignore[no-untyped-def]
+            self.pairs += len(requests)
+            return [Reply('{"answer": "neutral"}', "stop") for _ in requests]
+
+        return await LlmNli().judge(pairs, chat)
+
+
+@pytest.mark.parametrize("spec", CALLS)
+async def test_calls_are_as_the_table_says(spec: str) -> None:
+    (bound,) = REGISTRY.parse(spec)
+    evidence = LlmVerdicts(RECORD)
+    found = await guarded(bound, RECORD, evidence)
+    assert found.status == "scored", found.reason
+    assert sum(len(requests) for _, requests in evidence.asked) == CALLS[spec]
+
+
+@pytest.mark.parametrize(
+    ("spec", "pairs"),
+    [("noncontradiction", 2 * N), ("selfcheck_nli", S * N), ("semantic_sets", N * (N + 1))],
+)
+async def test_pairs_are_as_the_table_says(spec: str, pairs: int) -> None:
+    (bound,) = REGISTRY.parse(spec)
+    evidence = LlmVerdicts(RECORD)
+    found = await guarded(bound, RECORD, evidence)
+    assert found.status == "scored", found.reason
+    assert evidence.pairs == pairs
