@@ -42,7 +42,15 @@ def baselines(
         length.threshold = "cross-fitted"
     else:
         fit_on_test = as_published and task.kind == "binary"
-        decide(length, truth, score, groups, as_published=fit_on_test, seed=seed)
+        decide(
+            length,
+            truth,
+            score,
+            groups,
+            as_published=fit_on_test,
+            objective=task.objective,
+            seed=seed,
+        )
     if task.kind == "spans":
         assert length.predicted is not None
         gold = gold_spans(asked, labelled)

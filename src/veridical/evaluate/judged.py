@@ -181,7 +181,15 @@ def judge(
     truth, groups = asked.truth[rows], asked.groups[rows]
     if task.kind == "binary":
         judged.risk = risk
-        decide(judged, truth, risk, groups, as_published=as_published, seed=seed)
+        decide(
+            judged,
+            truth,
+            risk,
+            groups,
+            as_published=as_published,
+            objective=task.objective,
+            seed=seed,
+        )
     elif task.kind == "classes":
         judged.predicted = _classes(scores, kept, task)
         if judged.predicted is None:
@@ -199,16 +207,22 @@ def decide(
     groups: NDArray[np.int64],
     *,
     as_published: bool = False,
+    objective: str | None = None,
     seed: int = 0,
 ) -> None:
-    """Labels from risks: a threshold fitted on other folds, or, as published, on these targets."""
+    """Labels from risks: a threshold fitted on other folds, or, as published, on these targets.
+
+    Args:
+        objective: what it is fitted to. Default: balanced accuracy, or as published weighted F1.
+    """
     if as_published:
-        threshold = best_threshold(truth, risk, "weighted_f1")
+        threshold = best_threshold(truth, risk, objective or "weighted_f1")
         judged.predicted = (risk >= threshold).astype(np.int64)
         judged.threshold, judged.refit = float(threshold), None
     else:
-        judged.predicted = cross_fitted(truth, risk, groups, seed=seed)
-        judged.refit = partial(refitted, truth, risk, groups, seed=seed)
+        objective = objective or "balanced_accuracy"
+        judged.predicted = cross_fitted(truth, risk, groups, objective=objective, seed=seed)
+        judged.refit = partial(refitted, truth, risk, groups, objective=objective, seed=seed)
         judged.threshold = "cross-fitted"
 
 

@@ -13,17 +13,19 @@ from veridical.evaluate.result import Split
 
 def left_out(chosen: Chosen, task: Task, labelled: Labelled) -> list[str]:
     """What of the data's parts is not among the targets of a task."""
-    parts = set(labelled.parts[Asked.of(task, labelled).item].tolist())
+    parts = sorted(set(labelled.parts[Asked.of(task, labelled).item].tolist()))
     taken = [
         f"quick protocol: {taken} of {total} independent items of {part}, drawn by seed"
         for part, (taken, total) in chosen.taken.items()
         if part in parts
     ]
-    return taken + [
+    said = [note for part in parts for note in chosen.notes.get(part, ())]
+    unlabelled = [
         f"{n} rows of {part} have no label and are left out"
         for part, n in chosen.unlabelled.items()
         if n and part in parts
     ]
+    return said + taken + unlabelled
 
 
 def unheard(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,13 +25,15 @@ class Chosen:
     """The items of one suite that a benchmark judges, in record order, and the rows that are none.
 
     ``taken`` says of each part that was drawn from how many groups (and bad rows) were taken of
-    how many; ``unlabelled`` how many items of a part have no label at all.
+    how many; ``unlabelled`` how many items of a part have no label at all; ``notes`` what else
+    there is to know of a part.
     """
 
     items: list[Item]
     bad: list[BadItem]
     taken: dict[str, tuple[int, int]] = field(default_factory=dict)
     unlabelled: dict[str, int] = field(default_factory=dict)
+    notes: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
 
 
 def choose(
@@ -43,13 +45,14 @@ def choose(
     protocol: Protocol = "quick",
     limit: int | None = None,
     seed: int = 0,
+    labelled: bool = True,
 ) -> Chosen:
     """Load the data and keep what the protocol asks for.
 
-    Items without any label are left out. ``limit`` keeps the first so many items of each part. Of
-    what is left the quick protocol takes at most ``suite.quick`` whole groups of a part, drawn by
-    ``seed``. A bad row counts as an item and as a group of its own, so that neither changes the
-    share of rows that failed.
+    Items without any label are left out, unless they need not be ``labelled``. ``limit`` keeps the
+    first so many items of each part. Of what is left the quick protocol takes at most
+    ``suite.quick`` whole groups of a part, drawn by ``seed``. A bad row counts as an item and as a
+    group of its own, so that neither changes the share of rows that failed.
 
     Raises:
         UsageError: the data holds no valid item, or not what ``splits`` asks for.
@@ -62,8 +65,8 @@ def choose(
     parts = {r.part for r in rows if isinstance(r, Item)}
     if not parts.isdisjoint(splits):
         rows = [r for r in rows if r.part in splits]
-    unlabelled = Counter(r.part for r in rows if not _labelled(r))
-    rows = [r for r in rows if _labelled(r)]
+    unlabelled = Counter(r.part for r in rows if labelled and not _labelled(r))
+    rows = [r for r in rows if not labelled or _labelled(r)]
     _must_have_items(rows, f"{path}: no item of {', '.join(sorted(unlabelled))} has a label")
     if limit is not None:
         rows = _first(rows, limit)
@@ -100,14 +103,15 @@ def pick_tasks(suite: Suite, labelled: Labelled, splits: Sequence[str]) -> list[
     return [t for t in tasks if t.split in names]
 
 
-def bind(suite: Suite, scorers: Scorers) -> tuple[list[BoundScorer], list[str]]:
+def bind(suite: Suite, scorers: Scorers, llm: bool = False) -> tuple[list[BoundScorer], list[str]]:
     """The scorers to run on a suite, and the keys of those that make the record's one risk.
 
     Named scorers are set to compare with what the suite has, where their default would not apply
     and nothing else is asked for. By default it is what ``check`` would use, and those scorers
-    that can be set so once more; the risk is made as ``check`` makes it, without the latter.
+    that can be set so once more; the risk is made as ``check`` makes it, without the latter. With
+    ``llm`` there is one, so that the default may call it.
     """
-    base = resolve(scorers)
+    base = resolve(scorers, llm=llm)
     fitted = [_fitted(b, suite) for b in base]
     if scorers is not None:
         bound = resolve(fitted)

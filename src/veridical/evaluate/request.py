@@ -6,12 +6,15 @@ import importlib.util
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast, get_args
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 from veridical.errors import UsageError
 from veridical.evaluate.datasets.suite import Options
 from veridical.evaluate.figures import Settings
 from veridical.evaluate.protocol import Protocol
+
+if TYPE_CHECKING:
+    from veridical.llm.sampling import Sampling
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,8 @@ class Request:
     figures: Settings
     study: bool
     famd: tuple[str, ...]
+    grader: str | None = None
+    sampling: Sampling | None = None
 
     def __post_init__(self) -> None:
         beta = self.figures.beta
@@ -51,6 +56,19 @@ class Request:
             raise UsageError("factor analysis needs at least two scorers (--famd)")
         if self.famd and importlib.util.find_spec("prince") is None:
             raise UsageError("factor analysis needs prince: pip install veridical[meta]")
+        if self.sampling is not None:
+            self._check_sampling(self.sampling)
+
+    def _check_sampling(self, sampling: Sampling) -> None:
+        if sampling.adaptive is not None:
+            raise UsageError("a benchmark draws as many samples of every answer: n is one number")
+        if sampling.response == "given":
+            raise UsageError("questions come without a response: it is greedy, or the first draw")
+        if self.samples and self.samples[-1] > sampling.n:
+            raise UsageError(
+                f"figures of {self.samples[-1]} samples are asked for (--samples), and "
+                f"{sampling.n} are drawn (--n)"
+            )
 
     @classmethod
     def of(
@@ -65,6 +83,8 @@ class Request:
         figures: Settings,
         study: bool,
         famd: Sequence[str],
+        grader: str | None = None,
+        sampling: Sampling | None = None,
     ) -> Request:
         """The request as users put it: names in one text or a list, one number or several."""
         parts = split.split(",") if isinstance(split, str) else split or ()
@@ -78,6 +98,8 @@ class Request:
             figures=figures,
             study=study,
             famd=tuple(famd),
+            grader=grader,
+            sampling=sampling,
         )
 
     def settings(self, has_data: bool) -> dict[str, Any]:
@@ -97,4 +119,6 @@ class Request:
             "study": self.study,
             "famd": list(self.famd) or None,
             **({"map": dict(self.options.mapping)} if self.options.mapping else {}),
+            **({"grader": self.grader} if self.grader else {}),
+            **({"sampling": self.sampling.parameters()} if self.sampling else {}),
         }

@@ -6,11 +6,12 @@ import datetime
 import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from veridical.api import AUTO, RUNS, fingerprint
 from veridical.engine import Engine
 from veridical.errors import UsageError
+from veridical.evaluate.answering import Answering, Tell
 from veridical.evaluate.datasets import find_suite, locate
 from veridical.evaluate.datasets.suite import Suite
 from veridical.evaluate.figures import Settings
@@ -20,6 +21,9 @@ from veridical.evaluate.result import STORED, Bench, Study
 from veridical.evaluate.study import factors
 from veridical.evaluate.suite_run import SuiteRun, Watch
 from veridical.version import __version__
+
+if TYPE_CHECKING:
+    from veridical.llm.sampling import Sampling
 
 #: Where benchmarks go by default, under the current folder.
 BENCHES = Path(".veridical") / "bench"
@@ -44,6 +48,10 @@ def bench(
     table: str | Path | None = None,
     famd: Sequence[str] = (),
     beta: float | None = None,
+    retry_failed: bool = False,
+    grader: str | None = None,
+    sampling: Sampling | None = None,
+    tell: Tell | None = None,
     watch: Watch | None = None,
     engine: Engine | None = None,
     **options: Any,
@@ -70,6 +78,13 @@ def bench(
         table: of generations by many models, for that study's significance tests.
         famd: names of scorers to combine by factor analysis in the study; default none.
         beta: also report F-beta.
+        retry_failed: run records with a failed score again.
+        grader: of the answers of the suite ``qa``, a name of
+            :data:`veridical.evaluate.graders.GRADERS`; default: by each data set's own rule,
+            where an answer has no label.
+        sampling: how ``llm`` answers the questions of the suite ``qa``; default: greedily, with
+            the most of ``samples`` (5 unless given) at temperature 1.
+        tell: is told how far a model is with answering questions.
         watch: called with a suite's name and its job; waits for it, showing progress.
         engine: a warm engine; else one is made with ``options``.
 
@@ -87,6 +102,8 @@ def bench(
         mapping=mapping,
         limit=limit,
         figures=Settings(seed, bootstrap, as_published, beta),
+        grader=grader,
+        sampling=sampling,
         study=study,
         famd=famd,
     )
@@ -109,9 +126,14 @@ def bench(
     parts: list[str] = []
     own = Engine(**options) if engine is None else engine
     try:
+        asks = own.llms.default is not None and any(s.questions is not None for s in found)
+        if sampling is not None and not asks:
+            raise UsageError("sampling is of the suite 'qa' with a language model (--llm NAME)")
+        answering = Answering.of(own, root, grader=grader, retry_failed=retry_failed, tell=tell)
         for suite in found:
-            run = SuiteRun.of(suite, paths[suite.name], scorers, request)
-            parts.append(run.run(own, place, watch))
+            llm = own.llms.default is not None
+            run = SuiteRun.of(suite, paths[suite.name], scorers, request, llm, answering)
+            parts.append(run.run(own, place, watch, retry_failed))
             run.add_to(made)
     finally:
         if engine is None:

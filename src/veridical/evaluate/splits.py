@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from veridical.evaluate.baselines import BASELINES
-from veridical.evaluate.comparisons import compare
+from veridical.evaluate.comparisons import RANKING, compare
 from veridical.evaluate.curves import curves
 from veridical.evaluate.datasets.suite import Floats, Suite, Task
 from veridical.evaluate.guards import ties_inflate
@@ -40,7 +40,7 @@ def split_of(
     compared: tuple[list[Comparison], list[Rank], list[list[str]]] = ([], [], [])
     boot = {n: j.boot[task.headline] for n, j in live.items() if task.headline in j.boot}
     if len(boot) > 1:
-        ranked = task.kind in ("binary", "graded")
+        ranked = task.headline in RANKING
         compared = compare(
             asked.truth,
             {n: scores[n] for n in boot},

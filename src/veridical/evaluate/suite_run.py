@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from veridical.api import AUTO, Job, fingerprint
-from veridical.engine import ROLES, Engine
+from veridical.engine import Engine
 from veridical.errors import unknown_name
+from veridical.evaluate.answering import Answering
 from veridical.evaluate.datasets.suite import Labelled, Suite, Task
 from veridical.evaluate.figures import measure
 from veridical.evaluate.judged import Asked
@@ -24,6 +25,7 @@ from veridical.evaluate.protocol import Chosen, Scorers, bind, choose, pick_task
 from veridical.evaluate.request import Request
 from veridical.evaluate.result import AlignmentSplit, Bench, Row, SampleCurve, Split
 from veridical.evaluate.study import alignment
+from veridical.evidence.run_evidence import ROLES
 from veridical.models import trained_on
 from veridical.records import Record
 from veridical.registry import BoundScorer
@@ -52,17 +54,30 @@ class SuiteRun:
     signatures: dict[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, suite: Suite, path: Path, scorers: Scorers, request: Request) -> SuiteRun:
+    def of(
+        cls,
+        suite: Suite,
+        path: Path,
+        scorers: Scorers,
+        request: Request,
+        llm: bool = False,
+        answering: Answering | None = None,
+    ) -> SuiteRun:
         """The suite's data loaded, and what is to be done with it.
+
+        Args:
+            llm: there is one, so that the default scorers may call it.
+            answering: answers and grades what is not yet.
 
         Raises:
             UsageError: unusable data, an unknown scorer or split.
         """
-        bound, combined = bind(suite, scorers)
+        bound, combined = bind(suite, scorers, llm)
         for name in request.famd:
             if not any(name in (b.key, b.scorer.name) for b in bound):
                 raise unknown_name("scorer to combine", name, [b.key for b in bound])
-        chosen = choose(
+        chosen = None if answering is None else answering.chosen(suite, path, request)
+        chosen = chosen or choose(
             suite,
             path,
             options=request.options,
@@ -91,11 +106,13 @@ class SuiteRun:
         asks models for each text once."""
         return [_cut(i.record, n) for i in self.chosen.items for n in self.counts]
 
-    def run(self, engine: Engine, place: Path | None, watch: Watch | None) -> str:
+    def run(
+        self, engine: Engine, place: Path | None, watch: Watch | None, retry_failed: bool = False
+    ) -> str:
         """Score, and say what there is to say. The fingerprint of the run and its bad rows."""
         records = self.records()
-        job = Job(records, self.bound, out=None if place is None else place / AUTO,
-                  engine=engine)  # fmt: skip
+        out = None if place is None else place / AUTO
+        job = Job(records, self.bound, out=out, retry_failed=retry_failed, engine=engine)
         if watch is not None:
             watch(self.suite.name, job)
         results = job.wait()

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from markupsafe import Markup, escape
 
 from veridical.evaluate.result import Bench, Row, Study
+from veridical.report import bench_qa
 from veridical.report import bench_view as show
 from veridical.report.bench_figures import (
     Figure,
@@ -90,6 +91,8 @@ def write_bench_report(bench: Bench, path: Path, title: str = "veridical benchma
         bench=bench,
         panels=[_panel(v, i, styles) for i, v in enumerate(shown)],
         overview=show.overview(v for v in shown if v.lines),
+        table_1=bench_qa.table_1(shown),
+        of_qa=bench_qa.figures(shown, styles),
         warned=_warned(shown, bench.study),
         study=None if bench.study is None else _study(bench.study, styles),
     )

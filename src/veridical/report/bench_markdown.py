@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from veridical.evaluate.result import AlignmentSplit, Bench, FactorTest, Row, Study
+from veridical.report import bench_qa
 from veridical.report.bench_flags import Shown, explained, ordered
 from veridical.report.bench_view import (
     Line,
@@ -49,6 +50,7 @@ def _document(bench: Bench) -> Iterator[str]:
     scored = [v for v in shown if v.lines]
     if len(scored) > 1:
         yield from _overview(scored)
+    yield from _table_1(shown)
     for view in shown:
         yield from _split(view)
     flags = all_flags(shown)
@@ -81,6 +83,18 @@ def _overview(shown: Sequence[SplitView]) -> Iterator[str]:
         name = f"*baseline:* {code(line.scorer)}" if line.baseline else code(line.scorer)
         rows.append([name, *(_standing(row, mark) for row, mark in line.cells)])
     yield from _table(heads, rows)
+
+
+def _table_1(shown: Sequence[SplitView]) -> Iterator[str]:
+    """Question answering as in the paper; nothing where none of it was asked for."""
+    table = bench_qa.table_1(shown)
+    if table is None:
+        return
+    yield from ("## Right answers told from wrong ones (table 1)", "")
+    head, rows = bench_qa.flat(table)
+    yield from _table([text(h) for h in head], [[code(r[0]), *map(text, r[1:])] for r in rows])
+    yield from (f"- {text(note)}" for note in table.notes)
+    yield ""
 
 
 def _standing(row: Row | None, standing: Standing) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Literal
 
 from rich import box
 from rich.console import Console
@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from veridical.evaluate.result import Bench, Row
-from veridical.report import bench_study_text
+from veridical.report import bench_qa, bench_study_text
 from veridical.report.bench_flags import Severity, Shown, explained
 from veridical.report.bench_view import (
     BASELINES,
@@ -43,6 +43,7 @@ def print_bench(bench: Bench, console: Console) -> None:
         shown = views(bench)
         for view in shown:
             _print_split(view, console)
+        _print_table_1(shown, console)
         for label, explanation, severity in explained(all_flags(shown)):
             _say(console, (f"! {label}: ", _STYLES[severity]), explanation)
         if bench.study is not None:
@@ -185,6 +186,27 @@ def _print_duels(view: SplitView, console: Console) -> None:
         difference = f"{number(duel.difference)} {interval(duel.low, duel.high)}".rstrip()
         text = f"{one_line(duel.other)}: {difference}, p {p_value(duel.p)}"
         _say(console, (f"  {duel.verdict} ", "" if duel.distinguishable else "bold"), text)
+
+
+def _print_table_1(shown: Sequence[SplitView], console: Console) -> None:
+    """Question answering as in the paper; intervals are in the tables of the splits."""
+    found = bench_qa.table_1(shown)
+    if found is None:
+        return
+    _say(console, ("right answers told from wrong ones (table 1)", "bold"))
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False)
+    for i, head in enumerate(["scorer", "figure", *found.parts]):
+        side: Literal["left", "right"] = "right" if i > 1 else "left"
+        table.add_column(Text(one_line(head)), justify=side, overflow="fold")
+    before = ""
+    for row in found.rows:
+        name = "" if row.group == before else one_line(row.group)
+        before = row.group
+        table.add_row(*map(Text, (name, row.figure, *(c.value for c in row.cells))))
+    console.print(table)
+    for note in found.notes:
+        _say(console, ("note: ", "dim"), note)
+    console.print()
 
 
 def _bad_row(error: dict[str, Any]) -> str:

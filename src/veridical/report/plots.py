@@ -70,13 +70,13 @@ def lines(
     if diagonal:
         parts.append(f'<path class="ref" d="{plot.path([(x.low, y.low), (x.high, y.high)])}"/>')
     if level is not None:
+        parts.append(f'<path class="ref" d="M{LEFT} {plot.y(level[0]):.1f}H{WIDTH - RIGHT}"/>')
+    parts += [_line(plot, one) for one in series]
+    if level is not None:  # over the lines, or it could not be read
         at = plot.y(level[0])
-        parts.append(f'<path class="ref" d="M{LEFT} {at:.1f}H{WIDTH - RIGHT}"/>')
         above = at - 5 if at > TOP + 16 else at + 13
-        parts.append(f'<text class="hint end" x="{WIDTH - RIGHT - 3}" y="{above:.1f}">')
+        parts.append(f'<text class="hint halo end" x="{WIDTH - RIGHT - 3}" y="{above:.1f}">')
         parts.append(f"{escape(level[1])}</text>")
-    for one in series:
-        parts.append(_line(plot, one))
     return svg(title, WIDTH, HEIGHT, "".join(parts))
 
 

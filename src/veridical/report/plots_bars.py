@@ -36,6 +36,46 @@ class BoxGlyph:
     n: int
 
 
+@dataclass(frozen=True)
+class Bar:
+    """A bar from 0 to a value, at most 1, with its interval."""
+
+    name: str
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+def ranked(title: str, bars: Sequence[Bar], ref: float | None = None) -> Markup:
+    """A bar a row, in the order given; ``ref`` is drawn through all of them."""
+    label, width, step = label_room([b.name for b in bars]), 300, 24
+    bottom = 6 + len(bars) * step
+    inner = []
+    for i, bar in enumerate(bars):
+        y, end = 6 + i * step, width * min(1.0, max(0.0, bar.value))
+        inner.append(f'<text class="end" x="{label - 8}" y="{y + 13}">{clip(bar.name)}</text>')
+        inner.append(
+            f'<rect class="bar-neg" x="{label}" y="{y}" width="{end:.1f}" height="18">'
+            f"<title>{escape(bar.name)}: {bar.value:.3f}</title></rect>"
+        )
+        if bar.low is not None and bar.high is not None:
+            left, right = (label + width * min(1.0, max(0.0, v)) for v in (bar.low, bar.high))
+            inner.append(
+                f'<path class="range" d="M{left:.1f} {y + 9}H{right:.1f}M{left:.1f} {y + 5}v8'
+                f'M{right:.1f} {y + 5}v8"/>'
+            )
+        inner.append(
+            f'<text class="tick" x="{label + width + 6}" y="{y + 13}">{bar.value:.3f}</text>'
+        )
+    if ref is not None:
+        inner.append(f'<path class="ref" d="M{label + width * ref:.1f} 2V{bottom}"/>')
+    inner.append(f'<path class="axis" d="M{label} {bottom}H{label + width}"/>')
+    for share in (0, 0.5, 1):
+        at = label + width * share
+        inner.append(f'<text class="tick mid" x="{at:g}" y="{bottom + 14}">{share:g}</text>')
+    return svg(title, label + width + 50, bottom + 20, "".join(inner))
+
+
 def histogram(title: str, label: str, up: Sequence[int], down: Sequence[int]) -> Markup:
     """Two distributions over 0 .. 1, one up and one down, each in shares of its own total."""
     width, height, top, bottom = 208, 128, 20, 24

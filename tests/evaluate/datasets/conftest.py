@@ -147,6 +147,14 @@ TURN = {
 }
 DIALOGUE = {"utterances": [TURN]}
 GRADED = {"prompt": "Where?", "response": "Here. There.", "label": 0.25}
+ANSWERED = {
+    "prompt": "What is 2 + 2?",
+    "response": "It is 4.",
+    "samples": ["4", "5"],
+    "reference": "4",
+    "label": 0.0,
+    "meta": {"dataset": "svamp"},
+}
 
 #: Suite -> file name and a valid row of it.
 ROWS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -158,6 +166,7 @@ ROWS: dict[str, tuple[str, dict[str, Any]]] = {
     "truthfulqa": ("generation.jsonl", TRUTHFULQA),
     "faithdial": ("test.jsonl", DIALOGUE),
     "graded": ("mine.jsonl", GRADED),
+    "qa": ("answers.jsonl", ANSWERED),
 }
 
 

@@ -86,13 +86,20 @@ def test_long_risk_coverage_curves_are_thinned(sample: tuple[Floats, Floats]) ->
     assert np.abs(drawn - shares)[10:].max() < 0.02
 
 
+def test_a_confidence_at_the_threshold_passes() -> None:
+    risk = np.array([1 - k / 10 for k in range(11)])  # one of them is 0.30000000000000004
+    shares = {round(tau, 2): share for tau, _, share in accuracy_at(np.zeros(11), risk)}
+    for k in range(11):
+        assert shares[round(1 - k / 10, 2)] == pytest.approx((11 - k) / 11)
+
+
 def test_accuracy_at_each_threshold(sample: tuple[Floats, Floats]) -> None:
     truth, risk = sample
     risk = np.round(risk, 2) / 2 + 0.25  # many on the thresholds, none below 0.25
     points = accuracy_at(truth, risk)
     assert points[0][0] == 0.26 and points[-1] == (1.0, pytest.approx(1 - truth.mean()), 1.0)
     for tau, accuracy, share in points:
-        kept = risk <= tau
+        kept = np.rint(1000 * risk) <= round(1000 * tau)  # thousandths, free of rounding
         assert share == pytest.approx(kept.mean())
         assert accuracy == pytest.approx((truth[kept] == 0).mean())
     assert accuracy_at(np.empty(0), np.empty(0)) == []

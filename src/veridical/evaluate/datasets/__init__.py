@@ -20,6 +20,7 @@ NAMES = (
     "ragtruth",
     "truthfulqa",
     "faithdial",
+    "qa",
 )
 
 

@@ -161,6 +161,7 @@ class Task:
             >= 0.5), 0 where there is none.
         positive: what truth 1 means, in words.
         flip: the positives are the right ones, so scores are negated.
+        objective: what the thresholds behind labels are fitted to; None leaves it to the harness.
         headline: the metric the scorers are compared by; the kind's first unless given.
     """
 
@@ -173,6 +174,7 @@ class Task:
     metrics: tuple[str, ...] = ()
     headline: str = ""
     flip: bool = False
+    objective: str | None = None
     classes: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -194,6 +196,8 @@ class Suite:
         quick: most groups of a part that the quick protocol takes; None takes all.
         load: items (or bad rows) of the data at a path.
         tasks: the questions put to them.
+        questions: loads items that are still to be answered and graded (their responses are
+            empty), where the suite has such.
     """
 
     name: str
@@ -207,6 +211,7 @@ class Suite:
     against: Against | None = None
     quick: int | None = 1000
     notes: tuple[str, ...] = ()
+    questions: Callable[[Path, Options], Iterator[Item | BadItem]] | None = None
 
 
 def _words(text: str) -> int:

@@ -142,7 +142,8 @@ def accuracy_at(truth: Floats, risk: Floats) -> list[tuple[float, float, float]]
         return []
     order = np.argsort(risk, kind="stable")
     right = np.concatenate(([0.0], np.cumsum(1 - truth[order])))
-    answered = np.searchsorted(risk[order], _TAUS, side="right")
+    # 1 - 0.7 is a little over 0.3: a confidence of 7 in 10 must pass at 0.7
+    answered = np.searchsorted(risk[order], _TAUS + 1e-9, side="right")
     return [
         (float(tau), float(right[n] / n), float(n / len(risk)))
         for tau, n in zip(_TAUS, answered, strict=True)

@@ -61,6 +61,25 @@ TABLE_7 = {
 }
 
 
+#: Tables 3 and 5: how to load the judge, and its figures without and with the reference.
+JUDGES = {
+    "GPT-4o": ("openai:gpt-4o", (0.397, 0.394), (0.360, 0.358)),
+    "GPT-4o-mini": ("openai:gpt-4o-mini", (0.271, 0.314), (0.450, 0.467)),
+    "Llama-3.3-70B": (
+        "ollama:llama3.3:70b-instruct-q8_0",
+        (-0.078, -0.087),
+        (-0.100, -0.065),
+    ),
+    "Llama-3.1-8B": ("ollama:llama3.1:8b-instruct-fp16", (0.023, 0.029), (0.177, 0.173)),
+}
+JUDGE = "judge(form=published, temperature=0.1, template=checkembed_wikibio)"
+JUDGE_REFERENCE = "judge(form=published, temperature=0.1, template=checkembed_wikibio_reference)"
+
+
+def _canonical(scorer: str) -> str:
+    return scorer.replace(", ", ",")
+
+
 def table_6(samples: int) -> dict[str, tuple[float, float]]:
     """A row of table 6: model -> (Pearson, Spearman), fractions."""
     row = [fraction(x) for x in TABLE_6[samples].split()]
@@ -165,13 +184,33 @@ ENTRIES = (
             "selfcheck_nli(order=code)", (0.741, 0.738), "potsawee/deberta-v3-large-mnli"
         ),
     ),
+    *(
+        Entry(
+            f"CheckEmbed tables 3 and 5, LLM-as-a-judge ({name}) rows",
+            "0 to 100 asked of a language model, without and with the first Wikipedia paragraph",
+            "WikiBio-GPT3",
+            "named model",
+            command=f'{_BENCH} --scorers "{JUDGE}, {JUDGE_REFERENCE}" --llm {load}',
+            reason="the judges' answers are not published, and a hosted model may have changed; "
+            "the paragraph (wiki_bio_text) is missing for half of the passages in the data used "
+            "here",
+            figures=(
+                *_pair(_canonical(JUDGE), alone, name),
+                *_pair(_canonical(JUDGE_REFERENCE), beside, name),
+            ),
+        )
+        for name, (load, alone, beside) in JUDGES.items()
+    ),
     Entry(
-        "CheckEmbed tables 3, 5 and 7, LLM-as-a-judge rows",
-        "0 to 100 asked of GPT-4o, GPT-4o-mini and Llama",
-        "WikiBio-GPT3, RAGTruth",
-        "not possible",
-        reason="proprietary models for half of them, answers not published; the Llama rows need "
-        "the scorer judge, not in this version",
+        "CheckEmbed table 7, LLM-as-a-judge rows",
+        "0 to 100 asked of language models, right from 50 up",
+        _RAGTRUTH,
+        "named model",
+        command="veridical bench ragtruth --data DATA/ragtruth_test --scorers "
+        '"judge(template=checkembed_ragtruth, form=published, temperature=0.1)" --llm '
+        "openai:gpt-4o",
+        reason="the judges' answers are not published, and a hosted model may have changed; the "
+        "template shows the original request, which is in RAGTruth's source_info.jsonl",
     ),
     Entry(
         "CheckEmbed table 7, the line to beat",
@@ -196,7 +235,15 @@ ENTRIES = (
         "Classifiers on token probabilities of seven language models, trained on RAGTruth",
         _RAGTRUTH,
         "named model",
-        reason="needs the scorer halludetect, not in this version",
+        before="veridical train halludetect train.jsonl --reader ragtruth "
+        "--condition prompt --proxy openai-community/gpt2-large --kind network --out model.json",
+        command="veridical bench ragtruth --data DATA/ragtruth_test --scorers "
+        "\"halludetect(model='model.json', condition=prompt)\" "
+        "--proxy openai-community/gpt2-large",
+        reason="train.jsonl: the rows of RAGTruth's response.jsonl whose split is train, joined "
+        "with prompt of source_info.jsonl, which lies beside the responses of the second step "
+        "too. The code behind the printed rows takes each token's probability from one place "
+        "late; encoder-decoders as proxies (LED, BART) are not in this version",
     ),
     Entry(
         "CheckEmbed figures 2 to 5 and 8 to 20",

@@ -139,11 +139,31 @@ ENTRIES = (
         reason="needs the scorers critic, unieval and q2, not in this version",
     ),
     Entry(
-        "Mirage tables 1, 10 and 11, GPT-4 and the ensemble that contains it",
-        "A to E asked of gpt-4o-mini; FAMD over five scorers",
+        "Mirage tables 1, 10 and 11, GPT-4 on BEGIN",
+        "A to E asked of gpt-4o-mini",
+        "BEGIN (CMU, TC, WoW)",
+        "named model",
+        command=f'{_BEGIN} --scorers "judge(form=published, template=mirage_begin)" '
+        "--llm openai:gpt-4o-mini",
+        reason="a hosted model that may have changed; its answers are not published, and the "
+        f"paper's weighted F1 is of the verdicts as they are; {_DEV}",
+    ),
+    Entry(
+        "Mirage tables 1, 10 and 11, GPT-4 on HaluEval",
+        "HaluEval's own questions asked of gpt-4o-mini",
+        "HaluEval (dialogue, QA)",
+        "named model",
+        command=f'{_HALUEVAL} --scorers "judge(form=published, template=halueval_qa), '
+        'judge(form=published, template=halueval_dialogue)" --llm openai:gpt-4o-mini',
+        reason="a hosted model that may have changed; its answers are not published, nor which of "
+        "the two answers of a row was judged. Each template is meant for one of the parts",
+    ),
+    Entry(
+        "Mirage tables 1, 10 and 11, ensemble",
+        "FAMD over five scorers, GPT-4 among them",
         _BOTH,
         "not possible",
-        reason="proprietary model; its answers are not published",
+        reason="it rests on the answers of gpt-4o-mini, which are not published",
     ),
     Entry(
         "Mirage figures 1, 2, 5 and 7",
@@ -159,8 +179,9 @@ ENTRIES = (
         "Effects of tuning, size and decoding on 37 language models",
         "TruthfulQA, FaithDial",
         "not possible",
-        reason="the generated answers are not published; `veridical bench --study --table "
-        "generations.csv` runs the same tests on the user's own",
+        reason="the generated answers are not published; `veridical sample --grid models.toml "
+        "--table generations.csv` makes such a table with any models, and `veridical bench "
+        "--study --table generations.csv` runs the same tests on it",
     ),
 )
 

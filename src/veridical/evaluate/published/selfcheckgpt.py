@@ -25,6 +25,69 @@ NGRAM_ROWS = {
     "ngram(counting=paper,n=4)": "84.49 36.37 55.96 55.77 57.25",
     "ngram(counting=paper,n=5)": "84.12 36.19 54.89 54.84 55.97",
 }
+#: Table 8 by model: the rows of PROXY_SCORERS.
+PROXY_SCORERS = (
+    "avg_logprob",
+    "avg_entropy(form=perplexity)",
+    "max_logprob",
+    "max_entropy(form=perplexity)",
+)
+PROXY_ROWS = {
+    "huggyllama/llama-30b": (
+        "75.43 30.32 41.29 21.72 20.20",
+        "80.80 39.01 42.97 33.80 39.49",
+        "74.01 27.14 31.08 -22.83 -22.71",
+        "80.92 37.32 37.90 35.57 38.94",
+    ),
+    "huggyllama/llama-13b": (
+        "74.16 30.01 37.36 13.33 12.89",
+        "80.63 38.98 40.59 29.43 33.12",
+        "71.12 26.78 28.82 -34.93 -31.70",
+        "80.98 37.94 36.01 32.07 34.01",
+    ),
+    "huggyllama/llama-7b": (
+        "71.69 27.87 31.30 -2.71 -2.59",
+        "78.67 37.22 33.81 19.44 21.79",
+        "69.57 25.91 26.54 -42.57 -38.24",
+        "79.65 35.57 31.32 22.10 22.53",
+    ),
+    "facebook/opt-30b": (
+        "67.70 24.43 25.04 -32.07 -31.45",
+        "77.13 33.67 29.55 -0.43 3.43",
+        "67.32 24.40 24.32 -49.51 -45.50",
+        "76.58 33.44 29.31 1.63 6.41",
+    ),
+    "EleutherAI/gpt-neox-20b": (
+        "69.00 24.38 26.18 -31.79 -34.15",
+        "77.40 32.78 30.13 5.41 7.43",
+        "67.51 23.88 24.82 -47.96 -44.54",
+        "76.98 31.96 29.13 5.97 9.31",
+    ),
+    "facebook/opt-13b": (
+        "67.46 24.39 25.20 -33.05 -32.79",
+        "76.93 33.71 29.68 0.25 1.39",
+        "67.36 24.67 24.46 -50.15 -44.42",
+        "76.26 32.81 29.25 1.42 2.82",
+    ),
+    "EleutherAI/gpt-j-6b": (
+        "67.51 24.28 24.26 -38.80 -40.05",
+        "76.15 33.29 28.30 -2.50 -1.37",
+        "67.58 23.94 23.93 -51.23 -47.68",
+        "75.30 32.51 28.13 -2.14 1.41",
+    ),
+    "facebook/opt-1.3b": (
+        "66.19 24.47 23.47 -35.20 -38.95",
+        "74.05 31.91 26.33 -10.59 -10.00",
+        "68.16 25.85 24.66 -45.60 -42.39",
+        "73.79 31.42 26.38 -9.84 -9.80",
+    ),
+    "facebook/opt-125m": (
+        "66.63 25.31 23.07 -30.38 -37.54",
+        "71.51 30.88 25.36 -14.16 -13.76",
+        "69.23 27.66 24.14 -39.22 -37.18",
+        "71.32 31.65 25.36 -18.05 -17.37",
+    ),
+}
 #: Table 3, WikiBio+Prompt: one reference, so that a sentence's score is 0, 0.5 or 1.
 WIKIBIO_PROMPT = "93.59 65.26 73.11 85.90 86.11"
 _UNIGRAM = wikibio_row("ngram(counting=paper)", NGRAM_ROWS["ngram(counting=paper)"])
@@ -33,6 +96,14 @@ _NLI = wikibio_row(
     "92.50 45.17 66.08 74.14 73.78",
     model="potsawee/deberta-v3-large-mnli",
 )
+#: Table 5, whose last row stands in tables 2 and 3 too: counts, Bayes, Bayes with soft counts.
+QA_ROWS = {
+    "selfcheck_qa(method=counting)": "83.97 40.07 47.78 57.39 55.15",
+    "selfcheck_qa(method=bayes)": "83.04 38.58 47.41 56.43 55.03",
+    "selfcheck_qa": "84.26 40.06 48.14 61.07 59.29",
+}
+_QA = "potsawee/longformer-large-4096-answering-race"  # with the three that are its defaults
+_PROMPT = "selfcheck_prompt(form=published,unclear=half)"
 _BERTSCORE = wikibio_row(
     "selfcheck_bertscore(baseline=0.8312)", "81.96 45.96 44.23 58.18 55.90", model=_ROBERTA
 )
@@ -109,18 +180,31 @@ ENTRIES = (
     ),
     Entry(
         "SelfCheckGPT tables 2, 3 and 5, QA rows",
-        "Multiple-choice question answering: four models, questions drawn at random",
+        "Multiple-choice questions about each sentence, answered by the samples: four models",
         _DATA,
         "named model",
-        reason="needs the scorer selfcheck_qa, not in this version",
+        command=f'{_BENCH} --scorers "{", ".join(QA_ROWS)}"',
+        reason="questions are drawn at random, so figures differ from draw to draw; the paper does "
+        "not state the threshold of answerability behind its first two rows (here 0.5). Weights "
+        "are read from safetensors only",
+        figures=tuple(f for key, row in QA_ROWS.items() for f in wikibio_row(key, row, model=_QA)),
     ),
-    Entry(
-        "SelfCheckGPT tables 2 and 8, figure 9, proxy models",
-        "Probabilities and entropies of LLaMA, OPT, GPT-J and NeoX",
-        _DATA,
-        "named model",
-        reason="needs the scorers avg_logprob, max_logprob, avg_entropy and max_entropy with a "
-        "proxy model, not in this version",
+    *(
+        Entry(
+            f"SelfCheckGPT tables 2 and 8, figure 9, {model}",
+            "Probabilities and entropies of the passage as a proxy model reads it",
+            _DATA,
+            "named model",
+            command=f'{_BENCH} --scorers "{", ".join(PROXY_SCORERS)}" --proxy {model}',
+            reason="the printed entropies are 2^H, as the paper's eq. 13 has them; a passage's "
+            "average is here over all its tokens. Weights are read from safetensors only",
+            figures=tuple(
+                f
+                for scorer, row in zip(PROXY_SCORERS, rows, strict=True)
+                for f in wikibio_row(scorer, row, model=model)
+            ),
+        )
+        for model, rows in PROXY_ROWS.items()
     ),
     Entry(
         "SelfCheckGPT table 2, GPT-3 probabilities",
@@ -130,11 +214,25 @@ ENTRIES = (
         reason="the probabilities are not part of the data set and the model is withdrawn",
     ),
     Entry(
-        "SelfCheckGPT tables 2, 4 and 6, prompt rows",
-        "Yes or no asked of GPT-3 and ChatGPT",
+        "SelfCheckGPT tables 2 and 4, prompt rows (ChatGPT)",
+        "Yes or no asked of gpt-3.5-turbo, of every sentence with every sample",
+        _DATA,
+        "named model",
+        command=f'{_BENCH} --scorers "selfcheck_prompt(form=published, unclear=half)" '
+        "--samples 4,20 --llm openai:gpt-3.5-turbo",
+        reason="a hosted model that has changed since; its answers are not published. Any other "
+        "can be named",
+        figures=(
+            *wikibio_row(_PROMPT, "93.42 53.19 67.09 78.32 78.30", model="gpt-3.5-turbo"),
+            *wikibio_row(_PROMPT, "- - - 76.47 76.41", samples=4, model="gpt-3.5-turbo"),
+        ),
+    ),
+    Entry(
+        "SelfCheckGPT tables 4 and 6, prompt rows (GPT-3)",
+        "Yes or no asked of text-davinci-003, and how often it and ChatGPT agree",
         _DATA,
         "not possible",
-        reason="proprietary models, since changed or withdrawn; their answers are not published",
+        reason="the model is withdrawn and its answers are not published",
     ),
     Entry(
         "SelfCheckGPT table 3, WikiBio rows",

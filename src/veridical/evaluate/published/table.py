@@ -64,6 +64,7 @@ class Entry:
 
     Attributes:
         command: what regenerates it; DATA stands for the folder of data sets.
+        before: a command that makes what ``command`` takes.
         reason: why it cannot be repeated here, or what the command leaves out.
     """
 
@@ -74,6 +75,7 @@ class Entry:
     command: str | None = None
     reason: str | None = None
     figures: tuple[Figure, ...] = ()
+    before: str | None = None
 
 
 #: The columns of SelfCheckGPT's tables.

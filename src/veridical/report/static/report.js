@@ -480,7 +480,7 @@
   }
 
   function scoresView(scores) {
-    return section("Scores", el("div", { class: "scroll", role: "region", tabindex: 0, "aria-label": "Table of scores" }, el("table", {},
+    return section("Scores", el("div", { class: "scroll", role: "region", tabindex: 0, "aria-label": "Table of scores" }, el("table", { class: "scores" },
       el("thead", {}, el("tr", {}, ["Scorer", "Risk", "Raw", "Status"].map((t) => el("th", { scope: "col" }, t)))),
       el("tbody", {}, scores.map((s) => el("tr", { class: s.status },
         el("th", { scope: "row" }, s.signature

@@ -1,0 +1,58 @@
+"""Short answers against one or several gold answers, as NQ-Open and PopQA are graded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from veridical.evaluate.graders.grade import Chat, Grade, by_rule, quoted
+from veridical.evaluate.graders.normal_form import contains, tokens
+
+if TYPE_CHECKING:
+    from veridical.records import Record
+
+
+@dataclass(frozen=True)
+class Exact:
+    """The whole response is one of the gold answers, both in normal form (NQ-Open's metric)."""
+
+    name: str = "exact"
+    rule: ClassVar[str] = "the response equals a gold answer, case, punctuation and articles aside"
+    needs_llm: ClassVar[bool] = False
+
+    async def grade(self, record: Record, chat: Chat | None = None) -> Grade:
+        """See :class:`veridical.evaluate.graders.Grader`."""
+        return _match(record, whole=True)
+
+
+@dataclass(frozen=True)
+class Contains:
+    """A gold answer stands in the response, word for word in normal form (PopQA's metric).
+
+    It does not understand: "not Paris" contains Paris, and so does a list of guesses.
+    """
+
+    name: str = "contains"
+    rule: ClassVar[str] = (
+        "a gold answer stands in the response word for word, case, punctuation and articles aside"
+    )
+    needs_llm: ClassVar[bool] = False
+
+    async def grade(self, record: Record, chat: Chat | None = None) -> Grade:
+        """See :class:`veridical.evaluate.graders.Grader`."""
+        return _match(record, whole=False)
+
+
+def _match(record: Record, *, whole: bool) -> Grade:
+    settled = by_rule(record)
+    if settled is not None:
+        return settled
+    golds = [(gold, found) for gold in record.reference if (found := tokens(gold))]
+    if not golds:
+        return Grade(None, "no gold answer has a letter or a digit")
+    answer = tokens(record.response)
+    for gold, wanted in golds:
+        if answer == wanted or (not whole and contains(answer, wanted)):
+            return Grade(1.0, f"{'equals' if whole else 'contains'} {quoted(gold)}")
+    told = quoted(golds[0][0]) + (f" and {len(golds) - 1} more" if len(golds) > 1 else "")
+    return Grade(0.0, f"{'is none' if whole else 'contains none'} of {told}")

@@ -1,0 +1,50 @@
+"""Numeric answers, as of GSM8K and SVAMP."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from veridical.evaluate.graders.grade import Chat, Grade, by_rule, quoted
+from veridical.evaluate.graders.numbers import Number, final_number
+
+if TYPE_CHECKING:
+    from veridical.records import Record
+
+
+@dataclass(frozen=True)
+class Numeric:
+    """The response ends up with a gold number.
+
+    Thousands separators, currency signs, units, fractions, percent, scale words and LaTeX are
+    read; units are not compared. Numbers in words count where there are none in digits.
+    """
+
+    name: str = "numeric"
+    rule: ClassVar[str] = (
+        "the number after the answer's mark (####, \\boxed, 'the answer is', 'A:'), else the last "
+        "number, equals a gold number; units aside"
+    )
+    needs_llm: ClassVar[bool] = False
+
+    async def grade(self, record: Record, chat: Chat | None = None) -> Grade:
+        """See :class:`veridical.evaluate.graders.Grader`."""
+        settled = by_rule(record)
+        if settled is not None:
+            return settled
+        golds = [n for gold in record.reference if (n := final_number(gold)[0]) is not None]
+        if not golds:
+            return Grade(None, f"no number in the reference {quoted(record.reference[0])}")
+        given, how = final_number(record.response)
+        if given is None:
+            return Grade(0.0, how)
+        right = any(given.equals(gold) for gold in golds)
+        told = f"{_shown(given)} ({how})"
+        return Grade(float(right), told if right else f"{told}, not {_shown(golds[0])}")
+
+
+def _shown(number: Number) -> str:
+    value = number.value
+    whole = value.denominator == 1
+    text = str(value.numerator) if whole else f"{float(value):.6g}"
+    return text + "%" * number.percent
