@@ -1,4 +1,5 @@
-# make demo: check the example answers and write demo/report.html
+# make demo: check the example answers and write demo/report.html; with the [local] extra in .venv
+#            also let the embedded LLM answer a few prompts, and check those
 # make test: lint, types and tests
 PYTHON ?= python3
 BIN := .venv/bin
@@ -19,6 +20,16 @@ $(BIN)/python:
 demo: .venv/.core
 	mkdir -p demo
 	$(BIN)/veridical check examples/answers.jsonl --out demo/run --store demo/store --report demo/report.html
+	@if $(BIN)/python -c "import xllamacpp" 2>/dev/null; then \
+	  $(BIN)/veridical models get smollm2 && \
+	  $(BIN)/veridical sample examples/prompts.jsonl --limit 5 --llm local --n 5 --logprobs 5 \
+	    --max-tokens 64 --out demo/answers.jsonl --store demo/store && \
+	  $(BIN)/veridical check demo/answers.jsonl --out demo/sampled --store demo/store \
+	    --report demo/sampled.html && \
+	  echo "Open demo/sampled.html for answers that were drawn just now."; \
+	else \
+	  echo "For answers drawn here: $(BIN)/pip install -e '.[local]', and make demo again."; \
+	fi
 	@echo "Open demo/report.html in a browser."
 
 test: .venv/.dev

@@ -94,18 +94,38 @@ def _curve(measured: Measured) -> str:
 
 
 def _named(entry: Entry) -> str:
-    columns = list(dict.fromkeys((f.split, f.metric) for f in entry.figures))
-    counts = list(dict.fromkeys(f.samples for f in entry.figures))
-    printed = {(f.samples, f.split, f.metric): f"{f.value:.4g}" for f in entry.figures}
-    parts = [f"### {entry.id}", f"{entry.title}. {entry.data}.", f"    {entry.command}"]
-    if len(counts) > 1:  # None is all of them
-        heads = [str(n or ALL_SAMPLES[entry.figures[0].suite]) for n in counts]
-        rows = [[" ".join(c), *(printed.get((n, *c), "") for n in counts)] for c in columns]
-        parts.append(table(["samples", *heads], rows))
-    elif columns:
-        row = [printed.get((counts[0], *c), "") for c in columns]
-        parts.append(table([" ".join(c) for c in columns], [row]))
+    commands = [c for c in (entry.before, entry.command) if c]
+    parts = [f"### {entry.id}", f"{entry.title}. {entry.data}."]
+    parts.append("\n".join(f"    {c}" for c in commands))
+    if entry.figures:
+        parts.append(_printed(entry.figures))
     return "\n\n".join([*parts, *([_list([entry.reason])] if entry.reason else [])])
+
+
+def _printed(figures: Sequence[Figure]) -> str:
+    """The paper's figures: scorers and metrics down; numbers of samples, or splits, across."""
+    counts = list(dict.fromkeys(f.samples for f in figures))
+    splits, metrics = {f.split for f in figures}, {f.metric for f in figures}
+    whole = len({(f.split, f.metric) for f in figures}) == len(splits) * len(metrics)
+    heads = ["scorer"]
+    if len(counts) > 1:  # None is all of them
+        heads.append("samples")
+        every = ALL_SAMPLES[figures[0].suite]
+        places = [(f"{f.split} {f.metric}", str(f.samples or every)) for f in figures]
+    elif whole and min(len(splits), len(metrics)) > 1:
+        heads.append("metric")
+        places = [(f.metric, f.split) for f in figures]
+    else:
+        places = [("", f"{f.split} {f.metric}") for f in figures]
+    across = list(dict.fromkeys(column for _, column in places))
+    rows: dict[tuple[str, ...], dict[str, str]] = {}
+    for f, (down, column) in zip(figures, places, strict=True):
+        name = (f"`{f.scorer}`", down)[: len(heads)]
+        rows.setdefault(name, {})[column] = f"{f.value:.4g}"
+    return table(
+        [*heads, *across],
+        [[*name, *(row.get(c, "") for c in across)] for name, row in rows.items()],
+    )
 
 
 def _list(notes: Iterable[str]) -> str:

@@ -287,3 +287,35 @@ def _wait_for_lines(folder: Path, n: int) -> None:
     while _lines(folder) < n:
         assert time.monotonic() < until, "nothing was scored in a minute"
         time.sleep(0.02)
+
+
+def test_questions_are_answered_as_asked_for(tmp_path: Path) -> None:
+    rows = [{"question": f"What is {i} + 1?", "answer": f"#### {i + 1}"} for i in range(12)]
+    (tmp_path / "gsm8k_test.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
+    script = [{"contains": f"What is {i} ", "text": [str(i + 1 + i % 2), "7"]} for i in range(12)]
+    (tmp_path / "script.json").write_text(json.dumps(script))
+    asked = ["bench", "qa", "--data", "gsm8k_test.jsonl", "--llm", "fake:script.json",
+             "--scorers", "exact_match", "--bootstrap", "0", "--json", "-"]  # fmt: skip
+    done = run(*asked, "--n", "3", "--temperature", "0.5", "--max-tokens", "16",
+               "--decoding", "top_p:0.9", "--samples", "1,3", cwd=tmp_path)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    made = json.loads(done.stdout)
+    told = made["settings"]["sampling"]
+    assert (told["n"], told["temperature"], told["max_tokens"]) == (3, 0.5, 16)
+    assert (told["decoding"], told["response"], told["system"]) == ("top_p:0.9", "first", None)
+    assert any("3 samples are drawn by top_p:0.9 at temperature 0.5" in note
+               for split in made["splits"] for note in split["notes"])  # fmt: skip
+    points = [p for s in made["splits"] for c in s["samples"] for p in c["points"]]
+    assert {p[0] for p in points} == {1, 3}
+    usual = json.loads(run(*asked, cwd=tmp_path).stdout)
+    assert "sampling" not in usual["settings"]
+    for wrong, why in (
+        (["--n", "2", "--samples", "5"], "5 samples are asked for"),
+        (["--temperature", "0"], "temperature 0"),
+        (["--decoding", "magic"], "a decoding is"),
+        (["--response", "given"], "given"),
+    ):
+        refused = run(*asked, *wrong, cwd=tmp_path)
+        assert refused.returncode == 1 and why in refused.stderr, refused.stderr
+    other = run("bench", "qa", "--data", "gsm8k_test.jsonl", "--n", "3", cwd=tmp_path)
+    assert other.returncode == 1 and "--llm" in other.stderr

@@ -1,39 +1,55 @@
-"""``veridical check | plan | bench | report | scorers | models``."""
+"""``veridical check | plan | bench | report | scorers``, and the commands of other modules."""
 
 from __future__ import annotations
 
 import json
 import sys
-from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from veridical.cli import models
 from veridical.cli.bench import BENCH_EXAMPLES, bench
 from veridical.cli.options import (
+    AdaptiveOption,
     AgainstOption,
+    Alpha,
+    Budget,
     Embedder,
     Inputs,
     Limit,
+    Llm,
     Map,
+    N,
     Nli,
     Preset,
     PresetOption,
     Processes,
+    Proxy,
     Reader,
+    RetryFailed,
     Samples,
     Scorers,
     Store,
+    Temperature,
     TokenEncoder,
     mapping_of,
+    sampling_of,
 )
 from veridical.cli.outputs import opened, writable
+from veridical.cli.prompts import PROMPTS_EXAMPLES, prompts
+from veridical.cli.redteam import REDTEAM_EXAMPLES, redteam
+from veridical.cli.sample import SAMPLE_EXAMPLES, sample
+from veridical.cli.train import train
 from veridical.errors import UsageError
 from veridical.version import __version__
+
+if TYPE_CHECKING:
+    from veridical.llm.sampling import Sampling
 
 app = typer.Typer(
     name="veridical",
@@ -62,6 +78,8 @@ def _root(
     "  veridical check answers.jsonl --preset fast --json results.jsonl --report report.html\n\n"
     '  veridical check rag.parquet --scorers "support, knowledge_f1" --against contexts\n\n'
     "  veridical check answers.csv --map response=reply --fail-over 0.8\n\n"
+    "  veridical check prompts.jsonl --llm openai:gpt-4o-mini --samples 5 --budget 2.00\n\n"
+    "  veridical check prompts.jsonl --llm NAME --n 3:20 --temperature 0.7\n\n"
     "Exit codes: 0 fine; 1 usage, no valid input or internal error; 2 coverage under the minimum; "
     "3 a record over --fail-over; 130 interrupted (run the same command again to resume)."
 )
@@ -92,14 +110,19 @@ def check(
         float, typer.Option(min=0, max=1, help="Exit 2 when any scorer's coverage is under this.")
     ] = 0.98,
     strict: Annotated[bool, typer.Option(help="Stop at the first bad row.")] = False,
-    retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Run records with a failed score again.")
-    ] = False,
+    retry_failed: RetryFailed = False,
     mapping: Map = None,
     reader: Reader = None,
     embedder: Embedder = "minilm",
     token_encoder: TokenEncoder = None,
     nli: Nli = "veridical-nli-mini",
+    llm: Llm = None,
+    n: N = None,
+    temperature: Temperature = 1.0,
+    adaptive: AdaptiveOption = None,
+    alpha: Alpha = None,
+    proxy: Proxy = None,
+    budget: Budget = None,
     processes: Processes = None,
 ) -> int:
     """Check a file of answers: per-record and per-sentence risk, with evidence."""
@@ -124,6 +147,10 @@ def check(
         embedder=embedder,
         token_encoder=token_encoder,
         nli=nli,
+        llm=llm,
+        proxy=proxy,
+        budget=budget,
+        sampling=_sampling(samples, n, temperature, adaptive, alpha),
         store=None if store == "none" else store,
         processes=processes,
     )
@@ -137,12 +164,14 @@ def check(
         )
         return 130
     with opened(json_path) as lines:
-        return finish(results, lines, report, limits, err)
+        drawn = None if job.sampled is None else job.sampled.progress
+        return finish(results, lines, report, limits, err, drawn)
 
 
 @app.command(
     epilog="Examples:\n\n  veridical plan answers.jsonl\n\n"
-    '  veridical plan answers.jsonl --scorers "checkembed, bert_score" --json -'
+    '  veridical plan answers.jsonl --scorers "checkembed, bert_score" --json -\n\n'
+    "  veridical plan prompts.jsonl --llm NAME --n 3:20"
 )
 def plan(
     inputs: Inputs,
@@ -160,6 +189,13 @@ def plan(
     embedder: Embedder = "minilm",
     token_encoder: TokenEncoder = None,
     nli: Nli = "veridical-nli-mini",
+    llm: Llm = None,
+    n: N = None,
+    temperature: Temperature = 1.0,
+    adaptive: AdaptiveOption = None,
+    alpha: Alpha = None,
+    proxy: Proxy = None,
+    budget: Budget = None,
     processes: Processes = None,
 ) -> int:
     """Dry run: count what check would ask of each model, and estimate time and cost."""
@@ -178,6 +214,10 @@ def plan(
         embedder=embedder,
         token_encoder=token_encoder,
         nli=nli,
+        llm=llm,
+        proxy=proxy,
+        budget=budget,
+        sampling=_sampling(samples, n, temperature, adaptive, alpha),
         store=None if store == "none" else store,
         processes=processes,
     )
@@ -190,7 +230,10 @@ def plan(
     return 0 if found["records"] else 1
 
 
+app.command(epilog=SAMPLE_EXAMPLES)(sample)
 app.command(epilog=BENCH_EXAMPLES)(bench)
+app.command(epilog=REDTEAM_EXAMPLES)(redteam)
+app.command(epilog=PROMPTS_EXAMPLES)(prompts)
 
 
 @app.command(
@@ -258,29 +301,25 @@ def scorers(
     return 0
 
 
-@app.command(epilog="Examples:\n\n  veridical models\n\n  veridical models --json")
-def models(
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
-) -> int:
-    """List the models that come with the package, and how to name others."""
-    from veridical.models import list_models
+app.add_typer(models.app, name="models")
+app.add_typer(train)
 
-    rows = [asdict(row) for row in list_models()]
-    if as_json:
-        print(json.dumps(rows, indent=1))
-        return 0
-    console = Console(highlight=False)
-    table = Table(*rows[0])
-    for r in rows:
-        table.add_row(*(escape(str(v)) for v in r.values()))
-    console.print(table)
-    console.print(
-        "Others by --embedder / --token-encoder: a folder, onnx:PATH, torch:HUB_ID_OR_PATH, "
-        "org/name, http://HOST/v1#model, tei:http://HOST; by --nli: the same but for "
-        "http://HOST/v1#model",
-        markup=False,
-    )
-    return 0
+
+def _sampling(
+    samples: int | None,
+    n: str | None,
+    temperature: float,
+    adaptive: str | None,
+    alpha: float | None,
+) -> Sampling | None:
+    """How prompts are answered; None where nothing was said of it."""
+    from veridical.api import ANSWER_LOGPROBS
+    from veridical.llm.sampling import Sampling
+
+    if (n, temperature, adaptive, alpha) == (None, Sampling.temperature, None, None):
+        return None
+    most = samples or Sampling.n
+    return sampling_of(n, temperature, adaptive, alpha, default_n=most, logprobs=ANSWER_LOGPROBS)
 
 
 def _inputs(inputs: list[str]) -> str | list[str]:

@@ -4,22 +4,39 @@ from __future__ import annotations
 
 import io
 import sys
+from dataclasses import replace
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from veridical.cli.options import Embedder, Nli, Processes, Store, TokenEncoder, mapping_of
+from veridical.cli.options import (
+    Budget,
+    DecodingOption,
+    Embedder,
+    Llm,
+    MaxTokens,
+    Nli,
+    Processes,
+    Proxy,
+    RetryFailed,
+    Store,
+    System,
+    Temperature,
+    TokenEncoder,
+    mapping_of,
+)
 from veridical.cli.outputs import opened, writable
 from veridical.errors import UsageError
 
 if TYPE_CHECKING:
     from veridical.api import Job
     from veridical.evaluate.result import Bench
+    from veridical.llm.sampling import Sampling
 
 BENCH_EXAMPLES = (
     "Examples:\n\n"
@@ -29,6 +46,8 @@ BENCH_EXAMPLES = (
     '"ngram(n=1,stat=max,counting=paper), ngram" --json -\n\n'
     "  veridical bench wikibio begin --data wikibio=PATH --data begin=PATH --report results.md\n\n"
     "  veridical bench wikibio --data wikibio_gpt3/ --samples 2,4,10,20\n\n"
+    "  veridical bench qa --data qa/ --llm openai:gpt-4o-mini --n 5 --report table1.html\n\n"
+    "  veridical bench qa --data qa/ --llm NAME --n 10 --temperature 0.7 --samples 2,5,10\n\n"
     "  veridical bench begin --data begin/ --study --as-published\n\n"
     "  veridical bench --study --table generations.csv --report study.html\n\n"
     "Exit codes: 0 fine; 1 usage, no valid item or internal error; 2 coverage under the minimum; "
@@ -39,6 +58,11 @@ BENCH_EXAMPLES = (
 class ProtocolName(str, Enum):
     quick = "quick"
     full = "full"
+
+
+class ResponseName(str, Enum):
+    greedy = "greedy"
+    first = "first"
 
 
 def bench(
@@ -78,6 +102,13 @@ def bench(
         list[str] | None,
         typer.Option(
             "--map", help="field=column, for graded: where the usual column names do not serve."
+        ),
+    ] = None,
+    grader: Annotated[
+        str | None,
+        typer.Option(
+            help="For qa: choice, numeric, exact, contains, llm or llm:FILE.toml. Default: by each "
+            "data set's own rule, where an answer has no label."
         ),
     ] = None,
     study: Annotated[
@@ -129,10 +160,31 @@ def bench(
     embedder: Embedder = "minilm",
     token_encoder: TokenEncoder = None,
     nli: Nli = "veridical-nli-mini",
+    llm: Llm = None,
+    proxy: Proxy = None,
+    budget: Budget = None,
+    retry_failed: RetryFailed = False,
     processes: Processes = None,
+    n: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="For qa with --llm: samples drawn besides the response. Default: the most of "
+            "--samples, or 5.",
+        ),
+    ] = None,
+    temperature: Temperature = 1.0,
+    response: Annotated[
+        ResponseName | None,
+        typer.Option(help="greedy; first: the first draw (the default where --decoding draws)."),
+    ] = None,
+    decoding: DecodingOption = None,
+    max_tokens: MaxTokens = 512,
+    system: System = None,
 ) -> int:
     """Measure scorers against human labels, with baselines, intervals and warnings."""
     from veridical.api import AUTO
+    from veridical.cli.finish import ledger_lines
     from veridical.cli.progress import watch
     from veridical.evaluate import BENCHES
     from veridical.evaluate import bench as run_bench
@@ -148,6 +200,7 @@ def bench(
         raise UsageError("--table belongs to --study")
     paths = _data(data, suites or [])
     read = paths.values() if isinstance(paths, dict) else [paths] if paths is not None else []
+    counts = _samples(samples)
     writable(json_path, *(report or ()), inputs=[*read, *([table] if table else [])])
     for path in report or ():
         _kind(path)
@@ -156,6 +209,8 @@ def bench(
         records = job.results
         err.print(f"{name}: scoring into {records.path}", markup=False)
         watch(job, err)
+        for line in ledger_lines(records.ledger):
+            err.print(line, markup=False)
 
     try:
         made = run_bench(
@@ -163,7 +218,7 @@ def bench(
             paths,
             scorers,
             split=split,
-            samples=_samples(samples),
+            samples=counts,
             protocol=protocol.value,
             keep_generic=keep_generic,
             mapping=mapping_of(mapping),
@@ -176,10 +231,19 @@ def bench(
             table=table,
             famd=_names(famd),
             beta=beta,
+            retry_failed=retry_failed,
+            grader=grader,
+            sampling=_sampling(
+                counts, n, temperature, response, decoding, max_tokens=max_tokens, system=system
+            ),
+            tell=lambda text: err.print(text, markup=False),
             watch=show,
             embedder=embedder,
             token_encoder=token_encoder,
             nli=nli,
+            llm=llm,
+            proxy=proxy,
+            budget=budget,
             store=None if store == "none" else store,
             processes=processes,
         )
@@ -286,6 +350,33 @@ def _samples(text: str | None) -> list[int] | None:
         return [int(n) for n in text.split(",")]
     except ValueError:
         raise UsageError(f"--samples takes N, or several like 2,4,10, not {text!r}") from None
+
+
+def _sampling(
+    counts: list[int] | None,
+    n: int | None,
+    temperature: float,
+    response: ResponseName | None,
+    decoding: str | None,
+    **settings: Any,
+) -> Sampling | None:
+    """How questions are answered; None where nothing was said of it."""
+    from veridical.evaluate.answering import LOGPROBS, SAMPLES
+    from veridical.llm.decoding import parse_decoding
+    from veridical.llm.sampling import Sampling
+
+    usual = Sampling(n=max(counts or (), default=SAMPLES), logprobs=LOGPROBS)
+    by = None if decoding is None else parse_decoding(decoding)
+    drawn = response is ResponseName.first or (response is None and by is not None and by.draws)
+    made = replace(
+        usual,
+        n=usual.n if n is None else n,
+        temperature=temperature,
+        response="first" if drawn else "greedy",
+        decoding=by,
+        **settings,
+    )
+    return None if n is None and response is None and made == usual else made
 
 
 def _names(text: str | None) -> list[str]:

@@ -17,6 +17,7 @@ from veridical.errors import UsageError, unknown_name
 from veridical.registry import REGISTRY
 
 if TYPE_CHECKING:
+    from veridical.llm.sampling import Progress
     from veridical.registry import BoundScorer
     from veridical.results import Results
     from veridical.scores import Headline
@@ -61,9 +62,18 @@ class Limits:
 
 
 def finish(
-    results: Results, lines: TextIO | None, report: Path | None, limits: Limits, console: Console
+    results: Results,
+    lines: TextIO | None,
+    report: Path | None,
+    limits: Limits,
+    console: Console,
+    drawn: Progress | None = None,
 ) -> int:
-    """Write what was asked for, print the summary, and say how it went by the exit code."""
+    """Write what was asked for, print the summary, and say how it went by the exit code.
+
+    Args:
+        drawn: of the sampling, where prompts were answered.
+    """
     over = 0
     riskiest: list[tuple[float, int, Any]] = []
     for line, result in results.headlines():
@@ -83,6 +93,8 @@ def finish(
         console.print(f"bad row: {error}", markup=False)
     for risk, row, name in sorted(riskiest, reverse=True)[:_RISKIEST]:
         console.print(f"  risk {risk:.3f}  row {-row}  id {str(name)[:60]!r}", markup=False)
+    for text in (*drawn_lines(drawn), *ledger_lines(summary.llm)):
+        console.print(text, markup=False)
     if not results.temporary:
         console.print(f"run directory: {results.path}", markup=False)
     if report is not None:
@@ -134,6 +146,45 @@ def summary_table(summary: Summary, console: Console) -> None:
         console.print(f"failed: {name}, {n} times: {why}", markup=False)
 
 
+def drawn_lines(drawn: Progress | None) -> list[str]:
+    """What adaptive sampling saved, for people; nothing where it saved nothing."""
+    if drawn is None or not drawn.saved:
+        return []
+    share = drawn.saved / (drawn.saved + drawn.drawn)
+    return [f"adaptive sampling drew {drawn.drawn} samples and saved {drawn.saved} ({share:.0%})"]
+
+
+def ledger_lines(ledger: dict[str, Any] | None) -> list[str]:
+    """What LLM calls came to, for people; nothing where there were none."""
+    if ledger is None or not (ledger["calls"] or ledger["journaled"] or ledger["not_sent"]):
+        return []
+    tokens = ledger["tokens"]
+    counted = (
+        f"tokens of {ledger['without_usage']} answers unknown"
+        if tokens is None
+        else f"{ledger['tokens_in']} tokens in, {ledger['tokens_out']} out"
+    )
+    cost = "unknown" if ledger["cost"] is None else f"{ledger['cost']:.4f}"
+    if ledger["cost"] is None and ledger["known_cost"]:
+        cost += f" (at least {ledger['known_cost']:.4f})"
+    parts = [f"LLM calls: {ledger['calls']}", counted, f"cost: {cost}"]
+    for name, told in (
+        ("journaled", "from the journal"),
+        ("failed", "failed"),
+        ("retries", "attempts repeated"),
+        ("possibly_paid", "lost and possibly paid"),
+    ):
+        if ledger[name]:
+            parts.append(f"{ledger[name]} {told}")
+    lines = ["; ".join(parts)]
+    if ledger["not_sent"]:
+        lines.append(
+            f"the budget stopped {ledger['not_sent']} calls: --retry-failed with a larger "
+            "--budget goes on from here"
+        )
+    return lines
+
+
 def _mean(d: dict[str, Any]) -> str:
     if d["mean"] is None:
         return "-"
@@ -156,9 +207,48 @@ def plan_table(plan: dict[str, Any], console: Console) -> None:
             f"({m['padded']} padded), {_seconds(m['seconds'])}",
             markup=False,
         )
-    llm = plan["llm"]
-    console.print(f"LLM calls: {llm['calls']}; cost: {llm['cost']:.2f}")
+    for text in plan_lines(plan["llm"]):
+        console.print(text, markup=False)
     console.print(f"time in all: {_seconds(plan['seconds'])}")
+
+
+def plan_lines(llm: dict[str, Any]) -> list[str]:
+    """What a plan says of LLM calls, for people."""
+    sampling, scoring = llm["sampling"], llm["scoring"]
+    if sampling is None:
+        return [f"LLM calls: {_calls(scoring, scoring['complete'])}"]
+    lines = [f"LLM calls that answer prompts: {_calls(sampling)}"]
+    if scoring["calls"] or scoring["journaled"]:
+        lines.append(f"LLM calls of scorers: {_calls(scoring, scoring['complete'])}")
+        lines.append(f"LLM calls in all: {_calls(llm, llm['complete'])}")
+    if sampling["calls"]:
+        lines.append(
+            "in what scorers ask and models read, an answer to come counts as one short sentence"
+        )
+    return lines
+
+
+def _calls(told: dict[str, Any], complete: bool = True) -> str:
+    """Calls, tokens and cost of a part of a plan; tokens out and cost are the worst case."""
+    least = told["least"]
+    calls, tokens = (
+        _range(least[name], told[name]) if complete else f"at least {least[name]}"
+        for name in ("calls", "tokens_in")
+    )
+    cost = _unknown(told["cost"], ".4f", "at most " if told["calls"] else "")
+    counted = "" if complete or told["cost"] is None else " for those counted"
+    return (
+        f"{calls} ({told['journaled']} more are journaled); about {tokens} tokens in, "
+        f"at most {_unknown(told['tokens_out'])} out; cost: {cost}{counted}"
+    )
+
+
+def _range(least: int, most: int) -> str:
+    return str(most) if least == most else f"{least} to {most}"
+
+
+def _unknown(value: float | None, shape: str = "", before: str = "") -> str:
+    return "unknown" if value is None else f"{before}{value:{shape}}"
 
 
 def _seconds(seconds: float | None) -> str:

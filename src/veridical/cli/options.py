@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.markup import escape
 
 from veridical.errors import UsageError
+
+if TYPE_CHECKING:
+    from veridical.llm.sampling import Sampling
 
 
 class Preset(str, Enum):
@@ -32,7 +36,11 @@ Scorers = Annotated[
     typer.Option(help='Scorers, such as "cosine, ngram(n=2, stat=avg)". Default: the preset\'s.'),
 ]
 PresetOption = Annotated[
-    Preset, typer.Option(help="auto: every scorer the fields allow; fast: the model-free ones.")
+    Preset,
+    typer.Option(
+        help="auto: every scorer the fields allow, with --llm those too that call an LLM; fast: "
+        "the model-free ones."
+    ),
 ]
 AgainstOption = Annotated[
     Against | None, typer.Option(help="What to compare with, for scorers that can choose.")
@@ -49,19 +57,91 @@ Map = Annotated[
 Reader = Annotated[
     str | None, typer.Option(help="Reader of a published data set's own format, such as wikibio.")
 ]
+# escape(): a section in brackets would pass for markup and be left out.
 Embedder = Annotated[
     str,
-    typer.Option(help="minilm, a model folder, a hub id, torch:ID, http://HOST/v1#model, tei:URL."),
+    typer.Option(
+        help=escape(
+            "minilm, a model folder, a hub id, torch:ID, http://HOST/v1#model, tei:URL, a "
+            "[llm.NAME] of veridical.toml."
+        )
+    ),
 ]
 TokenEncoder = Annotated[
     str | None, typer.Option(help="Encoder of the BERTScore family; the embedder unless named.")
 ]
 Nli = Annotated[
-    str, typer.Option(help="veridical-nli-mini, a model folder, a hub id, torch:ID, tei:URL.")
+    str,
+    typer.Option(help="veridical-nli-mini, a model folder, a hub id, torch:ID, tei:URL, llm:NAME."),
+]
+Llm = Annotated[
+    str | None,
+    typer.Option(
+        help=escape(
+            "LLM of judges and of prompts without a response: a [llm.NAME] of veridical.toml, "
+            "openai:MODEL, anthropic:MODEL, gemini:MODEL, ollama:MODEL, http://HOST/v1#MODEL, "
+            "local."
+        )
+    ),
+]
+N = Annotated[
+    str | None,
+    typer.Option(
+        "--n",
+        metavar="N|LEAST:MOST",
+        help="Samples of a prompt besides the response; 3:20 stops early where more would not "
+        "change the decision (see --adaptive). Default: 10; --samples, where there is one; with "
+        "--grid 0.",
+    ),
+]
+AdaptiveOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SCORER:THRESHOLD",
+        help="For --n LEAST:MOST: model-free scorer of the disagreement, and the threshold of "
+        "the decision. Default: rouge_l:0.5.",
+    ),
+]
+Alpha = Annotated[
+    float | None,
+    typer.Option(help="For --n LEAST:MOST: probability of a wrong early decision. Default: 0.05."),
+]
+Proxy = Annotated[
+    str | None,
+    typer.Option(
+        help="Language model that reads texts for their token probabilities: smollm2, a folder, "
+        "a .gguf file, a hub id, http://HOST/v1#MODEL."
+    ),
+]
+Budget = Annotated[
+    float | None,
+    typer.Option(min=0, help="Most that LLM calls may cost, in the currency of their prices."),
+]
+RetryFailed = Annotated[
+    bool,
+    typer.Option(
+        "--retry-failed",
+        help="Run records with a failed score again, and ask prompts again whose answers failed; "
+        "LLM replies that were of no use are asked for anew.",
+    ),
 ]
 Processes = Annotated[
     int | None, typer.Option(min=0, help="Worker processes for model-free scorers.")
 ]
+
+
+Temperature = Annotated[
+    float, typer.Option(min=0, max=10, help="Of the samples; the greedy response is at 0.")
+]
+DecodingOption = Annotated[
+    str | None,
+    typer.Option(
+        help="greedy or beam:3 for the response; ancestral, top_k:40 or top_p:0.95 for the "
+        "draws. Default: as the server draws."
+    ),
+]
+MaxTokens = Annotated[int, typer.Option(min=1, help="Of each answer.")]
+System = Annotated[str | None, typer.Option(help="System message, for prompts that have none.")]
 
 
 def mapping_of(pairs: list[str] | None) -> dict[str, str]:
@@ -79,3 +159,42 @@ def mapping_of(pairs: list[str] | None) -> dict[str, str]:
             raise UsageError(f"--map gives {field!r} twice")
         found[field] = column
     return found
+
+
+def sampling_of(
+    n: str | None,
+    temperature: float,
+    adaptive: str | None,
+    alpha: float | None,
+    *,
+    default_n: int,
+    **settings: Any,
+) -> Sampling:
+    """What ``--n``, ``--adaptive`` and ``--alpha`` say; None was not given.
+
+    Args:
+        default_n: samples where ``--n`` does not say.
+        settings: the other fields of :class:`~veridical.llm.sampling.Sampling`.
+
+    Raises:
+        UsageError: one is malformed or out of range, or does not go with the others.
+    """
+    from veridical.llm.adaptive import Adaptive, parse_count
+    from veridical.llm.sampling import Sampling
+
+    least, most = parse_count(str(default_n) if n is None else n)
+    if n is None or ":" not in n:
+        if adaptive is not None or alpha is not None:
+            raise UsageError("--adaptive and --alpha go with --n LEAST:MOST, such as --n 3:20")
+        return Sampling(n=most, temperature=temperature, **settings)
+    rule: dict[str, Any] = {}
+    if adaptive is not None:
+        rule["scorer"], _, number = adaptive.rpartition(":")
+        try:
+            rule["threshold"] = float(number)
+        except ValueError:
+            raise UsageError(f"--adaptive takes SCORER:THRESHOLD, not {adaptive!r}") from None
+    if alpha is not None:
+        rule["alpha"] = alpha
+    decided = Adaptive(least, most, **rule)
+    return Sampling(n=least, adaptive=decided, temperature=temperature, **settings)

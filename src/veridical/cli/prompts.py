@@ -1,0 +1,37 @@
+"""``veridical prompts``: the templates that judges are asked by."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Column, Table
+
+from veridical.errors import unknown_name
+
+PROMPTS_EXAMPLES = (
+    "Examples:\n\n  veridical prompts\n\n  veridical prompts likert > mine.toml\n\n"
+    "  veridical check answers.jsonl --llm NAME --scorers \"judge(template='mine.toml')\""
+)
+
+
+def prompts(
+    name: Annotated[str | None, typer.Argument(help="Print this template's file.")] = None,
+) -> int:
+    """List the prompt templates, or print one, as a start for one of your own."""
+    from veridical.llm.prompts import load_prompt, prompt_names
+
+    if name is not None:
+        if name not in prompt_names():
+            raise unknown_name("prompt template", name, prompt_names())
+        print((files("veridical.llm.prompts") / f"{name}.toml").read_text("utf-8"), end="")
+        return 0
+    table = Table(Column("template", no_wrap=True), "version", "shows", "asks", "source")
+    for found in map(load_prompt, prompt_names()):
+        shows = ", ".join(sorted(found.parts))
+        table.add_row(*map(escape, (found.name, found.version, shows, found.title, found.source)))
+    Console(highlight=False).print(table)
+    return 0

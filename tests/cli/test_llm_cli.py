@@ -1,0 +1,62 @@
+"""LLMs on the command line: the ledger is shown, the budget kept, the plan made."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPT = [{"contains": "Paris", "text": "Score: Correct"}, {"text": "Score: Incorrect"}]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "script.json").write_text(json.dumps(SCRIPT))
+    (tmp_path / "veridical.toml").write_text(
+        '[llm.mine]\nbase_url = "fake:script.json"\nmodel = "m"\nprice_in = 0\nprice_out = 0\n'
+        '[llm.unpriced]\nbase_url = "fake:script.json"\nmodel = "m"\n'
+    )
+    rows = [{"prompt": "Capital?", "response": r} for r in ("Paris", "Lyon", "Paris")]
+    (tmp_path / "answers.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
+    return tmp_path
+
+
+def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "veridical", *command, "--processes", "0"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "XDG_CONFIG_HOME": str(folder), "VERIDICAL_CONFIG": ""},
+    )
+
+
+def test_a_run_says_what_it_has_called(folder: Path) -> None:
+    command = ("answers.jsonl", "--scorers", "judge", "--llm", "mine")
+    planned = run(folder, "plan", *command)
+    assert planned.returncode == 0, planned.stderr
+    assert "LLM calls: 2 (0 more are journaled)" in " ".join(planned.stdout.split())
+    done = run(folder, "check", *command, "--json", "-")
+    assert done.returncode == 0, done.stderr
+    risks = [json.loads(x)["scores"]["judge"]["risk"] for x in done.stdout.splitlines()]
+    assert risks == [0, 1, 0]
+    assert "LLM calls: 2;" in done.stderr
+    again = run(folder, "check", *command, "--out", "other", "--json", "-")
+    assert "2 from the journal" in again.stderr and "LLM calls: 0;" in again.stderr
+    assert again.stdout == done.stdout
+
+
+def test_a_budget_without_prices_and_an_llm_that_is_not_there(folder: Path) -> None:
+    for options, said in (
+        (("--llm", "unpriced", "--budget", "1"), "price_in"),
+        (("--llm", "minr"), "mine"),
+        ((), "--llm NAME"),
+    ):
+        done = run(folder, "check", "answers.jsonl", "--scorers", "judge", *options)
+        assert done.returncode == 1
+        assert said in done.stderr and "Traceback" not in done.stderr

