@@ -1,42 +1,46 @@
-"""Encoder-decoders and readers against transformers alone, one input at a time."""
+"""Encoder-decoders and multiple-choice readers against transformers alone, one input at a time."""
 
 from __future__ import annotations
 
-import threading
-from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from seq2seq_checkpoints import CONTEXT, LENGTH, save_longformer, save_t5
+from seq2seq_checkpoints import CONTEXT, LENGTH, asked, save_bart, save_longformer, save_t5
 from tokenizers import Tokenizer
 
 from veridical.errors import ModelError, UsageError
-from veridical.models.seq2seq import (
-    load_answerability,
-    load_multiple_choice,
-    load_seq2seq,
-    shared,
-)
-from veridical.models.seq2seq.common import batches
+from veridical.models.seq2seq import load_checkpoint
 from veridical.models.seq2seq.reading import Rows
+from veridical.models.seq2seq.requests import (
+    Choice,
+    Question,
+    Reading,
+    Writing,
+    as_source,
+    pack_texts,
+    unpack_likelihood,
+    unpack_texts,
+)
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 SOURCES = [
     "The dog",
-    "Who finished the tower? <sep> many hands <sep> " + CONTEXT,
+    ("", "Who finished the tower?", " <sep> ", "many hands", " <sep> ", CONTEXT),
     "",
     "Paris is in France.",
     "naïve 東京 \ud800",
 ]
 OPTIONS = ["France", "Spain, it is said", "on the sofa", "why"]
 QUESTIONS = [
-    (CONTEXT, "Where is Paris?", OPTIONS),
-    ("", "Who?", ["a man", "the dog"]),
-    ("Nobody knows why.", "Who knows why?", ["Nobody", "the committee", "a man"]),
-    (CONTEXT, "Which one fell?", OPTIONS[:3]),
+    Choice("Where is Paris?", CONTEXT, tuple(OPTIONS)),
+    Choice("Who?", "", ("a man", "the dog")),
+    Choice("Who knows why?", "Nobody knows why.", ("Nobody", "the committee", "a man")),
+    Choice("Which one fell?", CONTEXT, tuple(OPTIONS[:3])),
 ]
 
 
@@ -56,8 +60,21 @@ def judge(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return save_longformer(folder, "LongformerForSequenceClassification", num_labels=1)
 
 
-def _plain(text: str) -> str:
-    return text.encode("utf-8", "replace").decode()
+def _joined(source: Any) -> str:
+    return "".join(as_source(source)).encode("utf-8", "replace").decode()
+
+
+def write(model: Any, sources: list[Any], **settings: Any) -> list[list[str]]:
+    requests = [Writing(as_source(s), **settings) for s in sources]
+    return [unpack_texts(a) for a in asked(model, requests)]
+
+
+def draw(model: Any, sources: list[str], seed: int = 0, max_tokens: int = 12) -> list[str]:
+    turns = [(seed, sources[:i].count(s)) for i, s in enumerate(sources)]
+    requests = [
+        Writing(as_source(s), max_tokens, draw=t) for s, t in zip(sources, turns, strict=True)
+    ]
+    return [unpack_texts(a)[0] for a in asked(model, requests)]
 
 
 def test_greedy_outputs_are_the_librarys_own(t5: Path) -> None:
@@ -65,46 +82,123 @@ def test_greedy_outputs_are_the_librarys_own(t5: Path) -> None:
     tokenizer = transformers.AutoTokenizer.from_pretrained(t5)
     expected = []
     for source in SOURCES:
-        inputs = tokenizer([_plain(source)], return_tensors="pt")
+        inputs = tokenizer([_joined(source)], return_tensors="pt")
         out = model.generate(inputs.input_ids, max_new_tokens=10, do_sample=False)
         text = tokenizer.decode(out[0], skip_special_tokens=False)
         expected.append(text.replace("<pad>", "").replace("</s>", "").strip())
-    found = load_seq2seq(str(t5)).generate(SOURCES, max_tokens=10)
-    assert [text.strip() for text in found] == expected
+    found = write(load_checkpoint("seq2seq", str(t5)), SOURCES, max_tokens=10)
+    assert [text.strip() for (text,) in found] == expected
 
 
-def test_loglikelihood_is_the_cross_entropy(t5: Path) -> None:
+def test_beams_are_the_librarys_own(t5: Path) -> None:
+    """As the question generator of Q2 is asked: five beams, no three tokens twice."""
     model = transformers.AutoModelForSeq2SeqLM.from_pretrained(t5).eval()
     tokenizer = transformers.AutoTokenizer.from_pretrained(t5)
-    pairs = [(s, t) for s in SOURCES for t in ("Paris is in France.", "why", "")]
-    found = load_seq2seq(f"torch:{t5}").loglikelihood(pairs)
-    for (source, target), (ids, logprobs) in zip(pairs, found, strict=True):
-        inputs = tokenizer([_plain(source)], return_tensors="pt")
-        labels = tokenizer([target], return_tensors="pt").input_ids
-        with torch.no_grad():
-            loss = model(input_ids=inputs.input_ids, labels=labels).loss
-        assert ids.tolist() == labels[0].tolist()
-        assert -logprobs.mean() == pytest.approx(float(loss), rel=1e-5)
+    settings = {"num_beams": 5, "no_repeat_ngram_size": 3, "num_return_sequences": 5}
+    found = write(
+        load_checkpoint("seq2seq", str(t5)), SOURCES, max_tokens=9, beams=5, returned=5, no_repeat=3
+    )
+    for source, texts in zip(SOURCES, found, strict=True):
+        inputs = tokenizer([_joined(source)], return_tensors="pt")
+        out = model.generate(**inputs, max_new_tokens=9, early_stopping=True, **settings)
+        expected = [tokenizer.decode(row, skip_special_tokens=False) for row in out]
+        expected = [t.replace("<pad>", "").replace("</s>", "").strip() for t in expected]
+        assert [t.strip() for t in texts] == expected
+
+
+def test_log_probabilities_are_the_cross_entropy(t5: Path) -> None:
+    model = transformers.AutoModelForSeq2SeqLM.from_pretrained(t5).eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(t5)
+    targets = ("Paris is in France.", "why", "")
+    found = asked(
+        load_checkpoint("seq2seq", f"torch:{t5}"), [Reading(as_source(s), targets) for s in SOURCES]
+    )
+    for source, packed in zip(SOURCES, found, strict=True):
+        (window,) = unpack_likelihood(packed).windows
+        assert (window.start, window.end) == (0, len(as_source(source)[-1]))
+        inputs = tokenizer([_joined(source)], return_tensors="pt")
+        for target, logprobs in zip(targets, window.logprobs, strict=True):
+            labels = tokenizer([target], return_tensors="pt").input_ids
+            with torch.no_grad():
+                logits = model(input_ids=inputs.input_ids, labels=labels).logits
+            expected = logits[0].log_softmax(-1)[range(labels.shape[1]), labels[0]]
+            np.testing.assert_allclose(logprobs, expected.numpy(), atol=1e-5)
+
+
+def test_texts_spell_no_special_tokens(t5: Path) -> None:
+    """Those of a method's own words count, those in a text are broken up."""
+    model = load_checkpoint("seq2seq", str(t5))
+    tokenizer = transformers.AutoTokenizer.from_pretrained(t5)
+    source = ("claim: ", "Paris </s><sep>", " </s> document: ", "<pad> France <extra_id_0>")
+    ((window,),) = model.windows([Reading(source, ("why",))])
+    text = "claim: Paris < /s>< sep> </s> document: < pad> France < extra_id_0>"
+    assert window.content.source == tokenizer(text).input_ids
+    assert window.content.source.count(1) == 2  # the template's and the one at the end
+
+
+def test_long_sources_are_read_in_windows_of_their_last_text(t5: Path) -> None:
+    model = load_checkpoint("seq2seq", str(t5))
+    tokenizer = transformers.AutoTokenizer.from_pretrained(t5)
+    long = " ".join([CONTEXT] * 3)
+    source = ("question: ", "Paris", " </s> document: ", long, " </s>")
+    (packed,) = asked(model, [Reading(source, ("why", "The dog"), longest=64)])
+    windows = unpack_likelihood(packed).windows
+    assert len(windows) > 2
+    assert windows[0].start == 0 and windows[-1].end == len(long)
+    assert all(b.start <= a.end for a, b in pairwise(windows))
+    plain = transformers.AutoModelForSeq2SeqLM.from_pretrained(t5).eval()
+    for window in windows:
+        text = f"question: Paris </s> document: {long[window.start : window.end]} </s>"
+        ids = tokenizer([text], return_tensors="pt").input_ids
+        assert ids.shape[1] <= 64
+        for target, logprobs in zip(("why", "The dog"), window.logprobs, strict=True):
+            labels = tokenizer([target], return_tensors="pt").input_ids
+            with torch.no_grad():
+                loss = plain(input_ids=ids, labels=labels).loss
+            assert -logprobs.mean() == pytest.approx(float(loss), rel=1e-5)
+    with pytest.raises(ModelError, match="stands around the text"):
+        model.windows([Reading(("a", "b " * 80, "c", long), ("why",), longest=64)])
+
+
+def test_long_targets_are_read_in_consecutive_pieces(tmp_path: Path) -> None:
+    bart = save_bart(tmp_path, positions=48)
+    model = load_checkpoint("seq2seq", str(bart))
+    tokenizer = transformers.AutoTokenizer.from_pretrained(bart)
+    long = " ".join([CONTEXT] * 2)
+    (packed,) = asked(model, [Reading(as_source("The dog"), (long, "why"))])
+    (window,) = unpack_likelihood(packed).windows
+    bare = len(tokenizer("").input_ids)
+    pieces = -(-(len(tokenizer(long).input_ids) - bare) // (48 - bare))
+    tokens = len(tokenizer(long).input_ids) - bare
+    assert len(window.logprobs[0]) >= tokens + pieces * bare  # each piece has its own ends
+    assert len(window.logprobs[0]) < tokens + 2 * pieces * bare + 8
+    assert len(window.logprobs[1]) == len(tokenizer("why").input_ids)
+
+
+def test_languages_need_a_tokenizer_that_marks_them(t5: Path) -> None:
+    model = load_checkpoint("seq2seq", str(t5))
+    with pytest.raises(ModelError, match="not multilingual"):
+        model.windows([Reading(as_source("a"), ("b",), language="en")])
+
+
+def test_a_store_keeps_texts_of_any_script() -> None:
+    texts = ["", "naïve 東京 \U0001f600\U0010ffff", "\ud800"]
+    assert unpack_texts(pack_texts(texts)) == texts
 
 
 def test_a_draw_depends_on_source_seed_and_turn_alone(t5: Path) -> None:
-    model = load_seq2seq(str(t5))
-
-    def draw(sources: list[str], seed: int = 0) -> list[str]:
-        return model.generate(sources, max_tokens=12, sample=True, seed=seed)
-
-    alone = draw(["The dog"] * 3)
+    model = load_checkpoint("seq2seq", str(t5))
+    alone = draw(model, ["The dog"] * 3)
     assert len(set(alone)) > 1
-    mixed = draw(["Paris", "The dog", CONTEXT, "The dog", "The dog"])
+    mixed = draw(model, ["Paris", "The dog", CONTEXT, "The dog", "The dog"])
     assert [mixed[i] for i in (1, 3, 4)] == alone
-    assert draw(["The dog"] * 3) == alone
-    assert draw(["The dog"] * 3, seed=1) != alone
+    assert draw(model, ["The dog"] * 3) == alone
+    assert draw(model, ["The dog"] * 3, seed=1) != alone
 
 
 def test_draws_follow_the_models_probabilities(t5: Path) -> None:
     """First tokens of 2 000 draws, by the total variation from the 50 likeliest's softmax."""
-    model = load_seq2seq(str(t5))
-    drawn = model.generate(["The dog"] * 2000, max_tokens=1, sample=True)
+    drawn = draw(load_checkpoint("seq2seq", str(t5)), ["The dog"] * 2000, max_tokens=1)
     plain = transformers.AutoModelForSeq2SeqLM.from_pretrained(t5).eval()
     tokenizer = transformers.AutoTokenizer.from_pretrained(t5)
     ids = tokenizer(["The dog"], return_tensors="pt").input_ids
@@ -122,11 +216,26 @@ def test_draws_follow_the_models_probabilities(t5: Path) -> None:
     assert apart < 0.1
 
 
-def test_sources_too_long_are_refused_not_cut(t5: Path) -> None:
-    model = load_seq2seq(str(t5))
+def test_nothing_is_written_from_a_source_that_does_not_fit(t5: Path) -> None:
+    model = load_checkpoint("seq2seq", str(t5))
     with pytest.raises(ModelError, match="tokens at most"):
-        model.generate(["a b c " * 9000], max_tokens=1)
-    assert model.generate([], max_tokens=1) == []
+        model.windows([Writing(("", "a b c " * 9000), 1)])
+    with pytest.raises(ModelError, match="no texts"):
+        model.windows([Writing(("", "a"), 1, beams=2, returned=3)])
+    assert model.windows([]) == []
+
+
+def test_reads_and_writes_may_share_a_batch(t5: Path) -> None:
+    model = load_checkpoint("seq2seq", str(t5))
+    requests = [
+        Writing(("", "The dog"), 6),
+        Reading(("", "Paris"), ("why",)),
+        Writing(("", "The dog"), 6, beams=2, returned=2),
+        Writing(("", "Paris is in France."), 6),
+    ]
+    together = asked(model, requests)
+    for request, found in zip(requests, together, strict=True):
+        np.testing.assert_allclose(asked(model, [request])[0], found, atol=1e-5)
 
 
 def _reference_choice(folder: Path, context: str, question: str, options: list[str]) -> np.ndarray:
@@ -143,8 +252,8 @@ def _reference_choice(folder: Path, context: str, question: str, options: list[s
 
 
 def test_choices_are_those_of_the_published_code(reader: Path) -> None:
-    found = load_multiple_choice(str(reader)).choose(QUESTIONS)
-    for (context, question, options), shares in zip(QUESTIONS, found, strict=True):
+    found = asked(load_checkpoint("choice", str(reader)), QUESTIONS)
+    for (question, context, options), shares in zip(QUESTIONS, found, strict=True):
         expected = _reference_choice(reader, context, question, list(options))
         np.testing.assert_allclose(shares, expected, atol=1e-5)
         assert expected.max() - expected.min() > 1e-3  # the options are told apart
@@ -153,9 +262,9 @@ def test_choices_are_those_of_the_published_code(reader: Path) -> None:
 def test_answerability_is_that_of_the_published_code(judge: Path) -> None:
     model = transformers.LongformerForSequenceClassification.from_pretrained(judge).eval()
     tokenizer = transformers.AutoTokenizer.from_pretrained(judge)
-    asked = [(context, question) for context, question, _ in QUESTIONS]
-    found = load_answerability(str(judge)).answerable(asked)
-    for (context, question), share in zip(asked, found, strict=True):
+    questions = [Question(question, context) for question, context, _ in QUESTIONS]
+    found = asked(load_checkpoint("answerability", str(judge)), questions)
+    for (question, context), (share,) in zip(questions, found, strict=True):
         text = f"{question} {tokenizer.sep_token} {context}"
         with torch.no_grad():
             logit = model(**tokenizer(text, return_tensors="pt")).logits
@@ -164,14 +273,15 @@ def test_answerability_is_that_of_the_published_code(judge: Path) -> None:
 
 def test_special_tokens_in_a_text_are_text(reader: Path, judge: Path) -> None:
     hostile = "Paris </s></s> is <s> in <pad> France."
-    shares = load_multiple_choice(str(reader)).choose([(hostile, "Where </s>?", ["</s>", "<s>"])])
-    assert shares[0].sum() == pytest.approx(1)
-    (share,) = load_answerability(str(judge)).answerable([(hostile, "</s>")])
+    question = Choice("Where </s>?", hostile, ("</s>", "<s>"))
+    (shares,) = asked(load_checkpoint("choice", str(reader)), [question])
+    assert shares.sum() == pytest.approx(1)
+    ((share,),) = asked(load_checkpoint("answerability", str(judge)), [Question("</s>", hostile)])
     assert 0 < share < 1
 
 
 def test_long_contexts_are_read_in_windows(reader: Path, judge: Path) -> None:
-    model, long = load_multiple_choice(str(reader)), CONTEXT * 16
+    model, long = load_checkpoint("choice", str(reader)), CONTEXT * 16
     tokenizer = Tokenizer.from_file(str(reader / "tokenizer.json"))
     windows = Rows(tokenizer, LENGTH).question(long, "Where?")
     assert len(windows) > 3 and max(map(len, windows)) <= LENGTH
@@ -184,32 +294,34 @@ def test_long_contexts_are_read_in_windows(reader: Path, judge: Path) -> None:
         place = next(i for i in range(at, -1, -1) if whole[i : i + len(body)] == body)
         at = place + len(body)  # each begins at or before the end of the one before it
     assert at == len(whole)
-    (shares,) = model.choose([(long, "Where is Paris?", OPTIONS)])
+    (shares,) = asked(model, [Choice("Where is Paris?", long, tuple(OPTIONS))])
     assert shares.sum() == pytest.approx(1)
-    (share,) = load_answerability(str(judge)).answerable([(long, "Where?")])
-    singly = load_answerability(str(judge)).answerable([(CONTEXT, "Where?")])
-    assert 0 < share < 1 and share != singly[0]
+    ((share,),) = asked(load_checkpoint("answerability", str(judge)), [Question("Where?", long)])
+    ((singly,),) = asked(
+        load_checkpoint("answerability", str(judge)), [Question("Where?", CONTEXT)]
+    )
+    assert 0 < share < 1 and share != singly
     with pytest.raises(ModelError, match="no room"):
-        model.choose([(long, "Where is Paris? " * 100, OPTIONS)])
+        model.windows([Choice("Where is Paris? " * 100, long, tuple(OPTIONS))])
 
 
 def test_a_question_without_options_is_an_error(reader: Path) -> None:
     with pytest.raises(ModelError, match="without options"):
-        load_multiple_choice(str(reader)).choose([("a", "b", [])])
+        load_checkpoint("choice", str(reader)).windows([Choice("a", "b", ())])
 
 
 def test_models_of_another_kind_are_refused(t5: Path, reader: Path, tmp_path: Path) -> None:
     with pytest.raises(ModelError):
-        load_multiple_choice(str(t5))
+        load_checkpoint("choice", str(t5))
     with pytest.raises(ModelError, match=r"no trained weights|cannot be loaded"):
-        load_answerability(str(reader))
+        load_checkpoint("answerability", str(reader))
     three = save_longformer(tmp_path / "three", "LongformerForSequenceClassification", num_labels=3)
     with pytest.raises(ModelError, match="3 classes"):
-        load_answerability(str(three))
+        load_checkpoint("answerability", str(three))
     empty = tmp_path / "empty"
     empty.mkdir()
     with pytest.raises(ModelError, match=r"no config\.json"):
-        load_seq2seq(str(empty))
+        load_checkpoint("seq2seq", str(empty))
 
 
 def test_pickled_weights_are_never_read(t5: Path, tmp_path: Path) -> None:
@@ -218,7 +330,7 @@ def test_pickled_weights_are_never_read(t5: Path, tmp_path: Path) -> None:
             (tmp_path / file.name).write_bytes(file.read_bytes())
     (tmp_path / "pytorch_model.bin").write_bytes(b"cos\nsystem\n(S'false'\ntR.")
     with pytest.raises(ModelError, match="cannot be loaded"):
-        load_seq2seq(str(tmp_path))
+        load_checkpoint("seq2seq", str(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -226,53 +338,10 @@ def test_pickled_weights_are_never_read(t5: Path, tmp_path: Path) -> None:
 )
 def test_unknown_forms_say_what_is_known(spec: str) -> None:
     with pytest.raises(UsageError, match=r"Known forms|known: revision"):
-        load_seq2seq(spec)
+        load_checkpoint("seq2seq", spec)
 
 
 def test_the_revision_tells_weights_apart(t5: Path, tmp_path: Path) -> None:
-    other = load_seq2seq(str(save_t5(tmp_path / "other", seed=1)))
-    assert other.revision != load_seq2seq(str(t5)).revision
-    assert load_seq2seq(str(t5)).revision == load_seq2seq(str(t5)).revision
-
-
-def test_a_shared_model_is_loaded_once() -> None:
-    calls: list[str] = []
-    gate = threading.Event()
-
-    def load(spec: str) -> object:
-        calls.append(spec)
-        gate.wait(5)
-        return object()
-
-    with ThreadPoolExecutor(8) as pool:
-        found = [pool.submit(shared, load, "once") for _ in range(8)]
-        gate.set()
-        assert len({id(f.result()) for f in found}) == 1
-    assert calls == ["once"]
-
-
-def test_a_failure_is_not_repeated_for_every_record(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = [0.0]
-    monkeypatch.setattr("veridical.models.seq2seq.time.monotonic", lambda: clock[0])
-    calls = []
-
-    def fails(spec: str) -> object:
-        calls.append(spec)
-        raise ModelError("not there")
-
-    for _ in range(3):
-        with pytest.raises(ModelError, match="not there"):
-            shared(fails, "gone")
-    assert len(calls) == 1
-    clock[0] += 61
-    with pytest.raises(ModelError):
-        shared(fails, "gone")
-    assert len(calls) == 2
-
-
-def test_batches_hold_like_with_like_within_the_budget() -> None:
-    sizes = [5, 100, 7, 40, 41, 6]
-    found = batches(sizes, 82)
-    assert sorted(i for batch in found for i in batch) == list(range(6))
-    assert found[0] == [1]  # larger than the budget: alone
-    assert all(max(sizes[i] for i in b) * len(b) <= 82 for b in found[1:])
+    other = load_checkpoint("seq2seq", str(save_t5(tmp_path / "other", seed=1)))
+    again = [load_checkpoint("seq2seq", str(t5)).revision for _ in range(2)]
+    assert again[0] == again[1] != other.revision

@@ -12,6 +12,7 @@ from veridical.models.catalog import (
     load_nli,
     trained_on,
 )
+from veridical.models.nli.names import published_nli
 from veridical.models.protocols import LABELS, Encoded, Encoder, NliModel, Pair, Window
 
 __all__ = [
@@ -28,5 +29,6 @@ __all__ = [
     "llm_nli",
     "load_encoder",
     "load_nli",
+    "published_nli",
     "trained_on",
 ]

@@ -10,6 +10,7 @@ from urllib.parse import parse_qsl
 
 from veridical.errors import ModelError, UsageError
 from veridical.llm.endpoints import configured
+from veridical.models.nli import names
 from veridical.models.protocols import LABELS
 
 if TYPE_CHECKING:
@@ -39,6 +40,9 @@ NLI_FORMS = (
     "org/name (a hub id, run by torch)",
     "tei:http://HOST[?labels=CLASSES] (text-embeddings-inference)",
     "llm[:NAME][?classes=2] (a language model: the run's own, or an endpoint)",
+    "critic, hhem, minicheck-flan-t5, minicheck-roberta, minicheck-deberta (published checkpoints)",
+    "alignscore-large[?mode=nli_sp], alignscore-base (after veridical models convert)",
+    "critic:, hhem:, minicheck: or alignscore: before a HUB_ID_OR_FOLDER (others of their kind)",
 )
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 #: Options after ``?`` and how they are read, by kind of back end.
@@ -137,6 +141,11 @@ def load_nli(
         from veridical.models.nli.http import HttpNli
 
         return HttpNli(name.removeprefix("tei:"), **_options("tei", query, _NLI_OPTIONS))
+    found = names.find(name)
+    if found is not None:
+        family, place = found
+        options = _options(family, query, names.OPTIONS)
+        return names.load(family, place, device=device, threads=threads, **options)
     kind, name, options = _local(spec, NLI_FORMS, _NLI_OPTIONS)
     if kind == "onnx":
         from veridical.models.nli.onnx import OnnxNli

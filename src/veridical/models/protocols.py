@@ -142,44 +142,46 @@ class LanguageModel(Protocol):
         ...
 
 
-class Seq2Seq(Protocol):
-    """An encoder-decoder that writes texts and reads them."""
+class StateModel(LanguageModel, Protocol):
+    """A language model whose hidden states can be had; others lack ``state_shape``."""
 
-    name: str
-    revision: str
+    state_shape: tuple[int, int]  # layers + 1, width
 
-    def generate(
-        self, sources: Sequence[str], *, max_tokens: int, sample: bool = False, seed: int = 0
-    ) -> list[str]:
-        """One output a source, special tokens kept as text, greedy unless ``sample``."""
+    def state_windows(self, texts: Sequence[tuple[str, ...]]) -> list[list[Window]]:
+        """Tokenise texts given in pieces, template and quoted matter by turns: one window each.
+        A text that is too long is an error, never a cut."""
         ...
 
-    def loglikelihood(
-        self, pairs: Sequence[tuple[str, str]]
-    ) -> list[tuple[NDArray[np.int64], NDArray[np.float64]]]:
-        """Token ids and log-probabilities of each (source, target) pair's target tokens."""
+    def states(self, batch: Sequence[Window]) -> list[NDArray[np.float32]]:
+        """(layers + 1, width) hidden states of the last token of each window, by one forward."""
         ...
 
 
-class MultipleChoice(Protocol):
-    """A reader that chooses among answers to a question about a context."""
+class Checkpoint(Protocol):
+    """A model that a scorer names itself: an encoder-decoder, a reader or a regressor.
+
+    As with :class:`Encoder`: synchronous, thread-safe, and results do not depend on which
+    windows share a batch (to 1e-5). What it is asked, and how its answers are packed, is in
+    :mod:`veridical.models.seq2seq.requests`.
+    """
 
     name: str
-    revision: str
+    revision: str  # hash of weights, tokenizer, windowing, precision and how it is fed
+    batch_tokens: int  # padded tokens per forward that keep the hardware busy
+    workers: int  # threads that may call ``run`` at the same time
 
-    def choose(
-        self, questions: Sequence[tuple[str, str, Sequence[str]]]
-    ) -> list[NDArray[np.float64]]:
-        """Probabilities of the options of each (context, question, options)."""
+    def windows(self, requests: Sequence[Any]) -> list[list[Window]]:
+        """Tokenise; at least one window a request. Long ones give several, never a cut."""
         ...
 
+    def run(self, batch: Sequence[Window]) -> list[Any]:
+        """One forward over ``batch``; one opaque output per window, in order."""
+        ...
 
-class Answerability(Protocol):
-    """A reader that tells whether a context answers a question."""
+    def assemble(self, windows: Sequence[Window], outputs: Sequence[Any]) -> NDArray[np.float32]:
+        """(k,) packed answer to one request, from its windows' outputs."""
+        ...
 
-    name: str
-    revision: str
-
-    def answerable(self, questions: Sequence[tuple[str, str]]) -> list[float]:
-        """Probability, in [0, 1], that the context of each (context, question) answers it."""
+    def pretend(self, window: Window) -> Any:
+        """An output such as :meth:`run` might give, without any work, for a dry run."""
         ...

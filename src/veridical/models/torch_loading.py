@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from veridical.errors import ModelError, VeridicalError
+from veridical.llm.download import cache_folder
 from veridical.models.folder import load_tokenizer
 
 #: Padded tokens per forward.
@@ -54,7 +56,7 @@ def pretrained(automatic: Any, folder: Path, config: Any, dtype: str, **options:
     code."""
     import torch
 
-    keyword = "dtype" if _release(version("transformers")) >= (4, 56) else "torch_dtype"
+    keyword = "dtype" if release(version("transformers")) >= (4, 56) else "torch_dtype"
     return automatic.from_pretrained(
         folder,
         config=config,
@@ -86,22 +88,47 @@ def explained(folder: Path, config: dict[str, Any]) -> Iterator[None]:
         raise ModelError(f"{folder} cannot be loaded: {first_line(e)}{hint}") from e
 
 
-def resolve(name: str, revision: str | None) -> tuple[Path, str | None]:
-    """The local folder of a model and, for a hub id, its commit."""
+def resolve(name: str, revision: str | None, *, weights: bool = True) -> tuple[Path, str | None]:
+    """The local folder of a model and, for a hub id, its commit. What ``veridical models convert``
+    has made of a hub id goes before the hub, unless a revision is asked for.
+
+    Args:
+        weights: False for configuration and tokenizer alone.
+    """
     path = Path(name).expanduser()
     if path.is_dir():
         return path, None
+    made = converted(name)
+    if revision is None and made.is_dir():
+        return made, None
     import huggingface_hub
 
+    patterns = _PATTERNS if weights else [p for p in _PATTERNS if p != "*.safetensors"]
     try:
-        folder = huggingface_hub.snapshot_download(
-            name, revision=revision, allow_patterns=_PATTERNS
+        folder = Path(
+            huggingface_hub.snapshot_download(name, revision=revision, allow_patterns=patterns)
         )
     except Exception as e:  # network, cache, authorisation and naming errors alike
         raise ModelError(
-            f"{name!r} is no local folder and could not be had from the hub: {first_line(e)}"
+            f"{name!r} is no local folder and could not be had from the hub: {first_line(e)}. "
+            f"Where there is a network: {convert_command(name)}"
         ) from e
-    return Path(folder), Path(folder).name
+    if weights and not any(folder.rglob("*.safetensors")):
+        raise ModelError(
+            f"{name} has no weights in safetensors, and others are never read: "
+            f"{convert_command(name)}"
+        )
+    return folder, folder.name
+
+
+def converted(name: str) -> Path:
+    """The folder in the user's cache that ``veridical models convert`` makes of ``name``."""
+    return cache_folder() / "models" / re.sub(r"[^\w.-]", "--", name).lstrip(".")
+
+
+def convert_command(name: str) -> str:
+    """What fetches ``name`` and, where its weights are pickled, converts them."""
+    return f"veridical models convert {name}"
 
 
 def tokenizer_of(folder: Path, transformers: Any) -> Any:
@@ -113,6 +140,11 @@ def tokenizer_of(folder: Path, transformers: Any) -> Any:
         return slow.backend_tokenizer
     except Exception as e:
         raise ModelError(f"{folder} has no usable tokenizer: {first_line(e)}") from e
+
+
+def has_tokenizer(folder: Path) -> bool:
+    """Whether a folder holds a tokenizer or what one is made from."""
+    return any((folder / n).is_file() for n in ("tokenizer.json", "spiece.model", "vocab.json"))
 
 
 def own_files(folder: Path, commit: str | None) -> list[Path]:
@@ -127,6 +159,7 @@ def first_line(e: Exception) -> str:
     return lines[0] if lines else type(e).__name__
 
 
-def _release(text: str) -> tuple[int, int]:
+def release(text: str) -> tuple[int, int]:
+    """Major and minor number of a version."""
     major, minor = text.split(".")[:2]
     return int(major), int(minor)

@@ -44,3 +44,9 @@ def passages(text: str, size: int = SIZE, overlap: int = OVERLAP) -> list[Passag
         while first < stop and sentences[stop].end - sentences[first].start > size:
             first += 1
     return found
+
+
+def windows(text: str, size: int = SIZE) -> list[Passage]:
+    """:func:`passages`, at least one: of white space alone, the whole."""
+    whole = Span(0, len(text), text)
+    return passages(text, size) or [Passage(*whole, (whole,))]

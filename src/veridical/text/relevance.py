@@ -7,6 +7,30 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 
+class Rarity:
+    """What words of n texts weigh: ``log((n + 1) / df)``, with ``df`` the number of texts that
+    hold the word. What stands in one of them tells them apart, what stands in all hardly counts.
+    Case and tokens without a letter or digit are ignored."""
+
+    def __init__(self, texts_words: Iterable[Iterable[str]]) -> None:
+        self._frequency: Counter[str] = Counter()
+        self._texts = 0
+        for words in texts_words:
+            self._frequency.update(_plain(words))
+            self._texts += 1
+
+    def overlap(self, one: Iterable[str], other: Iterable[str]) -> float:
+        """Sum of the weights of the distinct words that both have and any of the texts has.
+
+        >>> rarity = Rarity([["the", "cat"], ["the", "dog"]])
+        >>> rarity.overlap(["The", "cat"], ["a", "cat"]) > rarity.overlap(["the"], ["the"])
+        True
+        """
+        frequency, texts = self._frequency, self._texts
+        shared = _plain(one) & _plain(other)
+        return math.fsum(math.log((texts + 1) / frequency[w]) for w in shared if frequency[w])
+
+
 def most_about(unit_words: Iterable[str], candidates_words: Sequence[Iterable[str]]) -> int:
     """Index of the candidate that shares most words with a unit, rare words counting more.
 

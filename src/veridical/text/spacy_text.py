@@ -47,6 +47,18 @@ def spacy_sentences(text: str) -> tuple[Span, ...]:
     return tuple(Span(s.start_char, s.end_char, s.text) for s in _pipeline()(text).sents)
 
 
+@lru_cache(maxsize=256)
+def spacy_parsed(text: str) -> Any:
+    """spaCy's document of ``text``, with entities, parts of speech and dependencies.
+
+    Raises:
+        UsageError: spaCy or its English model is not installed.
+    """
+    with _lock:
+        whole = _load_whole()
+    return whole(text)
+
+
 def spacy_model() -> str:
     """Name and version of the loaded model, e.g. ``en_core_web_sm-3.8.0``."""
     meta = _pipeline().meta
@@ -60,11 +72,20 @@ def _pipeline() -> Any:
 
 @lru_cache(maxsize=1)
 def _load() -> Any:
+    return _package().load(exclude=["tagger", "attribute_ruler", "lemmatizer", "ner"])
+
+
+@lru_cache(maxsize=1)
+def _load_whole() -> Any:
+    return _package().load(exclude=["lemmatizer"])
+
+
+def _package() -> Any:
+    """The module of the installed model."""
     found = sorted(m.name for m in pkgutil.iter_modules() if m.name.startswith(_MODEL))
     if not found:
-        raise UsageError(f"tokenizer=spacy needs spaCy's {_MODEL} model: {_INSTALL}")
+        raise UsageError(f"spaCy's {_MODEL} model is not installed: {_INSTALL}")
     try:
-        model = importlib.import_module(found[0])
+        return importlib.import_module(found[0])
     except ImportError as e:
         raise UsageError(f"cannot load {found[0]} ({e}): {_INSTALL}") from e
-    return model.load(exclude=["tagger", "attribute_ruler", "lemmatizer", "ner"])

@@ -100,6 +100,44 @@ class ReadWindower:
             joint = self._encode([t.prompt + t.text for t in given], special=True)
             return [self._windows(t, tokens) for t, tokens in zip(given, joint, strict=True)]
 
+    def whole(self, texts: Sequence[tuple[str, ...]]) -> list[list[Window]]:
+        """One window of each text, which is never cut; its content is the (length,) token ids.
+
+        A text comes in pieces: template and quoted matter by turns. Special tokens written out
+        in the template are special; where quoted matter spells one, the pieces are tokenised
+        apart and its characters are ordinary.
+
+        Raises:
+            ModelError: a text has more tokens than the model reads at once, or none.
+        """
+        given = [tuple(_whole(piece) for piece in pieces) for pieces in texts]
+        with self._lock:
+            joint = self._encode(["".join(pieces) for pieces in given], special=True)
+            return [[self._one(p, tokens)] for p, tokens in zip(given, joint, strict=True)]
+
+    def _one(self, pieces: tuple[str, ...], joint: _Tokens) -> Window:
+        ids = joint.ids
+        if self._quotes_special(pieces, joint):
+            ids = []
+            for i, piece in enumerate(pieces):
+                tokens = self._alone(piece) if i % 2 else self._encode([piece], special=True)[0]
+                ids = ids + tokens.ids
+        if ids[: len(self._head)] != self._head:  # else a chat template has written it already
+            ids = self._head + ids
+        if not 0 < len(ids) <= self.max_length:
+            raise ModelError(f"a text of {len(ids)} tokens; the model reads 1 to {self.max_length}")
+        return Window(len(ids), np.array(ids, np.int64))
+
+    def _quotes_special(self, pieces: tuple[str, ...], joint: _Tokens) -> bool:
+        ends = np.cumsum([len(piece) for piece in pieces])
+        quoted = [(ends[i] - len(pieces[i]), ends[i]) for i in range(1, len(pieces), 2)]
+        return any(
+            begin < end and start < stop
+            for token, (begin, stop) in zip(joint.ids, joint.offsets, strict=True)
+            if token in self._special
+            for start, end in quoted
+        )
+
     def _encode(self, texts: list[str], *, special: bool) -> list[_Tokens]:
         self._tokenizer.encode_special_tokens = not special
         encodings = self._tokenizer.encode_batch(texts, add_special_tokens=False)

@@ -18,6 +18,7 @@ from veridical.llm.tokens import GivenText, TokenProbabilities
 from veridical.models import torch_loading as loading
 from veridical.models.causal import tokens
 from veridical.models.causal.chat import plain_prompt, text_messages
+from veridical.models.causal.states import LastStates, shape_of
 from veridical.models.causal.tokens import Reading, ReadWindower
 from veridical.models.folder import add_files, max_length, read_json
 from veridical.models.protocols import Window
@@ -68,11 +69,13 @@ class TorchLanguageModel:
         source, commit = _found(name_or_path, revision)
         self.name = name or (str(name_or_path) if commit else source.path.stem)
         self._lock = threading.Lock()  # one forward at a time: they would only contend
+        self._states: LastStates | None = None
         with loading.explained(source.path, source.config):
             self._model = source.build(transformers, dtype).to(self._device).eval()
             self._chat = source.chat_tokenizer(transformers)
             tokenizer = source.tokenizer(transformers, self._chat)
         config = self._model.config.get_text_config()
+        self.state_shape = shape_of(config)
         limit = max_length({}, {"max_position_embeddings": _positions(config)}, {})
         self._windower = ReadWindower(tokenizer, limit, _first_id(config, self._chat))
         self._vocabulary = int(config.vocab_size)
@@ -170,6 +173,20 @@ class TorchLanguageModel:
             lowest=table[:, 2],
             top=table[:, 3:],
         )
+
+    def state_windows(self, texts: Sequence[tuple[str, ...]]) -> list[list[Window]]:
+        return self._windower.whole(texts)
+
+    def states(self, batch: Sequence[Window]) -> list[NDArray[np.float32]]:
+        """(layers + 1, width) hidden states of the last token of each window.
+
+        Raises:
+            ModelError: those of this architecture cannot be had.
+        """
+        with self._lock:
+            if self._states is None:
+                self._states = LastStates(self._model, self._device)
+            return list(self._states([w.content for w in batch], self._pad))
 
     def chat_prompt(self, messages: Sequence[dict[str, Any]]) -> str:
         """

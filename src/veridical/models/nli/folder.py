@@ -15,7 +15,14 @@ from veridical.errors import ModelError
 from veridical.models import windows
 from veridical.models.folder import add_files, max_length, read_json
 from veridical.models.nli import pairs
-from veridical.models.nli.labels import PLAIN, Order, config_names, given_order, settle
+from veridical.models.nli.labels import (
+    PLAIN,
+    Order,
+    config_names,
+    confirm,
+    given_order,
+    settle,
+)
 from veridical.models.nli.tokens import PairWindower, Rows
 from veridical.models.protocols import Window
 
@@ -30,6 +37,7 @@ class NliSettings:
         takes_types: whether the model is given the tokenizer's token types, or none.
         pad: id of the padding token.
         temperature: what logits are divided by (``calibration.json``; 1 without one).
+        stated: the classes in order, by the same file: ``veridical train checker`` writes them.
     """
 
     root: Path
@@ -38,6 +46,7 @@ class NliSettings:
     takes_types: bool
     pad: int
     temperature: float
+    stated: str | None = None
 
     @classmethod
     def read(cls, root: Path) -> NliSettings:
@@ -47,7 +56,9 @@ class NliSettings:
         """
         config = read_json(root / "config.json", {})
         tokenizer = read_json(root / "tokenizer_config.json", {})
-        temperature = read_json(root / "calibration.json", {}).get("temperature", 1.0)
+        calibration = read_json(root / "calibration.json", {})
+        temperature = calibration.get("temperature", 1.0)
+        classes = calibration.get("classes")
         if not isinstance(temperature, (int, float)) or not 0 < temperature < float("inf"):
             raise ModelError(f"{root / 'calibration.json'}: temperature {temperature!r}")
         inputs = tokenizer.get("model_input_names")
@@ -61,6 +72,7 @@ class NliSettings:
             takes_types=listed and config.get("type_vocab_size") not in (0, 1),
             pad=pad if isinstance(pad, int) and pad >= 0 else 0,
             temperature=float(temperature),
+            stated=",".join(map(str, classes)) if isinstance(classes, list) else None,
         )
 
     def rows(self, windower: PairWindower, batch: Sequence[Window]) -> Rows:
@@ -81,18 +93,24 @@ class NliSettings:
         logits: Callable[[Sequence[Window]], NDArray[np.floating]],
         name: str,
         labels: str | None,
+        published: Order | None = None,
     ) -> Order:
-        """The order of the model's classes (see :func:`settle`).
+        """The order of the model's classes (see :func:`settle` and :func:`confirm`).
 
         Args:
             logits: one forward.
-            labels: the order stated by the user.
+            labels: the order stated by the user; before what the folder states.
+            published: the order of a published checkpoint, whatever its configuration says.
         """
-        given = given_order(labels) if labels is not None else None
+        stated = labels if labels is not None else self.stated
+        given = given_order(stated) if stated is not None else None
         plain = [w for ws in windower([pair for pair, _ in PLAIN]) for w in ws]
         if len(plain) != len(PLAIN):
             raise ModelError(f"{name}: windows of {self.max_length} tokens are too short")
         answers = self.probabilities(logits(plain))
+        if published is not None and given is None:
+            confirm(published, answers, name)
+            return published
         return settle(config_names(self.config), answers, name, given)
 
     def revision(self, files: Iterable[Path], order: Order, *parts: object) -> str:

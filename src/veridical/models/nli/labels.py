@@ -25,7 +25,7 @@ _NAMES = {
     **dict.fromkeys(("entailment", "entail", "entails", "entailed"), ENTAILMENT),
     NEUTRAL: NEUTRAL,
     **dict.fromkeys(("contradiction", "contradict", "contradicts"), CONTRADICTION),
-    **dict.fromkeys(("notentailment", "nonentailment", "notentailed"), REST),
+    **dict.fromkeys(("notentailment", "nonentailment", "notentailed", "hallucination"), REST),
 }
 _HEADS = ({ENTAILMENT, NEUTRAL, CONTRADICTION}, {ENTAILMENT, CONTRADICTION}, {ENTAILMENT, REST})
 
@@ -156,6 +156,36 @@ def settle(
         f"{where}: which output is which class cannot be told from its labels ({listed}) nor from "
         f"its answers to plain pairs: {advice}"
     )
+
+
+def confirm(order: Order, answers: NDArray[np.floating], where: str) -> None:
+    """Hold the published order of a checkpoint's classes against its answers.
+
+    The checkpoint may be another than its name says, or its head may have been turned round since.
+    The published order must therefore give the right classes of :data:`PLAIN` a mean probability
+    no lower than any other order of the same classes does.
+
+    Args:
+        answers: (pairs, classes) its probabilities on the premises and hypotheses of ``PLAIN``.
+        where: the model's name, for messages.
+
+    Raises:
+        ModelError: the number of outputs is another, or another order fits better.
+    """
+    if answers.shape[1] != len(order.classes):
+        listed = ", ".join(order.classes)
+        raise ModelError(f"{where} has {answers.shape[1]} outputs, not one each for {listed}")
+    if not np.isfinite(answers).all():
+        raise ModelError(f"{where} gave probabilities that are not finite on plain pairs")
+    orders = [Order(classes) for classes in permutations(order.classes)]
+    best = max(orders, key=lambda o: (_fit(o, answers)[2], o == order))
+    if best != order:
+        listed, fits = ", ".join(order.classes), ", ".join(best.classes)
+        raise ModelError(
+            f"{where}: the published order of its classes ({listed}) fits its answers to plain "
+            f"pairs less well than {fits}: mean probability {_fit(order, answers)[2]:.2f} against "
+            f"{_fit(best, answers)[2]:.2f}. It is not the published checkpoint"
+        )
 
 
 def _fit(order: Order, answers: NDArray[np.floating]) -> tuple[int, int, float]:

@@ -35,12 +35,14 @@ class Piece(NamedTuple):
         about: how much this window of the premise is about the hypothesis: the terms (tokens or
             words) of the hypothesis that it holds, each weighted by ln(windows / windows that
             hold it); 0 where the premise has one window.
+        group: which of several hypotheses that are judged apart this is, from 0.
     """
 
     premise: Any
     hypothesis: Any
     part: int = 0
     about: float = 0.0
+    group: int = 0
 
 
 class Measured(ABC):
@@ -132,27 +134,33 @@ def pair_windows(
         room: units that premise and hypothesis may have together, at least 2.
         special: units that the model adds to every window.
     """
-    if premise.length + hypothesis.length <= room:
-        piece = Piece(premise.cut(0, premise.length), hypothesis.cut(0, hypothesis.length))
-        return [Window(special + premise.length + hypothesis.length, piece)]
-    parts = hypothesis.spans(max(room // 2, room - premise.length))
-    spans = premise.spans(room - max(end - start for start, end in parts))
-    held = [premise.terms(*span) if len(spans) > 1 else frozenset() for span in spans]
+    return chunk_windows([premise], hypothesis, room, special)
+
+
+def chunk_windows(
+    chunks: Sequence[Measured], hypothesis: Measured, room: int, special: int = 0
+) -> list[Window]:
+    """The windows of one pair whose premise comes in ``chunks``, at least one: no window reaches
+    from one to the next. The rest as :func:`pair_windows`."""
+    parts = hypothesis.spans(max(room // 2, room - max(c.length for c in chunks)))
+    left = room - max(end - start for start, end in parts)
+    spans = [(chunk, *span) for chunk in chunks for span in chunk.spans(left)]
+    held = [c.terms(a, b) if len(spans) > 1 else frozenset() for c, a, b in spans]
     holders = Counter(term for terms in held for term in terms)
     windows = []
     for part, (first, last) in enumerate(parts):
         piece = hypothesis.cut(first, last)
         asked = hypothesis.terms(first, last) if len(spans) > 1 else frozenset()
-        for (start, end), terms in zip(spans, held, strict=True):
+        for (chunk, start, end), terms in zip(spans, held, strict=True):
             # fsum: equal sets give equal sums, in whatever order
             about = math.fsum(math.log(len(spans) / holders[t]) for t in asked & terms)
-            content = Piece(premise.cut(start, end), piece, part, about)
+            content = Piece(chunk.cut(start, end), piece, part, about)
             windows.append(Window(special + end - start + last - first, content))
     return windows
 
 
 def merge(
-    windows: Sequence[Window], outputs: Sequence[NDArray[np.floating]]
+    windows: Sequence[Window], outputs: Sequence[NDArray[np.floating]], *, capped: bool = False
 ) -> NDArray[np.float32]:
     """(3,) probabilities of a pair from those of its windows, (3,) each.
 
@@ -160,7 +168,8 @@ def merge(
     greatest, as a premise entails what any part of it entails. P(contradiction) is that of the
     window most about the hypothesis (:class:`Piece`), or the mean over those equally so: the
     greatest would grow with the length of a premise that never mentions the matter. P(neutral) is
-    what is left of 1, if anything, and the three are scaled to sum to 1.
+    what is left of 1, if anything, and the three are scaled to sum to 1; or, if ``capped``,
+    P(entailment) stays and P(contradiction) is at most what is left.
 
     Over the pieces of the hypothesis: the least P(entailment), as all of it must follow, and the
     greatest P(contradiction), as one false piece suffices; then as above.
@@ -174,12 +183,14 @@ def merge(
         mine = [i for i, p in enumerate(pieces) if p.part == part]
         most = max(pieces[i].about for i in mine)
         about = [i for i in mine if pieces[i].about == most]
-        parts.append(_filled(rows[mine, 0].max(), rows[about, 2].mean()))
+        parts.append(_filled(rows[mine, 0].max(), rows[about, 2].mean(), capped))
     verdicts = np.array(parts)
-    return _filled(verdicts[:, 0].min(), verdicts[:, 2].max()).astype(np.float32)
+    return _filled(verdicts[:, 0].min(), verdicts[:, 2].max(), capped).astype(np.float32)
 
 
-def _filled(entailment: float, contradiction: float) -> NDArray[np.float64]:
+def _filled(entailment: float, contradiction: float, capped: bool) -> NDArray[np.float64]:
+    if capped:
+        contradiction = min(contradiction, 1 - entailment)
     neutral = max(1 - entailment - contradiction, 0)
     row = np.array([entailment, neutral, contradiction], dtype=np.float64)
     filled: NDArray[np.float64] = row / row.sum()

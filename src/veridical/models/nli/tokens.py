@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from veridical.errors import ModelError
-from veridical.models.nli.pairs import Measured, Piece, pair_windows
+from veridical.models.nli.pairs import Measured, Piece, chunk_windows
 from veridical.models.protocols import Pair, Window
 from veridical.models.windows import word_starts
 from veridical.text.sentences import split_sentences
@@ -62,6 +62,22 @@ class Template(NamedTuple):
             tuple(kinds.pop() for kinds in types),
         )
 
+    @classmethod
+    def joined(cls, tokenizer: Any) -> Template:
+        """Of a pair that is one text for ``tokenizer``, with the token that ends a text between
+        premise and hypothesis.
+
+        Raises:
+            ModelError: the tokenizer puts no such token after a text.
+        """
+        encoding = tokenizer.encode("a")
+        inside = [i for i, special in enumerate(encoding.special_tokens_mask) if not special]
+        ids: list[int] = encoding.ids
+        if not inside or not ids[inside[-1] + 1 :]:
+            raise ModelError("the tokenizer does not end a text with a special token")
+        tail = ids[inside[-1] + 1 :]
+        return cls((ids[: inside[0]], tail[-1:], tail), (0, 0, 0, 0, 0))
+
 
 class PairWindower:
     """Tokenises pairs with a ``tokenizers.Tokenizer`` and splits what does not fit the model.
@@ -73,17 +89,27 @@ class PairWindower:
     Args:
         tokenizer: its truncation and padding are switched off.
         max_length: tokens a window may have, special tokens included.
+        template: what goes around a pair; by default what the tokenizer puts there.
+        chunks: splits a premise into at least one text that no window may reach across; by
+            default it is not split.
 
     Raises:
         ModelError: special tokens leave no room for two texts, or the tokenizer is not for pairs.
     """
 
-    def __init__(self, tokenizer: Any, max_length: int) -> None:
+    def __init__(
+        self,
+        tokenizer: Any,
+        max_length: int,
+        template: Template | None = None,
+        chunks: Callable[[str], Sequence[str]] | None = None,
+    ) -> None:
         tokenizer.no_truncation()
         tokenizer.no_padding()
         tokenizer.encode_special_tokens = True
         self._tokenizer = tokenizer
-        self.template = Template.probe(tokenizer)
+        self.template = template or Template.probe(tokenizer)
+        self._chunks = chunks
         added = tokenizer.get_added_tokens_decoder().values()
         self._names = {t.content for t in added if t.special and len(t.content) > 2}
         self._special = sum(map(len, self.template.ids))
@@ -93,7 +119,9 @@ class PairWindower:
 
     def __call__(self, pairs: Sequence[Pair]) -> list[list[Window]]:
         """Windows of each pair, with a :class:`Piece` of (n,) token ids each."""
-        distinct = list(dict.fromkeys(text for pair in pairs for text in pair))
+        premises = dict.fromkeys(premise for premise, _ in pairs)
+        split = {p: [p] if self._chunks is None else self._chunks(p) for p in premises}
+        distinct = list(dict.fromkeys(t for p, h in pairs for t in (*split[p], h)))
         texts = distinct
         try:
             encodings = self._tokenizer.encode_batch(texts, add_special_tokens=False)
@@ -111,7 +139,9 @@ class PairWindower:
             for given, text, encoding in zip(distinct, texts, encodings, strict=True)
         }
         return [
-            pair_windows(known[premise], known[hypothesis], self.room, self._special)
+            chunk_windows(
+                [known[t] for t in split[premise]], known[hypothesis], self.room, self._special
+            )
             for premise, hypothesis in pairs
         ]
 

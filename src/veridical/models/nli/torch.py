@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import inspect
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +15,30 @@ from numpy.typing import NDArray
 
 from veridical.errors import ModelError
 from veridical.models import torch_loading as loading
+from veridical.models.nli import chunks
 from veridical.models.nli.folder import NliSettings
+from veridical.models.nli.labels import Order
 from veridical.models.nli.pairs import merge
-from veridical.models.nli.tokens import PairWindower
+from veridical.models.nli.tokens import PairWindower, Template
 from veridical.models.protocols import Pair, Window
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a published checkpoint is fed, and what it answers.
+
+    Attributes:
+        order: of its classes.
+        joined: the pair is one text with the end-of-text token between, not the tokenizer's pair.
+        chunk: tokens of a chunk of the premise (:func:`~.chunks.filled_chunks`); None: it is read
+            in windows of the model's own length.
+        longest: tokens of a window where nothing in the architecture bounds them.
+    """
+
+    order: Order
+    joined: bool = False
+    chunk: int | None = None
+    longest: int | None = None
 
 
 class TorchNli:
@@ -34,6 +56,7 @@ class TorchNli:
         revision: commit, tag or branch of a hub id.
         labels: the model's classes in its own order, separated by commas; without them, its
             configuration says so and its answers to plain pairs must agree.
+        recipe: of a published checkpoint.
 
     Raises:
         UsageError: ``labels`` are not the classes of an NLI model.
@@ -53,13 +76,15 @@ class TorchNli:
         revision: str | None = None,
         labels: str | None = None,
         threads: int | None = None,
+        recipe: Recipe | None = None,
     ) -> None:
         torch, transformers = loading.libraries(str(name_or_path))
         root, commit = loading.resolve(str(name_or_path), revision)
         self._settings = settings = NliSettings.read(root)
         self._device, dtype = loading.place(device, dtype)
         loading.use_threads(threads, self._device)
-        self._windower = PairWindower(loading.tokenizer_of(root, transformers), settings.max_length)
+        tokenizer = loading.tokenizer_of(root, transformers)
+        self._windower = _windower(tokenizer, settings, recipe)
         self._inference = torch.inference_mode
         self._lock = threading.Lock()  # one forward at a time: they would only contend
         self.name = str(name_or_path) if commit else root.name
@@ -67,10 +92,12 @@ class TorchNli:
         with loading.explained(root, settings.config):
             self._model = self._build(transformers, dtype)
             self._types = self._takes_types()
-            self._order = settings.order(self._windower, self._logits, self.name, labels)
+            published = recipe.order if recipe else None
+            self._order = settings.order(self._windower, self._logits, self.name, labels, published)
         self.contradicts = self._order.contradicts
         files = loading.own_files(root, commit)
-        self.revision = settings.revision(files, self._order, "torch", commit, dtype)
+        parts = (recipe, chunks.VERSION) if recipe else ()
+        self.revision = settings.revision(files, self._order, "torch", commit, dtype, *parts)
 
     def _build(self, transformers: Any, dtype: str) -> Any:
         root = self._settings.root
@@ -117,6 +144,29 @@ class TorchNli:
             tensors = {k: torch.from_numpy(v).to(self._device) for k, v in given.items()}
             logits: NDArray[np.float32] = self._model(**tensors).logits.float().cpu().numpy()
         return logits
+
+
+def _windower(tokenizer: Any, settings: NliSettings, recipe: Recipe | None) -> PairWindower:
+    if recipe is None:
+        return PairWindower(tokenizer, settings.max_length)
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    config, length = settings.config, settings.max_length
+    if recipe.longest and config.get("position_biased_input") is False:
+        length = recipe.longest
+    template = Template.joined(tokenizer) if recipe.joined else None
+    if recipe.chunk is None:
+        return PairWindower(tokenizer, length, template)
+    split = partial(chunks.filled_chunks, most=recipe.chunk, length=_counter(tokenizer))
+    return PairWindower(tokenizer, length, template, split)
+
+
+def _counter(tokenizer: Any) -> Callable[[str], int]:
+    def count(text: str) -> int:
+        readable = text.encode("utf-8", "replace").decode("utf-8")
+        return len(tokenizer.encode(readable, add_special_tokens=False).ids)
+
+    return count
 
 
 def _flash(transformers: Any, config: Any) -> bool:

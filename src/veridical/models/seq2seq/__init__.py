@@ -1,106 +1,55 @@
-"""Encoder-decoders and readers of multiple-choice questions, and how they are asked for."""
+"""Checkpoints that scorers name themselves: encoder-decoders, readers and regressors."""
 
 from __future__ import annotations
 
-import math
+import importlib
 import re
-import threading
-import time
-from collections.abc import Callable
-from concurrent.futures import Future
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl
 
 from veridical.errors import UsageError
 
 if TYPE_CHECKING:
-    from veridical.models.protocols import Answerability, MultipleChoice, Seq2Seq
+    from veridical.models.protocols import Checkpoint
 
-M = TypeVar("M")
-
+#: What runs each kind of checkpoint: module of this package, and class.
+KINDS = {
+    "seq2seq": ("generation", "TorchSeq2Seq"),
+    "reader": ("extractive", "TorchExtractive"),
+    "choice": ("choice", "TorchMultipleChoice"),
+    "answerability": ("answerability", "TorchAnswerability"),
+    "regressor": ("regression", "TorchRegressor"),
+}
 #: COMMIT pins a hub id to a commit, tag or branch.
-SEQ2SEQ_FORMS = (
+CHECKPOINT_FORMS = (
     "org/name[?revision=COMMIT] (a hub id)",
     "a local folder",
     "torch:HUB_ID_OR_FOLDER[?revision=COMMIT]",
 )
 _HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
-_FAILURE_HOLDS = 60.0  # seconds before a model that failed to load is tried again
 
 
-def load_seq2seq(spec: str, *, threads: int | None = None, device: str | None = None) -> Seq2Seq:
-    """The encoder-decoder (T5, BART and their like) that ``spec`` names.
+def load_checkpoint(
+    kind: str, spec: str, *, threads: int | None = None, device: str | None = None
+) -> Checkpoint:
+    """The model of a ``kind`` that ``spec`` names.
 
     Args:
-        spec: one of :data:`SEQ2SEQ_FORMS`.
+        kind: one of :data:`KINDS`.
+        spec: one of :data:`CHECKPOINT_FORMS`.
         threads: threads of one forward on the CPU.
         device: torch device; default: ``cuda`` where there is one, else ``cpu``.
 
     Raises:
         UsageError: ``spec`` has none of the known forms.
-        ModelError: the model cannot be loaded.
+        ModelError: the model cannot be loaded, or is of another kind.
     """
-    from veridical.models.seq2seq.generation import TorchSeq2Seq
-
-    name, options = _named(spec)
-    return TorchSeq2Seq(name, device=device, threads=threads, **options)
-
-
-def load_multiple_choice(
-    spec: str, *, threads: int | None = None, device: str | None = None
-) -> MultipleChoice:
-    """The multiple-choice reader that ``spec`` names; arguments and errors as
-    :func:`load_seq2seq`."""
-    from veridical.models.seq2seq.choice import TorchMultipleChoice
-
-    name, options = _named(spec)
-    return TorchMultipleChoice(name, device=device, threads=threads, **options)
-
-
-def load_answerability(
-    spec: str, *, threads: int | None = None, device: str | None = None
-) -> Answerability:
-    """The judge of answerability that ``spec`` names; arguments and errors as
-    :func:`load_seq2seq`."""
-    from veridical.models.seq2seq.answerability import TorchAnswerability
-
-    name, options = _named(spec)
-    return TorchAnswerability(name, device=device, threads=threads, **options)
-
-
-class _Shared:
-    """Models of this process by what loads them: each is loaded once, whoever asks first."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._models: dict[tuple[str, str], Future[Any]] = {}
-        self._failed: dict[tuple[str, str], float] = {}  # when
-
-    def __call__(self, load: Callable[[str], M], spec: str) -> M:
-        key = (load.__name__, spec)
-        with self._lock:
-            if time.monotonic() - self._failed.get(key, math.inf) > _FAILURE_HOLDS:
-                del self._failed[key], self._models[key]
-            found = self._models.get(key)
-            mine = found is None
-            if found is None:
-                found = self._models[key] = Future()
-        if mine:
-            try:
-                found.set_result(load(spec))
-            except BaseException as e:
-                with self._lock:
-                    self._failed[key] = time.monotonic()
-                found.set_exception(e)
-        model: M = found.result()
-        return model
-
-
-#: ``shared(load_seq2seq, spec)``: the process's one model of that name, loaded on first use.
-#: Thread-safe; others wait for who loads. A failure is kept for a minute, so that a run of many
-#: records does not try each time.
-shared = _Shared()
+    module, name = KINDS[kind]
+    where, options = _named(spec)
+    back_end = getattr(importlib.import_module(f"{__name__}.{module}"), name)
+    made: Checkpoint = back_end(where, device=device, threads=threads, **options)
+    return made
 
 
 def _named(spec: str) -> tuple[str, dict[str, str]]:
@@ -108,7 +57,7 @@ def _named(spec: str) -> tuple[str, dict[str, str]]:
     name, _, query = spec.removeprefix("torch:").partition("?")
     local = name.startswith((".", "/", "~")) or Path(name).is_dir()
     if not name or not (local or _HUB_ID.fullmatch(name)):
-        forms = "\n  ".join(SEQ2SEQ_FORMS)
+        forms = "\n  ".join(CHECKPOINT_FORMS)
         raise UsageError(f"{spec!r} names no model. Known forms:\n  {forms}")
     options = dict(parse_qsl(query, keep_blank_values=True))
     for key in options:
@@ -117,10 +66,4 @@ def _named(spec: str) -> tuple[str, dict[str, str]]:
     return name, options
 
 
-__all__ = [
-    "SEQ2SEQ_FORMS",
-    "load_answerability",
-    "load_multiple_choice",
-    "load_seq2seq",
-    "shared",
-]
+__all__ = ["CHECKPOINT_FORMS", "KINDS", "load_checkpoint"]

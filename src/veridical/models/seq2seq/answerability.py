@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from veridical.errors import ModelError
+from veridical.models.protocols import Window
 from veridical.models.seq2seq import reading
 from veridical.models.seq2seq.common import build
 from veridical.models.seq2seq.longformer import RowReader
+from veridical.models.seq2seq.requests import Packed, Question
 
 
 class TorchAnswerability:
@@ -19,8 +22,11 @@ class TorchAnswerability:
     :mod:`veridical.models.seq2seq.reading`).
 
     Of a context too long for the model, the window counts that is likeliest to hold the answer.
-    Thread-safe. Arguments and errors as :class:`~veridical.models.seq2seq.generation.TorchSeq2Seq`.
+    It answers :class:`~veridical.models.seq2seq.requests.Question` requests. Thread-safe. Arguments
+    and errors as :class:`~veridical.models.seq2seq.generation.TorchSeq2Seq`.
     """
+
+    workers = 1
 
     def __init__(
         self,
@@ -47,21 +53,28 @@ class TorchAnswerability:
             )
         self.name, self.revision = made.name, made.revision
         self._reader = RowReader(made, choices=False)
+        self.batch_tokens = self._reader.batch_tokens
 
-    def answerable(self, questions: Sequence[tuple[str, str]]) -> list[float]:
-        """Probability that the context of each (context, question) answers the question.
+    def windows(self, requests: Sequence[Question]) -> list[list[Window]]:
+        """Rows of each question, one for each window of its context.
 
         Raises:
             ModelError: a question leaves no room for its context.
         """
         with self._reader.lock:
-            windows = [self._reader.rows.question(c, q) for c, q in questions]
-            logits = self._reader([row for rows in windows for row in rows])
-        found, at = [], 0
-        for rows in windows:
-            best = float(logits[at : at + len(rows)].max())
-            at += len(rows)
-            # of the two forms, the one whose power cannot overflow
-            power = float(np.exp(-abs(best)))
-            found.append(1 / (1 + power) if best >= 0 else power / (1 + power))
-        return found
+            rows = [self._reader.rows.question(q.context, q.question) for q in requests]
+        return [[Window(len(row), row) for row in windows] for windows in rows]
+
+    def run(self, batch: Sequence[Window]) -> list[Any]:
+        return list(self._reader([w.content for w in batch]))
+
+    def assemble(self, windows: Sequence[Window], outputs: Sequence[Any]) -> Packed:
+        """(1,) probability that the context answers the question."""
+        best = max(outputs)
+        # of the two forms, the one whose power cannot overflow
+        power = float(np.exp(-abs(best)))
+        return np.array([1 / (1 + power) if best >= 0 else power / (1 + power)], np.float32)
+
+    def pretend(self, window: Window) -> float:
+        """What :meth:`run` might give for ``window``."""
+        return 0.0

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from veridical.errors import ModelError
+from veridical.models.protocols import Window
 from veridical.models.seq2seq import reading
 from veridical.models.seq2seq.common import build
 from veridical.models.seq2seq.longformer import RowReader
+from veridical.models.seq2seq.requests import Choice, Packed
 
 
 class TorchMultipleChoice:
@@ -19,8 +21,11 @@ class TorchMultipleChoice:
     the answering system of MQAG (see :mod:`veridical.models.seq2seq.reading`).
 
     Of a context too long for the model, the window counts in which the choice is surest.
-    Thread-safe. Arguments and errors as :class:`~veridical.models.seq2seq.generation.TorchSeq2Seq`.
+    It answers :class:`~veridical.models.seq2seq.requests.Choice` requests. Thread-safe. Arguments
+    and errors as :class:`~veridical.models.seq2seq.generation.TorchSeq2Seq`.
     """
+
+    workers = 1
 
     def __init__(
         self,
@@ -43,30 +48,42 @@ class TorchMultipleChoice:
         )
         self.name, self.revision = made.name, made.revision
         self._reader = RowReader(made, choices=True)
+        self.batch_tokens = self._reader.batch_tokens
 
-    def choose(
-        self, questions: Sequence[tuple[str, str, Sequence[str]]]
-    ) -> list[NDArray[np.float64]]:
-        """Probabilities of the options of each (context, question, options), in order.
+    def windows(self, requests: Sequence[Choice]) -> list[list[Window]]:
+        """For each question and each window of its context, a row an option.
 
         Raises:
             ModelError: a question has no options, or leaves no room for its context.
         """
+        found = []
         with self._reader.lock:
-            rows: list[list[int]] = []
-            shapes = []  # windows and options of each question
-            for context, question, options in questions:
+            for question, context, options in requests:
                 if not options:
                     raise ModelError("a question without options cannot be answered")
                 windows = self._reader.rows.choices(context, question, options)
-                shapes.append((len(windows), len(options)))
-                rows += [row for window in windows for row in window]
-            logits = self._reader(rows)
-        chosen, at = [], 0
-        for shape in shapes:
-            table = logits[at : at + shape[0] * shape[1]].reshape(shape)
-            at += table.size
-            powers = np.exp(table - table.max(axis=1, keepdims=True))
-            shares = powers / powers.sum(axis=1, keepdims=True)
-            chosen.append(shares[shares.max(axis=1).argmax()])
+                rows = [_Row(row, len(options)) for window in windows for row in window]
+                found.append([Window(len(row.ids), row) for row in rows])
+        return found
+
+    def run(self, batch: Sequence[Window]) -> list[Any]:
+        return list(self._reader([w.content.ids for w in batch]))
+
+    def assemble(self, windows: Sequence[Window], outputs: Sequence[Any]) -> Packed:
+        """(options,) probabilities of the options."""
+        table = np.array(outputs, np.float64).reshape(-1, windows[0].content.options)
+        powers = np.exp(table - table.max(axis=1, keepdims=True))
+        shares = powers / powers.sum(axis=1, keepdims=True)
+        chosen: Packed = shares[shares.max(axis=1).argmax()].astype(np.float32)
         return chosen
+
+    def pretend(self, window: Window) -> float:
+        """What :meth:`run` might give for ``window``."""
+        return 0.0
+
+
+class _Row(NamedTuple):
+    """Token ids of one window with one option, and how many options there are."""
+
+    ids: list[int]
+    options: int

@@ -79,17 +79,32 @@ def readable(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def batches(sizes: Sequence[int], budget: int, most: int = 256) -> list[list[int]]:
-    """Indices of ``sizes``, like with like: each batch within ``budget`` when padded to its
-    largest, and at most ``most`` long; what is larger than the budget alone."""
-    found: list[list[int]] = []
-    largest = 0
-    for i in sorted(range(len(sizes)), key=lambda i: -sizes[i]):
-        if not found or len(found[-1]) >= most or largest * (len(found[-1]) + 1) > budget:
-            found.append([])
-            largest = sizes[i]
-        found[-1].append(i)
-    return found
+class Ordinary:
+    """Encodes texts with a ``tokenizers.Tokenizer`` so that special tokens written out in one
+    (``[SEP]``, ``</s>``) are read as ordinary characters. Not thread-safe.
+
+    Args:
+        tokenizer: its truncation and padding are switched off.
+    """
+
+    def __init__(self, tokenizer: Any) -> None:
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        tokenizer.encode_special_tokens = True
+        self._tokenizer = tokenizer
+        added = tokenizer.get_added_tokens_decoder().values()
+        self._names = {t.content for t in added if t.special and len(t.content) > 2}
+
+    def __call__(self, text: str) -> Any:
+        """The ``Encoding`` of ``text``, without special tokens; offsets are into ``text``."""
+        given = readable(text)
+        encoding = self._tokenizer.encode(given, add_special_tokens=False)
+        if self._names & set(encoding.tokens):
+            # A unigram vocabulary holds them as pieces: same length, so that places stay.
+            for name in self._names:
+                given = given.replace(name, f"({name[1:-1]})")
+            encoding = self._tokenizer.encode(given, add_special_tokens=False)
+        return encoding
 
 
 def padded(rows: Sequence[Sequence[int]], pad: int, device: Any) -> tuple[Any, Any]:

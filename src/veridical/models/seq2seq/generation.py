@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,22 +16,51 @@ from numpy.typing import NDArray
 from veridical.errors import ModelError
 from veridical.models import torch_loading as loading
 from veridical.models.folder import max_length
-from veridical.models.seq2seq.common import batches, build, padded, readable
+from veridical.models.protocols import Window
+from veridical.models.seq2seq.common import build, padded
+from veridical.models.seq2seq.requests import (
+    Packed,
+    Reading,
+    WindowRead,
+    Writing,
+    pack_likelihood,
+    pack_texts,
+)
+from veridical.models.seq2seq.sources import VERSION, Tokens
 
 #: How many of the likeliest tokens a draw is from: what transformers draws from unless told
 #: otherwise, so what published samples rest on.
 TOP_K = 50
-_VERSION = "seq2seq-1"
-_ROWS = 64  # at most, of one batch that generates
+_VERSION = "seq2seq-2"
+_ROWS = 64  # texts that are written at once, at most
+_TARGET = 4  # logits over the vocabulary weigh more than states: tokens of a target count for more
+
+
+class _Read(NamedTuple):
+    """A window of a source and the targets, each in its pieces."""
+
+    source: list[int]
+    start: int
+    end: int
+    targets: tuple[tuple[list[int], ...], ...]
+    skip: int  # language tokens before a target
+
+
+class _Write(NamedTuple):
+    source: list[int]
+    settings: Writing  # without source and draw
+    draw: tuple[int, int, str] | None  # seed, turn, and the text
 
 
 class TorchSeq2Seq:
-    """Any model that ``AutoModelForSeq2SeqLM`` can build from safetensors: T5, BART, Pegasus.
+    """Any model that ``AutoModelForSeq2SeqLM`` can build from safetensors: T5, BART, Pegasus, M2M.
 
-    Draws are from the :data:`TOP_K` likeliest tokens at temperature 1. A draw depends on its
-    source, the seed and how often the source occurs before it in the same call, never on what
-    shares a batch. Sources are never cut: one longer than the model takes is an error. Code that
-    comes with a model is never run. Thread-safe.
+    It answers :class:`~veridical.models.seq2seq.requests.Reading` and ``Writing`` requests. The
+    encoder reads a source once for all its targets. Draws are from the :data:`TOP_K` likeliest
+    tokens at temperature 1, and depend on the source, the seed and the turn, never on what shares
+    a batch. Nothing is ever cut: sources and targets that are read come in windows (see
+    :mod:`veridical.models.seq2seq.sources`), a source that is written from must fit the model.
+    Code that comes with a model is never run. Thread-safe.
 
     Args:
         name_or_path: hub id, or a local folder.
@@ -43,6 +73,8 @@ class TorchSeq2Seq:
     Raises:
         ModelError: torch is not installed, or the model cannot be found or built.
     """
+
+    workers = 1
 
     def __init__(
         self,
@@ -61,111 +93,154 @@ class TorchSeq2Seq:
             dtype=dtype,
             revision=revision,
             threads=threads,
-            version=f"{_VERSION}/{TOP_K}",
+            version=f"{_VERSION}/{VERSION}/{TOP_K}",
         )
         import transformers
 
-        self._model, self._device, self.name, self.revision = (
-            made.model,
-            made.device,
-            made.name,
-            made.revision,
-        )
+        self._model, self._device = made.model, made.device
+        self.name, self.revision = made.name, made.revision
         with loading.explained(made.root, made.config):
-            self._tokenizer = transformers.AutoTokenizer.from_pretrained(
+            tokenizer = transformers.AutoTokenizer.from_pretrained(
                 made.root, trust_remote_code=False
             )
         # T5 and its kin have relative positions: only the architecture's cost bounds them.
         self.max_length = max_length({}, made.config, {})
-        self._budget = loading.BATCH_TOKENS.get(self._device.type, loading.BATCH_TOKENS["cpu"])
+        self.batch_tokens = loading.BATCH_TOKENS.get(self._device.type, loading.BATCH_TOKENS["cpu"])
         self._lock = threading.Lock()  # one forward at a time; the tokenizer is no thread's own
-        pad, end = self._tokenizer.pad_token_id, self._tokenizer.eos_token_id
+        pad, end = tokenizer.pad_token_id, tokenizer.eos_token_id
         if pad is None or end is None:
             raise ModelError(f"{made.root}: the tokenizer has no padding or no end token")
         self._pad, self._end = int(pad), int(end)
+        self._tokenizer = tokenizer
+        self._tokens = Tokens(tokenizer, self.name, self.max_length)
 
-    def generate(
-        self, sources: Sequence[str], *, max_tokens: int, sample: bool = False, seed: int = 0
-    ) -> list[str]:
-        """One output a source, in order, of at most ``max_tokens`` tokens. Special tokens other
-        than padding, start and end are kept as text. Greedy unless ``sample``.
-
-        Raises:
-            ModelError: a source is longer than the model takes.
-        """
-        turns: Counter[str] = Counter()
-        wanted: dict[tuple[str, int], int] = {}  # greedy outputs of equal sources are equal
-        places = []
-        for source in sources:
-            key = (source, turns[source] if sample else 0)
-            turns[source] += 1
-            places.append(wanted.setdefault(key, len(wanted)))
-        asked = list(wanted)
-        with self._lock:
-            rows = self._rows([source for source, _ in asked])
-            outputs = [""] * len(asked)
-            for batch in batches([len(r) for r in rows], self._budget, _ROWS):
-                uniforms = [_uniforms(asked[i], seed) for i in batch] if sample else None
-                texts = self._generate([rows[i] for i in batch], max_tokens, uniforms)
-                for i, text in zip(batch, texts, strict=True):
-                    outputs[i] = text
-        return [outputs[i] for i in places]
-
-    def loglikelihood(
-        self, pairs: Sequence[tuple[str, str]]
-    ) -> list[tuple[NDArray[np.int64], NDArray[np.float64]]]:
-        """For each (source, target): ids of the target's tokens, the end token and whatever else
-        the tokenizer adds among them, and the natural logarithm of each one's probability given
-        the source and those before it.
+    def windows(self, requests: Sequence[Reading | Writing]) -> list[list[Window]]:
+        """At least one window a request.
 
         Raises:
-            ModelError: a source or target is longer than the model takes.
+            ModelError: a source leaves no room for its text, or cannot be written from whole.
         """
+        found: list[list[Window]] = []
         with self._lock:
-            sources = self._rows([source for source, _ in pairs])
-            targets = self._rows([target for _, target in pairs], target=True)
-            # Logits over the vocabulary weigh more than states: targets count for more.
-            sizes = [len(s) + 4 * len(t) for s, t in zip(sources, targets, strict=True)]
-            found: list[Any] = [None] * len(pairs)
-            for batch in batches(sizes, self._budget):
-                read = self._read([sources[i] for i in batch], [targets[i] for i in batch])
-                for i, logprobs in zip(batch, read, strict=True):
-                    found[i] = (np.array(targets[i], dtype=np.int64), logprobs)
+            for request in requests:
+                if isinstance(request, Writing):
+                    found.append([self._write_window(request)])
+                else:
+                    found.append(list(self._read_windows(request)))
         return found
 
-    def _rows(self, texts: Sequence[str], target: bool = False) -> list[list[int]]:
-        if not texts:
-            return []
-        given = [readable(t) for t in texts]
-        encoded = self._tokenizer(text_target=given) if target else self._tokenizer(given)
-        rows: list[list[int]] = encoded["input_ids"]
-        longest = max(map(len, rows))
-        if longest > self.max_length:
-            raise ModelError(
-                f"{self.name} reads {self.max_length} tokens at most; a text has {longest}"
-            )
-        return rows
+    def run(self, batch: Sequence[Window]) -> list[Any]:
+        """For each window the log-probabilities of its targets, or the texts written."""
+        outputs: list[Any] = [None] * len(batch)
+        kinds = [getattr(w.content, "settings", None) for w in batch]
+        order = sorted(range(len(batch)), key=lambda i: repr(kinds[i]))
+        with self._lock:
+            for kind, members in groupby(order, key=lambda i: kinds[i]):
+                places = list(members)
+                contents = [batch[i].content for i in places]
+                if kind is None:
+                    found: list[Any] = self._read(contents)
+                else:
+                    found = []
+                    rows = max(1, _ROWS // kind.beams)
+                    for at in range(0, len(contents), rows):
+                        found += self._write(contents[at : at + rows], kind)
+                for i, output in zip(places, found, strict=True):
+                    outputs[i] = output
+        return outputs
 
-    def _generate(
-        self,
-        rows: Sequence[Sequence[int]],
-        max_tokens: int,
-        uniforms: Sequence[np.random.Generator] | None,
-    ) -> list[str]:
+    def assemble(self, windows: Sequence[Window], outputs: Sequence[Any]) -> Packed:
+        """The answer to one request, as :mod:`veridical.models.seq2seq.requests` packs it."""
+        if isinstance(windows[0].content, _Write):
+            return pack_texts(outputs[0])
+        reads = [
+            WindowRead(w.content.start, w.content.end, tuple(found))
+            for w, found in zip(windows, outputs, strict=True)
+        ]
+        return pack_likelihood(reads)
+
+    def pretend(self, window: Window) -> Any:
+        """What :meth:`run` might give for ``window``: every token as likely as not, and texts
+        that differ as their sources do."""
+        content = window.content
+        if isinstance(content, _Read):
+            return [
+                np.full(sum(len(p) - content.skip for p in pieces), np.log(0.5))
+                for pieces in content.targets
+            ]
+        mark = hashlib.blake2b(repr(content).encode(), digest_size=6).hexdigest()
+        return [f"What is {mark}{i}?" for i in range(content.settings.returned)]
+
+    def _read_windows(self, request: Reading) -> Iterator[Window]:
+        tokens = self._tokens
+        tokens.speak(request.language)
+        language = None if request.language is None else tokens.language_id(request.language)
+        pieces = tokens.targets(request.targets)
+        skip = int(any(row[0] == language for rows in pieces for row in rows))
+        longest = min(request.longest or self.max_length, self.max_length)
+        weight = _TARGET * sum(len(row) for rows in pieces for row in rows)
+        (windows,) = tokens.sources([request.source], longest)
+        for ids, start, end in windows:
+            content = _Read(ids, start, end, tuple(map(tuple, pieces)), skip)
+            yield Window(len(ids) + weight, content)
+
+    def _write_window(self, request: Writing) -> Window:
+        if request.max_tokens < 1 or not 1 <= request.returned <= request.beams:
+            raise ModelError(f"no texts can be written with {request}")
+        (ids,) = self._tokens.whole([request.source])
+        draw = request.draw and (*request.draw, self._tokens.filled(request.source))
+        settings = replace(request, source=(), draw=None if draw is None else (0, 0))
+        return Window(len(ids), _Write(ids, settings, draw))
+
+    def _read(self, contents: Sequence[_Read]) -> list[list[NDArray[np.float64]]]:
+        import torch
+        from transformers.modeling_outputs import BaseModelOutput
+
+        rows = [
+            (i, t, piece)
+            for i, content in enumerate(contents)
+            for t, pieces in enumerate(content.targets)
+            for piece in pieces
+        ]
+        ids, mask = padded([c.source for c in contents], self._pad, self._device)
+        labels, given = padded([row for _, _, row in rows], self._pad, self._device)
+        owners = torch.tensor([i for i, _, _ in rows], device=self._device)
+        with torch.inference_mode():
+            states = self._model.get_encoder()(input_ids=ids, attention_mask=mask)[0]
+            logits = self._model(
+                encoder_outputs=BaseModelOutput(last_hidden_state=states[owners]),
+                attention_mask=mask[owners],
+                labels=labels.masked_fill(given == 0, -100),
+            ).logits
+            logprobs = logits.float().log_softmax(-1).gather(-1, labels[..., None])[..., 0]
+            table: NDArray[np.float64] = logprobs.double().cpu().numpy()
+        found: list[list[list[NDArray[np.float64]]]] = [[[] for _ in c.targets] for c in contents]
+        for (i, t, piece), values in zip(rows, table, strict=True):
+            found[i][t].append(values[contents[i].skip : len(piece)])
+        return [[np.concatenate(pieces) for pieces in targets] for targets in found]
+
+    def _write(self, contents: Sequence[_Write], settings: Writing) -> list[list[str]]:
         import torch
 
-        ids, mask = padded(rows, self._pad, self._device)
-        drawing = [] if uniforms is None else [_Draws(uniforms)]
+        ids, mask = padded([c.source for c in contents], self._pad, self._device)
+        draws = [_uniforms(*c.draw) for c in contents if c.draw is not None]
+        options: dict[str, Any] = {"num_beams": settings.beams}
+        if settings.beams > 1:
+            options |= {"num_return_sequences": settings.returned, "early_stopping": True}
+        if settings.no_repeat:
+            options["no_repeat_ngram_size"] = settings.no_repeat
         with torch.inference_mode():
             written = self._model.generate(
                 input_ids=ids,
                 attention_mask=mask,
-                max_new_tokens=max_tokens,
+                max_new_tokens=settings.max_tokens,
                 do_sample=False,  # draws come from the processor: each row has its own
-                num_beams=1,
-                logits_processor=drawing,
+                logits_processor=[_Draws(draws)] if draws else [],
+                **options,
             )
-        return [self._text(row) for row in written.tolist()]
+        texts = [self._text(row) for row in written.tolist()]
+        n = settings.returned
+        return [texts[i * n : (i + 1) * n] for i in range(len(contents))]
 
     def _text(self, row: list[int]) -> str:
         body = row[1:]  # what follows the decoder's start token
@@ -174,27 +249,10 @@ class TorchSeq2Seq:
         body = [i for i in body if i != self._pad]
         return str(self._tokenizer.decode(body, skip_special_tokens=False))
 
-    def _read(
-        self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
-    ) -> list[NDArray[np.float64]]:
-        import torch
 
-        ids, mask = padded(sources, self._pad, self._device)
-        labels, given = padded(targets, self._pad, self._device)
-        with torch.inference_mode():
-            logits = self._model(
-                input_ids=ids,
-                attention_mask=mask,
-                labels=labels.masked_fill(given == 0, -100),
-            ).logits
-            logprobs = logits.float().log_softmax(-1).gather(-1, labels[..., None])[..., 0]
-            table: NDArray[np.float64] = logprobs.double().cpu().numpy()
-        return [row[: len(t)].copy() for row, t in zip(table, targets, strict=True)]
-
-
-def _uniforms(draw: tuple[str, int], seed: int) -> np.random.Generator:
+def _uniforms(seed: int, turn: int, text: str) -> np.random.Generator:
     """The random numbers of one draw, the same on every machine."""
-    content = repr((seed, draw[1], draw[0])).encode("utf-8", "replace")
+    content = repr((seed, turn, text)).encode("utf-8", "replace")
     digest = hashlib.blake2b(content, digest_size=16).digest()
     return np.random.Generator(np.random.PCG64(int.from_bytes(digest, "little")))
 

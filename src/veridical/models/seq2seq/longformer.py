@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from veridical.errors import ModelError
 from veridical.models import torch_loading as loading
 from veridical.models.folder import max_length, read_json
-from veridical.models.seq2seq.common import Built, batches, padded
+from veridical.models.seq2seq.common import Built, padded
 from veridical.models.seq2seq.reading import Rows
 
 
 class RowReader:
-    """One logit a row of token ids.
+    """One logit a row of token ids, rows within what one forward may hold.
 
     A Longformer pads every batch to a multiple of its attention window (512 tokens). Rows so short
     that each token sees every other get a window of twice their length instead, which changes
@@ -39,22 +39,22 @@ class RowReader:
         tokenizer = loading.tokenizer_of(made.root, transformers)
         limits = read_json(made.root / "tokenizer_config.json", {})
         self.rows = Rows(tokenizer, max_length({}, made.config, limits))
+        self.batch_tokens = loading.BATCH_TOKENS.get(made.device.type, loading.BATCH_TOKENS["cpu"])
         self.lock = threading.Lock()  # one forward at a time; held by whoever uses ``rows`` too
         self._model, self._device, self._choices = made.model, made.device, choices
         pad = made.config.get("pad_token_id")
         self._pad = pad if isinstance(pad, int) else 0
-        self._budget = loading.BATCH_TOKENS.get(made.device.type, loading.BATCH_TOKENS["cpu"])
         self._layers = [m for m in made.model.modules() if hasattr(m, "one_sided_attn_window_size")]
         self._own = [2 * layer.one_sided_attn_window_size for layer in self._layers]
 
-    def __call__(self, rows: Sequence[Sequence[int]]) -> NDArray[np.float64]:
-        """(n,) logits of ``rows``, in order."""
-        logits = np.empty(len(rows))
-        for batch in batches([len(r) for r in rows], self._budget):
-            logits[batch] = self._run([rows[i] for i in batch])
+    def __call__(self, rows: Sequence[Sequence[int]]) -> list[float]:
+        """Logits of ``rows``, in order."""
+        with self.lock:
+            logits = self._run(rows)
         if not np.isfinite(logits).all():
             raise ModelError("the reader gave a logit that is not a number")
-        return logits
+        found: list[float] = logits.tolist()
+        return found
 
     def _run(self, rows: Sequence[Sequence[int]]) -> NDArray[np.float64]:
         import torch

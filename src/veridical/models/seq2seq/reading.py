@@ -14,7 +14,7 @@ from typing import Any
 
 from veridical.errors import ModelError
 from veridical.models.nli.tokens import Template
-from veridical.models.seq2seq.common import readable
+from veridical.models.seq2seq.common import Ordinary
 from veridical.models.windows import OVERLAP, last_start, word_starts
 
 VERSION = "reading-1"
@@ -29,10 +29,7 @@ class Rows:
     """
 
     def __init__(self, tokenizer: Any, max_length: int) -> None:
-        tokenizer.no_truncation()
-        tokenizer.no_padding()
-        tokenizer.encode_special_tokens = True
-        self._tokenizer = tokenizer
+        self._encode = Ordinary(tokenizer)
         self._max_length = max_length
         self._head, self._between, self._tail = Template.probe(tokenizer).ids
         if not self._head or not self._between:
@@ -53,24 +50,28 @@ class Rows:
         return [[*start, *w, *self._tail] for w in self._windows(f" {context}", room)]
 
     def _ids(self, text: str) -> list[int]:
-        ids: list[int] = self._tokenizer.encode(readable(text), add_special_tokens=False).ids
+        ids: list[int] = self._encode(text).ids
         return ids
 
     def _windows(self, text: str, room: int) -> list[list[int]]:
-        encoding = self._tokenizer.encode(readable(text), add_special_tokens=False)
-        ids: list[int] = encoding.ids
-        if len(ids) <= room:
-            return [ids]
-        if room < OVERLAP:
+        encoding = self._encode(text)
+        if len(encoding.ids) > room < OVERLAP:
             raise ModelError("question and options leave no room for the context")
-        starts = word_starts(encoding)
-        slack = room // OVERLAP
-        windows, start = [], 0
-        while len(ids) - start > room:
-            left = len(ids) - start
-            count = math.ceil((left - slack) / (room - slack))
-            size = min(room, math.ceil((left + (count - 1) * slack) / count))
-            end = last_start(starts, start + size, start + size - slack)
-            windows.append(ids[start:end])
-            start = last_start(starts, end - slack, max(end - 2 * slack, start + 1))
-        return [*windows, ids[start:]]
+        return [encoding.ids[start:end] for start, end in spans(encoding, room)]
+
+
+def spans(encoding: Any, room: int) -> list[tuple[int, int]]:
+    """Overlapping windows of about equal size, at most ``room`` tokens each, that cover an
+    encoding and begin with words. ``room`` must be at least :data:`OVERLAP` if it takes several."""
+    total = len(encoding.ids)
+    starts = word_starts(encoding) if total > room else []
+    slack = room // OVERLAP
+    found, start = [], 0
+    while total - start > room:
+        left = total - start
+        count = math.ceil((left - slack) / (room - slack))
+        size = min(room, math.ceil((left + (count - 1) * slack) / count))
+        end = last_start(starts, start + size, start + size - slack)
+        found.append((start, end))
+        start = last_start(starts, end - slack, max(end - 2 * slack, start + 1))
+    return [*found, (start, total)]

@@ -1,0 +1,129 @@
+"""Hidden states of the last token, layer by layer, of causal models run by torch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from veridical.errors import ModelError
+
+_UNKNOWN = "the hidden states of this model's architecture cannot be had"
+_ROUNDING = 0.05  # of a state's length, in half precision and another batch
+_PROBE = ([1, 2, 3, 4, 5, 6], [6, 5, 4])  # token ids of the texts that the hooks are tried on
+
+
+class LastStates:
+    """The last token's hidden state after each layer of a model.
+
+    As transformers numbers them: 0 is what enters the first layer, L what leaves the last one
+    after the final norm. Hooks keep the last token's alone, so that no layer's states of all
+    tokens outlive the next layer.
+
+    Args:
+        model: a causal language model of transformers, in evaluation mode.
+
+    Attributes:
+        shape: (layers + 1, width).
+
+    Raises:
+        ModelError: its layers cannot be told apart, or what the hooks see is not what the model
+            itself gives for hidden states.
+    """
+
+    def __init__(self, model: Any, device: Any) -> None:
+        import torch
+
+        self._torch = torch
+        self._device = device
+        config = model.config.get_text_config()
+        self.shape = shape_of(config)
+        self._body = model.base_model
+        stacks = (
+            m
+            for m in self._body.modules()
+            if isinstance(m, torch.nn.ModuleList) and len(m) == self.shape[0] - 1
+        )
+        self._layers = next(stacks, None)
+        if self._layers is None:
+            raise ModelError(_UNKNOWN)
+        self._check(model, int(config.vocab_size))
+
+    def __call__(self, texts: Sequence[NDArray[np.int64]], pad: int) -> NDArray[np.float32]:
+        """(n, layers + 1, width) states of the last token of each text, by one forward.
+
+        Args:
+            texts: token ids of each, at least one.
+            pad: token id that stands on the right of shorter texts, unseen.
+        """
+        torch = self._torch
+        ids, mask = _padded(texts, pad)
+        rows = torch.arange(len(texts), device=self._device)
+        last = torch.tensor([len(t) - 1 for t in texts], device=self._device)
+        kept: list[Any] = []
+
+        def keep(states: Any) -> None:
+            kept.append(states[rows, last])
+
+        with torch.inference_mode(), ExitStack() as hooks:
+            for handle in self._hooked(keep):
+                hooks.callback(handle.remove)
+            output = self._body(
+                input_ids=torch.from_numpy(ids).to(self._device),
+                attention_mask=torch.from_numpy(mask).to(self._device),
+                use_cache=False,
+            )
+            kept[-1] = output.last_hidden_state[rows, last]  # after the final norm
+            found: NDArray[np.float32] = torch.stack(kept, dim=1).float().cpu().numpy()
+        if found.shape[1:] != self.shape:
+            raise ModelError(f"hidden states of shape {found.shape[1:]}, not {self.shape}")
+        return found
+
+    def _hooked(self, keep: Callable[[Any], None]) -> list[Any]:
+        def entering(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+            keep(args[0] if args else kwargs["hidden_states"])
+
+        def leaving(_: Any, __: Any, output: Any) -> None:
+            keep(output[0] if isinstance(output, tuple) else output)
+
+        layers: Any = self._layers
+        first = layers[0].register_forward_pre_hook(entering, with_kwargs=True)
+        return [first, *(layer.register_forward_hook(leaving) for layer in layers)]
+
+    def _check(self, model: Any, vocabulary: int) -> None:
+        torch = self._torch
+        texts = [np.array(t, np.int64) % vocabulary for t in _PROBE]
+        found = self(texts, 0)
+        for text, states in zip(texts, found, strict=True):
+            with torch.inference_mode():
+                ids = torch.from_numpy(text[None]).to(self._device)
+                told = model(input_ids=ids, use_cache=False, output_hidden_states=True)
+            expected = torch.stack([h[0, -1] for h in told.hidden_states]).float().cpu().numpy()
+            if expected.shape != states.shape:
+                raise ModelError(_UNKNOWN)
+            away = np.linalg.norm(states - expected, axis=1)
+            if (away > _ROUNDING * np.linalg.norm(expected, axis=1) + 1e-6).any():
+                raise ModelError(_UNKNOWN)
+
+
+def shape_of(config: Any) -> tuple[int, int]:
+    """(layers + 1, width) by a model's configuration; zeros where it does not say."""
+    layers = getattr(config, "num_hidden_layers", None)
+    width = getattr(config, "hidden_size", None)
+    if not isinstance(layers, int) or not isinstance(width, int):
+        return 0, 0
+    return layers + 1, width
+
+
+def _padded(
+    texts: Sequence[NDArray[np.int64]], pad: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    ids = np.full((len(texts), max(map(len, texts))), pad, np.int64)
+    mask = np.zeros_like(ids)
+    for row, text in enumerate(texts):
+        ids[row, : len(text)] = text
+        mask[row, : len(text)] = 1
+    return ids, mask

@@ -1,0 +1,220 @@
+"""Published checkpoints whose weights are pickled, to folders of safetensors.
+
+Nothing else in this package opens a pickled file; here torch's reader opens it that makes tensors
+and plain containers only (``weights_only=True``).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from veridical.errors import ModelError, UsageError
+from veridical.models import torch_loading as loading
+from veridical.models.folder import read_json
+from veridical.models.nli.names import FOUNDATION, SOURCES
+
+#: The first release whose ``weights_only`` keeps its word (CVE-2025-32434).
+_TORCH = (2, 6)
+_WEIGHTS = "model.safetensors"
+#: What else of a repository is kept.
+_SMALL = ("*.json", "*.txt", "*.model")
+_BIN = ("pytorch_model.bin", "pytorch_model-*.bin")
+_HUB_ID = re.compile(r"[\w-][\w.-]*(/[\w-][\w.-]*)?")
+_HUB_FILE = re.compile(r"([\w.-]+/[\w.-]+)/([\w./-]+\.ckpt)")
+#: Heads of AlignScore; of the language model that was trained beside them nothing is kept.
+_ALIGNSCORE = ("base_model.", "tri_layer.", "bin_layer.", "reg_layer.")
+
+
+def convert(source: str, *, out: Path | None = None, backbone: str | None = None) -> Path:
+    """The folder, in safetensors, of a checkpoint.
+
+    Args:
+        source: a hub id or folder with ``pytorch_model.bin`` (or with safetensors, which are
+            copied); AlignScore's ``.ckpt``, as a file or as ``org/name/FILE.ckpt`` on the hub; or
+            ``alignscore-large`` or ``alignscore-base`` for the published ones.
+        out: the folder to make; default: one in the user's cache, where a model of this name is
+            then looked for before the hub.
+        backbone: hub id or folder that has the configuration (AlignScore) and tokenizer the
+            checkpoint was trained with; default: what the checkpoint says.
+
+    Raises:
+        UsageError: ``out`` exists.
+        ModelError: torch is missing, something cannot be had, or a file holds more than tensors.
+    """
+    loading.libraries(source)
+    if loading.release(version("torch")) < _TORCH:
+        raise ModelError(
+            "converting needs torch 2.6: what reads weights in earlier releases can be made to "
+            "run code"
+        )
+    place = out or _place(source)
+    if place.exists():
+        raise UsageError(f"{place} exists: remove it to convert {source} again")
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=place.parent, prefix=".convert-") as scratch:
+        made = Path(scratch) / "made"
+        made.mkdir()
+        name = SOURCES.get(source, source)
+        if name.endswith(".ckpt"):
+            _alignscore(_file(name), made, backbone)
+        else:
+            _repository(name, made, backbone)
+        made.rename(place)
+    return place
+
+
+def _place(source: str) -> Path:
+    if source.endswith(".ckpt"):
+        return loading.converted(Path(source).stem.lower())
+    if Path(source).expanduser().is_dir():
+        raise UsageError(f"{source} is a folder: name the one to make by --out")
+    return loading.converted(source)
+
+
+def _alignscore(file: Path, made: Path, backbone: str | None) -> None:
+    """AlignScore's Lightning checkpoint: tensors under ``state_dict``, the encoder's name in
+    ``hyper_parameters``."""
+    checkpoint = _read(file)
+    tensors = checkpoint.get("state_dict")
+    if not isinstance(tensors, dict):
+        raise ModelError(f"{file} has no state_dict: it is no Lightning checkpoint")
+    kept = {k: v for k, v in tensors.items() if str(k).startswith(_ALIGNSCORE)}
+    missing = [p for p in _ALIGNSCORE if not any(str(k).startswith(p) for k in kept)]
+    if missing:
+        raise ModelError(f"{file} has no tensors {missing[0]}*: it is no AlignScore checkpoint")
+    settings = checkpoint.get("hyper_parameters")
+    told = settings.get("model") if isinstance(settings, dict) else None
+    name = backbone or _hub_id(told)
+    if name is None:
+        raise ModelError(f"{file} does not say what encoder it is of: name it by --backbone")
+    root, _ = loading.resolve(name, None, weights=False)
+    if not (root / "config.json").is_file():
+        raise ModelError(f"{root} has no config.json: it is no encoder")
+    _copy(root, made, _SMALL)
+    _write(kept, made / _WEIGHTS)
+    _note(made, source=file.name, sha256=_sha256(file), backbone=name)
+
+
+def _repository(name: str, made: Path, backbone: str | None) -> None:
+    root, commit = _fetched(name)
+    _copy(root, made, _SMALL)
+    shipped = sorted(root.glob("*.safetensors"))
+    if shipped:
+        _copy(root, made, ("*.safetensors",))
+    else:
+        files = sorted({f for pattern in _BIN for f in root.glob(pattern)})
+        if not files:
+            raise ModelError(f"{name} has neither safetensors nor pytorch_model.bin")
+        tensors: dict[str, Any] = {}
+        for file in files:
+            tensors |= _read(file)
+        _write(tensors, made / _WEIGHTS)
+        for index in made.glob("*.bin.index.json"):
+            index.unlink()
+    config = read_json(root / "config.json", {})
+    foundation = backbone or _hub_id(config.get("foundation"))
+    if foundation is None and config.get("model_type") == "HHEMv2":
+        foundation = FOUNDATION
+    if foundation and not loading.has_tokenizer(root):
+        tokenizer, _ = loading.resolve(foundation, None, weights=False)
+        for file in _matching(tokenizer, _SMALL):
+            if not (made / file.name).exists():  # not its configuration in place of the model's
+                shutil.copyfile(file, made / file.name)
+    _note(made, source=name, commit=commit)
+
+
+def _hub_id(told: object) -> str | None:
+    """What a file says, if it can be a hub id: it is not trusted to name folders."""
+    return told if isinstance(told, str) and _HUB_ID.fullmatch(told) else None
+
+
+def _fetched(name: str) -> tuple[Path, str | None]:
+    path = Path(name).expanduser()
+    if path.is_dir():
+        return path, None
+    import huggingface_hub
+
+    try:
+        for patterns in (["*.safetensors"], list(_BIN)):
+            folder = Path(
+                huggingface_hub.snapshot_download(name, allow_patterns=[*_SMALL, *patterns])
+            )
+            if any(f for p in patterns for f in folder.glob(p)):
+                break
+    except Exception as e:  # network, cache, authorisation and naming errors alike
+        raise ModelError(
+            f"{name!r} is no folder and could not be had from the hub: {loading.first_line(e)}"
+        ) from e
+    return folder, folder.name
+
+
+def _file(name: str) -> Path:
+    path = Path(name).expanduser()
+    if path.is_file():
+        return path
+    found = _HUB_FILE.fullmatch(name)
+    if found is None:
+        raise ModelError(f"there is no file {name}")
+    import huggingface_hub
+
+    try:
+        return Path(huggingface_hub.hf_hub_download(found[1], found[2]))
+    except Exception as e:
+        raise ModelError(f"{name} could not be had from the hub: {loading.first_line(e)}") from e
+
+
+def _read(file: Path) -> dict[Any, Any]:
+    """What a pickled file holds, if that is tensors and plain containers."""
+    import torch
+
+    try:
+        found = torch.load(file, map_location="cpu", weights_only=True)
+    except Exception as e:  # of many kinds, all about the file
+        raise ModelError(
+            f"{file} is not read: it holds more than tensors, or is damaged "
+            f"({loading.first_line(e)})"
+        ) from e
+    if not isinstance(found, dict):
+        raise ModelError(f"{file} holds no table of tensors")
+    return found
+
+
+def _write(tensors: dict[Any, Any], file: Path) -> None:
+    import torch
+    from safetensors.torch import save_file
+
+    for name, tensor in tensors.items():
+        if not isinstance(name, str) or not isinstance(tensor, torch.Tensor):
+            raise ModelError(f"{name!s:.80} is no tensor: this is no table of weights")
+    # Two names may share one matrix, which the format does not know.
+    save_file({n: t.clone().contiguous() for n, t in tensors.items()}, file, {"format": "pt"})
+
+
+def _copy(root: Path, made: Path, patterns: tuple[str, ...]) -> None:
+    for file in _matching(root, patterns):
+        shutil.copyfile(file, made / file.name)
+
+
+def _matching(root: Path, patterns: tuple[str, ...]) -> Iterator[Path]:
+    return (f for p in patterns for f in sorted(root.glob(p)) if f.is_file())
+
+
+def _note(made: Path, **told: object) -> None:
+    text = json.dumps(told, indent=1) + "\n"
+    (made / "conversion.json").write_text(text, encoding="utf-8")
+
+
+def _sha256(file: Path) -> str:
+    digest = hashlib.sha256()
+    with file.open("rb") as f:
+        while chunk := f.read(1 << 22):
+            digest.update(chunk)
+    return digest.hexdigest()

@@ -1,0 +1,57 @@
+"""Documents to chunks of whole sentences, as published checkpoints of fact checking read them.
+
+Sentences are ours (:mod:`veridical.text.sentences`), where the published code uses NLTK's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from veridical.text.sentences import split_sentences
+
+#: Changed whenever a document would be chunked in another way; part of a model's revision.
+VERSION = "chunks-1"
+_LINE = "\n"
+
+
+def sentences_of(text: str) -> list[str]:
+    """Sentences of ``text``, at least one: of white space alone, the whole."""
+    return [s.text for s in split_sentences(text)] or [text]
+
+
+def even_chunks(text: str, words: int = 350) -> list[str]:
+    """Chunks of equally many sentences, about ``words`` words each: AlignScore's.
+
+    n sentences in m words give chunks of ``max(n // (m // words + 1), 1)`` sentences (Zha et al.
+    2023, section 3.3, and the code published with it), with a space between sentences.
+    """
+    sentences = sentences_of(text)
+    size = max(len(sentences) // (len(text.split()) // words + 1), 1)
+    return [" ".join(sentences[i : i + size]) for i in range(0, len(sentences), size)]
+
+
+def filled_chunks(text: str, most: int, length: Callable[[str], int]) -> list[str]:
+    """Chunks of as many sentences as ``most`` allows: MiniCheck's.
+
+    Lines are split apart, and line ends between sentences are kept, as the code published with
+    Tang et al. 2024 does. A sentence longer than ``most`` is a chunk of its own; what is blank is
+    no chunk, unless there is no other.
+
+    Args:
+        length: of a sentence, and of a line end, in the unit of ``most``.
+    """
+    pieces: list[str] = []
+    for line in text.split(_LINE):
+        pieces += [s.text for s in split_sentences(line)]
+        pieces.append(_LINE)
+    chunks: list[list[str]] = [[]]
+    used = 0
+    for piece in pieces[:-1]:
+        size = length(piece)
+        if used + size > most:
+            chunks.append([])
+            used = 0
+        chunks[-1].append(piece)
+        used += size
+    joined = [" ".join(chunk).replace(f" {_LINE} ", _LINE).strip() for chunk in chunks]
+    return [chunk for chunk in joined if chunk] or [text]

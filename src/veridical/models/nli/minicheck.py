@@ -1,0 +1,111 @@
+"""MiniCheck's Flan-T5 (Tang et al. 2024): "1" if the document supports the claim, else "0".
+
+The checkpoints on RoBERTa and DeBERTa are sequence classifiers (:class:`~.torch.TorchNli`).
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from veridical.errors import ModelError
+from veridical.models import torch_loading as loading
+from veridical.models.folder import read_json
+from veridical.models.nli.chunks import filled_chunks
+from veridical.models.nli.tokens import PairWindower, Template
+from veridical.models.nli.windowed import SUPPORTED_LAST, WindowedNli
+
+#: Tokens of a chunk of the document, for the sequence classifiers.
+CHUNK_TOKENS = 400
+#: Words of one, for Flan-T5.
+CHUNK_WORDS = 500
+#: Tokens of a window, where nothing in the architecture bounds them.
+LONGEST = 2048
+_TASK = "predict:"
+
+
+class MiniCheckT5(WindowedNli):
+    """An encoder-decoder that was trained on ``predict: DOCUMENT</s>CLAIM``.
+
+    The document is read in chunks of whole sentences, up to 500 words each
+    (:func:`~.chunks.filled_chunks`). P(entailment) of a chunk is the probability of the token that
+    begins "1" as the first of the answer, against that of the token that begins "0" (209 and 3 in
+    the published vocabulary), and of a pair the greatest over chunks; the rest stands as neutral.
+    Chunks longer than :data:`LONGEST` tokens are windowed. Thread-safe.
+
+    Raises:
+        ModelError: torch is missing, the model cannot be had or is no such model, or its answers
+            to plain pairs do not fit the published order.
+    """
+
+    def __init__(
+        self,
+        name_or_path: str,
+        *,
+        device: str | None = None,
+        threads: int | None = None,
+        revision: str | None = None,
+    ) -> None:
+        super().__init__(name_or_path, device=device, threads=threads, revision=revision)
+        _, transformers = loading.libraries(self.name)
+        config = read_json(self._root / "config.json", {})
+        with loading.explained(self._root, config):
+            settings = transformers.AutoConfig.from_pretrained(self._root, trust_remote_code=False)
+            model, report = loading.pretrained(
+                transformers.AutoModelForSeq2SeqLM,
+                self._root,
+                settings,
+                self._dtype,
+                output_loading_info=True,
+            )
+            if report["missing_keys"]:
+                missing = ", ".join(sorted(report["missing_keys"])[:4])
+                raise ModelError(f"{self._root} has no trained weights for {missing}")
+            self._model = model.to(self._device).eval()
+            self._start: int = settings.decoder_start_token_id
+            tokenizer = self._tokenizer(self._root)
+            self._answer_ids = _answer_ids(tokenizer)
+            windower = PairWindower(
+                tokenizer,
+                LONGEST,
+                _template(tokenizer),
+                partial(filled_chunks, most=CHUNK_WORDS, length=_words),
+            )
+            files = [self._root / "config.json", *loading.own_files(self._root, self._commit)]
+            self._settle(windower, 0, SUPPORTED_LAST, files, "minicheck", self._answer_ids)
+
+    def _forward(self, ids: Any, mask: Any) -> Any:
+        import torch
+
+        start = torch.full((len(ids), 1), self._start, dtype=torch.long, device=ids.device)
+        logits = self._model(
+            input_ids=ids, attention_mask=mask, decoder_input_ids=start, use_cache=False
+        ).logits[:, 0]
+        return logits[:, self._answer_ids].float().softmax(dim=-1)
+
+
+def is_t5(name_or_path: str, revision: str | None) -> bool:
+    """Whether a checkpoint is an encoder-decoder, by its configuration."""
+    root, _ = loading.resolve(name_or_path, revision)
+    return bool(read_json(root / "config.json", {}).get("model_type") in ("t5", "umt5", "mt5"))
+
+
+def _answer_ids(tokenizer: Any) -> list[int]:
+    """The tokens that begin the answers "0" and "1"."""
+    ids = [tokenizer.encode(text, add_special_tokens=False).ids[:1] for text in ("0", "1")]
+    found = [i for own in ids for i in own]
+    if len(set(found)) < 2:
+        raise ModelError("the tokenizer begins the answers 0 and 1 with the same token")
+    return found
+
+
+def _template(tokenizer: Any) -> Template:
+    end = tokenizer.token_to_id("</s>")
+    if end is None:
+        raise ModelError("the tokenizer has no </s>: it is not T5's")
+    head = tokenizer.encode(_TASK, add_special_tokens=False).ids
+    return Template((head, [end], [end]), (0, 0, 0, 0, 0))
+
+
+def _words(text: str) -> int:
+    return len(text.split())
