@@ -212,16 +212,27 @@ def configured() -> dict[str, Endpoint]:
     Raises:
         UsageError: the file is not TOML, or a section is not as it should be.
     """
+    path, found = sections("llm")
+    return {name: _read(path, name, section) for name, section in found.items()}
+
+
+def sections(kind: str) -> tuple[Path, dict[str, Any]]:
+    """The configuration file and its sections ``[kind.NAME]``, by name; none where there is no
+    file.
+
+    Raises:
+        UsageError: the file is not TOML, or has a value in place of the sections.
+    """
     path = _config_file()
     if path is None:
-        return {}
+        return Path(CONFIG), {}
     try:
-        sections = tomllib.loads(path.read_text("utf-8")).get("llm", {})
+        found = tomllib.loads(path.read_text("utf-8")).get(kind, {})
     except (OSError, ValueError, RecursionError) as e:
         raise UsageError(f"{path}: {e}") from None
-    if not isinstance(sections, dict):
-        raise UsageError(f"{path}: 'llm' holds sections, as in [llm.NAME]")
-    return {name: _read(path, name, section) for name, section in sections.items()}
+    if not isinstance(found, dict):
+        raise UsageError(f"{path}: {kind!r} holds sections, as in [{kind}.NAME]")
+    return path, found
 
 
 def _config_file() -> Path | None:

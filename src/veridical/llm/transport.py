@@ -70,7 +70,7 @@ class Transport:
                 response = await self._http.send(request, stream=True, follow_redirects=False)
                 try:
                     ok = 200 <= response.status_code < 300
-                    body = await _read(response, self._longest if ok else LONGEST_ERROR)
+                    body = await read_body(response, self._longest if ok else LONGEST_ERROR)
                 finally:
                     await response.aclose()
         except TimeoutError:
@@ -196,7 +196,7 @@ def excerpt(text: str) -> str:
     return "".join(c if c.isprintable() else "?" for c in flat)
 
 
-async def _read(response: httpx.Response, longest: int) -> bytes | None:
+async def read_body(response: httpx.Response, longest: int) -> bytes | None:
     """The body, unpacked; None where it is too long or packed in a way that was not offered."""
     packing = response.headers.get("content-encoding", "identity").strip().lower()
     if packing not in ("identity", "", "gzip", "deflate"):

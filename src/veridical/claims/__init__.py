@@ -1,0 +1,51 @@
+"""Claims: extractors, checkers, and how verdicts are merged and aggregated.
+
+``veridical.claims.extract("...")`` gives the claims of a response, ``check(claims, passages)``
+verdicts on claims, and ``ground(inputs)`` both for many records. The names below load on first
+use.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from veridical.claims.aggregate import Judged, Rates, rule
+    from veridical.claims.api import check, extract, ground
+    from veridical.claims.attribution import Verdict
+    from veridical.claims.claim import Claim, Extraction
+
+_WHERE = {
+    "Claim": "claim",
+    "Extraction": "claim",
+    "Judged": "aggregate",
+    "Rates": "aggregate",
+    "Verdict": "attribution",
+    "check": "api",
+    "extract": "api",
+    "ground": "api",
+    "rule": "aggregate",
+}
+
+__all__ = [
+    "Claim",
+    "Extraction",
+    "Judged",
+    "Rates",
+    "Verdict",
+    "check",
+    "extract",
+    "ground",
+    "rule",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _WHERE:
+        return getattr(importlib.import_module(f"{__name__}.{_WHERE[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,264 @@
+"""Claims compared with sources: a verdict on each, and the places it rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import numpy as np
+
+from veridical.claims.categories import categories
+from veridical.claims.merge import Merged, merge_about, merge_any, merge_conflict, merge_mean
+from veridical.claims.select import Selection, select
+from veridical.errors import ModelError, UsageError
+from veridical.models.protocols import LABELS
+from veridical.scores import SHOWN, EvidenceItem
+from veridical.text.passages import SIZE, Passage, windows
+from veridical.text.relevance import Rarity
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from veridical.claims.claim import Checker, Claim
+    from veridical.evidence import Evidence
+    from veridical.records import Source
+
+Merge = Literal["about", "any", "conflict"]
+
+#: Share of the best sentence's overlap with a claim from which another is evidence too.
+NEAR = 0.8
+
+_ENTAILMENT, _NEUTRAL = LABELS.index("entailment"), LABELS.index("neutral")
+_SHORTEST = 100  # characters that a window may be asked to hold
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What sources say of a claim.
+
+    Attributes:
+        label: ``entailment``, ``neutral`` or ``contradiction``.
+        probabilities: of those three, by name.
+        evidence: sentences of the sources that it rests on, the most telling first, each with the
+            probability of what its window says: of that window, the sentence that shares most words
+            with the claim, words that are rare in the sources counting more; of one that does not
+            entail the claim also sentences that share nearly as much (:data:`NEAR`). For a neutral
+            claim the window is the one most about it.
+        says: what each of those says, in the same order.
+        conflict: some passages entail the claim and others contradict it.
+        category: of a claim that is not entailed, one of
+            :data:`~veridical.claims.categories.CATEGORIES`.
+    """
+
+    claim: Claim
+    label: str
+    probabilities: dict[str, float]
+    evidence: tuple[EvidenceItem, ...]
+    says: tuple[str, ...]
+    conflict: bool
+    category: str | None
+
+    @property
+    def risk(self) -> float:
+        """The probability that the claim is not entailed."""
+        return min(1.0, max(0.0, round(1 - self.probabilities[LABELS[0]], 9)))
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How sources are read.
+
+    Attributes:
+        select: which windows a claim is checked by, see :func:`~veridical.claims.select.select`.
+        top: how many of them; all where there are no more.
+        ranker: the NLI model of ``select="cross_encoder"``.
+        window: characters of a window of whole sentences, at least 100.
+        merge: see :mod:`veridical.claims.merge`. ``any`` and ``about`` take all windows of all
+            sources together; ``conflict`` joins the windows of a source as ``about`` does, then
+            sources.
+
+    Raises:
+        UsageError: a number is out of range.
+    """
+
+    select: Selection = "bm25"
+    top: int = 8
+    ranker: str | None = None
+    window: int = SIZE
+    merge: Merge = "about"
+
+    def __post_init__(self) -> None:
+        if self.top < 1:
+            raise UsageError(f"top must be at least 1, not {self.top}")
+        if self.window < _SHORTEST:
+            raise UsageError(f"window must be at least {_SHORTEST} characters, not {self.window}")
+
+
+class _Window(NamedTuple):
+    """A window of a source, by the source's place among the sources."""
+
+    source: int
+    passage: Passage
+
+
+class _Read(NamedTuple):
+    """A window, and the (3,) probabilities of one claim by it."""
+
+    window: _Window
+    judged: NDArray[np.float64]
+
+
+async def judge(
+    claims: Sequence[Claim],
+    sources: Sequence[Source],
+    evidence: Evidence,
+    checker: Checker,
+    reading: Reading | None = None,
+) -> list[Verdict]:
+    """A verdict on each claim, in order.
+
+    Sources are read in windows of whole sentences with exact offsets, the last sentence of one
+    beginning the next. Samples are sources of their own, of which the mean of the verdicts
+    counts; others are read together.
+
+    Args:
+        sources: at least one.
+
+    Raises:
+        ModelError: the checker gave something else than probabilities. Else as it raises.
+    """
+    reading = reading or Reading()
+    read = [_Window(n, p) for n, x in enumerate(sources) for p in windows(x.text, reading.window)]
+    separate = sources[0].kind == "sample"
+    groups = [list(g) for _, g in groupby(read, key=lambda w: w.source if separate else 0)]
+    texts = [claim.text for claim in claims]
+    chosen: list[list[list[_Window]]] = [[] for _ in claims]  # by claim, then by group
+    for group in groups:
+        distinct = list(dict.fromkeys(w.passage.text for w in group))
+        kept = await select(
+            texts, distinct, evidence, how=reading.select, top=reading.top, ranker=reading.ranker
+        )
+        for of_claim, ids in zip(chosen, kept, strict=True):
+            names = {distinct[i] for i in ids}
+            of_claim.append([w for w in group if w.passage.text in names])
+
+    asked = list(
+        dict.fromkeys(
+            (i, w.passage.text) for i, ws in enumerate(chosen) for part in ws for w in part
+        )
+    )
+    rows = _checked(await checker([(claims[i], text) for i, text in asked], evidence), len(asked))
+    judged = dict(zip(asked, rows, strict=True))
+
+    sentences = dict.fromkeys(s.text for w in read for s in w.passage.sentences)
+    rarity = evidence.once((Rarity, *sentences), lambda: Rarity(map(evidence.words, sentences)))
+    found = []
+    for i, parts in enumerate(chosen):
+        reads = [[_Read(w, judged[i, w.passage.text]) for w in part] for part in parts]
+        about = _About(evidence.words(texts[i]), rarity, evidence)
+        merged, leading = _merged(reads, about, reading.merge)
+        found.append((merged, _shown(merged, leading, sources, about)))
+    labels = [LABELS[merged.label] for merged, _ in found]
+    kinds = categories(evidence.record.response, texts, labels, [s.text for s in sources])
+    return [
+        Verdict(
+            claim,
+            LABELS[merged.label],
+            dict(zip(LABELS, merged.probabilities.tolist(), strict=True)),
+            tuple(item for item, _ in shown),
+            tuple(says for _, says in shown),
+            merged.conflict,
+            kind,
+        )
+        for claim, (merged, shown), kind in zip(claims, found, kinds, strict=True)
+    ]
+
+
+def _checked(rows: NDArray[np.float64], n: int) -> NDArray[np.float64]:
+    rows = np.asarray(rows, np.float64)
+    fits = rows.shape == (n, len(LABELS)) and np.isfinite(rows).all()
+    if not fits or (rows < 0).any() or (abs(rows.sum(axis=1) - 1) > 1e-3).any():
+        raise ModelError("the checker did not give the probabilities of three classes a pair")
+    return rows
+
+
+class _About(NamedTuple):
+    """What is most about a claim, by the words they share."""
+
+    claim: Sequence[str]
+    rarity: Rarity
+    evidence: Evidence
+
+    def overlap(self, text: str) -> float:
+        return self.rarity.overlap(self.claim, self.evidence.words(text))
+
+    def sentences(self, passage: Passage) -> list[int]:
+        """Places of its sentences most about the claim: the first, and all with at least ``NEAR``
+        of its overlap, by falling overlap, equals in order."""
+        overlaps = np.array([self.overlap(s.text) for s in passage.sentences])
+        order: list[int] = np.argsort(-overlaps, kind="stable").tolist()
+        least = NEAR * overlaps[order[0]]
+        return order[:1] + [i for i in order[1:] if overlaps[i] >= least > 0]
+
+    def passage(self, passages: Sequence[Passage]) -> int:
+        """Place of the passage with the sentence most about the claim; of several the one that is
+        so as a whole, and of these the earliest."""
+        keys = [
+            (max(self.overlap(s.text) for s in p.sentences), self.overlap(p.text)) for p in passages
+        ]
+        return max(range(len(keys)), key=keys.__getitem__)
+
+
+def _merged(
+    groups: Sequence[Sequence[_Read]], about: _About, how: Merge
+) -> tuple[Merged, list[_Read]]:
+    """The verdict of several groups of windows, and the windows that its ``shown`` refers to."""
+    each = [_of_group(group, about, how) for group in groups]
+    if len(each) == 1:
+        return each[0]
+    return merge_mean([m for m, _ in each]), [_leading(m, reads) for m, reads in each]
+
+
+def _of_group(group: Sequence[_Read], about: _About, how: Merge) -> tuple[Merged, list[_Read]]:
+    reads = list(group)
+    if how == "conflict":
+        of_sources = [
+            _of_group(list(part), about, "about")
+            for _, part in groupby(reads, key=lambda r: r.window.source)
+        ]
+        merged = merge_conflict(np.array([m.probabilities for m, _ in of_sources]))
+        return merged, [_leading(m, reads) for m, reads in of_sources]
+    table = np.array([r.judged for r in reads])
+    place = about.passage([r.window.passage for r in reads])
+    merged = merge_any(table) if how == "any" else merge_about(table, place)
+    if merged.label == _NEUTRAL:  # no window decides: the nearest is the one to look at
+        merged = merged._replace(shown=((place, _NEUTRAL),))
+    return merged, reads
+
+
+def _leading(merged: Merged, reads: Sequence[_Read]) -> _Read:
+    """The window that a verdict rests on first."""
+    place, _ = merged.shown[0]
+    return reads[place]
+
+
+def _shown(
+    merged: Merged, reads: Sequence[_Read], sources: Sequence[Source], about: _About
+) -> list[tuple[EvidenceItem, str]]:
+    """The sentence most about the claim in each window that is shown, and what that says; where
+    there is room, sentences nearly as much about a claim that a window does not entail."""
+    first: list[tuple[EvidenceItem, str]] = []
+    more: list[tuple[EvidenceItem, str]] = []
+    for place, label in merged.shown:
+        (window, judged), source = reads[place], sources[reads[place].window.source]
+        spans = window.passage.sentences
+        best, *near = about.sentences(window.passage)
+        for i in (best, *(near if label != _ENTAILMENT else ())):
+            item = EvidenceItem.at(source, spans[i].start, spans[i].end, float(judged[label]))
+            (first if i == best else more).append((item, LABELS[label]))
+    found: dict[tuple[int, int], tuple[EvidenceItem, str]] = {}
+    for item, says in (*first, *more):  # windows that overlap may show the same
+        found.setdefault((item.index, item.start), (item, says))
+    return list(found.values())[:SHOWN]

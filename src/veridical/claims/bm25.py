@@ -1,0 +1,69 @@
+"""BM25 over the passages of one record: which of many are about a claim, by the words they share.
+
+Robertson and Zaragoza 2009, "The Probabilistic Relevance Framework: BM25 and Beyond", in the form
+that Lucene uses, whose inverse document frequency is never negative.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+K1 = 1.2
+B = 0.75
+
+
+class Bm25:
+    """An index of n documents.
+
+    Args:
+        documents: the terms of each. Case counts: see :func:`terms`.
+        k1: how soon further occurrences of a term stop to count, at least 0.
+        b: how much a document's length counts, in [0, 1].
+    """
+
+    def __init__(self, documents: Sequence[Sequence[str]], *, k1: float = K1, b: float = B) -> None:
+        from scipy.sparse import csr_array
+
+        n = len(documents)
+        lengths = np.array([len(d) for d in documents], np.float64)
+        mean = float(lengths.mean()) if n and lengths.any() else 1.0
+        self._columns: dict[str, int] = {}
+        rows, columns, counts = [], [], []
+        for i, document in enumerate(documents):
+            for term, count in Counter(document).items():
+                rows.append(i)
+                columns.append(self._columns.setdefault(term, len(self._columns)))
+                counts.append(count)
+        row, column = np.array(rows, np.int64), np.array(columns, np.int64)
+        tf = np.array(counts, np.float64)
+        df = np.bincount(column, minlength=len(self._columns))
+        idf = np.log1p((n - df + 0.5) / (df + 0.5))
+        norm = k1 * (1 - b + b * lengths / mean)
+        weights = idf[column] * tf * (k1 + 1) / (tf + norm[row])
+        self._shape = (n, len(self._columns))
+        self._weights = csr_array((weights, (row, column)), shape=self._shape)
+
+    def scores(self, queries: Sequence[Iterable[str]]) -> NDArray[np.float64]:
+        """(len(queries), n) scores, at least 0: the sum over a query's terms, repeated ones
+        counted as often, of ``idf tf (k1 + 1) / (tf + k1 (1 - b + b length / mean length))`` with
+        ``idf = ln(1 + (n - df + 1/2) / (df + 1/2))``. Terms of no document count nothing."""
+        asked = np.zeros((self._shape[1], len(queries)))
+        for place, query in enumerate(queries):
+            for term in query:
+                column = self._columns.get(term)
+                if column is not None:
+                    asked[column, place] += 1
+        found: NDArray[np.float64] = (self._weights @ asked).T
+        return found
+
+
+def terms(words: Iterable[str]) -> list[str]:
+    """Words as terms of an index: in lower case, without tokens that have no letter or digit."""
+    return [w.lower() for w in words if any(map(str.isalnum, w))]

@@ -1,0 +1,49 @@
+"""What is wrong with a claim: contradicted or unsupported, and in which kind of thing.
+
+A number, date or name of the claim that the sources do not have tells the kind; it is looked up
+as the scorer ``support`` does (:mod:`veridical.text.fact_sources`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from veridical.text.fact_sources import FactSources
+from veridical.text.facts import Facts
+
+KINDS = ("number", "date", "name", "other")
+CATEGORIES = tuple(f"{what}/{kind}" for what in ("contradiction", "unsupported") for kind in KINDS)
+
+
+def categories(
+    response: str, claims: Sequence[str], labels: Sequence[str], sources: Sequence[str]
+) -> list[str | None]:
+    """One of :data:`CATEGORIES` for each claim that is not entailed, None for one that is.
+
+    The kind is that of the first number, date or name in the claim that no source has: a number of
+    the same value, a date with the same parts, the last word and half of the words of a name.
+    ``other`` where the sources have them all, or there are none.
+
+    Args:
+        response: tells which capitalised words are names.
+        claims: texts of the claims.
+        labels: their classes.
+        sources: texts of all that the claims were compared with.
+    """
+    wrong = [i for i, label in enumerate(labels) if label != "entailment"]
+    found: list[str | None] = [None] * len(claims)
+    if not wrong:
+        return found
+    # one text, in which a name known from the response is known in a claim too
+    whole, spans = response, []
+    for i in wrong:
+        whole += "\n\n"
+        spans.append((len(whole), len(whole) + len(claims[i])))
+        whole += claims[i]
+    facts = Facts(whole).find([(0, len(response)), *spans])[1:]
+    look_up = FactSources(sources)
+    for i, items in zip(wrong, facts, strict=True):
+        kind = next((f.kind for f in items if look_up.find(f) is None), "other")
+        what = "contradiction" if labels[i] == "contradiction" else "unsupported"
+        found[i] = f"{what}/{kind}"
+    return found

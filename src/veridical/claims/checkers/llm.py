@@ -1,0 +1,162 @@
+"""Claims judged by a language model, one a call."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+
+from veridical.claims.asking import question_of, verdict_request
+from veridical.errors import UsageError
+from veridical.llm.messages import LlmError
+from veridical.llm.prompts import Prompt, load_prompt
+from veridical.llm.verdicts import Verdict, read_verdict
+from veridical.models.protocols import LABELS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from veridical.claims.claim import Claim
+    from veridical.evidence import Evidence
+
+Shots = Literal[0, 3]
+#: Templates: with the record's question, without one, and with three examples.
+PROMPTS = ("refchecker_check_question", "refchecker_check", "refchecker_check_shots")
+_TRIPLET = 'represented as a triplet formatted with ("subject", "predicate", "object")'
+_SENTENCE = "a sentence"
+_NAMES = tuple(label.capitalize() for label in LABELS)  # of the classes, in the templates
+_ROUNDED = 6  # decimals, before anything is compared with a threshold
+
+
+class Asked(NamedTuple):
+    """A claim as the model reads it, and the passage it is judged by.
+
+    Attributes:
+        form: what the template says that the claim is.
+    """
+
+    passage: str
+    form: str
+    claim: str
+
+    @classmethod
+    def of(cls, claim: Claim, passage: str) -> Asked:
+        """A triplet is shown as one, as published; any other claim by its text."""
+        if claim.triplet is None:
+            return cls(passage, _SENTENCE, claim.text)
+        parts = ", ".join(json.dumps(part, ensure_ascii=False) for part in claim.triplet)
+        return cls(passage, _TRIPLET, f"({parts})")
+
+
+@dataclass(frozen=True)
+class LlmChecker:
+    """Asks for the class of each claim by each passage, in a call of its own.
+
+    The passage stands before the claim, and calls of one passage follow each other, so that servers
+    find their common beginning in the cache. Where the server gives token probabilities, those of
+    the classes' words, normalised, are the probabilities; otherwise the class that was answered has
+    all of it. What occurs twice is asked once.
+
+    Args:
+        llm: the endpoint asked; the run's own if None.
+        shots: examples in the prompt, 0 or 3. With examples the question is left out.
+
+    Source: Hu et al. 2024 (RefChecker), section 4.2 and appendix B.2.
+    """
+
+    llm: str | None = None
+    shots: Shots = 0
+
+    def __post_init__(self) -> None:
+        if self.shots not in (0, 3):
+            raise UsageError(f"shots must be 0 or 3, not {self.shots}")
+
+    async def __call__(
+        self, pairs: Sequence[tuple[Claim, str]], evidence: Evidence
+    ) -> NDArray[np.float64]:
+        """(n, 3) probabilities of each (claim, passage).
+
+        Raises:
+            LlmError: a call brought no answer, or one that states no class. Nothing stands in its
+                place.
+        """
+        every = [Asked.of(claim, passage) for claim, passage in pairs]
+        known = await judge_singly(every, evidence, self.llm, self.shots)
+        return table(every, known)
+
+
+def make(llm: str | None = None, shots: Shots = 0) -> LlmChecker:
+    """A checker by the endpoint ``llm``; by the run's own if None.
+
+    Raises:
+        UsageError: ``shots`` is neither 0 nor 3.
+    """
+    return LlmChecker(llm, shots)
+
+
+async def judge_singly(
+    asked: Iterable[Asked], evidence: Evidence, llm: str | None, shots: Shots
+) -> dict[Asked, list[float]]:
+    """Probabilities of the classes for each, by a call of its own."""
+    prompt, parts = template(PROMPTS, evidence, shots)
+    work = [a for group in by_passage(asked) for a in group]
+    if not work:
+        return {}
+    requests = [
+        verdict_request(prompt, filled(prompt, a, parts) | {"claim": a.claim}) for a in work
+    ]
+    replies = await evidence.chat(requests, llm)
+    return {
+        a: row_of(read_verdict(reply, prompt), reply.text)
+        for a, reply in zip(work, replies, strict=True)
+    }
+
+
+def template(
+    names: Sequence[str], evidence: Evidence, shots: Shots
+) -> tuple[Prompt, dict[str, Any]]:
+    """The one of ``names`` (ordered as :data:`PROMPTS`) to use, and the parts the record fills."""
+    with_question, without, with_shots = names
+    if shots:
+        return load_prompt(with_shots), {}
+    question = question_of(evidence.record)
+    if question is None:
+        return load_prompt(without), {}
+    return load_prompt(with_question), {"question": question}
+
+
+def filled(prompt: Prompt, asked: Asked, parts: dict[str, Any]) -> dict[str, Any]:
+    """``parts`` with those that a template takes from a claim's passage and form."""
+    form = {"form": asked.form} if "form" in prompt.parts else {}
+    return {**parts, **form, "reference": asked.passage}
+
+
+def by_passage(asked: Iterable[Asked]) -> list[list[Asked]]:
+    """The distinct ones, those of one passage and form together."""
+    groups: dict[tuple[str, str], list[Asked]] = {}
+    for a in dict.fromkeys(asked):
+        groups.setdefault((a.passage, a.form), []).append(a)
+    return list(groups.values())
+
+
+def row_of(verdict: Verdict, said: str) -> list[float]:
+    """Probabilities in the order of LABELS.
+
+    Raises:
+        LlmError: they are no probabilities of three classes.
+    """
+    shares = verdict.probabilities or {verdict.answer: 1.0}
+    row = [shares.get(name, 0.0) for name in _NAMES]
+    if not np.isfinite(row).all() or abs(sum(row) - 1) > 1e-6:
+        raise LlmError("malformed", "the classes' probabilities are unusable", text=said)
+    return row
+
+
+def table(asked: Sequence[Asked], known: dict[Asked, list[float]]) -> NDArray[np.float64]:
+    """The rows of ``asked``, as an array."""
+    rows = np.array([known[a] for a in asked], np.float64).reshape(-1, len(LABELS))
+    rounded: NDArray[np.float64] = rows.round(_ROUNDED)
+    return rounded

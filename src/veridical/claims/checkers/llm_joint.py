@@ -1,0 +1,153 @@
+"""Claims judged by a language model, several a call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from veridical.claims.asking import verdicts_request
+from veridical.claims.checkers.llm import PROMPTS as SINGLY
+from veridical.claims.checkers.llm import (
+    Asked,
+    Shots,
+    by_passage,
+    filled,
+    judge_singly,
+    row_of,
+    table,
+    template,
+)
+from veridical.errors import UsageError
+from veridical.llm.messages import ChatRequest, LlmError, Reply
+from veridical.llm.prompts import Choices, Prompt, Turn
+from veridical.llm.structured import read_json
+from veridical.llm.verdicts import read_verdict
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from veridical.claims.claim import Claim
+    from veridical.evidence import Evidence
+
+#: Templates: with the record's question, without one, and with an example of three claims.
+JOINT = ("refchecker_joint_question", "refchecker_joint", "refchecker_joint_shots")
+PROMPTS = (*JOINT, *SINGLY)
+_MOST = 50  # claims a call
+_PLACE = "{claims}"
+
+
+@dataclass(frozen=True)
+class JointChecker:
+    """Asks for the classes of several claims by one passage in one call.
+
+    Each claim stands under a name of its own (``claim_1``) between delimiters it cannot forge, and
+    the answer is a JSON object with a verdict for each name. A name without a verdict, or with one
+    that is no class, is asked for in a call of its own; so are all of a reply that is cut, is not
+    that object, or has a name twice or one that was not given. (Published: missing verdicts count
+    as neutral, and surplus ones are cut off.)
+
+    Probabilities, the order of the calls, and ``shots`` are as of ``llm``.
+
+    Args:
+        llm: the endpoint asked; the run's own if None.
+        shots: examples in the prompt, 0 or 3.
+        per_call: claims a call, from 1 to 50; published: 5.
+
+    Source: Hu et al. 2024 (RefChecker), section 4.2 and appendix B.2; its released code.
+    """
+
+    llm: str | None = None
+    shots: Shots = 0
+    per_call: int = 5
+
+    def __post_init__(self) -> None:
+        if self.shots not in (0, 3):
+            raise UsageError(f"shots must be 0 or 3, not {self.shots}")
+        if not 1 <= self.per_call <= _MOST:
+            raise UsageError(f"per_call must be from 1 to {_MOST}, not {self.per_call}")
+
+    async def __call__(
+        self, pairs: Sequence[tuple[Claim, str]], evidence: Evidence
+    ) -> NDArray[np.float64]:
+        """(n, 3) probabilities of each (claim, passage).
+
+        Raises:
+            LlmError: a call brought no answer; or a claim asked about in a call of its own has no
+                verdict either. Nothing stands in its place.
+        """
+        every = [Asked.of(claim, passage) for claim, passage in pairs]
+        n = self.per_call
+        groups = [g[i : i + n] for g in by_passage(every) for i in range(0, len(g), n)]
+        several = [g for g in groups if len(g) > 1]
+        known: dict[Asked, list[float]] = {}
+        if several:
+            prompt, parts = template(JOINT, evidence, self.shots)
+            requests = [_request(prompt, group, parts) for group in several]
+            replies = await evidence.chat(requests, self.llm)
+            for group, reply in zip(several, replies, strict=True):
+                known |= _read(reply, _numbered(prompt, len(group)), group)
+        rest = [a for a in every if a not in known]
+        known |= await judge_singly(rest, evidence, self.llm, self.shots)
+        return table(every, known)
+
+
+def make(llm: str | None = None, shots: Shots = 0, per_call: int = 5) -> JointChecker:
+    """A checker by the endpoint ``llm``; by the run's own if None.
+
+    Raises:
+        UsageError: ``shots`` or ``per_call`` is out of range.
+    """
+    return JointChecker(llm, shots, per_call)
+
+
+def _name(number: int) -> str:
+    return f"claim_{number}"
+
+
+@cache
+def _numbered(prompt: Prompt, count: int) -> Prompt:
+    """``prompt`` with a place for each of ``count`` claims where it has one for all."""
+    places = "\n".join(f"{{{_name(i + 1)}}}" for i in range(count))
+    turns = (Turn(t.role, t.content.replace(_PLACE, places)) for t in prompt.turns)
+    return replace(prompt, turns=tuple(turns))
+
+
+def _request(prompt: Prompt, group: Sequence[Asked], parts: dict[str, Any]) -> ChatRequest:
+    names = [_name(i + 1) for i in range(len(group))]
+    scale = prompt.scale
+    if not isinstance(scale, Choices):
+        raise TypeError(f"prompt {prompt.name} has no classes to choose from")
+    given = filled(prompt, group[0], parts)
+    given |= {name: a.claim for name, a in zip(names, group, strict=True)}
+    given["wanted"] = "{" + ", ".join(f'"{name}": {scale.wanted()}' for name in names) + "}"
+    schema = {
+        "type": "object",
+        "properties": {name: scale.schema() for name in names},
+        "required": names,
+        "additionalProperties": False,
+    }
+    return verdicts_request(_numbered(prompt, len(group)), given, schema, len(group))
+
+
+def _read(reply: Reply, prompt: Prompt, group: Sequence[Asked]) -> dict[Asked, list[float]]:
+    """Probabilities for those of ``group`` on which ``reply`` has a verdict."""
+    names = [_name(i + 1) for i in range(len(group))]
+    try:
+        said: dict[str, Any] = read_json(reply.whole(), {"type": "object"})
+    except LlmError:
+        return {}
+    if not said.keys() <= set(names):
+        return {}
+    found = {}
+    for name, asked in zip(names, group, strict=True):
+        if name not in said:
+            continue
+        try:
+            found[asked] = row_of(read_verdict(reply, replace(prompt, key=name)), reply.text)
+        except LlmError:
+            continue
+    return found

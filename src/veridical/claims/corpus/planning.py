@@ -1,0 +1,82 @@
+"""Stands for a retriever in a dry run: counts, and finds about as much."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from veridical.claims.corpus.opening import SEARCH, Corpus
+from veridical.claims.search import Found, Retriever, find_service
+
+if TYPE_CHECKING:
+    from veridical.engine import Engine
+
+_SOME = 4096
+_SNIPPET = 300  # code points
+
+
+class PlannedRetriever:
+    """Passages of a corpus are found by words alone, so its files are read but nothing is
+    embedded. Nobody else is asked: their passages are pretended, and a snippet long.
+
+    Args:
+        named: as :func:`~veridical.claims.corpus.opening.open_retriever` takes it.
+
+    Attributes:
+        count: is told which texts a run would embed.
+    """
+
+    def __init__(self, named: str | Path | Retriever, engine: Engine) -> None:
+        self.count: Callable[[Sequence[str]], Awaitable[Any]] | None = None
+        self.corpus: Corpus | None = None
+        self._queries: set[str] = set()
+        if not isinstance(named, (str, Path)):
+            self.name = named.name
+        elif str(named).startswith(SEARCH):
+            self.name = str(named)
+            find_service(self.name.removeprefix(SEARCH))
+        else:
+            self.corpus = Corpus(named, engine, embed=False)
+            self.name = self.corpus.name
+
+    def identity(self) -> dict[str, Any]:
+        """Nothing depends on it."""
+        return {}
+
+    async def search(self, queries: Sequence[str], k: int) -> list[list[Found]]:
+        """As many passages as there might be."""
+        self._queries |= set(queries)
+        if self.corpus is None:
+            return [[Found("", f"{i} {q}"[-_SNIPPET:], "") for i in range(k)] for q in queries]
+        if self.count is not None:
+            await self.count(queries)
+        return await self.corpus.search(queries, k)
+
+    def missing(self, embedder: str) -> Iterator[list[str]]:
+        """Texts of the corpus that a run with this embedder would embed, some at a time."""
+        if self.corpus is None:
+            return
+        index = self.corpus.index
+        after = 0
+        while True:
+            with index.mutex:
+                some = index.execute(
+                    "SELECT id, text FROM passages p WHERE id > ? AND NOT EXISTS (SELECT 1 "
+                    "FROM vectors v WHERE v.embedder = ? AND v.hash = p.hash) ORDER BY id LIMIT ?",
+                    (after, embedder, _SOME),
+                )
+            if not some:
+                return
+            after = some[-1][0]
+            yield [text for _, text in some]
+
+    async def close(self) -> None:
+        """Let the index go."""
+        if self.corpus is not None:
+            await self.corpus.close()
+
+    def told(self) -> dict[str, Any]:
+        """What the plan says of it: distinct queries, and what the corpus holds."""
+        found: dict[str, Any] = {"by": self.name, "queries": len(self._queries)}
+        return found if self.corpus is None else {**found, **self.corpus.counts._asdict()}

@@ -1,0 +1,87 @@
+"""Pieces of a sentence: lists in them taken apart, and where their words stand."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from veridical.claims.extractors.clause_words import CALLING, COLLECTIVE, Reading
+
+_ITEMS = 40
+_NAME = r"(?:D?N+(?:I[aD]?N+)*|Q)"
+_LIST = re.compile(rf"(?<=[IVEezxBG])(?P<items>{_NAME}(?:,{_NAME})+,?C{_NAME})(?=[.]?$)")
+_CALLINGS = re.compile(
+    r"BR*(?P<items>a[xNG]{1,4}(?:,[aD]?[xNG]{1,4})*,?C[aD]?[xNG]{1,4})(?=[.]?$|I)"
+)
+_SEPARATOR = re.compile(r",?C|,")
+
+Range = tuple[int, int]
+"""Tokens from the first to one past the last."""
+
+
+class Piece(NamedTuple):
+    """Tokens of a clause: what is carried in front, its own, and what is left out of those."""
+
+    own: Range
+    carried: tuple[Range, ...] = ()
+    holes: tuple[Range, ...] = ()
+
+
+def listed(reading: Reading, piece: Piece, subject: Range, verb: int) -> Iterator[Piece]:
+    """A piece once for each name or calling that it lists."""
+    begin, end = piece.own
+    tags, words = reading.tags, reading.lower
+    callings = _CALLINGS.match(tags, verb, end)
+    found = callings or _LIST.search(tags, verb, end)
+    items = _items(reading, *found.span("items")) if found else []
+    if (
+        not items
+        or "n" in tags[begin:end]
+        or len(items) > _ITEMS
+        or not COLLECTIVE.isdisjoint(words[begin:end])
+        or (callings and not all(CALLING.search(words[stop - 1]) for _, stop in items))
+    ):
+        yield piece
+        return
+    first, stop = items[0][0], items[-1][1]
+    for i, (item, item_end) in enumerate(items):
+        if callings and i:
+            front = (*(piece.carried or (subject,)), (verb, verb + 1))
+            yield Piece((item, end), front, ((item_end, stop),))
+        else:
+            holes = (*piece.holes, (first, item), (item_end, stop))
+            yield piece._replace(holes=holes)
+
+
+def _items(reading: Reading, begin: int, end: int) -> list[Range]:
+    """The items of a list, none where one of them is no plain name."""
+    found: list[Range] = []
+    for separator in (*_SEPARATOR.finditer(reading.tags, begin, end), None):
+        stop = separator.start() if separator else end
+        links = [
+            k for k in range(begin, stop) if reading.tags[k] == "I" and reading.lower[k] != "of"
+        ]
+        if links and found:
+            return []
+        found.append((links[-1] + 1 if links else begin, stop))
+        begin = separator.end() if separator else end
+    return found
+
+
+def places(reading: Reading, piece: Piece) -> list[tuple[int, int]]:
+    """Places of a piece's words in the sentence: of what is carried, then its own runs."""
+    spans, tags = reading.spans, reading.tags
+    parts = [(spans[a][0], spans[b - 1][1]) for a, b in piece.carried]
+    at, end = piece.own
+    for first, last in (*sorted(piece.holes), (end, end)):
+        stop = first
+        while stop > at and tags[stop - 1] in ",;":
+            stop -= 1
+        if tags[at:stop].strip("."):
+            close = spans[stop - 1][1]
+            if first == end and stop == end and end in reading.brackets:
+                close = reading.brackets[end][1]
+            parts.append((spans[at][0], close))
+        at = max(at, last)
+    return parts

@@ -1,0 +1,354 @@
+"""Rules that cut an English sentence into clauses, by regular expressions over word classes.
+
+The classes are those of :mod:`veridical.claims.extractors.clause_words`. Every rule is on the safe
+side: where the words leave a doubt it does not fire, and the piece stays whole.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+from veridical.claims.extractors.clause_pieces import Piece, Range, listed, places
+from veridical.claims.extractors.clause_words import (
+    ACTIVE,
+    CLAUSAL,
+    COMPLEMENT,
+    LEADS,
+    OWN_PARTICIPLES,
+    PASSIVE,
+    Reading,
+    read,
+)
+
+LONGEST = 1500  # characters: a longer "sentence" is none, and reading it would not be linear
+_CARRIED = 120  # characters of a subject that is carried
+_CUTS = re.compile(r"[,;(\[]|\b(?:and|but|who|that)\b")  # without one of these there is one clause
+
+
+class Clause(NamedTuple):
+    """Places in a sentence: ``parts`` make up the text, in order; ``start`` and ``end`` are those
+    of the clause's own words, without a carried subject."""
+
+    start: int
+    end: int
+    parts: tuple[tuple[int, int], ...]
+
+
+class Main(NamedTuple):
+    """The frame of a clause: its subject, what stands between commas after it, its finite verb."""
+
+    subject: Range
+    between: Range
+    verb: int
+
+
+class _Cut(NamedTuple):
+    """A further predicate: where the one before ends, where it begins, its verb, and the auxiliary
+    that it shares."""
+
+    at: int
+    after: int
+    verb: int
+    auxiliary: Range | None
+
+
+_NOUN = "[aDNxQ0gG]"
+_MAIN = re.compile(
+    r"[CK]?R*,?(?:(?:R|[IoJ][^,BHMdVqPWwTU;:S!-]*),)?(?:[IJ][aDNx0gI]*(?=P))?"
+    rf"(?P<subject>[Pp]|{_NOUN}[aDNxQ0gGICR]{{0,14}}?)"
+    r"(?P<between>,[WwUaDEe](?:[^,;:!]{1,40}|[^,;:!]{1,20},0[^,;:!]{0,20}),)?"
+    r"R*(?P<verb>[BHMdVqEe])"
+)
+_OTHER_VERB = re.compile(r"[^,CK]*[BHMdVqEe]")
+#: A participle before the subject: "Born in Rome, she ...".
+_FRONTED = re.compile(r"[Ee][^,BHMdVqPWwTU;:S!-]*(?:,0)?,(?=[NDPp])")
+#: Between independent clauses.
+_INDEPENDENT = re.compile(
+    r",?[CK]R*,?(?=[Pp]R*[BHMdVqEe])"
+    rf"|,[CK]R*(?={_NOUN}[aDNx0gI]{{0,9}}R*[BHMdVq])|,[CK](?=N+R*[Ee])"
+    r"|,[CK](?=[IJ][aDNx0gI]{0,8},?[Pp]R*[BHMdVqEe])"
+    r"|;[CK]?R*,?"
+)
+#: Within these the second clause may belong: what is said, or depends on something.
+_UNSURE = re.compile(r"[qSJ:]|(?<![xNQ])T")
+_SAYS = re.compile(r"[^nR,.]")  # "I do not" alone says nothing
+#: Between predicates; after a comma alone only where more follow.
+_PREDICATE = re.compile(r"(?:(?P<comma>,)|,?[CK])(?=R*(?P<verb>[BHMdVEe]))")
+_GUARD = re.compile(r"[qSWwTUJ;:!P-]|p(?=R*[BHMdVEeq])")
+_FINITE = re.compile(r"[BHMdVq]")
+_PASSIVE = re.compile(r"B(?=R*[Ee])|[HM][RHb]{0,3}b(?=R*[Ee])")
+_ADVERBS = re.compile(r"R*")
+_RELATIVE = re.compile(r",(?:(?P<who>W)(?=R*[BHMdVEe])|(?P<which>w)(?=R*[BHV])|(?P<whose>U))")
+_ENDS_EARLY = re.compile(r",(?:[IoJGRUWwaDEe]|[CK]R*[BHMdVEe])")
+_ANTECEDENT = re.compile(r"(?:[aDg]x{0,3})?N+(?:I[aD]?N+)?$|[aDg][xN0]{1,4}$")
+#: What stands before only part of an antecedent: "Get Him to", "Lee and".
+_PART_OF_NAME = re.compile(r"(?:[C,:]|N[Io])$")
+_OF_SOMEONE = re.compile(r"[aDg][xN]*I[aDgN]*N+$")
+_KIND = r"a[xNG]{1,4}(?:(?:,[aD]?[xNG]{1,4})*,?C[aD]?[xNG]{1,4})?"
+_RESTRICTIVE = re.compile(rf"BR*{_KIND}(?:I[DN]*N)?(?P<who>[WT](?=R*[BHMVEe])|U)")
+_APPOSITION = re.compile(r"(?P<name>N+),a[xN0gGIDEeR]+(?:[WT][^,;:]*)?[.]?$")
+
+
+def clauses_of(sentence: str) -> list[Clause]:
+    """The clauses of a sentence, by their place; the whole as one where it is not cut.
+
+    >>> text = "Ann Lee was born in Rome and moved to Oslo."
+    >>> [" ".join(text[a:b] for a, b in c.parts) for c in clauses_of(text)]
+    ['Ann Lee was born in Rome', 'Ann Lee moved to Oslo.']
+    """
+    whole = [Clause(0, len(sentence), ((0, len(sentence)),))]
+    if len(sentence) > LONGEST or not _CUTS.search(sentence):
+        return whole
+    reading = read(sentence)
+    if "!" in reading.tags or reading.tags[:1] == "S":
+        return whole  # a question, an exclamation, an open quotation or bracket, a condition
+    pieces = list(Rules(reading).pieces())
+    if len(pieces) < 2:
+        return whole
+    found = []
+    for piece in pieces:
+        parts = places(reading, piece)
+        own = parts[len(piece.carried) :]
+        if not own:
+            return whole
+        found.append(Clause(own[0][0], own[-1][1], tuple(parts)))
+    found.sort(key=lambda c: (c.start, c.end))
+    return found
+
+
+class Rules:
+    """The rules on one sentence."""
+
+    def __init__(self, reading: Reading) -> None:
+        self.tags = reading.tags
+        self.words = reading.lower
+        self.reading = reading
+
+    def pieces(self) -> Iterator[Piece]:
+        """The sentence's pieces."""
+        end = len(self.tags)
+        begin = self.reading.begin
+        for cut in _INDEPENDENT.finditer(self.tags):
+            at, after = cut.span()
+            if at <= begin or _UNSURE.search(self.tags, begin, at):
+                continue
+            first = self.main(begin, at)
+            if first and _SAYS.search(self.tags, first.verb + 1, at) and self.main(after, end):
+                yield from self._clause(begin, at)
+                begin = after
+        yield from self._clause(begin, end)
+
+    def main(self, begin: int, end: int) -> Main | None:
+        """The frame of the clause in ``begin..end``, where it can be told."""
+        tags = self.tags
+        found = _MAIN.match(tags, begin, end)
+        if found is None:
+            return None
+        subject, verb = found.span("subject"), found.start("verb")
+        if tags[subject[1] - 1] in "CIR":
+            return None
+        doubtful = tags[verb] in "Ee" and tags[subject[0]] not in "Pp"
+        if doubtful and (self._word(verb + 1) == "by" or _OTHER_VERB.match(tags, verb + 1, end)):
+            return None  # "tools used in farming are": it may be another one
+        between = found.span("between")
+        return Main(subject, between if between[0] >= 0 else (verb, verb), verb)
+
+    def _clause(self, begin: int, end: int) -> Iterator[Piece]:
+        """Pieces of one independent clause."""
+        tags = self.tags
+        while begin < end - 1 and tags[begin] in "CK,":
+            begin += 1
+        fronted = _FRONTED.match(tags, begin, end)
+        main = self.main(fronted.end() if fronted else begin, end)
+        if main is None or self._length(main.subject) > _CARRIED:
+            yield Piece((begin, end))
+            return
+        subject = main.subject
+        if fronted and self.words[begin] not in LEADS:
+            yield Piece((begin, subject[1]))
+            begin = subject[0]
+        holes: list[Range] = []
+        if self._tells(subject[1]):
+            yield Piece(subject)
+            holes.append((subject[1], subject[1]))
+        i, j = main.between
+        if i < j:
+            verb = i + 2 + self._adverbs(i + 2)
+            if tags[i + 1] in "Ww":
+                if tags[verb] in "BHMdVEe" and "I" not in tags[slice(*subject)]:
+                    yield from self._predicates(subject, i + 2, verb, j - 1, carried=(subject,))
+                    holes.append((i, j))
+            elif self.words[i + 1] != "such" and (
+                self.words[i + 1] == "whose" or not _FINITE.search(tags, i + 1, j - 1)
+            ):
+                yield Piece((subject[0], j - 1))
+                holes.append((i, j))
+        yield from self._predicates(subject, begin, main.verb, end, holes=tuple(holes))
+
+    def _predicates(
+        self,
+        subject: Range,
+        begin: int,
+        verb: int,
+        end: int,
+        *,
+        carried: tuple[Range, ...] = (),
+        holes: tuple[Range, ...] = (),
+    ) -> Iterator[Piece]:
+        """Pieces of ``begin..end``, whose first finite verb is at ``verb``: one a predicate."""
+        cuts = self._coordinated(verb, end)
+        stop = cuts[0].at if cuts else end
+        yield from self._trailing(Piece((begin, stop), carried, holes), subject, verb)
+        for i, cut in enumerate(cuts):
+            stop = cuts[i + 1].at if i + 1 < len(cuts) else end
+            front = (subject, cut.auxiliary) if cut.auxiliary else (subject,)
+            yield from self._trailing(Piece((cut.after, stop), front), subject, cut.verb)
+
+    def _coordinated(self, verb: int, end: int) -> list[_Cut]:
+        """Where further predicates of the same subject begin."""
+        tags = self.tags
+        guard = _GUARD.search(tags, verb, end)
+        limit = guard.start() if guard else end
+        passive = _PASSIVE.match(tags, verb, limit)
+        auxiliary = None
+        if passive:
+            auxiliary = (verb, verb + 1 if tags[verb] == "B" else passive.end())
+        cuts: list[_Cut] = []
+        chained: list[_Cut] = []
+        for found in _PREDICATE.finditer(tags, verb + 1, limit):
+            cut = _Cut(found.start(), found.end(), found.start("verb"), None)
+            voice = self._voice(cuts[-1].verb if cuts else verb, cut.verb, passive is not None)
+            if found["comma"]:
+                if voice == "active" and self._has_object(cut.verb):
+                    chained.append(cut)
+            else:
+                if voice is not None:
+                    cuts += chained
+                    cuts.append(cut._replace(auxiliary=auxiliary if voice == "passive" else None))
+                chained.clear()
+        return cuts
+
+    def _ends(self, verb: int) -> bool:
+        """Whether nothing but a phrase with a preposition, or another part, follows the verb."""
+        following = verb + 1 + self._adverbs(verb + 1)
+        return self.tags[following : following + 1] in ("", *"IJo.,;C")
+
+    def _has_object(self, verb: int) -> bool:
+        following = verb + 1 + self._adverbs(verb + 1)
+        return self.tags[following : following + 1] in tuple("aDgNQ")
+
+    def _voice(self, before: int, verb: int, passive: bool) -> Literal["active", "passive"] | None:
+        """Of a further predicate with its verb there, the one before having its at ``before``."""
+        tag, word, first = self.tags[verb], self.words[verb], self.tags[before]
+        if tag in "BHMdV":
+            return "active"
+        following = self._word(verb + 1 + self._adverbs(verb + 1))
+        object_follows = self._has_object(verb)
+        if following == "by" or (word in PASSIVE and self._ends(verb)):
+            return "passive" if passive else None
+        if word in PASSIVE and not object_follows:
+            return None
+        if word in ACTIVE:
+            return "active"
+        if word in COMPLEMENT:
+            return "passive" if passive else None
+        if passive or first in "BMd" or (first == "V" and self.words[before].endswith("s")):
+            return "active" if object_follows else None
+        # "joined a band formed in Rome and led ...": the band may have led
+        if re.search(r"[xNQ0][Ee]", self.tags[before + 1 : verb]):
+            return None
+        return "active"
+
+    def _trailing(self, piece: Piece, subject: Range, verb: int) -> Iterator[Piece]:
+        """A piece of one predicate, and what follows in it: a relative clause, an apposition or a
+        participle."""
+        tags = self.tags
+        begin, end = piece.own
+        kind = _RESTRICTIVE.match(tags, verb, end)
+        who = kind.start("who") if kind else -1
+        if (
+            kind
+            and (tags[subject[0]] != "p" or tags[who] == "T")
+            and self._word(who) in ("who", "that", "whose")
+        ):
+            yield from listed(self.reading, piece._replace(own=(begin, who)), subject, verb)
+            if tags[who] == "U":
+                yield Piece((who, end), (subject,))
+                return
+            second = who + 1 + self._adverbs(who + 1)
+            yield from self._predicates(subject, who + 1, second, end, carried=(subject,))
+            return
+        relative = _RELATIVE.search(tags, verb, end)
+        if relative:
+            if not re.search("[qST]", tags[verb : relative.start()]):
+                yield from self._with_relative(piece, subject, verb, relative)
+            else:
+                yield piece
+            return
+        apposition = _APPOSITION.search(tags, verb, end)
+        if apposition and tags[apposition.start() - 1] not in ",C":
+            yield piece._replace(own=(begin, apposition.end("name")))
+            yield Piece((apposition.start(), end))
+            return
+        for comma in re.finditer(",(?=G)", tags[verb:end]):
+            at = verb + comma.start()
+            own = self.words[at + 1] in OWN_PARTICIPLES and tags[at + 2 : at + 3] != "o"
+            if own and not _GUARD.search(tags, verb, at):
+                yield from listed(self.reading, piece._replace(own=(begin, at)), subject, verb)
+                yield from listed(self.reading, Piece((at + 1, end), (subject,)), subject, at + 1)
+                return
+        yield from listed(self.reading, piece, subject, verb)
+
+    def _with_relative(
+        self, piece: Piece, subject: Range, verb: int, relative: re.Match[str]
+    ) -> Iterator[Piece]:
+        tags = self.tags
+        begin, end = piece.own
+        comma = relative.start()
+        antecedent = _ANTECEDENT.search(tags, verb, comma)
+        if antecedent is None or not self._refers(relative, antecedent, verb, end):
+            yield piece
+            return
+        yield from listed(self.reading, piece._replace(own=(begin, comma)), subject, verb)
+        carried = antecedent.span()
+        if relative["whose"]:
+            yield Piece((carried[0], end))
+            return
+        if tags[verb] == "B" and antecedent.start() == verb + 1 and tags[verb + 1] == "a":
+            carried = subject  # "is a singer, who ..."
+        second = comma + 2 + self._adverbs(comma + 2)
+        yield from self._predicates(carried, comma + 2, second, end, carried=(carried,))
+
+    def _refers(
+        self, relative: re.Match[str], antecedent: re.Match[str], verb: int, end: int
+    ) -> bool:
+        """Whether the relative clause says something of that antecedent, and nothing else follows
+        it in the piece."""
+        tags, comma = self.tags, relative.start()
+        if _PART_OF_NAME.search(tags, verb, antecedent.start()) or _ENDS_EARLY.search(
+            tags, comma + 1, end
+        ):
+            return False
+        if relative["who"]:
+            return not _OF_SOMEONE.search(tags, verb, comma)
+        if relative["which"]:
+            return CLAUSAL.isdisjoint(self.words[comma + 2 : comma + 8])
+        return self.words[comma + 1] in ("whose", "where")
+
+    def _adverbs(self, at: int) -> int:
+        found = _ADVERBS.match(self.tags, at)
+        return found.end() - at if found else 0
+
+    def _word(self, at: int) -> str:
+        return self.words[at] if at < len(self.words) else ""
+
+    def _length(self, tokens: Range) -> int:
+        spans = self.reading.spans
+        return spans[tokens[1] - 1][1] - spans[tokens[0]][0]
+
+    def _tells(self, at: int) -> bool:
+        """Whether brackets before that token say something, and are no abbreviation."""
+        start, end = self.reading.brackets.get(at, (0, 0))
+        return end - start > 8

@@ -1,0 +1,81 @@
+"""Atomic facts by a language model, sentence by sentence: FActScore's claims."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from veridical.claims.abstain import abstains
+from veridical.claims.asking import question_of
+from veridical.claims.claim import Extraction
+from veridical.claims.extractors.llm_output import (
+    Taken,
+    answer_tokens,
+    lines_of,
+    list_in,
+    list_schema,
+)
+from veridical.llm.messages import ChatRequest
+from veridical.llm.prompts import load_prompt
+
+if TYPE_CHECKING:
+    from veridical.evidence import Evidence
+    from veridical.records import Record
+
+PROMPTS = ("factscore_facts",)
+_KEY = "facts"
+_SCHEMA = list_schema(_KEY, {"type": "string"})
+_BULLET = "- "
+
+
+async def extract(record: Record, evidence: Evidence, *, llm: str | None = None) -> Extraction:
+    """The facts into which a language model breaks down each sentence of the response, one call a
+    sentence.
+
+    Asked for as JSON, by a schema where the server can be held to one; lines ``- fact`` of the
+    published form are read too. A fact's words stand in its sentence; else it is left out. Facts
+    keep the sentence's pronouns, as published. The published removal of facts whose names and
+    numbers are not the sentence's is done by that alignment. A response that declines to answer
+    (``abstains``) is not sent.
+
+    Args:
+        llm: the endpoint asked; the run's own if None.
+
+    Raises:
+        NotApplicable: the response is empty.
+        LlmError: as of ``llm_triplets``.
+
+    Source: Min et al. 2023 (FActScore), section 3.1 and table 15.
+    """
+    response = record.need_response()
+    if abstains(response):
+        return Extraction((), abstained=True)
+    prompt = load_prompt(PROMPTS[0])
+    shown = [i for i, s in enumerate(record.sentences) if any(map(str.isalnum, s.text))]
+    asked = []
+    for i in shown:
+        text = record.sentences[i].text.strip()
+        asked.append(
+            ChatRequest(
+                prompt.messages(sentence=text), max_tokens=answer_tokens(text), schema=_SCHEMA
+            )
+        )
+    replies = [r.whole() for r in await evidence.chat(asked, llm)] if asked else []
+    taken = Taken(record)
+    worst, most = "", -1
+    for i, said in zip(shown, replies, strict=True):
+        before = taken.refused
+        facts = list_in(said, _KEY)
+        for fact in _bullets(said, taken) if facts is None else facts:
+            taken.sentence(fact, fact, {i})
+        if taken.refused - before > most:
+            worst, most = said, taken.refused - before
+    return taken.extraction(worst, question_of(record))
+
+
+def _bullets(said: str, taken: Taken) -> list[str]:
+    """The facts of the published form, one a line."""
+    lines = lines_of(said)
+    for line in lines:
+        if not line.startswith(_BULLET):
+            taken.refuse(line, "not a fact")
+    return [line[len(_BULLET) :] for line in lines if line.startswith(_BULLET)]

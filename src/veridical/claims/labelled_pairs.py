@@ -1,0 +1,157 @@
+"""Files of labelled pairs: JSON lines with ``premise``, ``hypothesis`` and ``label``."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, cast
+
+import numpy as np
+
+from veridical.errors import UsageError
+from veridical.io.lines import read_lines
+from veridical.io.problems import RowProblem
+from veridical.models.nli.labels import ENTAILMENT, REST, class_of
+from veridical.models.protocols import LABELS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledPair:
+    """A premise, a hypothesis, and what one says of the other: one of LABELS, or
+    ``not_entailment`` where the source has two classes."""
+
+    premise: str
+    hypothesis: str
+    label: str
+
+
+@dataclass(frozen=True)
+class LabelledPairs:
+    """What could be read.
+
+    Attributes:
+        missing: reason -> how many rows were left out.
+    """
+
+    pairs: tuple[LabelledPair, ...]
+    missing: Mapping[str, int]
+
+    @property
+    def two_way(self) -> bool:
+        """Whether some pair tells no more than that the hypothesis is not entailed."""
+        return any(p.label == REST for p in self.pairs)
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The classes to tell apart, entailment first."""
+        return (ENTAILMENT, REST) if self.two_way else LABELS
+
+    def truth(self) -> NDArray[np.int64]:
+        """(n,) place of each pair's label among :attr:`classes`; where there are two, all but
+        entailment is the second."""
+        if self.two_way:
+            return np.array([int(p.label != ENTAILMENT) for p in self.pairs], np.int64)
+        return np.array([LABELS.index(p.label) for p in self.pairs], np.int64)
+
+    def groups(self) -> NDArray[np.int64]:
+        """(n,) number of each pair's premise: pairs that share one are drawn together."""
+        names = {t: i for i, t in enumerate(dict.fromkeys(p.premise for p in self.pairs))}
+        return np.array([names[p.premise] for p in self.pairs], np.int64)
+
+    def take(self, places: Iterable[int]) -> LabelledPairs:
+        """The pairs at ``places``, in that order."""
+        return LabelledPairs(tuple(self.pairs[i] for i in places), self.missing)
+
+    def sample(self, most: int | None, seed: int) -> LabelledPairs:
+        """At most so many of the pairs, at random; all if None."""
+        if most is None or len(self.pairs) <= most:
+            return self
+        return self.take(np.random.default_rng(seed).permutation(len(self.pairs))[:most])
+
+    def hash(self) -> str:
+        """16 hexadecimal digits of the pairs and their order."""
+        h = hashlib.blake2b(digest_size=8)
+        for p in self.pairs:
+            h.update(repr((p.premise, p.hypothesis, p.label)).encode())
+        return h.hexdigest()
+
+
+def read_pairs(paths: Sequence[str | Path], *, limit: int | None = None) -> LabelledPairs:
+    """Pairs of the files in order, .gz among them; each pair once.
+
+    Labels are read in any case and spelling (``entailment``, ``Entailed``, ``NOT_ENTAILMENT``). A
+    row that is no such pair is left out, and counted by the reason.
+
+    Args:
+        limit: of rows read in all.
+
+    Raises:
+        UsageError: a file cannot be read, or no row of all is a labelled pair.
+    """
+    found: dict[tuple[str, str], LabelledPair] = {}
+    missing: Counter[str] = Counter()
+    rows = 0
+    for path in paths:
+        try:
+            with ExitStack() as stack:
+                stream = stack.enter_context(_opened(Path(path)))
+                for _, line in read_lines(stream):
+                    if isinstance(line, bytes) and not line.strip():
+                        continue
+                    if limit is not None and rows >= limit:
+                        break
+                    rows += 1
+                    pair = _pair(line)
+                    if isinstance(pair, str):
+                        missing[pair] += 1
+                        continue
+                    key = (pair.premise, pair.hypothesis)
+                    if key not in found:
+                        found[key] = pair
+                    elif found[key].label == pair.label:
+                        missing["the pair occurs twice"] += 1
+                    else:
+                        missing["the pair occurs with another label"] += 1
+        except OSError as e:
+            raise UsageError(f"cannot read {path}: {e.strerror or e}") from None
+    if not found:
+        why = "; ".join(f"{n} rows: {reason}" for reason, n in missing.most_common(3))
+        raise UsageError(
+            f"no labelled pairs in {', '.join(map(str, paths))} ({why or 'no rows'}): JSON lines "
+            "with premise, hypothesis and label are read"
+        )
+    return LabelledPairs(tuple(found.values()), dict(missing.most_common()))
+
+
+def _opened(path: Path) -> BinaryIO:
+    if path.suffix == ".gz":
+        return cast(BinaryIO, gzip.open(path, "rb"))
+    return path.open("rb")
+
+
+def _pair(line: bytes | RowProblem) -> LabelledPair | str:
+    """The pair in a line, or why there is none."""
+    if isinstance(line, RowProblem):
+        return str(line)
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError):
+        return "no JSON"
+    if not isinstance(row, dict):
+        return "no JSON object"
+    for field in ("premise", "hypothesis", "label"):
+        if not isinstance(row.get(field), str) or not row[field].strip():
+            return f"no {field}"
+    label = class_of(row["label"])
+    if label is None:
+        return "a label that names no class"
+    return LabelledPair(row["premise"], row["hypothesis"], label)

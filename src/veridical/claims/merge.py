@@ -1,0 +1,154 @@
+"""What several passages say of one claim, merged into one verdict.
+
+``any`` is the published rule (Hu et al. 2024, RefChecker, appendix A.3 and code): entailed if any
+passage entails the claim, else contradicted if any contradicts it, else neutral.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from veridical.models.protocols import LABELS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+_ENTAILMENT, _NEUTRAL, _CONTRADICTION = range(len(LABELS))
+
+
+class Merged(NamedTuple):
+    """One verdict from m passages.
+
+    Attributes:
+        probabilities: (3,) in the order of :data:`LABELS`; the label has the largest.
+        label: index into :data:`LABELS`.
+        shown: passages that the verdict rests on and what each says, the strongest first: (index
+            of the passage, index of the class). Of passages that are all neutral, one.
+        conflict: some passages entail the claim and others contradict it.
+    """
+
+    probabilities: Floats
+    label: int
+    shown: tuple[tuple[int, int], ...]
+    conflict: bool = False
+
+
+def merge_labels(labels: Sequence[str]) -> str:
+    """The published rule on labels alone; ``neutral`` where there is no passage.
+
+    Raises:
+        ValueError: a label is none of :data:`LABELS`.
+
+    >>> merge_labels(["contradiction", "entailment"]), merge_labels(["neutral", "contradiction"])
+    ('entailment', 'contradiction')
+    """
+    for label in labels:
+        if label not in LABELS:
+            raise ValueError(f"a claim's label is one of {', '.join(LABELS)}, not {label!r}")
+    return next((x for x in ("entailment", "contradiction") if x in labels), "neutral")
+
+
+def merge_any(judged: Floats) -> Merged:
+    """Entailed if any passage entails the claim, else contradicted if any contradicts it.
+
+    A passage says its most probable class, the earlier of :data:`LABELS` in a tie. Probabilities
+    are those of the passage that decides: of the ones that say the label, the most certain; where
+    all are neutral, the one nearest to entailment. Equally certain ones: the earliest.
+
+    Args:
+        judged: (m, 3) probabilities, a row a passage, m at least 1.
+    """
+    said = judged.argmax(axis=1)
+    by_class = [np.flatnonzero(said == c) for c in range(len(LABELS))]
+    entailing, _, contradicting = by_class
+    if entailing.size:
+        label, by = _ENTAILMENT, _ENTAILMENT
+    elif contradicting.size:
+        label, by = _CONTRADICTION, _CONTRADICTION
+    else:
+        label, by = _NEUTRAL, _ENTAILMENT
+    ranked = _ranked(judged[:, by], by_class[label])
+    if label == _NEUTRAL:
+        del ranked[1:]
+    return Merged(
+        judged[ranked[0]],
+        label,
+        tuple((i, label) for i in ranked),
+        bool(entailing.size and contradicting.size),
+    )
+
+
+def merge_conflict(judged: Floats) -> Merged:
+    """:func:`merge_any`, but both sides are reported where passages contradict each other.
+
+    Then the probabilities are the mean of the most certain passage of either side, the label is
+    the likeliest class of that mean (contradiction where it ties with another), and ``shown`` has
+    the two first, the side of the label leading.
+
+    Args:
+        judged: (m, 3) probabilities, a row a passage, m at least 1.
+    """
+    merged = merge_any(judged)
+    if not merged.conflict:
+        return merged
+    said = judged.argmax(axis=1)
+    sides = {
+        c: _ranked(judged[:, c], np.flatnonzero(said == c)) for c in (_ENTAILMENT, _CONTRADICTION)
+    }
+    mean = (judged[sides[_ENTAILMENT][0]] + judged[sides[_CONTRADICTION][0]]) / 2
+    label = len(LABELS) - 1 - int(mean[::-1].argmax())
+    order = (_ENTAILMENT, _CONTRADICTION) if label == _ENTAILMENT else (_CONTRADICTION, _ENTAILMENT)
+    first = [(sides[c][0], c) for c in order]
+    rest = [(i, c) for c in order for i in sides[c][1:]]
+    return Merged(mean, label, (*first, *rest), True)
+
+
+def merge_about(judged: Floats, about: int) -> Merged:
+    """Entailment from the passage that entails the claim best; contradiction from the one most
+    about it, as a passage about something else contradicts nothing.
+
+    P(contradiction) is capped at 1 - P(entailment), and neutral is the rest. Where the one most
+    about the claim contradicts it and another entails it, both are shown.
+
+    Args:
+        judged: (m, 3) probabilities, a row a passage, m at least 1.
+        about: the passage most about the claim, as by :func:`veridical.text.relevance.most_about`.
+    """
+    best = int(judged[:, _ENTAILMENT].argmax())
+    e = float(judged[best, _ENTAILMENT])
+    c = min(float(judged[about, _CONTRADICTION]), 1 - e)
+    probabilities = np.array([e, max(0.0, round(1 - e - c, 9)), c])
+    label = int(probabilities.argmax())
+    said = judged.argmax(axis=1)
+    entailing = _ranked(judged[:, _ENTAILMENT], np.flatnonzero(said == _ENTAILMENT))
+    conflict = bool(entailing and said[about] == _CONTRADICTION)
+    shown = [(i, label) for i in entailing or [best]]
+    if label != _ENTAILMENT:
+        shown = [(about if label == _CONTRADICTION else best, label)]
+    if conflict:  # the other side stands second
+        other = (about, _CONTRADICTION) if label == _ENTAILMENT else (best, _ENTAILMENT)
+        shown.insert(1, other)
+    return Merged(probabilities, label, tuple(shown), conflict)
+
+
+def merge_mean(each: Sequence[Merged]) -> Merged:
+    """The mean of several verdicts, each of one source: what samples say as a whole. ``shown`` has
+    the sources that say the label, or else the one that comes nearest to it."""
+    table = np.array([m.probabilities for m in each])
+    mean: Floats = table.mean(axis=0)
+    label = int(mean.argmax())
+    said = np.array([m.label for m in each])
+    ranked = _ranked(table[:, label], np.flatnonzero(said == label))
+    ranked = ranked or [int(table[:, label].argmax())]
+    conflict = {_ENTAILMENT, _CONTRADICTION} <= set(said.tolist())
+    return Merged(mean, label, tuple((i, label) for i in ranked), conflict)
+
+
+def _ranked(values: Floats, among: NDArray[np.int64]) -> list[int]:
+    """Those ``among``, by falling value; equal ones in order."""
+    return [int(i) for i in among[np.argsort(-values[among], kind="stable")]]

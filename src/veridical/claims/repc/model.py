@@ -1,0 +1,230 @@
+"""A trained RepC, and the file it is kept in: JSON or safetensors, never pickle."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from veridical.claims.repc.classifiers import Classifier, Floats, Mlp, classifier
+from veridical.errors import UsageError
+from veridical.models.protocols import LABELS
+
+Layers = Literal["select", "ensemble"]
+FORMAT = "veridical-repc-1"
+_MOST = 2 << 30  # bytes of a model file
+_DEEPEST = 1024
+
+
+@dataclass(frozen=True, eq=False)
+class Repc:
+    """Classifiers on the hidden states of one language model.
+
+    Attributes:
+        kind: of the classifiers: ``svm``, ``mlp`` or ``knn``.
+        layers: the layers they read, from 1; one where a layer was selected (RepC-LS).
+        experts: the classifier of each.
+        mixer: what joins the (layers x 3) probabilities of an ensemble (RepC-LE); None else.
+        proxy: name of the language model.
+        revision: of that model; states of another mean nothing here.
+        shape: (layers + 1, width) of the model's states.
+        notes: what it was trained on, and how it did.
+        version: the first 8 hexadecimal digits of a hash of the file; "" before it is written.
+
+    Raises:
+        ValueError: the parts do not fit together.
+    """
+
+    kind: str
+    layers: tuple[int, ...]
+    experts: tuple[Classifier, ...]
+    mixer: Mlp | None
+    proxy: str
+    revision: str
+    shape: tuple[int, int]
+    notes: Mapping[str, Any]
+    version: str = ""
+
+    def __post_init__(self) -> None:
+        depth, width = self.shape
+        if not 1 < depth <= _DEEPEST or not self.layers or len(self.layers) != len(self.experts):
+            raise ValueError("it has not one classifier a layer")
+        if not all(0 < a < depth for a in self.layers) or len(set(self.layers)) < len(self.layers):
+            raise ValueError(f"layers {self.layers} of a model with {depth - 1}")
+        if any(e.width != width for e in self.experts):
+            raise ValueError(f"a classifier does not take states of {width} numbers")
+        if self.mixer is None and len(self.layers) > 1:
+            raise ValueError("nothing joins its layers")
+        if self.mixer is not None and self.mixer.width != len(LABELS) * len(self.layers):
+            raise ValueError("what joins its layers is for another number of them")
+
+    def probabilities(self, states: NDArray[np.float32]) -> Floats:
+        """(n, 3) probabilities of (n, k, width) states after each of the k :attr:`layers`."""
+        x = states.astype(np.float64)
+        each = [e.probabilities(x[:, i]) for i, e in enumerate(self.experts)]
+        if self.mixer is None:
+            return each[0]
+        return self.mixer.probabilities(np.concatenate(each, axis=1))
+
+
+def write_repc(path: Path, model: Repc) -> None:
+    """Keep ``model`` in ``path``: as safetensors if that is its ending, else as JSON, with float32
+    arrays as base64 beside their shapes."""
+    head = {
+        "format": FORMAT,
+        "classifier": model.kind,
+        "layers": list(model.layers),
+        "proxy": model.proxy,
+        "revision": model.revision,
+        "shape": list(model.shape),
+        "notes": dict(model.notes),
+    }
+    arrays = {
+        f"{i}.{n}": a.astype("<f4")
+        for i, e in enumerate(model.experts)
+        for n, a in e.arrays().items()
+    }
+    if model.mixer is not None:
+        arrays |= {f"mixer.{n}": a.astype("<f4") for n, a in model.mixer.arrays().items()}
+    if path.suffix == ".safetensors":
+        from safetensors.numpy import save
+
+        contiguous = {n: np.array(a, order="C") for n, a in arrays.items()}
+        path.write_bytes(save(contiguous, {"veridical": json.dumps(head)}))
+    else:
+        body = {
+            n: {"shape": list(a.shape), "float32": base64.b64encode(a.tobytes()).decode()}
+            for n, a in arrays.items()
+        }
+        path.write_text(json.dumps({**head, "arrays": body}) + "\n", "utf-8")
+
+
+def read_repc(name: str) -> Repc:
+    """The classifiers in the file of that path, which may end in ``@`` and a version that the file
+    must have.
+
+    Raises:
+        UsageError: the file cannot be read, is no such model, or has changed.
+    """
+    path, at, version = name.rpartition("@")
+    if not at or not re.fullmatch(r"[0-9a-f]{8}", version):
+        path, version = name, ""
+    try:
+        status = Path(path).stat()
+        if status.st_size > _MOST:
+            raise UsageError(f"{path}: larger than any RepC model")
+        found = _read(path, status.st_mtime_ns, status.st_size)
+    except OSError as e:
+        raise UsageError(f"cannot read RepC model {path}: {e.strerror or e}") from None
+    if version and version != found.version:
+        raise UsageError(f"{path} has changed: it was {version} and is {found.version}")
+    return found
+
+
+class RepcFile(str):
+    """Annotation of a scorer's model parameter: checked and pinned to the file's content when the
+    scorer is bound (``repc.json@1a2b3c4d``), so that another content is another scorer."""
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        from pydantic_core import core_schema
+
+        return core_schema.no_info_after_validator_function(_pinned, core_schema.str_schema())
+
+
+def _pinned(name: str) -> str:
+    version = read_repc(name).version
+    return name if name.endswith(f"@{version}") else f"{name}@{version}"
+
+
+@lru_cache(maxsize=4)
+def _read(path: str, modified: int, size: int) -> Repc:
+    content = Path(path).read_bytes()
+    version = hashlib.blake2b(content, digest_size=4).hexdigest()
+    try:
+        if path.endswith(".safetensors"):
+            head, arrays = _from_safetensors(content)
+        else:
+            head = json.loads(content)
+            arrays = {n: _array(a) for n, a in head.pop("arrays").items()}
+        return _repc(head, arrays, version)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError) as e:
+        raise UsageError(
+            f"{path} is no RepC model of `veridical train repc` ({type(e).__name__}: {e})"
+        ) from None
+
+
+def _from_safetensors(content: bytes) -> tuple[dict[str, Any], dict[str, Floats]]:
+    try:
+        import safetensors
+    except ImportError:
+        raise UsageError(
+            "a RepC model kept as safetensors needs that package: pip install 'veridical[torch]'"
+        ) from None
+
+    read: Callable[[bytes], Any] = safetensors.deserialize
+    try:
+        found = read(content)
+    except safetensors.SafetensorError as e:
+        raise ValueError(str(e)) from None
+    arrays = {}
+    for name, entry in found:
+        if entry["dtype"] != "F32":
+            raise ValueError(f"array {name} is of {entry['dtype']}")
+        flat = np.frombuffer(entry["data"], dtype="<f4").astype(np.float64)
+        arrays[name] = flat.reshape(entry["shape"])
+    size = int.from_bytes(content[:8], "little")  # which deserialize has checked
+    head = json.loads(json.loads(content[8 : 8 + size])["__metadata__"]["veridical"])
+    return head, arrays
+
+
+def _array(entry: Mapping[str, Any]) -> Floats:
+    flat = np.frombuffer(base64.b64decode(entry["float32"], validate=True), dtype="<f4")
+    return flat.astype(np.float64).reshape([_whole(n) for n in entry["shape"]])
+
+
+def _repc(head: dict[str, Any], arrays: Mapping[str, Floats], version: str) -> Repc:
+    if head["format"] != FORMAT:
+        raise ValueError(f"format {head['format']!r}, not {FORMAT}")
+    parts: dict[str, dict[str, Floats]] = {}
+    for name, array in arrays.items():
+        part, _, rest = name.partition(".")
+        parts.setdefault(part, {})[rest] = array
+    layers = tuple(_whole(n) for n in head["layers"])
+    mixer = classifier("mlp", parts.pop("mixer")) if "mixer" in parts else None
+    if set(parts) != {str(i) for i in range(len(layers))}:
+        raise ValueError("it has not one classifier a layer")
+    texts = (head["classifier"], head["proxy"], head["revision"])
+    if not all(isinstance(t, str) for t in texts) or not isinstance(head["notes"], dict):
+        raise ValueError("classifier, proxy and revision must be texts, and notes an object")
+    shape: Sequence[int] = [_whole(n) for n in head["shape"]]
+    if len(shape) != 2:
+        raise ValueError("shape must be layers + 1 and width")
+    assert mixer is None or isinstance(mixer, Mlp)
+    return Repc(
+        kind=head["classifier"],
+        layers=layers,
+        experts=tuple(classifier(head["classifier"], parts[str(i)]) for i in range(len(layers))),
+        mixer=mixer,
+        proxy=head["proxy"],
+        revision=head["revision"],
+        shape=(shape[0], shape[1]),
+        notes=head["notes"],
+        version=version,
+    )
+
+
+def _whole(value: Any) -> int:
+    """A whole number from 0 on: negative ones would let numpy guess a shape."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise ValueError(f"{value!r} where a whole number belongs")
+    return value

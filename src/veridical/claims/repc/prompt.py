@@ -1,0 +1,54 @@
+"""The text after which a language model's last hidden state tells an NLI label.
+
+Wording: RefChecker 0.2.17, ``refchecker/checker/repc/repc_checker.py`` (Apache-2.0). There it is
+set in ChatML; here in the chat template of the model that reads it, which for a ChatML model comes
+to the same.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from veridical.errors import ModelError
+
+if TYPE_CHECKING:
+    from veridical.evidence import Evidence
+
+SYSTEM = "Consider the NLI label between the user given premise and hypothesis."
+PREMISE = "Premise: "
+HYPOTHESIS = "\nHypothesis: "
+ANSWER = "The NLI label (Entailment, Neutral, Contradiction) is"
+
+#: Stand for premise and hypothesis while a chat template is filled in; of no script.
+_MARKS = ("\ue000", "\ue001")
+
+Template = tuple[str, str, str]
+
+
+async def template(evidence: Evidence, proxy: str | None) -> Template:
+    """What stands before, between and after premise and hypothesis for the model ``proxy``.
+
+    A model whose chat template takes no system message is told in the user's message.
+
+    Raises:
+        NotApplicable: no proxy was named.
+        ModelError: its chat template cannot hold the two texts.
+    """
+    user = f"{PREMISE}{_MARKS[0]}{HYPOTHESIS}{_MARKS[1]}"
+    messages = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": user}]
+    try:
+        text = await evidence.chat_prompt(messages, proxy)
+    except ModelError:
+        messages = [{"role": "user", "content": f"{SYSTEM}\n\n{user}"}]
+        text = await evidence.chat_prompt(messages, proxy)
+    before, _, rest = text.partition(_MARKS[0])
+    between, _, after = rest.partition(_MARKS[1])
+    if text.count(_MARKS[0]) != 1 or rest.count(_MARKS[1]) != 1:
+        raise ModelError("the proxy's chat template does not show the user's message once, whole")
+    return before, between, after + ANSWER
+
+
+def pieces(frame: Template, premise: str, hypothesis: str) -> tuple[str, ...]:
+    """One text as :meth:`~veridical.evidence.Evidence.hidden` takes it."""
+    before, between, after = frame
+    return before, premise, between, hypothesis, after

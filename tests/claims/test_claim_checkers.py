@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from veridical.claims import checkers
+from veridical.claims.claim import Claim
+from veridical.errors import UsageError
+from veridical.evidence import Evidence
+from veridical.evidence.verdicts import Verdicts
+from veridical.records import Record
+
+
+class Nli(Evidence):
+    def __init__(self, rows):
+        super().__init__(Record(response="x"))
+        self.rows, self.asked = rows, []
+
+    async def nli(self, pairs, model=None):
+        self.asked.append((list(pairs), model))
+        return Verdicts(np.array(self.rows, float))
+
+    async def _score(self, bound):
+        raise NotImplementedError
+
+
+async def test_the_passage_is_the_premise():
+    evidence = Nli([(0.1, 0.2, 0.7), (0.6, 0.4, 0.0)])
+    pairs = [(Claim("Ada lived.", 0, 10, 0), "A text."), (Claim("Bob ran.", 0, 8, 0), "Another.")]
+    for options, model in (({}, None), ({"nli": "mine"}, "mine"), ({"nli": None}, None)):
+        found = await checkers.find_checker("nli", **options)(pairs, evidence)
+        assert found.tolist() == evidence.rows or np.allclose(found, evidence.rows)
+        texts, asked = evidence.asked.pop()
+        assert texts == [("A text.", "Ada lived."), ("Another.", "Bob ran.")]
+        assert asked == model
+
+
+def test_names_and_options():
+    assert "nli" in checkers.CHECKERS
+    assert checkers.costs_of("nli") == {"nli"}
+    assert checkers.options_of("nli") == ("nli",)
+    for ask in (checkers.find_checker, checkers.costs_of, checkers.options_of):
+        with pytest.raises(UsageError, match="unknown claim checker 'nly'; did you mean 'nli'"):
+            ask("nly")
+    with pytest.raises(UsageError, match="'nli' has no option 'llm'; it takes: nli"):
+        checkers.find_checker("nli", llm="mine")
