@@ -177,6 +177,9 @@ OUTSIDE = {
     "g_eval": {"draws": [0, 101]},
     "judge": {"temperature": [-0.1, 2.1], "max_tokens": [0, 10**9]},
     "kle": {"t": [0.0, 1e7], "kappa": [0.0, 1e7], "nu": [0.0, 1e7]},
+    "claims": {"weights": [(0.0, 0.5, 1.1)], "top": [0], "window": [99], "shots": [1]},
+    "factool": {"top": [0]},
+    "factscore": {"gamma": [-0.1], "top": [0]},
     "knowledge_bertscore": {"baseline": [-0.1, 1.0]},
     "max_entropy": {"k": [1, 10**7]},
     "ngram": {"n": [0, 6], "k": [-0.1, 1e7]},
@@ -216,7 +219,9 @@ def test_a_value_outside_the_limits_is_named_when_the_scorer_is_read(name: str) 
             with pytest.raises(UsageError) as e:
                 REGISTRY.bind(name, {parameter: value})
             assert str(e.value).startswith(f"{name}({parameter}=")
-    with pytest.raises(UsageError, match=r"should be (greater|less) than|should be 1, 2"):
+    with pytest.raises(
+        UsageError, match=r"should be (greater|less) than|should be 1, 2|should be 0 or 3"
+    ):
         REGISTRY.parse(f"{name}({parameter}={OUTSIDE[name][parameter][0]})")
 
 
@@ -272,8 +277,13 @@ def test_a_signature_holds_the_versions_of_the_templates(text: str) -> None:
 
 def test_a_scorer_that_asks_an_llm_says_by_which_templates() -> None:
     for s in REGISTRY.all():
-        if "llm" in s.costs and s.name != "selfcheck_qa":
-            assert REGISTRY.bind(s.name, {}).prompts, s.name
+        bound = REGISTRY.bind(s.name, {})
+        if "llm" in bound.costs:
+            assert bound.prompts, s.name
+    whole = REGISTRY.bind("claims", {"extractor": "llm_triplets", "checker": "llm_joint"})
+    part = REGISTRY.bind("claims", {"extractor": "llm_triplets"})
+    assert set(part.prompts) < set(whole.prompts) and part.prompts
+    assert not REGISTRY.bind("claims", {}).prompts
 
 
 def test_a_changed_template_changes_the_signature(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from veridical.version import __version__
 
 if TYPE_CHECKING:
+    from veridical import claims
     from veridical.api import acheck, check, plan
     from veridical.engine import Engine
     from veridical.errors import ModelError, NotApplicable, RowError, UsageError, VeridicalError
@@ -55,6 +56,7 @@ __all__ = [
     "acheck",
     "bench",
     "check",
+    "claims",
     "plan",
     "scorer",
 ]
@@ -63,6 +65,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in _WHERE:
         return getattr(importlib.import_module(_WHERE[name]), name)
+    if name == "claims":
+        return importlib.import_module("veridical.claims")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -14,16 +14,20 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from veridical.engine import Engine, Progress, Task
+from veridical.engine import Engine
 from veridical.errors import StrictError, UsageError
 from veridical.evidence.rundir import SPOOLED, RunDirectory, RunFiles, write_atomic
 from veridical.io import open_source
 from veridical.records import Record
 from veridical.registry import BoundScorer, resolve
 from veridical.results import LEDGER, Results
+from veridical.run import Progress, Task
 from veridical.version import __version__
 
 if TYPE_CHECKING:
+    from veridical.claims.corpus.build import Notify
+    from veridical.claims.retrieved import RetrievedSource
+    from veridical.claims.search import Retriever
     from veridical.io import Source
     from veridical.llm.sampling import Sampling
     from veridical.llm.service import Account
@@ -61,12 +65,16 @@ class Job:
         reader: str | None = None,
         strict: bool = False,
         retry_failed: bool = False,
+        claims: bool = False,
+        corpus: str | Path | Retriever | None = None,
+        corpus_top: int | None = None,
+        notify: Notify | None = None,
         sampling: Sampling | None = None,
         engine: Engine | None = None,
         **options: Any,
     ) -> None:
         llm = _has_llm(engine, options, sampling)
-        bound = resolve(scorers, preset, against, llm, _proxy(engine, options))
+        bound = resolve(scorers, preset, against, llm, _proxy(engine, options), claims)
         task = Task(bound, samples=samples, limit=limit, strict=strict)
         opened: Source = open_source(
             inputs, mapping=dict(mapping or {}) or None, reader=reader, prompts=llm
@@ -76,6 +84,7 @@ class Job:
         self.progress = Progress()
         self._account: Account | None = None
         self.sampled: SampledSource | None = None
+        self._retriever: Retriever | None = None
         spool: Path | None = None
         try:
             if not opened.reiterable:
@@ -85,6 +94,11 @@ class Job:
                 self.sampled = sampled_source(opened, sampling, samples, self.engine)
             sampled = self.sampled
             source: Any = opened if sampled is None else sampled
+            retrieved: RetrievedSource | None = None
+            retrieval: dict[str, Any] = {}
+            if corpus is not None:
+                retrieved, retrieval = self._retrieval(source, corpus, corpus_top, notify)
+                source = retrieved
             identity = {
                 "inputs": source.fingerprint(),
                 "scorers": [b.signature() for b in bound],
@@ -94,6 +108,7 @@ class Job:
                     "limit": limit,
                     "reader": reader,
                     "mapping": dict(mapping or {}),
+                    **retrieval,
                 },
             }
             temporary = out is None
@@ -109,6 +124,7 @@ class Job:
                 "mapping": dict(mapping or {}),
                 "spooled": spool is not None,
                 "prompts": None if sampled is None else opened.fingerprint(),
+                "retrieved": retrieved is not None,
                 "run": uuid.uuid4().hex,
             }
             self.directory = RunDirectory(path, identity, request)
@@ -132,6 +148,8 @@ class Job:
                 chat = self.engine.llms.chat(self._account)
                 done = self.directory.done if retry_failed else None
                 sampled.attach(path, chat, self.engine.submit, limit=limit, again=done)
+            if retrieved is not None:
+                retrieved.attach(path, self._retriever, self.engine.submit, limit=limit)
             self.future = self.engine.submit(
                 self.engine.run(
                     source, task, self.directory, self.progress, services, self._account
@@ -140,6 +158,22 @@ class Job:
         except BaseException:
             self._close()
             raise
+
+    def _retrieval(
+        self,
+        source: Source | SampledSource,
+        corpus: str | Path | Retriever,
+        top: int | None,
+        notify: Notify | None,
+    ) -> tuple[RetrievedSource, dict[str, Any]]:
+        """``source`` with what is found for its records, and what that depends on."""
+        from veridical.claims.corpus.opening import open_retriever
+        from veridical.claims.retrieved import TOP, RetrievedSource, identity
+
+        found = RetrievedSource(source, TOP if top is None else top)
+        self._retriever = open_retriever(corpus, self.engine, notify)
+        self._closes = self._retriever is not corpus
+        return found, {"corpus": identity(self._retriever, found.top)}
 
     def wait(self, timeout: float | None = None) -> Results:
         """The results, once every record is done.
@@ -168,6 +202,9 @@ class Job:
         self._close()
 
     def _close(self) -> None:
+        retriever, self._retriever = self._retriever, None
+        if retriever is not None and self._closes:
+            self.engine.submit(retriever.close()).result()
         if self._own:
             self.engine.close()
         if self.sampled is not None:  # the error of a run that has failed may keep its reading
@@ -280,6 +317,11 @@ def reopen(path: str | Path) -> Results:
 
         source = SampledSource(source, Sampling(), "")  # nothing is asked any more
         source.attach(files.path)
+    if request.get("retrieved"):
+        from veridical.claims.retrieved import RetrievedSource
+
+        source = RetrievedSource(source)
+        source.attach(files.path)
     return Results(files, source, scorers, samples=request["samples"])
 
 
@@ -305,6 +347,13 @@ def check(
         strict: stop at the first bad row instead of reporting it.
         retry_failed: run records with a failed score again, and ask prompts again whose answers
             failed; replies that were of no use are asked for anew.
+        claims: add the scorer ``claims``, which checks each statement of the response.
+        corpus: gives records without contexts those that are found in it: a folder or file of
+            the user's own documents, ``search:NAME`` for a search service of ``veridical.toml``,
+            or a :class:`~veridical.claims.search.Retriever`. They are kept in the run directory
+            (``contexts.jsonl``), and evidence refers to them by their place there.
+        corpus_top: passages for each sentence of a response, 3 unless said.
+        notify: is told how far the indexing of a corpus is.
         sampling: how prompts without a response are answered by ``llm``; default: greedily, with
             10 samples (or ``samples``) besides. An error where there is no such prompt.
         engine: a warm :class:`Engine`; else one is made with the remaining settings
@@ -347,6 +396,9 @@ def plan(
     limit: int | None = None,
     mapping: Mapping[str, str] | None = None,
     reader: str | None = None,
+    claims: bool = False,
+    corpus: str | Path | Retriever | None = None,
+    corpus_top: int | None = None,
     sampling: Sampling | None = None,
     engine: Engine | None = None,
     store: str | Path | None = None,
@@ -357,7 +409,7 @@ def plan(
     from veridical.dryrun import dry_run
 
     llm = _has_llm(engine, options, sampling)
-    bound = resolve(scorers, preset, against, llm, _proxy(engine, options))
+    bound = resolve(scorers, preset, against, llm, _proxy(engine, options), claims)
     task = Task(bound, samples=samples, limit=limit)
     source = open_source(inputs, mapping=dict(mapping or {}) or None, reader=reader, prompts=llm)
     if not source.reiterable:
@@ -369,7 +421,13 @@ def plan(
         made: Any = source
         if llm and _asks(source, sampling, limit):
             made = sampled_source(source, sampling, samples, own)
-        return dry_run(own, made, task, stores)
+        if corpus is None:
+            return dry_run(own, made, task, stores)
+        from veridical.claims.corpus.planning import PlannedRetriever
+        from veridical.claims.retrieved import TOP, RetrievedSource
+
+        made = RetrievedSource(made, TOP if corpus_top is None else corpus_top)
+        return dry_run(own, made, task, stores, PlannedRetriever(corpus, own))
     finally:
         if engine is None:
             own.close()

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from veridical.engine import Engine, Progress, Task
+from veridical.claims.retrieved import RetrievedSource
+from veridical.engine import Engine
 from veridical.errors import RowError
+from veridical.evidence.encoders import EncoderService
 from veridical.evidence.rundir import Rows
 from veridical.evidence.store import Store
 from veridical.llm.journal import Held, Journal
@@ -25,11 +27,14 @@ from veridical.llm.pretend import pretend
 from veridical.llm.service import Account, LlmService
 from veridical.llm.tokens import TokenProbabilities
 from veridical.models.protocols import LABELS, Encoded, Window
+from veridical.models.seq2seq import KINDS
+from veridical.run import Progress, Task
 from veridical.scores import Result
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from veridical.claims.corpus.planning import PlannedRetriever
     from veridical.io import Source
     from veridical.llm.endpoints import Endpoint
     from veridical.llm.stream import SampledSource
@@ -56,12 +61,14 @@ class _Counting:
         found: list[list[Window]] = self._model.windows(requests)
         return found
 
-    def _timed(self, batch: Sequence[Window], *mode: bool) -> list[Any] | None:
+    def _timed(
+        self, batch: Sequence[Window], *mode: bool, forward: str = "run"
+    ) -> list[Any] | None:
         """Outputs of a real forward; None once there have been enough."""
         if not self.local or len(self._timings) >= _TIMED:
             return None
         started = time.perf_counter()
-        outputs: list[Any] = self._model.run(batch, *mode)
+        outputs: list[Any] = getattr(self._model, forward)(batch, *mode)
         padded = len(batch) * max(w.length for w in batch)
         self._timings.append((padded, time.perf_counter() - started))
         return outputs
@@ -131,6 +138,7 @@ class CountingReader(_Counting):
     def __init__(self, model: LanguageModel) -> None:
         super().__init__(model)
         self.chat_prompt = model.chat_prompt
+        self.state_shape = getattr(model, "state_shape", None)
 
     def run(self, batch: Sequence[Window]) -> list[Any]:
         self._timed(batch)
@@ -142,6 +150,26 @@ class CountingReader(_Counting):
         return TokenProbabilities(
             place, place + 1, even, even[:, None], np.full(1, 0.7), np.full(1, -9.0)
         )
+
+    def state_windows(self, texts: Sequence[tuple[str, ...]]) -> list[list[Window]]:
+        found: list[list[Window]] = self._model.state_windows(texts)
+        return found
+
+    def states(self, batch: Sequence[Window]) -> list[Any]:
+        self._timed(batch, forward="states")
+        return [np.zeros(self.state_shape, np.float32) for _ in batch]
+
+
+class CountingCheckpoint(_Counting):
+    """Stands for a :class:`Checkpoint`."""
+
+    def run(self, batch: Sequence[Window]) -> list[Any]:
+        self._timed(batch)
+        return [self._model.pretend(window) for window in batch]
+
+    def assemble(self, windows: Sequence[Window], outputs: Sequence[Any]) -> NDArray[np.float32]:
+        found: NDArray[np.float32] = self._model.assemble(windows, outputs)
+        return found
 
 
 class CountingLlm:
@@ -278,15 +306,19 @@ class _CountingSink:
 
 
 def dry_run(
-    engine: Engine, source: Source | SampledSource, task: Task, stores: bool
+    engine: Engine,
+    source: Source | SampledSource | RetrievedSource,
+    task: Task,
+    stores: bool,
+    retriever: PlannedRetriever | None = None,
 ) -> dict[str, Any]:
     """Counts of what ``task`` would ask of each model, and an estimate of the time.
 
     ``stores`` says whether the run would have a store, be it one that does not exist yet.
     ``models[].requests`` are distinct texts or pairs, ``stored`` those the store would answer,
     ``windows`` and ``tokens`` what would go through the model, ``padded`` the same with padding;
-    ``seconds`` is None where nothing tells, as it is where an LLM is called, or where a scorer
-    runs models of its own (``backend=models``), which are not counted.
+    ``seconds`` is None where nothing tells, as it is where an LLM is called. Of a scorer that asks
+    checkpoints on by what they wrote, the later rounds are counted as far as pretended texts lead.
 
     ``llm``: ``calls`` to be paid, ``journaled`` ones that are not, ``tokens_in`` by the length of
     the texts, and ``tokens_out`` and ``cost`` as though every answer were as long as it may be;
@@ -299,19 +331,26 @@ def dry_run(
     leads. ``complete`` is false where there may be more of them: one failed on that, or what
     scorers ask is about answers that are still to be given. These count as one short sentence,
     with the fewest samples; ``models`` counts them so too.
+
+    ``retrieval``: of a corpus or a search service distinct ``queries``, and ``files``,
+    ``documents``, ``passages`` and ``skipped`` of a corpus; None where there is no ``retriever``.
     """
     from veridical.llm.stream import SampledSource
+
+    given = source
+    source = given.inner if isinstance(given, RetrievedSource) else given
 
     def wrap(role: str, model: Any) -> _Counting:
         if role.startswith("proxy"):
             return CountingReader(model)
-        return CountingNli(model) if role == "nli" else CountingEncoder(model)
+        if role.partition(" ")[0] in KINDS:
+            return CountingCheckpoint(model)
+        return CountingNli(model) if role.startswith("nli") else CountingEncoder(model)
 
     for name in engine.llms_of(task):
         engine.llms.endpoint(name)  # that there is one
 
-    # Those without a cost run models of their own, which nothing here stands for.
-    counted = replace(task, scorers=[s for s in task.scorers if s.costs])
+    counted = task
     sink = _CountingSink()
     started = time.perf_counter()
     with contextlib.ExitStack() as stack:
@@ -326,6 +365,10 @@ def dry_run(
             stack.callback(account.journal.close)
         if isinstance(source, SampledSource) and account is not None:
             source, least = _all_draws(source)
+            if isinstance(given, RetrievedSource):
+                given.inner = source
+            else:
+                given = source
             chat = _CountingChat(
                 engine.llms.endpoint(),
                 engine.llms.identity(),
@@ -339,11 +382,19 @@ def dry_run(
         distinct = {id(s): s for s in services.values()}
         for service in distinct.values():
             stack.callback(service.close)
-        run = engine.run(source, counted, sink, Progress(), services, account, llms)
+        if retriever is not None:
+            stack.callback(lambda: engine.submit(retriever.close()).result())
+            if isinstance(given, RetrievedSource):
+                given.attach(folder, retriever, engine.submit, limit=task.limit)
+            if retriever.corpus is not None:
+                corpus = _count_corpus(engine, retriever)
+                distinct[id(corpus)] = services["corpus"] = corpus
+                stack.callback(corpus.close)
+        run = engine.run(given, counted, sink, Progress(), services, account, llms)
         engine.submit(run).result()
     spent = time.perf_counter() - started
     models = []
-    seconds: float | None = 0.0 if len(counted.scorers) == len(task.scorers) else None
+    seconds: float | None = 0.0
     for service in distinct.values():
         model: Any = service.backend
         work = service.work
@@ -369,7 +420,7 @@ def dry_run(
         "scorers": [
             {
                 "name": s.key,
-                "cost": s.scorer.cost,
+                "cost": s.cost,
                 "applicable": sink.records - sink.status.get(s.key, Counter())["not_applicable"],
                 "not_applicable": sink.status.get(s.key, Counter())["not_applicable"],
             }
@@ -377,8 +428,23 @@ def dry_run(
         ],
         "models": models,
         "llm": _calls(account, chat, task, sink),
+        "retrieval": None if retriever is None else retriever.told(),
         "seconds": None if seconds is None or account is not None else seconds + spent,
     }
+
+
+def _count_corpus(engine: Engine, retriever: PlannedRetriever) -> EncoderService:
+    """Counts what embedding a corpus and the queries would take."""
+    backend = engine.embedding().backend
+    service = EncoderService(CountingEncoder(backend), engine.gate, None, tokens=False)
+
+    async def count(texts: Sequence[str]) -> None:
+        await service.embed(texts, [])
+
+    retriever.count = count
+    for texts in retriever.missing(f"{backend.name}@{backend.revision}"):
+        engine.submit(count(texts)).result()
+    return service
 
 
 def _all_draws(source: SampledSource) -> tuple[SampledSource, int]:

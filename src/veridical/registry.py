@@ -5,7 +5,6 @@ The CLI table, the docs page, the dry run and the web form are generated from it
 
 from __future__ import annotations
 
-import ast
 import importlib
 import inspect
 import threading
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from veridical.errors import UsageError, unknown_name
 from veridical.records import Against
+from veridical.scorer_calls import read_calls
 
 if TYPE_CHECKING:
     from veridical.evidence import Evidence
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from veridical.scores import Level, Score
 
 ScorerFunction = Callable[..., Coroutine[Any, Any, "Score"]]
-Cost = Literal["free", "embed", "tokens", "nli", "probabilities", "llm"]
+Cost = Literal["free", "embed", "tokens", "nli", "probabilities", "seq2seq", "llm"]
 
 #: Modules whose import registers the built-in scorers.
 BUILTIN_MODULES = (
@@ -50,12 +50,19 @@ class Scorer:
             of the record and may run in worker processes. Those of cost ``llm`` are in a preset
             only where an LLM is named.
         uses: what else it asks for, by cost.
+        costs_by: where its arguments decide what it asks for, all of it, of the arguments by
+            name, those not given at their defaults; ``cost`` and ``uses`` then say what it asks
+            for at most.
+        checkpoints: parameters that name a checkpoint, by its kind (see
+            :data:`veridical.models.seq2seq.KINDS`); those of a scorer of cost ``seq2seq``. The
+            name of another parameter in braces stands for its value.
         raw_is: whether a larger raw value means more ``risk`` or more ``confidence``.
         raw_key: which entry of a raw object is the method's headline number.
         version: raised whenever the same input would get another number.
         tuned_on: data set -> the parameters whose default values were chosen on it; none named
             means that the method itself was. Figures on it are "in-domain".
-        prompts: templates it asks by, besides those that its parameters name.
+        prompts: templates it may ask an LLM by, besides those that its parameters name; or a
+            function of its parameters that tells them.
         check: called with all parameters before a run; a :class:`UsageError` where they do not go
             together. What each may be its annotation says.
     """
@@ -72,12 +79,14 @@ class Scorer:
     version: int
     tuned_on: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     uses: frozenset[Cost] = frozenset()
-    prompts: tuple[str, ...] = ()
+    prompts: tuple[str, ...] | Callable[..., Iterable[str]] = ()
     check: Callable[..., object] | None = None
+    costs_by: Callable[..., Iterable[Cost]] | None = None
+    checkpoints: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def costs(self) -> frozenset[Cost]:
-        """All that it asks of the evidence layer."""
+        """All that it may ask of the evidence layer."""
         return self.uses | {self.cost}
 
     @property
@@ -164,13 +173,26 @@ class BoundScorer:
         return REGISTRY.installed(self.scorer.name)
 
     @cached_property
+    def values(self) -> dict[str, Any]:
+        """All its parameters, those left at their defaults included."""
+        return {n: p.default for n, p in self.scorer.parameters.items()} | self.arguments
+
+    @cached_property
     def costs(self) -> frozenset[Cost]:
-        """All that it asks of the evidence layer: no LLM where ``backend=models`` has it run
-        models of its own."""
-        own = self.scorer.parameters.get("backend")
-        if own is not None and self.arguments.get("backend", own.default) == "models":
-            return self.scorer.costs - {"llm"}
-        return self.scorer.costs
+        """All that it asks of the evidence layer.
+
+        Raises:
+            UsageError: its arguments name something that does not exist.
+        """
+        if self.scorer.costs_by is None:
+            return self.scorer.costs
+        return frozenset(self.scorer.costs_by(**self.values))
+
+    @property
+    def cost(self) -> Cost:
+        """The dearest of them."""
+        order = get_args(Cost)
+        return max(self.costs, key=order.index, default=self.scorer.cost)
 
     @cached_property
     def needs(self) -> frozenset[str]:
@@ -178,8 +200,9 @@ class BoundScorer:
         needs = set(self.scorer.needs)
         if "against" in needs:
             needs.discard("against")
-            chosen = self.arguments.get("against", self.scorer.parameters["against"].default)
-            if chosen in get_args(Against):  # "auto" takes what there is
+            if (chosen := self.values["against"]) in get_args(
+                Against
+            ):  # "auto" takes what there is
                 needs.add(chosen)
         if self.arguments.get("proxy") is not None:  # the proxy reads what is not on record
             needs.discard("logprobs")
@@ -188,12 +211,12 @@ class BoundScorer:
     def models(self, kind: str) -> tuple[str | None, ...]:
         """The LLMs (``kind`` ``llm``) or language models (``proxy``) that the scorer's parameter
         of that name, or ``judges``, names: with commas between them, ``self`` for the run's own,
-        and what they are asked by after ``|``. None stands for the run's own."""
-        given: Any = None
-        for name in (kind, "judges") if kind == "llm" else (kind,):
-            parameter = self.scorer.parameters.get(name)
-            if parameter is not None:
-                given = self.arguments.get(name, parameter.default)
+        and what they are asked by after ``|``; or its one NLI model (``nli``), and the one that
+        ranks passages (``ranker``) if given. None stands for the run's own."""
+        if kind == "nli":  # commas and bars belong to a name
+            names = [self.values.get("nli") or None, *filter(None, [self.values.get("ranker")])]
+            return tuple(dict.fromkeys(names))
+        given = self.values.get("judges" if kind == "llm" and "judges" in self.values else kind)
         if not isinstance(given, str):
             return (None,)
         names = [part.partition("|")[0].strip() for part in given.split(",")]
@@ -206,9 +229,8 @@ class BoundScorer:
         """
         if self.scorer.check is None:
             return
-        parameters = self.scorer.parameters.items()
         try:
-            self.scorer.check(**{n: self.arguments.get(n, p.default) for n, p in parameters})
+            self.scorer.check(**self.values)
         except UsageError as e:
             raise UsageError(f"{self.key}: {e}") from None
 
@@ -220,14 +242,34 @@ class BoundScorer:
         for name, parameter in self.scorer.parameters.items():
             told = getattr(parameter.annotation, "prompts", None)
             if told is not None:
-                names += told(self.arguments.get(name, parameter.default))
+                names += told(self.values[name])
         if "llm" in self.costs or "llm" not in self.scorer.costs:
-            names += self.scorer.prompts
+            own = self.scorer.prompts
+            names += own(**self.values) if callable(own) else own
         if not names:
             return ()
         from veridical.llm.prompts import prompt_identity
 
         return tuple(sorted(set(map(prompt_identity, names))))
+
+    @cached_property
+    def checkpoints(self) -> tuple[tuple[str, str, bool], ...]:
+        """Kind and name of each checkpoint it asks, and whether its arguments name another than
+        the scorer's own."""
+        if "seq2seq" not in self.costs:
+            return ()
+        found = []
+        for parameter, kind in self.scorer.checkpoints.items():
+            given = self.values[parameter] != self.scorer.parameters[parameter].default
+            found.append((kind, self.checkpoint(parameter), given))
+        return tuple(dict.fromkeys(found))
+
+    def checkpoint(self, parameter: str) -> str:
+        """The name of the checkpoint in ``parameter``, braces filled."""
+        name = str(self.values[parameter])
+        for other, value in self.values.items():
+            name = name.replace(f"{{{other}}}", str(value))
+        return name
 
     def signature(self, models: str = "") -> str:
         """``name|vN|model|prompts|parameters``: enough to repeat the number."""
@@ -239,8 +281,7 @@ class BoundScorer:
 
     @cached_property
     def _tail(self) -> str:
-        parameters = self.scorer.parameters.items()
-        shown = (f"{n}:{_show(self.arguments.get(n, p.default))}" for n, p in parameters)
+        shown = (f"{n}:{_show(self.values[n])}" for n in self.scorer.parameters)
         return "|".join([*(f"prompt:{p}" for p in self.prompts), *shown])
 
     async def __call__(self, record: Record, evidence: Evidence) -> Score:
@@ -328,7 +369,7 @@ class Registry:
 
     def parse(self, text: str) -> list[BoundScorer]:
         """Scorers from ``"a, b(p=1, q=word)"``. Duplicates are an error."""
-        found = [self.bind(name, arguments) for name, arguments in _parse_calls(text)]
+        found = [self.bind(name, arguments) for name, arguments in read_calls(text)]
         _refuse_duplicates(found)
         return found
 
@@ -336,11 +377,8 @@ class Registry:
         """Scorers of a preset, in registration order of their modules; without ``llm`` none that
         would call one."""
         self._load()
-        found = [
-            BoundScorer(s)
-            for s in self._scorers.values()
-            if name in s.presets and (llm or "llm" not in s.costs)
-        ]
+        members = [BoundScorer(s) for s in self._scorers.values() if name in s.presets]
+        found = [b for b in members if llm or "llm" not in b.costs]
         if not found:
             raise unknown_name(
                 "preset", name, {p for s in self._scorers.values() for p in s.presets}
@@ -364,8 +402,10 @@ def scorer(
     version: int = 1,
     tuned_on: Mapping[str, tuple[str, ...]] | None = None,
     uses: Iterable[Cost] = (),
-    prompts: Iterable[str] = (),
+    prompts: Iterable[str] | Callable[..., Iterable[str]] = (),
     check: Callable[..., object] | None = None,
+    costs_by: Callable[..., Iterable[Cost]] | None = None,
+    checkpoints: Mapping[str, str] | None = None,
 ) -> Callable[[ScorerFunction], ScorerFunction]:
     """Register ``async (record, evidence, *, parameters) -> Score`` under ``name``."""
 
@@ -386,8 +426,10 @@ def scorer(
                 version=version,
                 tuned_on=dict(tuned_on or {}),
                 uses=frozenset(uses),
-                prompts=tuple(prompts),
+                prompts=prompts if callable(prompts) else tuple(prompts),
                 check=check,
+                costs_by=costs_by,
+                checkpoints=dict(checkpoints or {}),
             )
         )
         return function
@@ -401,11 +443,13 @@ def resolve(
     against: str | None = None,
     llm: bool = False,
     proxy: str | None = None,
+    claims: bool = False,
 ) -> list[BoundScorer]:
     """The scorers a run will use: named ones, else a preset; ``against`` and ``proxy`` applied
     where taken.
 
     ``llm`` tells whether the run has an LLM, so that a preset may hold scorers that call one.
+    ``claims`` adds the scorer of that name unless it is among them, with whatever parameters.
     """
     if scorers is None:
         bound = REGISTRY.preset(preset, llm)
@@ -416,6 +460,8 @@ def resolve(
             b for s in scorers for b in ([s] if isinstance(s, BoundScorer) else REGISTRY.parse(s))
         ]
         _refuse_duplicates(bound)
+    if claims and not any(b.scorer.name == "claims" for b in bound):
+        bound.append(REGISTRY.bind("claims", {}))
     if not bound:
         raise UsageError("no scorers were asked for")
     if against is not None:
@@ -455,48 +501,3 @@ def _show(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return "none" if value is None else str(value)
-
-
-def _parse_calls(text: str) -> list[tuple[str, dict[str, Any]]]:
-    """Read a comma-separated list of calls with literal or bare-word arguments.
-
-    The text is parsed as Python syntax and never evaluated.
-    """
-    source = f"[{text}\n]"
-    try:
-        tree = ast.parse(source, mode="eval")
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise UsageError(
-            f"cannot read scorers {text!r}: write names and calls separated by commas, like "
-            '"cosine, ngram(n=2, stat=max)"; quote values with special characters'
-        ) from None
-    if not isinstance(tree.body, ast.List):
-        raise UsageError(f"cannot read scorers {text!r}")
-    calls: list[tuple[str, dict[str, Any]]] = []
-    for node in tree.body.elts:
-        if isinstance(node, ast.Name):
-            calls.append((node.id, {}))
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.args:
-            arguments: dict[str, Any] = {}
-            for k in node.keywords:
-                if k.arg is None or k.arg in arguments:
-                    raise UsageError(f"cannot read the arguments of {node.func.id!r}")
-                arguments[k.arg] = _literal(k.value, source)
-            calls.append((node.func.id, arguments))
-        else:
-            part = ast.get_source_segment(source, node)
-            raise UsageError(f"cannot read scorer {part!r}: write name or name(parameter=value)")
-    return calls
-
-
-def _literal(node: ast.expr, source: str) -> Any:
-    if isinstance(node, ast.Constant):
-        return node.value
-    text = ast.get_source_segment(source, node) or ""
-    words = {"true": True, "false": False, "none": None}
-    if isinstance(node, ast.Name):
-        return words.get(text, text)
-    try:
-        return ast.literal_eval(node)
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-        return text  # a bare word such as org/model-name

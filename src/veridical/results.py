@@ -165,10 +165,13 @@ class Results:
     ) -> Path:
         """Write one self-contained HTML file. Of more than :data:`REPORT_RECORDS` records it
         shows the riskiest and a random draw, and says so."""
+        from veridical.report.claim_rates import rates_by_model, rates_tables
         from veridical.report.html import write_report
 
         target = Path(path)
         rows, shown = self._choose_rows()
+        judging = [s.key for s in self.scorers if s.scorer.level == "claim"]
+        tables = rates_tables(rates_by_model(self._pairs(None), judging)) if judging else []
         summary = {
             **self.summary().as_dict(),
             "min_coverage": min_coverage,
@@ -178,7 +181,8 @@ class Results:
             "version": __version__,
             "errors": [e.as_dict() for e in islice(self._directory.errors(), 50)],
         }
-        write_report(target, self._pairs(rows), summary, title=title, shown=shown)
+        pairs = self._pairs(rows)
+        write_report(target, pairs, summary, title=title, shown=shown, tables=tables)
         return target
 
     def _signature(self) -> dict[str, str]:
@@ -204,6 +208,23 @@ class Results:
                 draw[j] = result.row
         rows = {-row for _, row in worst} | set(draw)
         return rows, f"the {half:,} riskiest and {half:,} drawn at random of {total:,} records"
+
+    def records(self) -> Iterator[tuple[Record, bytes | None]]:
+        """Every record of the run with its result line, in input order; None where it has none
+        yet."""
+        limit = self._directory.manifest()["identity"].get("parameters", {}).get("limit")
+        lines = self._directory.lines()
+        row, line = next(lines, (None, b""))
+        for record in self._source.rows():
+            if limit is not None and record.row >= limit:
+                return
+            if not isinstance(record, Record):
+                continue
+            if record.row == row:
+                yield record, line
+                row, line = next(lines, (None, b""))
+            else:
+                yield record, None
 
     def _pairs(self, rows: set[int] | None) -> Iterator[tuple[Record, Result]]:
         """Records with their results: both are in row order, so one walk joins them."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from veridical.errors import NotApplicable, UsageError
+from veridical.evidence.checkpoints import CheckpointEvidence
 from veridical.registry import REGISTRY, BoundScorer
 from veridical.scores import Score
 
@@ -23,7 +24,7 @@ _T = TypeVar("_T")
 _REASON = 300  # characters of a failure's reason that are kept
 
 
-class Evidence(ABC):
+class Evidence(CheckpointEvidence, ABC):
     """Requests on behalf of one record. Everything asked twice is computed once."""
 
     def __init__(self, record: Record) -> None:
@@ -74,15 +75,17 @@ class Evidence(ABC):
         """
         raise _undeclared("token embeddings")
 
-    async def nli(self, pairs: Sequence[tuple[str, str]]) -> Verdicts:
-        """Verdicts of the NLI model on (premise, hypothesis) pairs, in order.
+    async def nli(self, pairs: Sequence[tuple[str, str]], model: str | None = None) -> Verdicts:
+        """Verdicts of an NLI model on (premise, hypothesis) pairs, in order: the run's own, or
+        the one that ``model`` names (see :data:`veridical.models.NLI_FORMS`).
 
         Ask for all pairs in one call. Pairs that occur twice, here or in another scorer's
-        request, are judged once. A text entails itself, so that costs no model work.
+        request, are judged once. A text entails itself, so that costs no model work. A scorer
+        takes the name as its parameter ``nli``, so that plan and fingerprint know of it.
 
         Raises:
             NotApplicable: the model does not read the script most of the texts are in.
-            ModelError: the model failed on one of the pairs.
+            ModelError: the model failed on one of the pairs, or cannot be loaded.
         """
         raise _undeclared("an NLI model")
 
@@ -116,10 +119,35 @@ class Evidence(ABC):
         """The literal text that precedes an answer to ``messages`` in ``proxy``'s own template."""
         raise _undeclared("a language model")
 
+    async def hidden(
+        self,
+        texts: Sequence[tuple[str, ...]],
+        proxy: str | None = None,
+        layers: Sequence[int] | None = None,
+    ) -> NDArray[np.float32]:
+        """Hidden states of the last token of each text, (n, k, width) float32, by the language
+        model ``proxy``: after each of k ``layers``, or (None) all of 0 .. layers. 0 is what enters
+        the first layer; the last is after the final norm.
+
+        A text comes in pieces, template and quoted matter by turns: what spells a special token
+        is one in the template only. Ask for no more at once than is used up together: the states
+        of all layers are large.
+
+        Raises:
+            NotApplicable: no proxy was named.
+            ModelError: the model tells no hidden states, or a text is longer than it reads at
+                once, or it failed on one of them.
+        """
+        raise _undeclared("a language model")
+
+    async def proxy_identity(self, proxy: str | None = None) -> tuple[str, str]:
+        """Name and revision of the language model ``proxy``; raises as :meth:`hidden` does."""
+        raise _undeclared("a language model")
+
     @abstractmethod
     async def _score(self, bound: BoundScorer) -> Score: ...
 
-    async def note_failure(self, error: Exception) -> None:  # noqa: B027  (most have nothing to do)
+    async def note_failure(self, error: Exception) -> None:
         """A scorer of this record cannot go on because of ``error``.
 
         What a scorer raises is noted for it. One that returns a failed score itself, to say more,

@@ -10,6 +10,7 @@ import numpy as np
 
 from veridical.errors import ModelError
 from veridical.evidence.batching import Coalescer, Gate, Work, get_many
+from veridical.evidence.states import StateQueue
 from veridical.evidence.store import content_key
 from veridical.llm.tokens import GivenText, TokenProbabilities
 
@@ -82,6 +83,8 @@ class LanguageService:
         self._queue: Coalescer[GivenText, TokenProbabilities] = Coalescer(
             ReadingModel(model), gate, store, lookup=get_many
         )
+        self._gate, self._store = gate, store
+        self._states: StateQueue | None = None
 
     @property
     def work(self) -> Work:
@@ -106,8 +109,22 @@ class LanguageService:
         """
         return await asyncio.to_thread(self.backend.chat_prompt, messages)
 
+    async def hidden(
+        self, texts: Sequence[tuple[str, ...]], layers: Sequence[int] | None
+    ) -> NDArray[np.float32]:
+        """Hidden states of the last token of each text (see :meth:`StateQueue.ask`).
+
+        Raises:
+            ModelError: the model tells none, or failed on one of the texts.
+        """
+        if self._states is None:
+            self._states = StateQueue(self.backend, self._gate, self._store, self.work)
+        return await self._states.ask(texts, layers)
+
     def close(self) -> None:
         self._queue.close()
+        if self._states is not None:
+            self._states.close()
 
 
 def fault(value: TokenProbabilities) -> str | None:

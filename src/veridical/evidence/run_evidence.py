@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from veridical.engine import Run
     from veridical.evidence.verdicts import Verdicts
     from veridical.llm.messages import ChatRequest, Reply
     from veridical.llm.tokens import GivenText, TokenProbabilities
     from veridical.registry import BoundScorer
+    from veridical.run import Run
 
 #: The role of the model behind each cost of a scorer. LLMs have theirs, "llm", apart.
 ROLES = {"embed": "embedder", "tokens": "token_encoder", "nli": "nli", "probabilities": "proxy"}
@@ -74,9 +74,12 @@ class RunEvidence(Evidence):
         """The models in the signature of ``bound``: of its declared roles, then those it named."""
         models = []
         for cost, role in ROLES.items():
-            service = self._run.services.get(role)
-            if cost != "probabilities" and cost in bound.costs and service is not None:
-                models.append(f"{role}:{service.backend.name}@{service.backend.revision}")
+            if cost == "probabilities" or cost not in bound.costs:
+                continue
+            for spec in bound.models(cost):
+                service = self._run.services.get(role_of(role, spec))
+                if service is not None:
+                    models.append(f"{role}:{service.backend.name}@{service.backend.revision}")
         asked = self._asked.get(bound.key, [])
         if not asked and "llm" in bound.costs:
             asked = [self._run.llms.label(name) for name in bound.models("llm")]
@@ -128,7 +131,11 @@ class RunEvidence(Evidence):
         return []
 
     def _service(self, role: str, texts: Iterable[str]) -> Any:
-        service: Any = self._run.services.get(role)
+        return self._readable(role, self._run.services.get(role), texts)
+
+    @staticmethod
+    def _readable(role: str, service: Any, texts: Iterable[str]) -> Any:
+        """``service``, if there is one and its model reads the script of ``texts``."""
         if service is None:
             raise UsageError(f"a scorer asked for the {role} without declaring its cost")
         scripts = service.backend.scripts
@@ -152,13 +159,18 @@ class RunEvidence(Evidence):
         service: EncoderService = self._service("token_encoder", [*candidates, *references])
         return await service.bertscore(candidates, references, idf, self._keep)
 
-    async def nli(self, pairs: Sequence[tuple[str, str]]) -> Verdicts:
-        judge = self._run.engine.llm_nli
+    async def nli(self, pairs: Sequence[tuple[str, str]], model: str | None = None) -> Verdicts:
+        engine = self._run.engine
+        judge = engine.nli_judge(model)
         if judge is not None:
             self._note(f"nli:{judge.name}@{judge.revision}")
             return await judge.judge(pairs, partial(self.chat, llm=judge.llm))
-        service: NliService = self._service("nli", {text: None for pair in pairs for text in pair})
-        return await service.judge(pairs, self._keep)
+        service: Any = self._run.services.get(role_of("nli", model))
+        if service is None and model is not None:
+            service = await engine.nli_service(model)
+            self._note(f"nli:{service.backend.name}@{service.backend.revision}")
+        found: NliService = self._readable("nli", service, {t: None for p in pairs for t in p})
+        return await found.judge(pairs, self._keep)
 
     async def chat(self, requests: Sequence[ChatRequest], llm: str | None = None) -> list[Reply]:
         run = self._run
@@ -171,8 +183,7 @@ class RunEvidence(Evidence):
         return replies
 
     async def _reader(self, proxy: str | None) -> LanguageService:
-        role = "proxy" if proxy is None else f"proxy {proxy}"
-        service: Any = self._run.services.get(role)
+        service: Any = self._run.services.get(role_of("proxy", proxy))
         if service is None:
             name = proxy or self._run.engine.proxy
             if name is None:
@@ -187,7 +198,32 @@ class RunEvidence(Evidence):
     ) -> list[TokenProbabilities]:
         return await (await self._reader(proxy)).read(texts, self._keep)
 
+    async def hidden(
+        self,
+        texts: Sequence[tuple[str, ...]],
+        proxy: str | None = None,
+        layers: Sequence[int] | None = None,
+    ) -> NDArray[np.float32]:
+        return await (await self._reader(proxy)).hidden(texts, layers)
+
+    async def proxy_identity(self, proxy: str | None = None) -> tuple[str, str]:
+        model = (await self._reader(proxy)).backend
+        return model.name, model.revision
+
+    async def _ask(self, kind: str, model: str, requests: Sequence[Any]) -> list[NDArray[Any]]:
+        service: Any = self._run.services.get(role_of(kind, model))
+        if service is None:
+            service = await self._run.engine.checkpoint_service(kind, model)
+        self._note(f"{kind}:{service.backend.name}@{service.backend.revision}")
+        found: list[NDArray[Any]] = await service.ask(requests, self._keep)
+        return found
+
     async def chat_prompt(
         self, messages: Sequence[dict[str, Any]], proxy: str | None = None
     ) -> str:
         return await (await self._reader(proxy)).chat_prompt(messages)
+
+
+def role_of(role: str, spec: str | None) -> str:
+    """The place among a run's services of the model that a scorer names, or of the run's own."""
+    return role if spec is None else f"{role} {spec}"

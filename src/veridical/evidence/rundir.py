@@ -138,11 +138,11 @@ class RunDirectory(RunFiles):
             manifest = {"identity": identity, "request": request}
             write_atomic(self.path / _MANIFEST, json.dumps(manifest, indent=1) + "\n")
         for segment in self.segments():
-            _mend(segment)
+            mend(segment)
             for row, _, _ in _lines(segment):
                 self.done.add(row)
         self.resumed = self.done.count
-        _mend(self.path / "errors.jsonl")
+        mend(self.path / "errors.jsonl")
         self._account_errors()
         self._results = _append((self.segments() or [self.path / "results.jsonl"])[-1])
         self._errors = _append(self.path / "errors.jsonl")
@@ -268,7 +268,7 @@ def _row_of(line: bytes) -> int:
     return int(found[1])
 
 
-def _mend(path: Path) -> None:
+def mend(path: Path) -> None:
     """Cut off a last line that a killed process left half written."""
     if not path.exists():
         return
