@@ -28,7 +28,7 @@ class FixedVerdicts(Evidence):
         self.contradicts = contradicts
         self.asked: list[list[tuple[str, str]]] = []
 
-    async def nli(self, pairs):
+    async def nli(self, pairs, model=None):
         pairs = [tuple(p) for p in pairs]
         self.asked.append(pairs)
         rows = [

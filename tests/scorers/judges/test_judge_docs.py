@@ -28,6 +28,10 @@ def text(page: str) -> str:
     return (DOCS / page).read_text(encoding="utf-8")
 
 
+def prompts_of(scorers: str) -> set[str]:
+    return {p.partition("@")[0] for s in resolve(scorers) for p in s.prompts}
+
+
 def commands(page: str) -> list[list[str]]:
     """Those in blocks: fenced, or indented."""
     joined = text(page).replace("\\\n", " ")
@@ -85,6 +89,8 @@ def test_every_template_is_listed() -> None:
             full = name if not name.startswith("_") else stem.rsplit("_", 1)[0] + name
             listed.add(full)
     of_others = {
+        *prompts_of("claims(extractor=llm_triplets, checker=llm_joint)"),
+        *prompts_of("claims(extractor=llm_subsentence), factscore, factool"),
         "grade_answer",
         "mqag_questions",
         "mqag_answer",

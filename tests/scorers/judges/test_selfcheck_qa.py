@@ -5,20 +5,23 @@ from __future__ import annotations
 import json
 import math
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pytest
 from llm_evidence import FixedReplies
 
+import veridical
+from veridical.engine import Engine
 from veridical.errors import UsageError
-from veridical.evidence.evidence import LocalEvidence, guarded
+from veridical.evidence import Evidence
+from veridical.evidence.evidence import guarded
 from veridical.llm.messages import ChatRequest, LlmError, Reply
+from veridical.models.seq2seq.requests import pack_texts, unpack_texts
 from veridical.records import Record, TokenLogprob, TopToken
 from veridical.registry import REGISTRY
 from veridical.scorers.judges.mqag import Question
-from veridical.scorers.judges.mqag_models import Checkpoints, _plain
+from veridical.scorers.judges.mqag_models import Checkpoints
 from veridical.scores import Score
 
 RESPONSE = "Ann was born in Rome. She sings."
@@ -284,49 +287,43 @@ async def test_hostile_passages_stay_in_their_fences() -> None:
 # -- the published systems, small ---------------------------------------------------------------
 
 
-class Written:
-    """Stands for a T5: outputs by source, in turn."""
+class Written(Evidence):
+    """Outputs by model and source, in turn."""
 
-    name = revision = "written"
+    def __init__(self, outputs: dict[str, dict[str, list[str]]]) -> None:
+        super().__init__(record())
+        self.outputs = outputs
+        self.sources: list[tuple[str, str]] = []
 
-    def __init__(self, outputs: dict[str, list[str]]) -> None:
-        self.outputs = {k: list(v) for k, v in outputs.items()}
-        self.sources: list[str] = []
+    async def write(self, sources, model, *, max_tokens, seed=None, **_):
+        assert seed is not None and max_tokens == 128
+        texts = ["".join(s) for s in sources]
+        self.sources += [(model, t) for t in texts]
+        return [[self.outputs[model][t].pop(0)] for t in texts]
 
-    def generate(self, sources, *, max_tokens, sample=False, seed=0):
-        assert sample and max_tokens == 128
-        self.sources += sources
-        return [self.outputs[s].pop(0) for s in sources]
+    async def _score(self, bound):
+        raise AssertionError
 
 
-async def test_outputs_are_read_as_the_published_code_reads_them(monkeypatch) -> None:
-    first, second = "Ann sings.", "It </s> rains."
-    g1 = Written(
-        {
+async def test_outputs_are_read_as_the_published_code_reads_them() -> None:
+    first, second = "Ann sings.", "It rains."
+    written = {
+        "g1": {
             first: ["Who sings?<sep> Ann", "no separator", "Who? <sep> Ann <sep> Bob"],
-            "It < /s> rains.": ["What?<sep> rain", " <sep> rain", "What? <sep> rain"],
-        }
-    )
-    g2 = Written(
-        {
-            "Who sings? <sep> Ann <sep> P < sep>": ["Bob<sep> Cy <sep> Di<sep> Ed"],
-            "What? <sep> rain <sep> P < sep>": ["snow<extra_id_1>hail<extra_id_2>", "rain"],
-        }
-    )
-    monkeypatch.setattr(
-        "veridical.scorers.judges.mqag_models.shared",
-        lambda load, name: {"g1": g1, "g2": g2}[name],
-    )
-    found = await Checkpoints("g1", "g2", "", "", 0).questions("P <sep>", [first, second], 3)
+            second: ["What?<sep> rain", " <sep> rain", "What? <sep> rain"],
+        },
+        "g2": {
+            "Who sings? <sep> Ann <sep> P": ["Bob<sep> Cy <sep> Di<sep> Ed"],
+            "What? <sep> rain <sep> P": ["snow<extra_id_1>hail<extra_id_2>", "rain"],
+        },
+    }
+    evidence = Written(written)
+    found = await Checkpoints(evidence, "g1", "g2", "", "", 0).questions("P", [first, second], 3)
     assert found == [
         [Question("Who sings?", ("Ann", "Bob", "Cy", "Di"))],  # of five options the first four
         [Question("What?", ("rain", "snow", "hail"))],  # the other draw leaves nothing to choose
     ]
-    assert g1.sources == [first] * 3 + ["It < /s> rains."] * 3
-
-
-def test_special_tokens_in_texts_are_broken_up() -> None:
-    assert _plain("a <sep> </s> <extra_id_0> 1 < 2 <b") == "a < sep> < /s> < extra_id_0> 1 < 2 <b"
+    assert evidence.sources[:6] == [("g1", first)] * 3 + [("g1", second)] * 3
 
 
 async def test_the_published_kinds_of_checkpoints_end_to_end(tmp_path: Path) -> None:
@@ -335,40 +332,37 @@ async def test_the_published_kinds_of_checkpoints_end_to_end(tmp_path: Path) -> 
     sys.path.insert(0, str(Path(__file__).parents[2] / "models"))
     from seq2seq_checkpoints import save_longformer, save_t5
 
-    from veridical.models.seq2seq import load_seq2seq, shared
+    from veridical.evidence.run_evidence import RunEvidence
 
-    class Asks:
-        """A T5 whose every output is a question: random weights never write the separator."""
+    ask = RunEvidence._ask
 
-        def __init__(self, inner) -> None:
-            self.inner, self.name, self.revision = inner, "g1", inner.revision
+    async def asks(self, kind, model, requests):
+        """G1's every output is a question: random weights never write the separator."""
+        found = await ask(self, kind, model, requests)
+        if model != arguments["writer"]:
+            return found
+        texts = [unpack_texts(a)[0] for a in found]
+        return [pack_texts([f"What of {t[:20]}? <sep> {t[-9:]}a"]) for t in texts]
 
-        def generate(self, sources, **options):
-            texts = self.inner.generate(sources, **options)
-            return [f"What of {text[:20]}? <sep> {text[-9:]}a" for text in texts]
-
-    import veridical.scorers.judges.mqag_models as module
-
-    writer = Asks(load_seq2seq(str(save_t5(tmp_path / "g1"))))
     arguments = {
         "questions": 2,
-        "writer": "writer",
+        "writer": str(save_t5(tmp_path / "g1")),
         "distractor": str(save_t5(tmp_path / "g2", seed=1)),
         "reader": str(save_longformer(tmp_path / "a", "LongformerForMultipleChoice")),
         "answerability": str(
             save_longformer(tmp_path / "u", "LongformerForSequenceClassification", num_labels=1)
         ),
     }
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            module, "shared", lambda load, name: writer if name == "writer" else shared(load, name)
-        )
-        bound = REGISTRY.bind("selfcheck_qa", arguments)
-        first = await bound(record(), LocalEvidence(record()))
-        again = await bound(record(), LocalEvidence(record()))
+    bound = REGISTRY.bind("selfcheck_qa", arguments)
+    rows = [record().model_dump(by_alias=True, include={"response", "samples"})]
+    with Engine(processes=0) as engine, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(RunEvidence, "_ask", asks)
+        runs = [next(iter(veridical.check(rows, [bound], engine=engine))) for _ in range(2)]
+    first, again = (r.scores[bound.key] for r in runs)
     assert first == again
     assert first.status == "scored"
-    assert [part.partition("@")[0] for part in first.raw["systems"]] == ["g1", "g2", "a", "u"]
+    for part in ("seq2seq:g1@", "seq2seq:g2@", "choice:a@", "answerability:u@"):
+        assert part in first.signature
     for row in first.raw["questions"]:
         same = np.array([a == row["answers"][0] for a in row["answers"][1:]])
         alpha = np.array(row["answerable"][1:])
@@ -379,10 +373,3 @@ async def test_the_published_kinds_of_checkpoints_end_to_end(tmp_path: Path) -> 
         for i in range(2)
     ]
     assert [u.raw for u in first.units] == pytest.approx(by_sentence)
-
-
-async def test_a_checkpoint_that_cannot_be_had_is_a_failure_with_its_reason(tmp_path: Path) -> None:
-    bound = REGISTRY.bind("selfcheck_qa", {"writer": str(tmp_path)})
-    found = await guarded(bound, record(), LocalEvidence(record()))
-    wanted = "config.json" if find_spec("torch") else "veridical[torch]"
-    assert found.status == "failed" and wanted in found.reason

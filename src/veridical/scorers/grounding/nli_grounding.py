@@ -8,10 +8,11 @@ import numpy as np
 
 from veridical.errors import NotApplicable
 from veridical.models.protocols import LABELS
-from veridical.records import Against, Record, Source, Span
+from veridical.records import Against, Record
 from veridical.registry import scorer
 from veridical.scores import SHOWN, EvidenceItem, Score, Unit
-from veridical.text.passages import Passage, passages
+from veridical.text.passages import Passage
+from veridical.text.passages import windows as text_windows
 from veridical.text.relevance import most_about
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ async def nli_grounding(
     """
     sentences = record.need_sentences()
     sources = record.against(against)
-    windows = [_Window(n, p) for n, x in enumerate(sources) for p in _passages(x)]
+    windows = [_Window(n, p) for n, x in enumerate(sources) for p in text_windows(x.text)]
     distinct = list(dict.fromkeys(w.passage.text for w in windows))
     column = {text: i for i, text in enumerate(distinct)}
     verdicts = await evidence.nli([(p, s.text) for s in sentences for p in distinct])
@@ -133,9 +134,3 @@ def _merge(judged: NDArray[np.float64], group: NDArray[np.int64], about: int) ->
     c = min(float(judged[about, _CONTRADICTION]), 1 - e)
     neutral = max(0.0, round(1 - e - c, 9))
     return _Merged(np.array([e, neutral, c]), int(group[best]), int(group[about]))
-
-
-def _passages(source: Source) -> list[Passage]:
-    """Windows of a source, at least one: of white space alone, the whole."""
-    whole = Span(0, len(source.text), source.text)
-    return passages(source.text) or [Passage(*whole, (whole,))]

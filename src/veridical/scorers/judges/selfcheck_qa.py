@@ -13,7 +13,7 @@ from pydantic import Field
 from veridical.errors import NotApplicable
 from veridical.llm.messages import LlmError
 from veridical.records import Against, Record, Source
-from veridical.registry import scorer
+from veridical.registry import Cost, scorer
 from veridical.scorers.judges.asking import failed
 from veridical.scorers.judges.mqag import (
     Question,
@@ -44,15 +44,27 @@ _DISTANCES = {"kl": kl_divergence, "hellinger": hellinger, "total_variation": to
 Probability = Annotated[float, Field(gt=0, lt=1)]
 
 
+def _costs(backend: str, **_: object) -> set[Cost]:
+    return {"llm"} if backend == "llm" else {"seq2seq"}
+
+
 @scorer(
     "selfcheck_qa",
     level="sentence",
     needs={"against"},
     source="Manakul 2023, eq. 2-6 and 14-21",
     cost="llm",
+    uses={"seq2seq"},
     raw_is="risk",
     raw_key="inconsistency",
     prompts=PROMPTS,
+    costs_by=_costs,
+    checkpoints={
+        "writer": "seq2seq",
+        "distractor": "seq2seq",
+        "reader": "choice",
+        "answerability": "answerability",
+    },
 )
 async def selfcheck_qa(
     record: Record,
@@ -98,7 +110,7 @@ async def selfcheck_qa(
     A sentence's ``raw`` is the mean over its questions, and its evidence the sentence most about
     the question in each of the (up to 3) sources that answer differently. The response's
     ``inconsistency``, in ``raw`` beside every question with its result and the ``systems`` (models
-    or prompts, with their versions), is the mean over sentences.
+    by name, or prompts with their versions), is the mean over sentences.
     Risk is that number itself, of ``kl`` 1 - exp(-raw). A sentence about which no question could
     be written has no risk and does not count; where that is every sentence, the score is not
     applicable, or failed if the language model's replies could not be read.
@@ -111,7 +123,7 @@ async def selfcheck_qa(
     else:
         from veridical.scorers.judges.mqag_models import Checkpoints
 
-        system = Checkpoints(writer, distractor, reader, answerability, seed)
+        system = Checkpoints(evidence, writer, distractor, reader, answerability, seed)
     try:
         written = await system.questions(record.response, [s.text for s in sentences], questions)
         asked = list(dict.fromkeys(q for qs in written for q in qs))

@@ -1,0 +1,212 @@
+"""Claims: which statements of the answer are supported, contradicted or neither, and where."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from veridical.claims import aggregate as rules
+from veridical.claims import checkers, extractors
+from veridical.claims.attribution import Merge, Reading, Verdict, judge
+from veridical.claims.repc.model import RepcFile
+from veridical.claims.select import Selection
+from veridical.claims.select import costs_of as selection_costs
+from veridical.errors import ModelError, NotApplicable, UsageError
+from veridical.models.protocols import LABELS
+from veridical.records import Against, Record, Source
+from veridical.registry import Cost, scorer
+from veridical.scores import Score, Unit
+from veridical.text.passages import SIZE
+
+if TYPE_CHECKING:
+    from veridical.claims.claim import Extraction
+    from veridical.evidence import Evidence
+
+_ORDER: tuple[Against, ...] = ("contexts", "reference", "samples")
+Weight = Annotated[float, Field(ge=0, le=1)]
+_KEPT = 20  # reasons why a model's claims were left out
+
+
+def _costs(
+    extractor: str,
+    checker: str,
+    select: Selection,
+    nli: str | None,
+    llm: str | None,
+    ranker: str | None,
+    shots: int,
+    model: str | None,
+    aggregate: str,
+    top: int,
+    window: int,
+    **_: object,
+) -> set[Cost]:
+    """What the parts ask for. Said before any work is done, so that what does not fit together
+    is found then."""
+    costs = extractors.costs_of(extractor) | checkers.costs_of(checker) | selection_costs(select)
+    used = costs.union(checkers.options_of(checker))
+    for name, given in (("nli", nli), ("llm", llm), ("shots", shots or None), ("model", model)):
+        if given is not None and name not in used:
+            raise UsageError(
+                f"claims(extractor={extractor}, checker={checker}, select={select}) has no use for "
+                f"{name}={given}: leave it out"
+            )
+    if ranker is not None and select != "cross_encoder":
+        raise UsageError(f"ranker={ranker} is for select=cross_encoder, not select={select}")
+    rules.find_rule(aggregate)
+    Reading(select, top, ranker, window)
+    return costs
+
+
+def _prompts(extractor: str, checker: str, **_: object) -> tuple[str, ...]:
+    return extractors.prompts_of(extractor) + checkers.prompts_of(checker)
+
+
+@scorer(
+    "claims",
+    level="claim",
+    needs={"against"},
+    source="Hu 2024 (RefChecker), sections 3 and 4",
+    cost="llm",
+    uses={"nli", "embed", "probabilities"},
+    raw_is="risk",
+    raw_key="risk",
+    costs_by=_costs,
+    prompts=_prompts,
+)
+async def claims(
+    record: Record,
+    evidence: Evidence,
+    *,
+    against: Literal["auto", "contexts", "reference", "samples"] = "auto",
+    extractor: str = "clauses",
+    checker: str = "nli",
+    merge: Merge = "about",
+    aggregate: str = "strict",
+    weights: tuple[Weight, Weight, Weight] = rules.WEIGHTS,
+    select: Selection = "bm25",
+    top: Annotated[int, Field(ge=1, le=1000)] = 8,
+    ranker: str | None = None,
+    window: Annotated[int, Field(ge=100, le=100_000)] = SIZE,
+    nli: str | None = None,
+    llm: str | None = None,
+    proxy: str | None = None,
+    model: RepcFile | None = None,
+    shots: Literal[0, 3] = 0,
+) -> Score:
+    """Whether the sources entail each claim of the response.
+
+    The response is taken apart into claims, each claim is checked by passages of the sources, and
+    the verdicts are merged and aggregated. A claim's risk is 1 - P(entailment).
+
+    Args:
+        against: ``auto`` takes contexts where the record has them, else reference, else samples.
+            Contexts, and references, are read together; each sample is a source of its own, and
+            the mean of their verdicts counts.
+        extractor: ``response``, ``sentences``, ``clauses``, ``triplets``, ``spacy``; by an LLM
+            ``llm_triplets``, ``llm_triplets_plain``, ``llm_subsentence``, ``llm_atomic``;
+            ``given`` takes the statements or triplets that the record has in a field ``claims``.
+        checker: ``nli``, ``llm``, ``llm_joint`` or ``repc``.
+        merge: of passages: ``about`` takes entailment from the passage that entails the claim
+            best and contradiction from the one most about it alone, as one about something else
+            contradicts nothing. ``any`` is as published: entailment if any passage entails the
+            claim, else contradiction if any contradicts it, else neutral. ``conflict`` is
+            ``about`` for each source, and where sources contradict each other the mean of both
+            sides, which are both shown.
+        aggregate: of claims: ``strict``, the largest risk; ``soft``, the mean; ``major``, the
+            median; ``rate``, the share of claims not labelled entailment; ``weighted``, the mean
+            of the classes' weights by their probabilities; or a rule of one's own
+            (:func:`veridical.claims.rule`).
+        weights: of entailment, neutral and contradiction, each in [0, 1], for ``weighted``.
+        select: passages a claim is checked by where there are more than ``top``: ``bm25``,
+            ``embedding``, ``cross_encoder``, or ``all``.
+        top: how many, at least 1.
+        ranker: NLI model of ``cross_encoder``; that of ``nli`` if None.
+        window: characters of a passage of whole sentences, at least 100.
+        nli: NLI model of the checker; the run's own if None.
+        llm: of extractor and checker; the run's own if None.
+        proxy: language model whose hidden states ``repc`` reads.
+        model: file that ``repc`` was trained into.
+        shots: examples in the prompt of ``llm`` and ``llm_joint``.
+
+    ``raw`` has the aggregated ``risk``; the ``label`` of the response (by majority where the rule
+    is ``major``, else strict: contradiction if any claim is, else neutral if any is); the shares of
+    ``entailment``, ``neutral``, ``contradiction`` and of ``hallucination`` (the latter two);
+    ``abstain``; and in the order of the units ``claims``: each one's ``text``, ``triplet``,
+    ``sentence``, ``parts`` (its runs of words in the response), ``category``, ``conflict``, and
+    what each item of its evidence ``says``. ``left_out`` tells what a model wrote that was no
+    claim.
+
+    A response that declines to answer is scored: risk 0, as nothing is claimed, labelled
+    ``abstain``, without units. To one that claims nothing else the scorer does not apply. A claim
+    that could not be checked fails the record: what is not known must not look harmless.
+    """
+    reading = Reading(select, top, ranker or nli, window, merge)
+    sources = _sources(record, against)
+    found = await extractors.find_extractor(extractor, llm)(record, evidence)
+    if found.abstained:
+        return Score.of(0.0, raw=_raw(0.0, rules.ABSTAIN, [], found))
+    if not found.claims:
+        if found.left_out:
+            raise ModelError(f"no claim could be used: {found.left_out[0]}")
+        raise NotApplicable("the response makes no claim")
+    taken = checkers.options_of(checker)
+    options = {"nli": nli, "llm": llm, "proxy": proxy, "model": model, "shots": shots}
+    check = checkers.find_checker(checker, **{k: v for k, v in options.items() if k in taken})
+    verdicts = await judge(found.claims, sources, evidence, check, reading)
+
+    table = np.array([[v.probabilities[x] for x in LABELS] for v in verdicts])
+    table.flags.writeable = False
+    judged = rules.Judged(tuple(v.label for v in verdicts), table, weights)
+    risk = rules.risk_of(judged, aggregate)
+    label = (rules.major if aggregate == "major" else rules.strict)(judged.labels)
+    units = [
+        Unit.of(
+            v.claim.span(record.response),
+            v.risk,
+            raw=v.risk,
+            level="claim",
+            label=v.label,
+            probabilities=v.probabilities,
+            evidence=v.evidence,
+        )
+        for v in verdicts
+    ]
+    return Score.of(risk, raw=_raw(risk, label, verdicts, found), units=units)
+
+
+def _sources(record: Record, against: Literal["auto"] | Against) -> list[Source]:
+    if against != "auto":
+        return record.against(against)
+    for what in _ORDER:
+        try:
+            return record.against(what)
+        except NotApplicable:
+            continue
+    raise NotApplicable("the record has no contexts, reference or samples")
+
+
+def _raw(risk: float, label: str, verdicts: Sequence[Verdict], found: Extraction) -> dict[str, Any]:
+    rates = rules.soft([v.label for v in verdicts])
+    return {
+        "risk": risk,
+        "label": label,
+        **rates._asdict(),
+        "hallucination": rates.hallucination,
+        "claims": [
+            {
+                "text": v.claim.text,
+                "triplet": v.claim.triplet,
+                "sentence": v.claim.sentence,
+                "parts": v.claim.parts,
+                "category": v.category,
+                "conflict": v.conflict,
+                "says": v.says,
+            }
+            for v in verdicts
+        ],
+        "left_out": list(found.left_out[:_KEPT]),
+    }

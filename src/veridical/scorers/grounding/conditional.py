@@ -1,0 +1,52 @@
+"""What BARTScore and PRISM share: mean log-likelihood of one text after another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import fmean
+from typing import TYPE_CHECKING, Literal
+
+from veridical.scorers.grounding.documents import documents, over_documents
+
+if TYPE_CHECKING:
+    from veridical.evidence import Evidence
+    from veridical.records import Source
+
+#: Which text is given, and which is read: the response after the source (faithfulness, or
+#: precision after a reference), the source after the response (recall), or the mean of the two.
+Direction = Literal["to_response", "from_response", "mean"]
+
+
+async def mean_likelihood(
+    evidence: Evidence,
+    response: str,
+    sources: Sequence[Source],
+    direction: Direction,
+    model: str,
+    language: str | None = None,
+) -> tuple[float, dict[str, float]]:
+    """The mean log-probability (nats, at most 0) of the tokens of one text after the other, and
+    that of each direction asked for.
+
+    Of a given text too long for the model the window counts after which the other is likeliest.
+    Contexts are one document; of several references the best counts, over samples the mean.
+    """
+    found = documents(sources)
+    ways = {
+        "to_response": [(d.text, (response,)) for d in found],
+        "from_response": [(response, (d.text,)) for d in found],
+    }
+    chosen = list(ways) if direction == "mean" else [direction]
+    asked = [request for way in chosen for request in ways[way]]
+    read = await evidence.likelihood(asked, model, language=language)
+    values = [max(fmean(w.logprobs[0].tolist()) for w in r.windows) for r in read]
+    n = len(found)
+    table = {way: values[i * n : (i + 1) * n] for i, way in enumerate(chosen)}
+    # the mean of the two is that of one document, before the best is chosen
+    joint = over_documents(found, [fmean(pair) for pair in zip(*table.values(), strict=True)])
+    return joint, {way: over_documents(found, row) for way, row in table.items()}
+
+
+def risk_of(loglikelihood: float) -> float:
+    """``x / (x + 1)`` of the mean negative log-likelihood x, as ``avg_logprob`` has it."""
+    return -loglikelihood / (1 - loglikelihood)

@@ -1,0 +1,70 @@
+"""Sources as the documents that a metric reads, with the way back from their places."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+from veridical.records import Source
+from veridical.scores import EvidenceItem
+from veridical.text.relevance import most_about
+from veridical.text.sentences import split_sentences
+
+if TYPE_CHECKING:
+    from veridical.evidence import Evidence
+
+_JOINT = "\n"
+
+
+@dataclass(frozen=True)
+class Document:
+    """One text made of one source or of several, joined by newlines."""
+
+    text: str
+    sources: tuple[Source, ...]
+
+    @property
+    def kind(self) -> str | None:
+        """What it is made of: ``context``, ``reference`` or ``sample``; None of nothing."""
+        return self.sources[0].kind if self.sources else None
+
+    def items(self, start: int, end: int, probability: float | None = None) -> list[EvidenceItem]:
+        """The places of ``text[start:end]`` in the sources, one each that it touches."""
+        found, at = [], 0
+        for source in self.sources:
+            first, last = max(start - at, 0), min(end - at, len(source.text))
+            if first < last:
+                found.append(EvidenceItem.at(source, first, last, probability))
+            at += len(source.text) + len(_JOINT)
+        return found
+
+    def most_about(
+        self,
+        evidence: Evidence,
+        unit: str,
+        start: int = 0,
+        end: int | None = None,
+        probability: float | None = None,
+    ) -> list[EvidenceItem]:
+        """The sentence between ``start`` and ``end`` that shares most words with ``unit``."""
+        spans = split_sentences(self.text[start:end])
+        if not spans:
+            return []
+        words = [evidence.words(s.text) for s in spans]
+        best = spans[most_about(evidence.words(unit), words)]
+        return self.items(start + best.start, start + best.end, probability)
+
+
+def documents(sources: Sequence[Source]) -> list[Document]:
+    """Contexts are parts of one document; each reference and each sample is one of its own."""
+    if sources[0].kind == "context":
+        return [Document(_JOINT.join(s.text for s in sources), tuple(sources))]
+    return [Document(s.text, (s,)) for s in sources]
+
+
+def over_documents(found: Sequence[Document], values: Sequence[float]) -> float:
+    """One number from those of :func:`documents`, larger being better: of references the best
+    counts, over samples the mean."""
+    return fmean(values) if found[0].kind == "sample" else max(values)

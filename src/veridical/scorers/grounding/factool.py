@@ -1,0 +1,142 @@
+"""FacTool: the share of a response's claims that are factual by evidence (Chern et al. 2023)."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field
+
+from veridical.claims import extractors
+from veridical.claims.abstain import abstains
+from veridical.claims.asking import question_of
+from veridical.claims.claim import Claim, Extraction
+from veridical.claims.extractors.llm_output import Taken, answer_tokens, list_in, list_schema
+from veridical.llm.messages import ChatRequest
+from veridical.llm.prompts import load_prompt
+from veridical.records import Record
+from veridical.registry import Cost, scorer
+from veridical.scorers.grounding.precision import (
+    Judge,
+    Sources,
+    by_llm,
+    by_nli,
+    claims_of,
+    costs,
+    details,
+    sources_of,
+)
+from veridical.scores import Score
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from veridical.claims.claim import Extractor
+    from veridical.evidence import Evidence
+
+#: Templates: to find claims, and to check one.
+PROMPTS = ("factool_claims", "factool_check")
+_KEY = "claims"
+
+
+def _costs(extractor: str | None, checker: Judge, nli: str | None, **_: object) -> set[Cost]:
+    own: set[Cost] = {"llm"}
+    extracting = own if extractor is None else extractors.costs_of(extractor)
+    return costs("factool", extracting, checker, nli)
+
+
+def _prompts(extractor: str | None, checker: Judge, **_: object) -> tuple[str, ...]:
+    finding, checking = PROMPTS
+    found = (finding,) if extractor is None else extractors.prompts_of(extractor)
+    return found + ((checking,) if checker == "llm" else ())
+
+
+@scorer(
+    "factool",
+    level="claim",
+    needs={"against"},
+    source="Chern 2023, section 4 (knowledge-based QA)",
+    cost="llm",
+    uses={"nli"},
+    raw_is="confidence",
+    raw_key="precision",
+    costs_by=_costs,
+    prompts=_prompts,
+)
+async def factool(
+    record: Record,
+    evidence: Evidence,
+    *,
+    against: Sources = "auto",
+    extractor: str | None = None,
+    checker: Judge = "llm",
+    top: Annotated[int, Field(ge=1, le=1000)] = 5,
+    llm: str | None = None,
+    nli: str | None = None,
+) -> Score:
+    """The share of the response's claims that are factual by the sources.
+
+    A language model lists the claims of the whole response with pronouns resolved, and tells of
+    each, after its reasons, whether it is factual by the evidence. Published, that is what a
+    search engine finds; here it is the record's own texts.
+
+    Args:
+        against: ``auto`` takes contexts where the record has them, else reference.
+        extractor: a claim extractor in place of the published prompt; with ``clauses`` and
+            ``checker=nli`` no LLM is called.
+        checker: ``llm`` asks True or False; ``nli`` takes what is entailed for factual.
+        top: passages that a claim is checked by.
+        llm: the endpoint asked; the run's own if None.
+        nli: NLI model of ``checker=nli``; the run's own if None.
+
+    ``raw`` has the ``precision``, whether the response is ``factual`` as a whole (all its claims
+    are), each verdict with its reasons under ``claims``, and what a model wrote that was no claim
+    under ``left_out``. Units are as of ``factscore``. ``risk`` is 1 - precision. Not applicable to
+    a response that declines to answer or claims nothing.
+    """
+    sources = sources_of(record, against)
+    own: Extractor = partial(_extract, llm=llm)
+    extract = own if extractor is None else extractors.find_extractor(extractor, llm)
+    found = await claims_of(record, evidence, extract)
+    if checker == "nli":
+        judged = await by_nli(found.claims, sources, evidence, nli, top)
+    else:
+        prompt = load_prompt(PROMPTS[1])
+        judged = await by_llm(found.claims, sources, evidence, llm, top, prompt, _parts)
+    supported = sum(s.supported for s in judged)
+    precision = supported / len(judged)
+    raw = {"precision": precision, "factual": supported == len(judged), **details(judged, found)}
+    units = [s.unit(record.response) for s in judged]
+    return Score.of(1 - precision, raw=raw, units=units)
+
+
+def _parts(claim: Claim, passages: Sequence[str]) -> dict[str, Any]:
+    return {"claim": claim.text, "evidence": json.dumps(list(passages), ensure_ascii=False)}
+
+
+async def _extract(record: Record, evidence: Evidence, *, llm: str | None) -> Extraction:
+    """The claims that a language model lists, in the published form."""
+    response = record.need_response()
+    if abstains(response):
+        return Extraction((), abstained=True)
+    item = {
+        "type": "object",
+        "properties": {"claim": {"type": "string"}},
+        "required": ["claim"],
+        "additionalProperties": False,
+    }
+    request = ChatRequest(
+        load_prompt(PROMPTS[0]).messages(answer=response),
+        max_tokens=answer_tokens(response),
+        schema=list_schema(_KEY, item),
+    )
+    said = (await evidence.chat([request], llm))[0].whole()
+    rows = list_in(said, _KEY)
+    taken = Taken(record)
+    for row in [said] if rows is None else rows:
+        if isinstance(row, dict) and set(row) == {"claim"}:
+            taken.sentence(row, row["claim"])
+        else:
+            taken.refuse(row, "not a claim")
+    return taken.extraction(said, question_of(record))
