@@ -35,7 +35,11 @@ SPLITS = {
     "wikibio": {"nonfact", "nonfact_star", "factual", "passage"},
     "begin": {"cmu/dev", "tc/dev", "wow/dev", "wow/test"},
     "halueval": {"qa", "dialogue", "summarization", "general"},
-    "refchecker": {"zero_context", "noisy_context", "accurate_context"},
+    "refchecker": set(refchecker.SPLITS),
+    "refchecker_responses": {
+        "all",
+        *(f"{s}/{task}" for s in refchecker.SPLITS for task in ("factual", "rate")),
+    },
     "ragtruth": {"task:Summary-right", "task:QA-right", "task:Data2txt-right"},
     "qa": {f"{part}-right" for part in tunable_ensemble.PARTS},
 }
@@ -125,6 +129,18 @@ def test_refchecker_tables(papers: dict[str, str]) -> None:
     assert tuple(counts[:3]) == refchecker.CLAIMS and counts[3] == sum(refchecker.CLAIMS)
     neutral = next(numbers(r[1:]) for r in rows if r[0] == "# neutral labels")
     assert neutral[0] == refchecker.NEUTRAL_ZERO_CONTEXT
+    full = rows[[r[0] for r in rows].index("LoRA-sft-n2000") - 8 :]  # table 8
+    for name, values in refchecker.TABLE_8.items():
+        printed = next(numbers(r[1:]) for r in full if r[0] == name)
+        assert tuple(fraction(x) for x in printed[3::2]) == values
+    for name, values in refchecker.TABLE_7.items():
+        # response, sentence, sub-sentence, triplet
+        printed = next(n for r in rows if r[0] == name and len(n := numbers(r[1:])) == 4)
+        assert tuple(fraction(printed[i]) for i in (0, 1, 3)) == values
+    for name, columns in refchecker.TABLES_10_TO_12.items():
+        row = f"Claude 2 + {name.removeprefix('RoBERTa-')}"
+        found = [n for r in rows if r[0] == row and len(n := numbers(r[1:])) == 5]
+        assert [tuple(fraction(x) for x in n) for n in found] == list(columns)
 
 
 @pytest.mark.data
@@ -210,7 +226,7 @@ def test_figures_name_things_that_exist(f: Figure) -> None:
     assert f.suite in NAMES
     assert f.split in SPLITS[f.suite]
     known = {m for metrics in METRICS.values() for m in metrics}
-    assert f.metric in known | {"n_total", "prevalence"}
+    assert f.metric.partition(":")[0] in known | {"n_total", "prevalence"}
     assert f.metric == "n_total" or -1 <= f.value <= 1
     if f.scorer not in BASELINES:
         (bound,) = REGISTRY.parse(f.scorer)

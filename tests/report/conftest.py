@@ -60,11 +60,17 @@ def show(browser: Browser, tmp_path: Path) -> Iterator[Open]:
     contexts = []
 
     def open_(
-        pairs: Any, head: Any = None, *, size: str = "wide", scheme: str = "light", hash: str = ""
+        pairs: Any,
+        head: Any = None,
+        *,
+        size: str = "wide",
+        scheme: str = "light",
+        hash: str = "",
+        tables: Any = (),
     ) -> Page:
         head = head or summary(pairs)
         path = tmp_path / "report.html"
-        write_report(path, iter(pairs), head, title="A run", shown=None)
+        write_report(path, iter(pairs), head, title="A run", shown=None, tables=tables)
         context = browser.new_context(viewport=SIZES[size], color_scheme=scheme)  # type: ignore[arg-type]
         contexts.append(context)
         page = context.new_page()

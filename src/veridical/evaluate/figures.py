@@ -236,7 +236,7 @@ class _View:
         for key, value in found.values.items():
             metric, _, of_class = key.partition(":")
             low, high = interval(found.boot[key]) if key in found.boot else (None, None)
-            paper, notes = paper_figure(suite, task.split, metric, name, samples)
+            paper, notes = paper_figure(suite, task.split, key, name, samples)
             if name == RISK:
                 notes = (*notes, f"label-free tables, fitted on texts of {', '.join(fitted_on())}")
             best, worst = bounds.get(key, (value, value))

@@ -257,7 +257,7 @@ def _pointed_at(units: list[Predicted]) -> list[tuple[int, int]]:
 
 def _classes(scores: Scores, kept: NDArray[np.int64], task: Task) -> NDArray[np.int64] | None:
     """The scorer's own classes, where it names one of the task's for every target."""
-    place = {c.lower(): i for i, c in enumerate(task.classes)}
+    place = {**{c.lower(): i for i, c in enumerate(task.classes)}, **task.named}
     found = [place.get(str(label).lower()) for label in scores.labels[kept]]
     if any(f is None for f in found):
         return None

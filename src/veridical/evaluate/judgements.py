@@ -36,7 +36,8 @@ class Scores:
             number. ``risk`` is in [0, 1]. NaN where not scored.
         status: :data:`SCORED`, :data:`NOT_APPLICABLE` or :data:`FAILED`.
         reasons: of each target that has no score.
-        labels: the scorer's own class names (entailment, ...), "" where it gives none.
+        labels: the scorer's own class names (entailment, ...), "" where it gives none: the label
+            of its only unit, else that of its raw value.
     """
 
     raw: Floats
@@ -149,8 +150,7 @@ def _read(
         for u in range(own.start, own.stop):
             column.units.miss(u, status, score["reason"])
         return
-    label = units[0]["label"] if len(units) == 1 else None
-    column.items.set(item, bound.scorer.signed(score["raw"]), score["risk"], label)
+    column.items.set(item, bound.scorer.signed(score["raw"]), score["risk"], _label(score))
     if not units:
         return
     column.has_units = True
@@ -173,6 +173,15 @@ def _read(
             continue
         worst = max(over, key=lambda p: float(p["risk"]))
         column.units.set(u, bound.scorer.signed(worst["raw"]), worst["risk"], worst["label"])
+
+
+def _label(score: Mapping[str, Any]) -> str | None:
+    """The class that the scorer gives the whole item, if any."""
+    units, raw = score["units"], score["raw"]
+    label = units[0]["label"] if len(units) == 1 else None
+    if label is None and isinstance(raw, dict):
+        label = raw.get("label")
+    return label if isinstance(label, str) else None
 
 
 def _significant(x: Floats, digits: int = 6) -> Floats:

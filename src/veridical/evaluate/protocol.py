@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import random
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, get_args
 
-from veridical.errors import UsageError
+from veridical.errors import NotApplicable, UsageError
 from veridical.evaluate.datasets.suite import BadItem, Item, Labelled, Options, Suite, Task
-from veridical.records import Against
+from veridical.records import Against, Record
 from veridical.registry import REGISTRY, BoundScorer, resolve
 
 Scorers = str | Iterable[str | BoundScorer] | None
@@ -46,13 +46,17 @@ def choose(
     limit: int | None = None,
     seed: int = 0,
     labelled: bool = True,
+    against: Against | None = None,
+    multi_sentence: bool = False,
 ) -> Chosen:
     """Load the data and keep what the protocol asks for.
 
-    Items without any label are left out, unless they need not be ``labelled``. ``limit`` keeps the
-    first so many items of each part. Of what is left the quick protocol takes at most
-    ``suite.quick`` whole groups of a part, drawn by ``seed``. A bad row counts as an item and as a
-    group of its own, so that neither changes the share of rows that failed.
+    Items without any label are left out, unless they need not be ``labelled``; so are those that
+    have nothing of what scores are to be computed ``against``, and with ``multi_sentence`` those
+    of one sentence. ``limit`` keeps the first so many items of each part. Of what is left the
+    quick protocol takes at most ``suite.quick`` whole groups of a part, drawn by ``seed``. A bad
+    row counts as an item and as a group of its own, so that neither changes the share of rows that
+    failed.
 
     Raises:
         UsageError: the data holds no valid item, or not what ``splits`` asks for.
@@ -65,9 +69,24 @@ def choose(
     parts = {r.part for r in rows if isinstance(r, Item)}
     if not parts.isdisjoint(splits):
         rows = [r for r in rows if r.part in splits]
-    unlabelled = Counter(r.part for r in rows if labelled and not _labelled(r))
+    notes: dict[str, list[str]] = defaultdict(list)
+    unusable: Counter[str] = Counter()
+    for row in rows:
+        if isinstance(row, Item):
+            unusable[row.part] += row.unusable
+    for part, n in (+unusable).items():
+        notes[part].append(f"{suite.unusable}, left out of {part}: {n:,}")
+    unlabelled = Counter(
+        r.part for r in rows if labelled and not _labelled(r) and not _set_aside(r)
+    )
     rows = [r for r in rows if not labelled or _labelled(r)]
     _must_have_items(rows, f"{path}: no item of {', '.join(sorted(unlabelled))} has a label")
+    if against is not None:
+        rows = _with(rows, lambda r: has(r.record, against), f"have {against}", notes)
+        _must_have_items(rows, f"{path}: no item has {against}")
+    if multi_sentence:
+        rows = _with(rows, _several_sentences, "have several sentences, and are taken", notes)
+        _must_have_items(rows, f"{path}: no item has several sentences")
     if limit is not None:
         rows = _first(rows, limit)
         _must_have_items(rows, f"{path}: no valid item among the first {limit}")
@@ -79,7 +98,17 @@ def choose(
         [r for r in rows if isinstance(r, BadItem)],
         taken,
         dict(unlabelled),
+        notes,
     )
+
+
+def has(record: Record, against: Against) -> bool:
+    """Whether the record has what scores are computed ``against``."""
+    try:
+        record.against(against)
+    except NotApplicable:
+        return False
+    return True
 
 
 def pick_tasks(suite: Suite, labelled: Labelled, splits: Sequence[str]) -> list[Task]:
@@ -103,15 +132,20 @@ def pick_tasks(suite: Suite, labelled: Labelled, splits: Sequence[str]) -> list[
     return [t for t in tasks if t.split in names]
 
 
-def bind(suite: Suite, scorers: Scorers, llm: bool = False) -> tuple[list[BoundScorer], list[str]]:
+def bind(
+    suite: Suite, scorers: Scorers, llm: bool = False, against: Against | None = None
+) -> tuple[list[BoundScorer], list[str]]:
     """The scorers to run on a suite, and the keys of those that make the record's one risk.
 
-    Named scorers are set to compare with what the suite has, where their default would not apply
-    and nothing else is asked for. By default it is what ``check`` would use, and those scorers
-    that can be set so once more; the risk is made as ``check`` makes it, without the latter. With
-    ``llm`` there is one, so that the default may call it.
+    Scorers that can choose are set to ``against``, where that is given. Else named ones are set to
+    compare with what the suite has, where their default would not apply or would take now one
+    thing and now another, and nothing else is asked for. By default it is what ``check`` would
+    use, and those scorers that can be set so once more; the risk is made as ``check`` makes it,
+    without the latter. With ``llm`` there is one, so that the default may call it.
     """
-    base = resolve(scorers, llm=llm)
+    base = resolve(scorers, against=against, llm=llm)
+    if against is not None:
+        return base, [b.key for b in base]
     fitted = [_fitted(b, suite) for b in base]
     if scorers is not None:
         bound = resolve(fitted)
@@ -122,11 +156,11 @@ def bind(suite: Suite, scorers: Scorers, llm: bool = False) -> tuple[list[BoundS
 
 def _fitted(bound: BoundScorer, suite: Suite) -> BoundScorer:
     default = bound.scorer.parameters["against"].default if bound.scorer.comparisons else None
+    chooses = default not in get_args(Against)  # by record, contexts before all else
     if (
         suite.against is None
         or suite.against not in bound.scorer.comparisons
-        or default not in get_args(Against)
-        or default == suite.against
+        or suite.against == ("contexts" if chooses else default)
         or "against" in bound.arguments
     ):
         return bound
@@ -146,6 +180,29 @@ def _labelled(row: Item | BadItem) -> bool:
     return isinstance(row, BadItem) or not (
         row.record.label is None and row.record.unit_labels is None
     )
+
+
+def _set_aside(row: Item | BadItem) -> bool:
+    return isinstance(row, Item) and row.unusable > 0
+
+
+def _several_sentences(item: Item) -> bool:
+    return sum(bool(s.text.strip()) for s in item.record.sentences) > 1
+
+
+def _with(
+    rows: Sequence[Item | BadItem],
+    keep: Callable[[Item], bool],
+    what: str,
+    notes: dict[str, list[str]],
+) -> list[Item | BadItem]:
+    """Bad rows, and the items to ``keep``; how many of each part they are is noted."""
+    total = Counter(r.part for r in rows if isinstance(r, Item))
+    kept = [r for r in rows if isinstance(r, BadItem) or keep(r)]
+    left = Counter(r.part for r in kept if isinstance(r, Item))
+    for part, n in total.items():
+        notes[part].append(f"{left[part]:,} of {n:,} items of {part} {what}")
+    return kept
 
 
 def _first(rows: Sequence[Item | BadItem], limit: int) -> list[Item | BadItem]:

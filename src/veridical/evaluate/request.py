@@ -12,6 +12,7 @@ from veridical.errors import UsageError
 from veridical.evaluate.datasets.suite import Options
 from veridical.evaluate.figures import Settings
 from veridical.evaluate.protocol import Protocol
+from veridical.records import Against
 
 if TYPE_CHECKING:
     from veridical.llm.sampling import Sampling
@@ -35,6 +36,9 @@ class Request:
     famd: tuple[str, ...]
     grader: str | None = None
     sampling: Sampling | None = None
+    against: Against | None = None
+    multi_sentence: bool = False
+    judge: str | None = None
 
     def __post_init__(self) -> None:
         beta = self.figures.beta
@@ -42,6 +46,8 @@ class Request:
             raise UsageError(f"protocol is quick or full, not {self.protocol!r}")
         if self.samples and self.samples[0] < 1:
             raise UsageError(f"samples must be at least 1, not {self.samples[0]}")
+        if self.against is not None and self.against not in get_args(Against):
+            raise UsageError(f"against is {', '.join(get_args(Against))}, not {self.against!r}")
         if self.figures.bootstrap < 0:
             raise UsageError(f"bootstrap must be 0 or more, not {self.figures.bootstrap}")
         if self.figures.seed < 0:
@@ -85,6 +91,9 @@ class Request:
         famd: Sequence[str],
         grader: str | None = None,
         sampling: Sampling | None = None,
+        against: str | None = None,
+        multi_sentence: bool = False,
+        judge: str | None = None,
     ) -> Request:
         """The request as users put it: names in one text or a list, one number or several."""
         parts = split.split(",") if isinstance(split, str) else split or ()
@@ -100,6 +109,9 @@ class Request:
             famd=tuple(famd),
             grader=grader,
             sampling=sampling,
+            against=cast("Against | None", against),
+            multi_sentence=multi_sentence,
+            judge=judge,
         )
 
     def settings(self, has_data: bool) -> dict[str, Any]:
@@ -121,4 +133,7 @@ class Request:
             **({"map": dict(self.options.mapping)} if self.options.mapping else {}),
             **({"grader": self.grader} if self.grader else {}),
             **({"sampling": self.sampling.parameters()} if self.sampling else {}),
+            **({"against": self.against} if self.against else {}),
+            **({"multi_sentence": True} if self.multi_sentence else {}),
+            **({"judge": self.judge} if self.judge else {}),
         }

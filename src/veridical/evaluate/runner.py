@@ -14,6 +14,7 @@ from veridical.errors import UsageError
 from veridical.evaluate.answering import Answering, Tell
 from veridical.evaluate.datasets import find_suite, locate
 from veridical.evaluate.datasets.suite import Suite
+from veridical.evaluate.extraction_run import ExtractionRun
 from veridical.evaluate.figures import Settings
 from veridical.evaluate.protocol import Protocol, Scorers
 from veridical.evaluate.request import Request
@@ -51,6 +52,9 @@ def bench(
     retry_failed: bool = False,
     grader: str | None = None,
     sampling: Sampling | None = None,
+    against: str | None = None,
+    multi_sentence: bool = False,
+    judge: str | None = None,
     tell: Tell | None = None,
     watch: Watch | None = None,
     engine: Engine | None = None,
@@ -62,7 +66,7 @@ def bench(
         suites: names, see :func:`veridical.evaluate.datasets.all_suites`.
         data: a path (or public hub id) for one suite; name -> path for several.
         scorers: as :func:`veridical.check` takes them; scorers that can choose what to compare
-            with are set to what the suite has.
+            with are set to what the suite has. Of the suite ``extraction``, names of extractors.
         split: names of splits or parts, or ``heldout``; default all.
         samples: use at most so many samples a record; several numbers give a curve, from one run.
         protocol: ``quick`` takes at most 1 000 seeded groups of a part, ``full`` all.
@@ -84,6 +88,10 @@ def bench(
             where an answer has no label.
         sampling: how ``llm`` answers the questions of the suite ``qa``; default: greedily, with
             the most of ``samples`` (5 unless given) at temperature 1.
+        against: what scorers that can choose compare with, whatever the suite has by default;
+            items without it are left out.
+        multi_sentence: only items with several sentences, where claims of several sizes differ.
+        judge: of the suite ``extraction``, a checker of claims; default ``nli``.
         tell: is told how far a model is with answering questions.
         watch: called with a suite's name and its job; waits for it, showing progress.
         engine: a warm engine; else one is made with ``options``.
@@ -104,6 +112,9 @@ def bench(
         figures=Settings(seed, bootstrap, as_published, beta),
         grader=grader,
         sampling=sampling,
+        against=against,
+        multi_sentence=multi_sentence,
+        judge=judge,
         study=study,
         famd=famd,
     )
@@ -132,7 +143,8 @@ def bench(
         answering = Answering.of(own, root, grader=grader, retry_failed=retry_failed, tell=tell)
         for suite in found:
             llm = own.llms.default is not None
-            run = SuiteRun.of(suite, paths[suite.name], scorers, request, llm, answering)
+            kind = ExtractionRun if suite.measures == "extractors" else SuiteRun
+            run = kind.of(suite, paths[suite.name], scorers, request, llm, answering)
             parts.append(run.run(own, place, watch, retry_failed))
             run.add_to(made)
     finally:

@@ -13,7 +13,7 @@ import numpy as np
 
 from veridical.api import AUTO, Job, fingerprint
 from veridical.engine import Engine
-from veridical.errors import unknown_name
+from veridical.errors import UsageError, unknown_name
 from veridical.evaluate.answering import Answering
 from veridical.evaluate.datasets.suite import Labelled, Suite, Task
 from veridical.evaluate.figures import measure
@@ -72,11 +72,13 @@ class SuiteRun:
         Raises:
             UsageError: unusable data, an unknown scorer or split.
         """
-        bound, combined = bind(suite, scorers, llm)
+        bound, combined = bind(suite, scorers, llm, request.against)
         for name in request.famd:
             if not any(name in (b.key, b.scorer.name) for b in bound):
                 raise unknown_name("scorer to combine", name, [b.key for b in bound])
         chosen = None if answering is None else answering.chosen(suite, path, request)
+        if chosen is not None and request.multi_sentence:
+            raise UsageError("--multi-sentence takes data with responses, not questions")
         chosen = chosen or choose(
             suite,
             path,
@@ -85,6 +87,8 @@ class SuiteRun:
             protocol=request.protocol,
             limit=request.limit,
             seed=request.figures.seed,
+            against=request.against,
+            multi_sentence=request.multi_sentence,
         )
         labelled = Labelled.of(chosen.items)
         tasks = pick_tasks(suite, labelled, request.splits)
@@ -179,7 +183,10 @@ class SuiteRun:
             if split in trained_on(model).get(self.suite.name, ())
         }
         tuned = {
-            b.key for b in self.bound if b.in_domain(self.suite.name) or b.scorer.cost in trained
+            b.key
+            for b in self.bound
+            if b.in_domain(self.suite.name)
+            or any(None in b.models(cost) for cost in b.costs & trained)
         }
         return tuned | {RISK} if tuned else tuned
 

@@ -39,7 +39,7 @@ _WIDTH = 100  #: of a pipe or file, which has none of its own
 
 def print_bench(bench: Bench, console: Console) -> None:
     """Print every split, then the flags explained, the study, and what could not be read."""
-    with _wide_enough(console):
+    with wide_enough(console):
         shown = views(bench)
         for view in shown:
             _print_split(view, console)
@@ -61,11 +61,11 @@ def print_bench(bench: Bench, console: Console) -> None:
 
 
 @contextmanager
-def _wide_enough(console: Console) -> Iterator[None]:
-    """A pipe is 80 columns to rich, which would tear scorer names apart."""
+def wide_enough(console: Console, width: int = _WIDTH) -> Iterator[None]:
+    """A pipe is 80 columns to rich, which would tear names apart."""
     before = console.width
-    if not console.is_terminal and before < _WIDTH:
-        console.width = _WIDTH
+    if not console.is_terminal and before < width:
+        console.width = width
     try:
         yield
     finally:

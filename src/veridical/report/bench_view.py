@@ -18,6 +18,7 @@ MAIN: dict[str, tuple[str, ...]] = {
     "graded": ("spearman", "pearson", "kendall"),
     "classes": ("macro_f1", "accuracy", "weighted_f1"),
     "spans": ("span_f1", "span_precision", "span_recall", "span_overlap_f1"),
+    "extraction": ("f1", "precision", "recall"),
 }
 LOWER_IS_BETTER = frozenset({"brier", "log_loss", "ece", "mce"})
 METRICS = {

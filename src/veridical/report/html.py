@@ -43,6 +43,7 @@ def write_report(
     *,
     title: str,
     shown: str | None,
+    tables: Sequence[Markup] = (),
 ) -> None:
     """Write the report to ``path``, replacing it in one step.
 
@@ -51,13 +52,15 @@ def write_report(
         summary: counts, coverage and means of the whole run.
         title: heading of the page.
         shown: which part of the records is shown, or None when all are.
+        tables: shown below that of the scorers, escaped already.
 
     Raises:
         OSError: the file cannot be written; an older report then stays as it was.
     """
     path = Path(path)
     names = [str(s["name"]) for s in summary.get("scorers", ())]
-    style, script = asset("report.css"), asset("report.js")
+    style = asset("report.css") + asset("claims.css")
+    script = asset("claims.js") + asset("report.js")
     page = (
         environment()
         .get_template("report.html")
@@ -68,6 +71,7 @@ def write_report(
             config=Markup(inert_json({"scorers": names})),
             blocks=blocks(pairs, names),
             summary=summary,
+            tables=tables,
             banner=overview.banner(summary),
             bars=overview.bars(
                 [int(c) for c in (summary.get("risk") or {}).get("histogram") or []]

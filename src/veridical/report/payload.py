@@ -9,9 +9,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import zip_longest
 from typing import Any
 
 from veridical.records import Record
+from veridical.report.claim_payload import Fact, claim_facts, claims_of, verdict_letter
 from veridical.scores import EvidenceItem, Result, Score, Unit
 
 MAX_TEXT = 100_000  #: code points of one text
@@ -31,10 +33,12 @@ def index_row(record: Record, result: Result, names: Sequence[str]) -> list[Json
     """``[row, id, risk, decision, snippet, statuses, risks]``; one entry per name in the last two.
 
     ``statuses`` is a string of ``s`` (scored), ``n`` (not applicable), ``f`` (failed) and ``-``.
+    Where claims were judged a string of their worst verdicts follows (:func:`verdict_letter`).
     """
     scores = [result.scores.get(name) for name in names]
     snippet = " ".join(record.response[: 4 * SNIPPET].split())
-    return [
+    verdicts = "".join(map(verdict_letter, scores))
+    row: list[Json] = [
         result.row,
         shorten(str(result.id), MAX_VALUE),
         _round(result.risk, 4),
@@ -43,6 +47,7 @@ def index_row(record: Record, result: Result, names: Sequence[str]) -> list[Json
         "".join("-" if s is None else _STATUS[s.status] for s in scores),
         [None if s is None else _round(s.risk, 4) for s in scores],
     ]
+    return [*row, verdicts] if verdicts.strip("-") else row
 
 
 def search_text(record: Record, result: Result) -> str:
@@ -145,7 +150,11 @@ def _outliers(values: Any, labels: list[str]) -> list[float | None] | None:
 
 def _score(record: Record, name: str, score: Score, notes: list[str]) -> dict[str, Json]:
     raw, matrix = score.raw, heat_map(score.raw)
+    claims = claims_of(score)
+    facts = claim_facts(score) if claims else [Fact({}, [])] * len(score.units)
     drawn = ("matrix", "order", "outlier") if matrix else ()
+    drawn = (*drawn, "claims", "left_out") if claims else drawn
+    units = list(zip(score.units, facts, strict=True))
     return {
         "name": name,
         "risk": _round(score.risk),
@@ -156,24 +165,30 @@ def _score(record: Record, name: str, score: Score, notes: list[str]) -> dict[st
         else [["", show(raw)]] * (raw is not None),
         "signature": score.signature,
         "units": [
-            _unit(record, u, notes)
-            for u in _some(score.units, MAX_UNITS, f"units of {name}", notes)
+            _unit(record, unit, fact, notes)
+            for unit, fact in _some(units, MAX_UNITS, f"units of {name}", notes)
         ],
         "matrix": matrix,
+        **({"claims": claims} if claims else {}),
     }
 
 
-def _unit(record: Record, unit: Unit, notes: list[str]) -> dict[str, Json]:
+def _unit(record: Record, unit: Unit, fact: Fact, notes: list[str]) -> dict[str, Json]:
     out: dict[str, Json] = {
         "level": unit.level,
         "start": unit.start,
         "end": unit.end,
         "risk": _round(unit.risk),
         "evidence": [
-            _evidence(record, e)
-            for e in _some(unit.evidence, MAX_EVIDENCE, "evidence items of a unit", notes)
+            _evidence(record, e, says)
+            for e, says in zip_longest(
+                _some(unit.evidence, MAX_EVIDENCE, "evidence items of a unit", notes), fact.says
+            )
+            if e is not None
         ],
     }
+    if fact.shown:
+        out["claim"] = fact.shown
     if unit.text != record.response[unit.start : unit.end]:
         out["text"] = shorten(unit.text)
     if unit.raw is not None:
@@ -185,8 +200,10 @@ def _unit(record: Record, unit: Unit, notes: list[str]) -> dict[str, Json]:
     return out
 
 
-def _evidence(record: Record, item: EvidenceItem) -> dict[str, Json]:
+def _evidence(record: Record, item: EvidenceItem, says: str | None) -> dict[str, Json]:
     out: dict[str, Json] = {"kind": item.kind, "index": item.index}
+    if says is not None:
+        out["says"] = says
     if item.probability is not None:
         out["p"] = _round(item.probability)
     # The slice itself need not be carried where it can be cut from the text that is shown.

@@ -155,6 +155,10 @@ ANSWERED = {
     "label": 0.0,
     "meta": {"dataset": "svamp"},
 }
+CLAIMED = {
+    "response": "Peter sang it in 1967.",
+    "claims": ["Peter sang it.", ["It", "is of", "1967"]],
+}
 
 #: Suite -> file name and a valid row of it.
 ROWS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -162,11 +166,13 @@ ROWS: dict[str, tuple[str, dict[str, Any]]] = {
     "begin": ("test_wow.tsv", BEGIN),
     "halueval": ("qa_data.json", HALUEVAL),
     "refchecker": ("claims.jsonl", CLAIM),
+    "refchecker_responses": ("claims.jsonl", CLAIM),
     "ragtruth": ("response.jsonl", RAGTRUTH),
     "truthfulqa": ("generation.jsonl", TRUTHFULQA),
     "faithdial": ("test.jsonl", DIALOGUE),
     "graded": ("mine.jsonl", GRADED),
     "qa": ("answers.jsonl", ANSWERED),
+    "extraction": ("mine.jsonl", CLAIMED),
 }
 
 

@@ -17,10 +17,12 @@ NAMES = (
     "begin",
     "halueval",
     "refchecker",
+    "refchecker_responses",
     "ragtruth",
     "truthfulqa",
     "faithdial",
     "qa",
+    "extraction",
 )
 
 

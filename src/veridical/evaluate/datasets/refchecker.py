@@ -2,7 +2,8 @@
 
 Each claim is a triplet that people judged as entailed by, neutral to or contradicting the
 reference, in three settings: no context (NQ), noisy context (MS MARCO), accurate context (Dolly).
-The references are not part of the release; they are joined where the user has them.
+The references are not part of the release; they are joined where the user has them. A claim is an
+item here; ``refchecker_responses`` has the responses with all their claims.
 """
 
 from __future__ import annotations
@@ -14,10 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from veridical.claims.extractors.given import as_claims
 from veridical.errors import RowError, UsageError
 from veridical.evaluate.datasets.files import (
     Row,
     checked,
+    data_files,
     files_of,
     has_columns,
     parted,
@@ -32,11 +35,14 @@ from veridical.io.problems import RowProblem, display, shown
 from veridical.io.readers import find_reader
 from veridical.records import Context, Record
 
-_SETTINGS = {"nq": "zero_context", "msmarco": "noisy_context", "dolly": "accurate_context"}
+SETTINGS = {"nq": "zero_context", "msmarco": "noisy_context", "dolly": "accurate_context"}
 _PUBLISHED = re.compile(r"(nq|msmarco|dolly)_(.+)_answers\.json(?:\.gz)?")
-_CLASSES = ("Entailment", "Neutral", "Contradiction")
+CLASSES = ("Entailment", "Neutral", "Contradiction")
+#: What people called a triplet that does not say what the response says: no verdict on it.
+UNUSABLE = "claims that the annotators called bad triplets"
+_BAD = frozenset({"bad triplet", "bad"})
 _EXTRACTED = "claude2_response_kg"
-_NEEDS = (
+NEEDS = (
     "human_annotations_v1 (files such as zero_context/nq_gpt4_answers.json with id, response and "
     f"{_EXTRACTED}: [triplet, human_label]), or claims.jsonl (a claim a row: setting, model, id, "
     "response, triplet, human_label); the references, for scorers that compare, in "
@@ -47,10 +53,18 @@ References = dict[tuple[str | None, str], tuple[list[str], str | None]]
 
 
 def _load(path: Path, options: Options) -> Iterator[Item | BadItem]:
-    return checked(_items(path), path, "refchecker", _NEEDS)
+    return checked(items(path), path, "refchecker", NEEDS)
 
 
-def _items(path: Path) -> Iterator[Item | BadItem]:
+def is_there(path: Path) -> bool:
+    """Whether a file, or a file of the folder, holds claims in one of the two forms."""
+    files = data_files(path) if path.is_dir() else [path]
+    return any(has_columns(file, "human_label", _EXTRACTED) for file in files)
+
+
+def items(path: Path, *, whole: bool = False) -> Iterator[Item | BadItem]:
+    """Every claim as an item of its own, in the order of the files; with ``whole`` only those that
+    come with the response they are from, as triplets."""
     files = files_of(
         path,
         ("claims.jsonl", "*_answers.json"),
@@ -64,12 +78,14 @@ def _items(path: Path) -> Iterator[Item | BadItem]:
         for line, row in raw_rows(file):
             for claim in _claims(row, file):
                 try:
+                    if whole:
+                        _check_whole(claim)
                     read.append(_item(claim, ordinal, references))
                 except RowProblem as e:
                     read.append(row_error(e, ordinal, file, line))
                 ordinal += 1
         told = _PUBLISHED.fullmatch(file.name)
-        yield from parted(read, _SETTINGS[told[1]] if told else "zero_context")
+        yield from parted(read, SETTINGS[told[1]] if told else "zero_context")
 
 
 def _claims(row: Row | RowProblem, file: Path) -> Iterator[Row | RowProblem]:
@@ -84,7 +100,7 @@ def _claims(row: Row | RowProblem, file: Path) -> Iterator[Row | RowProblem]:
             "name, such as nq_gpt4_answers.json (nq, msmarco or dolly)"
         )
     shared = {k: v for k, v in row.items() if k != _EXTRACTED}
-    shared |= {"setting": _SETTINGS[told[1]], "dataset": told[1], "model": told[2]}
+    shared |= {"setting": SETTINGS[told[1]], "dataset": told[1], "model": told[2]}
     claims = row[_EXTRACTED]
     if not isinstance(claims, list):
         yield RowProblem(f"must be a list of claims, got {shown(claims)}", _EXTRACTED)
@@ -103,17 +119,37 @@ def _item(row: Row | RowProblem, ordinal: int, references: References) -> Item:
     if isinstance(row, RowProblem):
         raise row
     setting = row.get("setting")
-    if setting not in _SETTINGS.values():
+    if setting not in SETTINGS.values():
         raise RowProblem(
-            f"must be one of {', '.join(_SETTINGS.values())}, got {shown(setting)}", "setting"
+            f"must be one of {', '.join(SETTINGS.values())}, got {shown(setting)}", "setting"
         )
     if not isinstance(row.get("id"), (str, int)):
         raise RowProblem(f"must be the question's id, got {shown(row.get('id'))}", "id")
-    (made,) = find_reader("refchecker").read(row, ordinal)
+    bad = _is_bad(row.get("human_label"))
+    judged = {**row, "human_label": CLASSES[0]} if bad else row
+    (made,) = find_reader("refchecker").read(judged, ordinal)
     if isinstance(made, RowProblem):
         raise made
+    if bad:
+        made["label"] = None
+    made["meta"]["claims"] = [row["triplet"]]
     record = _with_reference(record_of(made, ordinal), str(setting), references)
-    return Item(record, str(setting), str(row["id"]), facets={"model": str(row.get("model") or "")})
+    facets = {"model": str(row.get("model") or "")}
+    return Item(record, str(setting), str(row["id"]), facets=facets, unusable=int(bad))
+
+
+def _check_whole(row: Row | RowProblem) -> None:
+    if isinstance(row, RowProblem):
+        raise row
+    text_of(row.get("response"), "response")
+    try:
+        as_claims([row.get("triplet")])
+    except ValueError as e:
+        raise RowProblem(str(e), "triplet") from None
+
+
+def _is_bad(label: Any) -> bool:
+    return isinstance(label, str) and label.strip().lower().replace("_", " ") in _BAD
 
 
 def _with_reference(record: Record, setting: str, references: References) -> Record:
@@ -147,7 +183,7 @@ def _references(path: Path) -> References:
                 raise RowProblem(f"must be a question's id, got {shown(row.get('id'))}", "id")
             texts = text_list(row.get("references", row.get("reference")), "references")
             setting, question = row.get("setting"), row.get("question")
-            if setting is not None and setting not in _SETTINGS.values():
+            if setting is not None and setting not in SETTINGS.values():
                 raise RowProblem(f"is no setting: {shown(setting)}", "setting")
             if question is not None:
                 text_of(question, "question")
@@ -161,7 +197,7 @@ def _tasks(labelled: Labelled) -> list[Task]:
     """Three classes over claims: one task a setting, and all of them together."""
     label = labelled.label
     truth = np.select([label < 0.25, label < 0.75, label >= 0.75], [0.0, 1.0, 2.0], np.nan)
-    settings = [s for s in _SETTINGS.values() if s in set(labelled.parts.tolist())]
+    settings = [s for s in SETTINGS.values() if s in set(labelled.parts.tolist())]
     return [
         Task(
             split,
@@ -170,7 +206,8 @@ def _tasks(labelled: Labelled) -> list[Task]:
             "which of Entailment, Neutral, Contradiction",
             "items",
             truth if split == "all" else np.where(labelled.parts == split, truth, np.nan),
-            classes=_CLASSES,
+            classes=CLASSES,
+            named={"abstain": 0},  # the claim reads like a refusal: nothing is claimed
         )
         for split in (*settings, "all")
     ]
@@ -179,9 +216,10 @@ def _tasks(labelled: Labelled) -> list[Task]:
 SUITE = Suite(
     name="refchecker",
     summary="claims of seven models: entailed, neutral or contradicted; three settings",
-    needs=_NEEDS,
+    needs=NEEDS,
     source="Hu et al. 2024 (RefChecker)",
     load=_load,
     tasks=_tasks,
     against="contexts",
+    unusable=UNUSABLE,
 )

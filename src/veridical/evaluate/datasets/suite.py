@@ -76,6 +76,7 @@ class Item:
             part. Sampling, resampling and folds take or leave whole groups.
         facets: further names by which a protocol may split, such as the model that answered.
         annotators: labels of single annotators by name, 0 .. 1, where the data has several.
+        unusable: how much of it people set aside as not to be judged (see ``Suite.unusable``).
     """
 
     record: Record
@@ -83,6 +84,7 @@ class Item:
     group: str
     facets: dict[str, str] = field(default_factory=dict)
     annotators: dict[str, float] = field(default_factory=dict)
+    unusable: int = 0
 
 
 @dataclass(frozen=True)
@@ -162,6 +164,7 @@ class Task:
         positive: what truth 1 means, in words.
         flip: the positives are the right ones, so scores are negated.
         objective: what the thresholds behind labels are fitted to; None leaves it to the harness.
+        named: a scorer's own labels -> index into ``classes``, where they are not those names.
         headline: the metric the scorers are compared by; the kind's first unless given.
     """
 
@@ -177,6 +180,7 @@ class Task:
     objective: str | None = None
     classes: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    named: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "metrics", self.metrics or METRICS[self.kind])
@@ -198,6 +202,8 @@ class Suite:
         tasks: the questions put to them.
         questions: loads items that are still to be answered and graded (their responses are
             empty), where the suite has such.
+        unusable: what people set aside as not to be judged; it is left out, and counted.
+        measures: ``scorers`` against labels, or claim ``extractors`` against claims.
     """
 
     name: str
@@ -212,6 +218,8 @@ class Suite:
     quick: int | None = 1000
     notes: tuple[str, ...] = ()
     questions: Callable[[Path, Options], Iterator[Item | BadItem]] | None = None
+    unusable: str = ""
+    measures: Literal["scorers", "extractors"] = "scorers"
 
 
 def _words(text: str) -> int:

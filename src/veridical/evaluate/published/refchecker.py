@@ -25,6 +25,137 @@ TABLE_5 = {
 CLAIMS = (3319, 3420, 3994)
 NEUTRAL_ZERO_CONTEXT = 1818
 
+#: Table 8: macro-F1, in the same order.
+TABLE_8 = {
+    "RoBERTa-NLI": (0.6990, 0.4667, 0.5106),
+    "AlignScore": (0.7028, 0.5042, 0.5766),
+}
+
+#: Table 7: macro-F1 of the strict class of a response, its claims being the whole response, its
+#: sentences, and triplets.
+TABLE_7 = {
+    "RoBERTa-NLI": (0.4492, 0.5197, 0.5519),
+    "AlignScore": (0.4605, 0.5319, 0.5760),
+}
+_GRANULARITY = ("response", "sentences", "given")
+
+#: Tables 10 to 12, rows Claude 2 + NLI and Claude 2 + AlignScore: accuracy, F1 of factual and of
+#: non-factual responses, Pearson, Spearman.
+TABLES_10_TO_12 = {
+    "RoBERTa-NLI": (
+        (0.8320, 0.7051, 0.8826, 0.5925, 0.6039),
+        (0.6413, 0.7158, 0.5139, 0.2904, 0.2550),
+        (0.7236, 0.8168, 0.4373, 0.2739, 0.2912),
+    ),
+    "AlignScore": (
+        (0.9054, 0.7897, 0.9390, 0.7507, 0.7383),
+        (0.6970, 0.7433, 0.6304, 0.4639, 0.4126),
+        (0.7430, 0.8157, 0.5756, 0.5017, 0.4459),
+    ),
+}
+_COLUMNS = (
+    ("factual", "accuracy"),
+    ("factual", "f1:Factual"),
+    ("factual", "f1:Non-Factual"),
+    ("rate", "pearson"),
+    ("rate", "spearman"),
+)
+
+#: Section 4.2: the public checkers, and what ``--nli`` calls them.
+_CHECKERS = {
+    "RoBERTa-NLI": "ynie/roberta-large-snli_mnli_fever_anli_R1_R2_R3-nli",
+    "AlignScore": "yzha/AlignScore",
+}
+_NLI = {
+    "RoBERTa-NLI": f"torch:{_CHECKERS['RoBERTa-NLI']}",
+    "AlignScore": "alignscore-large",
+}
+_REFERENCES = (
+    "the references (Natural Questions, MS MARCO, Dolly) are not distributed with the labels and "
+    "go into references.jsonl beside them; here a triplet is read as a sentence, and a long "
+    "reference in windows of whole sentences, not of 200 tokens"
+)
+
+
+def _command(suite: str, checker: str, scorers: str) -> str:
+    return (
+        f"veridical bench {suite} --data DATA/refchecker --nli {_NLI[checker]} "
+        f'--scorers "{scorers}"'
+    )
+
+
+def _checking() -> list[Entry]:
+    given = "claims(extractor=given,merge=any)"
+    return [
+        Entry(
+            f"RefChecker tables 5 and 8, {checker} row",
+            "Three-way checking of claims against references",
+            _DATA,
+            "named model",
+            command=_command("refchecker", checker, given),
+            reason=_REFERENCES,
+            figures=(
+                *by_split(
+                    "refchecker",
+                    "accuracy",
+                    given,
+                    zip(SPLITS, TABLE_5[checker], strict=True),
+                    model,
+                ),
+                *by_split(
+                    "refchecker",
+                    "macro_f1",
+                    given,
+                    zip(SPLITS, TABLE_8[checker], strict=True),
+                    model,
+                ),
+            ),
+        )
+        for checker, model in _CHECKERS.items()
+    ]
+
+
+def _granularity() -> list[Entry]:
+    scorers = [f"claims(extractor={x},merge=any)" for x in _GRANULARITY]
+    return [
+        Entry(
+            f"RefChecker table 7 and figure 5, {checker} row",
+            "The strict class of a response by claims of several sizes",
+            _DATA,
+            "named model",
+            command=_command("refchecker_responses", checker, ", ".join(scorers)),
+            reason=f"{_REFERENCES}. The paper's sub-sentences are made by a language model",
+            figures=tuple(
+                Figure("refchecker_responses", "all", "macro_f1", scorer, value, None, model)
+                for scorer, value in zip(scorers, TABLE_7[checker], strict=True)
+            ),
+        )
+        for checker, model in _CHECKERS.items()
+    ]
+
+
+def _pipelines() -> list[Entry]:
+    scorer = "claims(aggregate=rate,extractor=given,merge=any)"
+    return [
+        Entry(
+            f"RefChecker tables 2 and 10 to 12, row Claude 2 + {checker}",
+            "Responses of six models by the verdicts on the released triplets",
+            _DATA,
+            "named model",
+            command=_command("refchecker_responses", checker, scorer),
+            reason=_REFERENCES,
+            figures=tuple(
+                Figure(
+                    "refchecker_responses", f"{split}/{task}", metric, scorer, value, None, model
+                )
+                for split, row in zip(SPLITS, TABLES_10_TO_12[checker], strict=True)
+                for (task, metric), value in zip(_COLUMNS, row, strict=True)
+            ),
+        )
+        for checker, model in _CHECKERS.items()
+    ]
+
+
 ENTRIES = (
     Entry(
         "RefChecker table 9, label counts",
@@ -45,14 +176,16 @@ ENTRIES = (
             ),
         ),
     ),
+    *_checking(),
+    *_granularity(),
+    *_pipelines(),
     Entry(
-        "RefChecker tables 5, 7, 8, RoBERTa-NLI, AlignScore and RepC rows",
+        "RefChecker tables 5, 7, 8, RepC and other Mistral rows",
         "Three-way checking of claims against references",
         _DATA,
         "not possible",
-        reason="the references (Natural Questions, MS MARCO, Dolly) are not distributed with the "
-        "labels; whoever has them also needs the scorers claims and alignscore, not in this "
-        "version",
+        reason="models of 7 billion parameters, their classifiers published as pickles; `veridical "
+        "train repc` makes such a checker of any local model",
     ),
     Entry(
         "RefChecker tables 5, 7, 8, GPT-4 and Claude 2 rows",
@@ -62,27 +195,28 @@ ENTRIES = (
         reason="proprietary models; their labels are not published",
     ),
     Entry(
-        "RefChecker tables 2 and 10 to 12",
+        "RefChecker tables 2 and 10 to 12, all other rows",
         "Whole pipelines against other systems, by response",
         _DATA,
         "not possible",
-        reason="the references are not distributed with the labels, and most rows rest on "
-        "proprietary extractors or checkers",
+        reason="they rest on proprietary extractors or checkers whose output is not published, or "
+        "on an extractor that is no longer distributed",
     ),
     Entry(
         "RefChecker tables 3 and 4",
         "Quality of claim extraction",
         "responses of the benchmark",
         "not possible",
-        reason="judged by GPT-4 Turbo and by people; the judgements are not published",
+        reason="judged by GPT-4 Turbo and by people; the judgements are not published. `veridical "
+        "bench extraction` measures the same three figures by another judge",
     ),
     Entry(
         "RefChecker table 13",
         "Pipelines on WikiBio-GPT3, 237 passages",
         "WikiBio-GPT3",
-        "named model",
-        reason="needs the scorer claims, not in this version; the open rows take a 7-billion "
-        "extractor besides",
+        "not possible",
+        reason="every extractor is proprietary or no longer distributed, and the copy of the data "
+        "that this rests on has half of the reference texts",
     ),
     Entry(
         "RefChecker tables 14 to 16",

@@ -22,7 +22,8 @@ class Figure:
     Attributes:
         scorer: canonical text of the scorer (``BoundScorer.key``) or name of a baseline; "" where
             the figure describes the data.
-        metric: a metric of the harness, or ``n_total`` or ``prevalence``.
+        metric: a metric of the harness (of one of several classes: ``f1:CLASS``), or ``n_total``
+            or ``prevalence``.
         samples: how many samples of each item were used; None where all were, or none are.
         model: the public model behind it; None where there is none.
     """

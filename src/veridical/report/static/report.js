@@ -87,13 +87,13 @@
     return searchTexts;
   }
 
-  const records = []; // in file order: {at, row, id, risk, decision, snippet, statuses, risks}
+  const records = []; // in file order: {at, row, id, risk, decision, snippet, statuses, risks, verdicts}
   const placeOfRow = new Map();
   async function loadIndex() {
     for (const block of blocks.index) {
-      for (const [row, id, risk, decision, snippet, statuses, risks] of await decode(block)) {
+      for (const [row, id, risk, decision, snippet, statuses, risks, verdicts = ""] of await decode(block)) {
         const at = records.length;
-        records.push({ at, row, id, risk, decision, snippet, statuses, risks });
+        records.push({ at, row, id, risk, decision, snippet, statuses, risks, verdicts });
         if (!placeOfRow.has(row)) placeOfRow.set(row, at);
       }
     }
@@ -117,12 +117,13 @@
       ...names.map((name, i) => el("option", { value: `n${i}` }, `not applicable: ${calm(name)}`)),
     );
     if (!records.some((r) => r.decision)) $("decision").parentElement.hidden = true;
+    $("verdict").parentElement.hidden = !records.some((r) => r.verdicts);
     let timer = 0;
     $("search").addEventListener("input", () => {
       clearTimeout(timer);
       timer = setTimeout(apply, 120);
     });
-    for (const id of ["low", "high", "status", "decision"]) $(id).addEventListener("input", apply);
+    for (const id of ["low", "high", "status", "verdict", "decision"]) $(id).addEventListener("input", apply);
     $("sort").addEventListener("change", () => {
       setDirection(!["row", "id"].includes($("sort").value));
       apply();
@@ -132,7 +133,7 @@
       apply();
     });
     $("clear").addEventListener("click", () => {
-      for (const id of ["search", "low", "high", "status", "decision"]) $(id).value = "";
+      for (const id of ["search", "low", "high", "status", "verdict", "decision"]) $(id).value = "";
       apply();
     });
     $("filters").addEventListener("submit", (event) => event.preventDefault());
@@ -150,13 +151,14 @@
     const texts = terms.length ? await loadSearch() : null;
     if (turn !== applying) return; // a later change overtook this one
     const [low, high] = ["low", "high"].map((id) => ($(id).value === "" ? null : Number($(id).value)));
-    const [status, decision] = [$("status").value, $("decision").value];
+    const [status, verdict, decision] = ["status", "verdict", "decision"].map((id) => $(id).value);
     const which = status.length > 1 ? Number(status.slice(1)) : -1;
     view = records.filter((r) =>
       (!texts || terms.every((term) => texts[r.at].includes(term)))
       && (low === null || (r.risk !== null && r.risk >= low))
       && (high === null || (r.risk !== null && r.risk <= high))
       && (!decision || r.decision === decision)
+      && (!verdict || r.verdicts.includes(verdict))
       && (!status || (which < 0 ? r.statuses.includes(status) : r.statuses[which] === status[0])));
     const by = $("sort").value;
     const key = by === "risk" || by === "row" || by === "id" ? (r) => r[by] : (r) => r.risks[by];
@@ -167,7 +169,7 @@
       if (x === null || y === null) return (x === null) - (y === null) || a.row - b.row; // unknown last
       return sign * compare(x, y) || a.row - b.row;
     });
-    const active = [low, high].filter((v) => v !== null).length + Boolean(status) + Boolean(decision);
+    const active = [low, high].filter((v) => v !== null).length + [status, verdict, decision].filter(Boolean).length;
     $("active").hidden = !active;
     $("active").textContent = active;
     $("count").textContent = view.length === records.length
@@ -323,24 +325,33 @@
 
   let preferred = null; // whose units the reader chose to see, kept from record to record
   function responseView(data, cards) {
-    const choices = data.scores.filter((s) => s.units.length)
-      .map((s) => ({ name: s.name, units: s.units }));
+    const choices = data.scores.filter((s) => s.units.length || s.claims)
+      .map((s) => ({ name: s.name, units: s.units, claims: s.claims }));
     if (data.labels.length) {
       choices.push({ name: "human labels", units: data.labels.map(([start, end, label]) =>
         ({ level: "span", start, end, risk: label, evidence: [], label: "human label" })) });
     }
-    // First the units that come with evidence, then the finer ones.
+    // First claims, then units that come with evidence, then the finer ones.
     const evident = (c) => c.units.some((u) => u.evidence.length);
-    choices.sort((a, b) => evident(b) - evident(a) || b.units.length - a.units.length);
+    choices.sort((a, b) => Boolean(b.claims) - Boolean(a.claims) || (a.claims ? 0
+      : evident(b) - evident(a) || b.units.length - a.units.length));
     const text = el("div", { id: "response", class: "text", dir: "auto" });
-    const panel = el("aside", { class: "evidence", id: "evidence", "aria-label": "Evidence" });
+    const panel = el("aside", { class: "evidence", id: "evidence", tabindex: -1, "aria-label": "Evidence" });
+    const bar = el("div", { class: "bar-of-units" }); // how the units are told apart
+    const list = el("div", { class: "claims" });
     const select = el("select", { id: "units" }, choices.map((c, i) => el("option", { value: i },
-      `${calm(c.name)} (${grouped(c.units.length)} ${c.units.length === 1 ? "unit" : "units"})`)));
+      `${calm(c.name)} (${grouped(c.units.length)} ${c.claims ? "claim" : "unit"}${c.units.length === 1 ? "" : "s"})`)));
     const before = choices.findIndex((c) => c.name === preferred);
     if (before >= 0) select.value = before;
     const paint = () => {
-      const units = choices.length ? choices[Number(select.value)].units : [];
-      paintResponse(text, panel, data, units, cards);
+      const choice = choices[Number(select.value)];
+      if (choice?.claims) {
+        verdicts.paint({ box: text, panel, bar, list, data, choice, cards });
+        return;
+      }
+      bar.replaceChildren(legend());
+      list.replaceChildren();
+      paintResponse(text, panel, data, choice ? choice.units : [], cards);
     };
     select.addEventListener("change", () => {
       preferred = choices[Number(select.value)].name;
@@ -349,8 +360,8 @@
     // Evidence is marked in cards that do not exist yet: paint when the page is together.
     text.addEventListener("ready", paint, { once: true });
     return section("Response",
-      choices.length ? el("div", { class: "tools" }, el("label", { for: "units" }, "Units of "), select, legend()) : null,
-      el("div", { class: choices.length ? "reading-desk" : null }, text, choices.length ? panel : null));
+      choices.length ? el("div", { class: "tools" }, el("label", { for: "units" }, "Units of "), select, bar) : null,
+      el("div", { class: choices.length ? "reading-desk" : null }, el("div", {}, text, list), choices.length ? panel : null));
   }
 
   const legend = () => el("span", { class: "legend", "aria-hidden": "true" }, "risk ",
@@ -437,8 +448,9 @@
         : el("p", { class: "soft" }, "No evidence is recorded for this unit.")));
   }
 
-  /** A piece of evidence: where it stands, its probability, and its slice within some of its source. */
-  function quote(e, data, cards) {
+  /** A piece of evidence: where it stands, its probability, and its slice within some of its source,
+      with `around` characters on either side. */
+  function quote(e, data, cards, around = 90) {
     const place = cards.get(`${e.kind}:${e.index}`);
     const context = e.kind === "context" && data.contexts[e.index] ? data.contexts[e.index].id : null;
     const title = [`${KINDS[e.kind]} ${e.index}`, context === null || context === undefined ? null : el("bdi", {}, ` · ${context}`)];
@@ -446,14 +458,15 @@
       place ? el("button", { type: "button", class: "link", onclick: () => {
         place.card.scrollIntoView({ block: "center", behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth" });
         place.card.focus({ preventScroll: true });
+        bringToEvidence(place, sliceOf(e, place));
       } }, title) : el("span", {}, title),
       e.p === undefined ? null : el("span", { class: "soft" }, ` p = ${figure(e.p)}`));
     const slice = sliceOf(e, place);
-    if (!slice) return el("blockquote", {}, head, el("p", { class: "text", dir: "auto" }, el("mark", {}, e.text || "(nothing)")));
+    if (!slice) return el("blockquote", { "data-v": e.says }, head, el("p", { class: "text", dir: "auto" }, el("mark", {}, e.text || "(nothing)")));
     const [text, from, to] = slice;
-    const left = Math.max(0, from - 90);
-    const right = Math.min(text.length, to + 90);
-    return el("blockquote", {}, head, el("p", { class: "text", dir: "auto" },
+    const left = Math.max(0, from - around);
+    const right = Math.min(text.length, to + around);
+    return el("blockquote", { "data-v": e.says }, head, el("p", { class: "text", dir: "auto" },
       left ? "…" : "", tidy(text.slice(left, from)), el("mark", {}, text.slice(from, to)),
       tidy(text.slice(to, right)), right < text.length ? "…" : ""));
   }
@@ -465,18 +478,33 @@
     return [place.node.data, place.points.at(e.start), place.points.at(e.end)];
   }
 
+  /** Scroll a long text within its box to a piece of it. */
+  function bringToEvidence(place, slice) {
+    const box = place.node.parentElement;
+    if (!slice || box.scrollHeight <= box.clientHeight) return;
+    const range = document.createRange();
+    range.setStart(place.node, slice[1]);
+    range.setEnd(place.node, slice[2]);
+    box.scrollTop += range.getBoundingClientRect().top - box.getBoundingClientRect().top - 24;
+  }
+
   const highlights = typeof Highlight === "function" && CSS.highlights;
+  const SAYS = ["evidence", "entailment", "neutral", "contradiction"]; // names of highlights
   function markEvidence(over, cards) {
     for (const { card } of cards.values()) card.classList.remove("lit");
-    const ranges = [];
+    const ranges = new Map(SAYS.map((name) => [name, []]));
+    const brought = new Set();
     for (const e of over.flatMap((u) => u.evidence)) {
       const place = cards.get(`${e.kind}:${e.index}`);
       if (!place) continue;
       place.card.classList.add("lit");
       const slice = sliceOf(e, place);
-      if (slice) ranges.push(new StaticRange({ startContainer: place.node, startOffset: slice[1], endContainer: place.node, endOffset: slice[2] }));
+      if (!slice) continue;
+      ranges.get(e.says ?? "evidence").push(new StaticRange({ startContainer: place.node, startOffset: slice[1], endContainer: place.node, endOffset: slice[2] }));
+      if (!brought.has(place)) bringToEvidence(place, slice); // the first is the most telling
+      brought.add(place);
     }
-    if (highlights) highlights.set("evidence", new Highlight(...ranges));
+    if (highlights) for (const [name, found] of ranges) highlights.set(name, new Highlight(...found));
   }
 
   function scoresView(scores) {
@@ -545,6 +573,8 @@
     }
     return found;
   }
+
+  const verdicts = claimsView({ el, figure, grouped, calm, say, codePoints, quote, markEvidence });
 
   // ---- keyboard, theme, start --------------------------------------------------------------------------
   function back() {

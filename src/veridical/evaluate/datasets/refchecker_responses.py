@@ -1,0 +1,159 @@
+"""RefChecker's annotated responses (Hu et al. 2024), each with all its claims: tables 7, 10 to 12.
+
+A response is judged as a whole here, whatever its verdict is made of. Truth is made of what people
+said of its claims: the worst of their classes (section 5.1), whether all are entailed, and the
+share that is not (appendix C.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from veridical.claims.extractors.given import given_claims
+from veridical.evaluate.datasets.files import checked
+from veridical.evaluate.datasets.refchecker import CLASSES, NEEDS, SETTINGS, UNUSABLE, items
+from veridical.evaluate.datasets.suite import (
+    BadItem,
+    Floats,
+    Item,
+    Labelled,
+    Options,
+    Suite,
+    Task,
+)
+from veridical.records import Record, UnitLabel
+
+_NAME = "refchecker_responses"
+#: The model whose responses the published tables 10 to 12 leave out.
+LEFT_OUT = "davinci001"
+_OF_MODELS = f"responses of {LEFT_OUT} are left out, as in the paper's tables 10 to 12"
+
+
+@dataclass
+class _Response:
+    """A response as its claims come in."""
+
+    first: Item
+    text: str
+    triplets: list[list[str]] = field(default_factory=list)
+    labels: list[float] = field(default_factory=list)
+    unusable: int = 0
+
+
+def _load(path: Path, options: Options) -> Iterator[Item | BadItem]:
+    return checked(responses(path), path, _NAME, NEEDS)
+
+
+def responses(path: Path) -> Iterator[Item | BadItem]:
+    """Responses in the order of their first claims, after the claims that could not be read."""
+    found: dict[tuple[str, str, str, str], _Response] = {}
+    for claim in items(path, whole=True):
+        if isinstance(claim, BadItem):
+            yield claim
+            continue
+        meta, text = claim.record.meta, claim.record.meta["response"]
+        key = (claim.part, claim.facets["model"], claim.group, text)
+        response = found.setdefault(key, _Response(claim, text))
+        response.unusable += claim.unusable
+        if claim.record.label is not None:
+            response.triplets.append(meta["triplet"])
+            response.labels.append(claim.record.label)
+    for response in found.values():
+        yield _item(response)
+
+
+def _item(response: _Response) -> Item:
+    """The response with its claims in ``meta["claims"]`` and, in the same order, as labelled
+    units; the share of those that are not entailed is its label."""
+    claim, labels = response.first, response.labels
+    dropped = ("response", "triplet", "human_label", "extractor_field")
+    meta: dict[str, Any] = {k: v for k, v in claim.record.meta.items() if k not in dropped}
+    meta["claims"] = response.triplets
+    record: Record = claim.record.model_copy(update={"response": response.text, "meta": meta})
+    units = [
+        UnitLabel(start=c.start, end=c.end, label=y)
+        for c, y in zip(given_claims(record), labels, strict=True)
+    ]
+    told = {
+        "label": sum(y >= 0.25 for y in labels) / len(labels) if labels else None,
+        "unit_labels": tuple(units) or None,
+    }
+    made = record.model_copy(update=told)
+    return Item(made, claim.part, claim.group, facets=claim.facets, unusable=response.unusable)
+
+
+def _tasks(labelled: Labelled) -> list[Task]:
+    """Three questions a setting, and the first of all settings together."""
+    worst = np.full(len(labelled.label), -1.0)
+    np.maximum.at(worst, labelled.unit_item, labelled.unit_label)
+    strict = np.select([worst < 0, worst < 0.25, worst < 0.75], [np.nan, 0.0, 1.0], 2.0)
+    rate = labelled.label
+    published = labelled.facets["model"] != LEFT_OUT
+    settings = [s for s in SETTINGS.values() if s in set(labelled.parts.tolist())]
+    tasks = []
+    for split in (*settings, "all"):
+        here = np.full(len(rate), True) if split == "all" else labelled.parts == split
+        tasks.append(_strict_task(split, np.where(here, strict, np.nan)))
+        here = here & published
+        if split != "all" and here.any():
+            notes = () if published.all() else (_OF_MODELS,)
+            tasks += _tables_10_to_12(split, np.where(here, rate, np.nan), notes)
+    return tasks
+
+
+def _strict_task(split: str, truth: Floats) -> Task:
+    return Task(
+        split,
+        "response",
+        "classes",
+        "which of Entailment, Neutral, Contradiction is the worst of its claims",
+        "items",
+        truth,
+        classes=CLASSES,
+        named={"abstain": 0},  # what claims nothing holds nothing wrong
+    )
+
+
+def _tables_10_to_12(split: str, rate: Floats, notes: tuple[str, ...]) -> list[Task]:
+    """Columns 1 to 3 of the tables, and columns 4 and 5."""
+    return [
+        Task(
+            f"{split}/factual",
+            "response",
+            "classes",
+            "whether all its claims are entailed",
+            "items",
+            np.where(np.isnan(rate), np.nan, (rate > 0).astype(np.float64)),
+            metrics=("accuracy", "f1", "macro_f1", "balanced_accuracy", "mcc"),
+            classes=("Factual", "Non-Factual"),
+            named={"entailment": 0, "abstain": 0, "neutral": 1, "contradiction": 1},
+            notes=notes,
+        ),
+        Task(
+            f"{split}/rate",
+            "response",
+            "graded",
+            "share of claims that are not entailed",
+            "items",
+            rate,
+            metrics=("pearson", "spearman", "kendall"),
+            notes=notes,
+        ),
+    ]
+
+
+SUITE = Suite(
+    name=_NAME,
+    summary="responses of seven models with their claims: strict class, factual or not, rate",
+    needs=NEEDS,
+    source="Hu et al. 2024 (RefChecker)",
+    load=_load,
+    tasks=_tasks,
+    against="contexts",
+    unusable=UNUSABLE,
+)

@@ -1,0 +1,95 @@
+"""What a ranking of models says. Every view is made from a :class:`Ranking`; figures are fractions,
+null where one is undefined."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from veridical.evaluate.result import Comparison
+
+_STORED = ConfigDict(extra="forbid")
+
+
+class Rate(BaseModel):
+    """A rate with its 95 % interval over prompts; of those that models are ranked by, also the
+    ``rank`` (1 is the lowest rate; equal ones share the mean) and its interval."""
+
+    model_config = _STORED
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    rank: float | None = None
+    rank_low: float | None = None
+    rank_high: float | None = None
+
+
+class ModelRates(BaseModel):
+    """One model. ``rates`` are means over its responses that make claims, ``abstain`` the share of
+    all judged responses that make none (Hu et al. 2024, RefChecker, section 4.3, appendix A.4).
+
+    ``n_responses`` are judged, ``n_failed`` and ``n_not_applicable`` are not; ``n_left_out`` are
+    answers to prompts that not every model has a judged answer to. ``human`` are the rates by
+    people's labels, over the judged responses that have any.
+    """
+
+    model_config = _STORED
+    model: str
+    n_responses: int
+    n_prompts: int
+    n_claims: int
+    n_abstained: int
+    n_failed: int
+    n_not_applicable: int
+    n_left_out: int
+    coverage: float | None
+    reasons: dict[str, int] = {}
+    rates: dict[str, Rate]
+    human: dict[str, float | None] = {}
+
+
+class Agreement(BaseModel):
+    """Rank correlation, over ``n_models``, of the rates with those by people's labels on the same
+    responses; the interval is over prompts."""
+
+    model_config = _STORED
+    rate: str
+    metric: str
+    value: float | None
+    low: float | None
+    high: float | None
+    n_models: int
+
+
+class Part(BaseModel):
+    """The models on one part of the answers, by rising ``Ranking.order``. ``comparisons`` are
+    paired over prompts, Holm's correction over the pairs of a rate; ``cliques`` are runs of models,
+    by rate, of which no pair differs."""
+
+    model_config = _STORED
+    name: str
+    n_prompts: int
+    models: list[ModelRates]
+    comparisons: list[Comparison] = []
+    cliques: dict[str, list[list[str]]] = {}
+    agreement: list[Agreement] = []
+    notes: list[str] = []
+
+
+class Ranking(BaseModel):
+    """Models compared by the claims of their answers."""
+
+    model_config = _STORED
+    order: str
+    scorer: str
+    paired_by: str
+    signature: str
+    created: str
+    version: str
+    settings: dict[str, Any] = {}
+    signatures: dict[str, str] = {}
+    runs: list[str] = []
+    parts: list[Part]
+    notes: list[str] = []
+    n_row_errors: int = 0

@@ -1,0 +1,114 @@
+"""What the claims view shows of a score: a verdict on each claim, its category, what evidence says.
+
+Scores of level ``claim`` tell it in their units' labels and in ``raw["claims"]``. What is not of
+the form that the scorers give is left out, and the units then show without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from veridical.scores import Score
+
+#: The verdict that a unit's label stands for.
+VERDICTS = {
+    "entailment": "entailment",
+    "neutral": "neutral",
+    "contradiction": "contradiction",
+    "supported": "entailment",
+    "unsupported": "neutral",
+}
+MAX_PARTS = 64  #: runs of words of one claim; of more, only where it begins and ends is shown
+MAX_TEXT = 4_000  #: code points of a claim's text, or of a reason
+MAX_LEFT_OUT = 20
+
+_WORST = (("contradiction", "c"), ("neutral", "n"), ("entailment", "e"))
+
+Json = Any
+
+
+class Fact(NamedTuple):
+    """What is said of one claim; ``says`` has a verdict for each item of its evidence."""
+
+    shown: dict[str, Json]
+    says: list[str | None]
+
+
+def claims_of(score: Score) -> dict[str, Json] | None:
+    """What is said of a score's claims as a whole: whether the response ``abstained``, and what
+    was ``left_out`` of a model's output. None where no claims were judged."""
+    raw = score.raw if isinstance(score.raw, Mapping) else {}
+    abstained = not score.units and raw.get("label") == "abstain"
+    judged = bool(score.units) and all(
+        u.level == "claim" and u.label in VERDICTS for u in score.units
+    )
+    if not (judged or abstained):
+        return None
+    left_out = [_short(t) for t in _list(raw.get("left_out")) if isinstance(t, str)]
+    return {"abstained": abstained, "left_out": left_out[:MAX_LEFT_OUT]}
+
+
+def claim_facts(score: Score) -> list[Fact]:
+    """For each unit of a score that :func:`claims_of` knows: its verdict ``v``, and where the
+    scorer tells them ``text`` (if it is not the unit's), ``triplet``, ``parts``, ``kind`` (number,
+    date, name, other), ``conflict`` and ``why``."""
+    raw = score.raw if isinstance(score.raw, Mapping) else {}
+    told = _list(raw.get("claims"))
+    if len(told) != len(score.units):
+        told = [None] * len(score.units)
+    found = []
+    for unit, fact in zip(score.units, told, strict=True):
+        fact = fact if isinstance(fact, Mapping) else {}
+        verdict = VERDICTS[unit.label or ""]
+        says = [VERDICTS.get(s) if isinstance(s, str) else None for s in _list(fact.get("says"))]
+        rest = [verdict] * len(unit.evidence) if "says" not in fact else []
+        found.append(Fact({"v": verdict, **_facts(unit.text, fact)}, [*says, *rest]))
+    return found
+
+
+def verdict_letter(score: Score | None) -> str:
+    """The worst verdict on a score's claims: ``c``, ``n`` or ``e``; ``a`` where the response
+    declines to answer; ``-`` where there is none."""
+    whole = None if score is None else claims_of(score)
+    if score is None or whole is None:
+        return "-"
+    if whole["abstained"]:
+        return "a"
+    found = {VERDICTS[u.label or ""] for u in score.units}
+    return next(letter for verdict, letter in _WORST if verdict in found)
+
+
+def _facts(own: str, fact: Mapping[str, Any]) -> dict[str, Json]:
+    out: dict[str, Json] = {}
+    text, triplet, category = fact.get("text"), fact.get("triplet"), fact.get("category")
+    if isinstance(text, str) and text != own:
+        out["text"] = _short(text)
+    if _is_list(triplet, 3) and all(isinstance(part, str) for part in triplet or ()):
+        out["triplet"] = [_short(part) for part in triplet or ()]
+    parts = [list(p) for p in _list(fact.get("parts")) if _is_list(p, 2) and _is_range(*p)]
+    if 0 < len(parts) <= MAX_PARTS:
+        out["parts"] = parts
+    if isinstance(category, str):
+        out["kind"] = _short(category.partition("/")[2] or category)
+    if fact.get("conflict") is True:
+        out["conflict"] = True
+    if isinstance(fact.get("why"), str):
+        out["why"] = _short(fact["why"])
+    return out
+
+
+def _list(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, (list, tuple)) else ()
+
+
+def _is_list(value: Any, size: int) -> bool:
+    return isinstance(value, (list, tuple)) and len(value) == size
+
+
+def _is_range(start: Any, end: Any) -> bool:
+    return type(start) is int and type(end) is int and 0 <= start < end
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}…"

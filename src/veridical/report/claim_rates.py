@@ -1,0 +1,206 @@
+"""How often the claims of each model are supported, unsupported and contradicted: a table.
+
+Rates of a response are the shares of its claims; those of a model are their means over the
+responses that make claims, and the share of all that decline to answer (Hu et al. 2024,
+RefChecker, appendix A.4).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from markupsafe import Markup
+
+from veridical.records import Record
+from veridical.report.claim_payload import claims_of
+from veridical.report.html import environment
+from veridical.scores import Result, Score
+from veridical.summary import Moments
+
+RATES = ("entailment", "neutral", "contradiction", "hallucination", "abstain")
+NOTE = (
+    "Rates are means over the responses that make claims, with 95 % intervals over responses; "
+    "hallucination is contradicted or unsupported. Abstained is the share of all responses."
+)
+MOST_MODELS = 100  #: told apart by name; the rest share a row
+UNNAMED, OTHERS, ALL = "(no model named)", "(other models)", "all"
+
+_Z = 1.959964
+_NAME = 200
+
+
+class Rate(NamedTuple):
+    """A share in [0, 1] with its 95 % interval (None where it cannot be told)."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+class ModelRow(NamedTuple):
+    """A model's line of the table.
+
+    Attributes:
+        rates: by the names in :data:`RATES`; one that is missing is shown as a dash.
+        responses: that were judged.
+        claims: that they make.
+        apart: responses that were not judged, as a scorer failed or did not apply.
+        total: the line sums up the others.
+    """
+
+    model: str
+    rates: Mapping[str, Rate]
+    responses: int
+    claims: int
+    apart: int = 0
+    total: bool = False
+
+
+class Tally:
+    """Rates of one scorer by model, filled one response at a time."""
+
+    def __init__(self) -> None:
+        self._models: dict[str, _Counts] = {}
+        self._all = _Counts()
+
+    def add(self, model: str | None, score: Score | None) -> None:
+        """Count a response of ``model``. A score without claims counts as not judged."""
+        name = model or UNNAMED
+        if name not in self._models and len(self._models) >= MOST_MODELS:
+            name = OTHERS
+        for counts in (self._models.setdefault(name, _Counts()), self._all):
+            counts.add(score)
+
+    def rows(self) -> list[ModelRow]:
+        """A row a model, the lowest rate of hallucination first, then one of all where there are
+        several. None if no response was judged."""
+        if not self._all.responses:
+            return []
+        rows = [counts.row(name) for name, counts in self._models.items()]
+        rows.sort(key=lambda r: (_worth(r), r.model))
+        return [*rows, self._all.row(ALL)._replace(total=True)] if len(rows) > 1 else rows
+
+
+class _Counts:
+    def __init__(self) -> None:
+        self.responses = self.claims = self.apart = 0
+        self.shares = {name: Moments() for name in RATES}
+
+    def add(self, score: Score | None) -> None:
+        whole = None if score is None else claims_of(score)
+        raw = score.raw if score is not None and isinstance(score.raw, dict) else {}
+        shares = {name: raw.get(name) for name in RATES}
+        if score is None or whole is None or not all(map(_is_share, shares.values())):
+            self.apart += 1
+            return
+        self.responses += 1
+        self.claims += len(score.units)
+        self.shares["abstain"].add(float(whole["abstained"]))
+        for name in RATES[:-1] if score.units else ():
+            self.shares[name].add(float(shares[name] or 0))
+
+    def row(self, model: str) -> ModelRow:
+        rates = {
+            name: Rate(
+                m.mean, *share_interval(m, self.responses if name == "abstain" else self.claims)
+            )
+            for name, m in self.shares.items()
+            if m.n
+        }
+        return ModelRow(model, rates, self.responses, self.claims, self.apart)
+
+
+def share_interval(shares: Moments, trials: int) -> tuple[float, float] | tuple[None, None]:
+    """95 % interval of a mean of n shares in [0, 1]: Wilson's (1927), of as many independent
+    trials as the shares' variance says they are worth, at most ``trials`` in all (the effective
+    sample size; Franco et al. 2019). Unlike the normal approximation it neither leaves [0, 1]
+    nor shrinks to a point where all shares are 0 or 1. None of fewer than two shares."""
+    if shares.n < 2:
+        return None, None
+    p = min(1.0, max(0.0, shares.mean))
+    variance = shares.m2 / (shares.n - 1)
+    spread = p * (1 - p)
+    n = float(shares.n)
+    if spread > 0:
+        n = min(float(trials), spread / variance * n) if variance > 0 else float(trials)
+    centre = (p + _Z**2 / (2 * n)) / (1 + _Z**2 / n)
+    half = _Z / (1 + _Z**2 / n) * math.sqrt(spread / n + _Z**2 / (4 * n**2))
+    return max(0.0, min(p, centre - half)), min(1.0, max(p, centre + half))
+
+
+def model_of(record: Record) -> str | None:
+    """The model that a record's ``meta`` names: ``model`` (or its ``name``) or ``model_name``."""
+    for key in ("model", "model_name"):
+        found = record.meta.get(key)
+        if isinstance(found, dict):
+            found = found.get("name")
+        if isinstance(found, str) and found.strip():
+            return found.strip()[:_NAME]
+    return None
+
+
+def rates_by_model(
+    pairs: Iterable[tuple[Record, Result]], scorers: Sequence[str]
+) -> dict[str, list[ModelRow]]:
+    """Rows of those of ``scorers`` that judged claims; every pair is read once."""
+    tallies = {name: Tally() for name in scorers}
+    for record, result in pairs:
+        model = model_of(record)
+        for name, tally in tallies.items():
+            tally.add(model, result.scores.get(name))
+    return {name: rows for name, tally in tallies.items() if (rows := tally.rows())}
+
+
+def rates_tables(by_scorer: Mapping[str, Sequence[ModelRow]]) -> list[Markup]:
+    """The table of each scorer; the last one says how rates are reckoned from responses."""
+    last = len(by_scorer) - 1
+    return [
+        rates_table(f"Claims by model: {name}", rows, NOTE if i == last else "")
+        for i, (name, rows) in enumerate(by_scorer.items())
+    ]
+
+
+def rates_table(caption: str, rows: Sequence[ModelRow], note: str = "") -> Markup:
+    """The rows as a table with bars and intervals, for a page with ``report.css`` and
+    ``claims.css``. Texts are escaped; there is no inline style.
+
+    Args:
+        note: a line of text below the table.
+    """
+    template = environment().get_template("claim_rates.html")
+    shown = [(row, _bar(row)) for row in rows]
+    return Markup(template.render(caption=caption, rows=shown, note=note))
+
+
+class _Bar(NamedTuple):
+    """Per cent of the bar's width: pieces (verdict, from, width), and the whisker."""
+
+    pieces: list[tuple[str, float, float]]
+    low: float | None
+    high: float | None
+
+
+def _bar(row: ModelRow) -> _Bar | None:
+    """Contradicted, unsupported, supported: the second ends at the rate of hallucination."""
+    shares = [(name, row.rates.get(name)) for name in ("contradiction", "neutral", "entailment")]
+    pieces: list[tuple[str, float, float]] = []
+    at = 0.0
+    for name, rate in shares:
+        if rate is None:
+            return None
+        pieces.append((name, 100 * at, 100 * rate.value))
+        at += rate.value
+    whisker = row.rates.get("hallucination") or Rate(0)
+    low, high = (None if v is None else 100 * v for v in (whisker.low, whisker.high))
+    return _Bar(pieces, low, high)
+
+
+def _worth(row: ModelRow) -> float:
+    rate = row.rates.get("hallucination")
+    return math.inf if rate is None else rate.value
+
+
+def _is_share(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 1
