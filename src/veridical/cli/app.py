@@ -14,11 +14,16 @@ from rich.table import Table
 
 from veridical.cli import models
 from veridical.cli.bench import BENCH_EXAMPLES, bench
+from veridical.cli.corpus import CORPUS_EXAMPLES, telling
+from veridical.cli.corpus import corpus as corpus_command
 from veridical.cli.options import (
     AdaptiveOption,
     AgainstOption,
     Alpha,
     Budget,
+    Claims,
+    Corpus,
+    CorpusTop,
     Embedder,
     Inputs,
     Limit,
@@ -42,6 +47,7 @@ from veridical.cli.options import (
 )
 from veridical.cli.outputs import opened, writable
 from veridical.cli.prompts import PROMPTS_EXAMPLES, prompts
+from veridical.cli.rank import RANK_EXAMPLES, rank
 from veridical.cli.redteam import REDTEAM_EXAMPLES, redteam
 from veridical.cli.sample import SAMPLE_EXAMPLES, sample
 from veridical.cli.train import train
@@ -77,6 +83,8 @@ def _root(
     "  veridical check answers.jsonl\n\n"
     "  veridical check answers.jsonl --preset fast --json results.jsonl --report report.html\n\n"
     '  veridical check rag.parquet --scorers "support, knowledge_f1" --against contexts\n\n'
+    "  veridical check rag.jsonl --claims --report report.html\n\n"
+    "  veridical check answers.jsonl --claims --corpus ./documents --report report.html\n\n"
     "  veridical check answers.csv --map response=reply --fail-over 0.8\n\n"
     "  veridical check prompts.jsonl --llm openai:gpt-4o-mini --samples 5 --budget 2.00\n\n"
     "  veridical check prompts.jsonl --llm NAME --n 3:20 --temperature 0.7\n\n"
@@ -93,6 +101,9 @@ def check(
     preset: PresetOption = Preset.auto,
     against: AgainstOption = None,
     samples: Samples = None,
+    claims: Claims = False,
+    corpus: Corpus = None,
+    corpus_top: CorpusTop = None,
     json_path: Annotated[
         str | None,
         typer.Option("--json", help="Write one JSON result a line, in input order; - for stdout."),
@@ -138,6 +149,9 @@ def check(
         preset=preset.value,
         against=None if against is None else against.value,
         samples=samples,
+        claims=claims,
+        corpus=corpus,
+        corpus_top=corpus_top,
         limit=limit,
         out=RUNS / AUTO if out is None else out,
         mapping=mapping_of(mapping),
@@ -153,6 +167,7 @@ def check(
         sampling=_sampling(samples, n, temperature, adaptive, alpha),
         store=None if store == "none" else store,
         processes=processes,
+        notify=telling(err),
     )
     limits.check_names(job.results.scorers)
     try:
@@ -179,6 +194,9 @@ def plan(
     preset: PresetOption = Preset.auto,
     against: AgainstOption = None,
     samples: Samples = None,
+    claims: Claims = False,
+    corpus: Corpus = None,
+    corpus_top: CorpusTop = None,
     json_path: Annotated[
         str | None, typer.Option("--json", help="Write the plan as JSON; - for stdout.")
     ] = None,
@@ -208,6 +226,9 @@ def plan(
         preset=preset.value,
         against=None if against is None else against.value,
         samples=samples,
+        claims=claims,
+        corpus=corpus,
+        corpus_top=corpus_top,
         limit=limit,
         mapping=mapping_of(mapping),
         reader=reader,
@@ -232,8 +253,10 @@ def plan(
 
 app.command(epilog=SAMPLE_EXAMPLES)(sample)
 app.command(epilog=BENCH_EXAMPLES)(bench)
+app.command(epilog=RANK_EXAMPLES)(rank)
 app.command(epilog=REDTEAM_EXAMPLES)(redteam)
 app.command(epilog=PROMPTS_EXAMPLES)(prompts)
+app.command(name="corpus", epilog=CORPUS_EXAMPLES)(corpus_command)
 
 
 @app.command(

@@ -15,6 +15,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from veridical.cli.options import (
+    Against,
     Budget,
     DecodingOption,
     Embedder,
@@ -49,6 +50,9 @@ BENCH_EXAMPLES = (
     "  veridical bench qa --data qa/ --llm openai:gpt-4o-mini --n 5 --report table1.html\n\n"
     "  veridical bench qa --data qa/ --llm NAME --n 10 --temperature 0.7 --samples 2,5,10\n\n"
     "  veridical bench begin --data begin/ --study --as-published\n\n"
+    '  veridical bench begin --data begin/ --multi-sentence --scorers "claims(extractor=response), '
+    'claims(extractor=sentences), claims"\n\n'
+    '  veridical bench extraction --data refchecker/ --scorers "clauses, triplets"\n\n'
     "  veridical bench --study --table generations.csv --report study.html\n\n"
     "Exit codes: 0 fine; 1 usage, no valid item or internal error; 2 coverage under the minimum; "
     "130 interrupted (run the same command again to resume)."
@@ -81,7 +85,10 @@ def bench(
     ] = False,
     scorers: Annotated[
         str | None,
-        typer.Option(help='Scorers, such as "cosine, ngram(n=2)". Default: all the data allows.'),
+        typer.Option(
+            help='Scorers, such as "cosine, ngram(n=2)"; for extraction: claim extractors. '
+            "Default: all the data allows."
+        ),
     ] = None,
     split: Annotated[
         str | None,
@@ -110,6 +117,24 @@ def bench(
             help="For qa: choice, numeric, exact, contains, llm or llm:FILE.toml. Default: by each "
             "data set's own rule, where an answer has no label."
         ),
+    ] = None,
+    against: Annotated[
+        Against | None,
+        typer.Option(
+            help="What scorers that can choose compare with; items without it are left out. "
+            "Default: what the suite has."
+        ),
+    ] = None,
+    multi_sentence: Annotated[
+        bool,
+        typer.Option(
+            "--multi-sentence",
+            help="Only responses of several sentences, where claims of several sizes differ.",
+        ),
+    ] = False,
+    judge: Annotated[
+        str | None,
+        typer.Option(help="For extraction: the checker that judges claims: nli, llm, llm_joint."),
     ] = None,
     study: Annotated[
         bool,
@@ -236,6 +261,9 @@ def bench(
             sampling=_sampling(
                 counts, n, temperature, response, decoding, max_tokens=max_tokens, system=system
             ),
+            against=None if against is None else against.value,
+            multi_sentence=multi_sentence,
+            judge=judge,
             tell=lambda text: err.print(text, markup=False),
             watch=show,
             embedder=embedder,

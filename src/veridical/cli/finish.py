@@ -207,6 +207,13 @@ def plan_table(plan: dict[str, Any], console: Console) -> None:
             f"({m['padded']} padded), {_seconds(m['seconds'])}",
             markup=False,
         )
+    found = plan["retrieval"]
+    if found is not None:
+        held = ", ".join(f"{v} {k}" for k, v in found.items() if k not in ("by", "queries"))
+        console.print(
+            f"{found['by']}: {found['queries']} queries" + (f"; {held}" if held else ""),
+            markup=False,
+        )
     for text in plan_lines(plan["llm"]):
         console.print(text, markup=False)
     console.print(f"time in all: {_seconds(plan['seconds'])}")

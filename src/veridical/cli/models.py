@@ -19,7 +19,7 @@ from veridical.llm import download
 app = typer.Typer(
     help="List the models that are here, and fetch others.",
     epilog="Examples:\n\n  veridical models\n\n  veridical models --json\n\n"
-    "  veridical models get smollm2",
+    "  veridical models get smollm2\n\n  veridical models convert alignscore-large",
     rich_markup_mode="rich",
 )
 
@@ -40,6 +40,7 @@ def models(
         return 0
     from veridical.models import list_models
     from veridical.models.causal import LANGUAGE_FORMS
+    from veridical.models.nli.names import PUBLISHED
 
     rows = [row.as_dict() for row in list_models()]
     absent = []
@@ -71,8 +72,8 @@ def models(
     console.print(
         "Others by --embedder / --token-encoder: a folder, onnx:PATH, torch:HUB_ID_OR_PATH, "
         "org/name, http://HOST/v1#model, tei:http://HOST, NAME of a [llm.NAME] in veridical.toml; "
-        "by --nli: the same but for http://HOST/v1#model, and llm:NAME; by --proxy: "
-        + "; ".join(LANGUAGE_FORMS),
+        "by --nli: the same but for http://HOST/v1#model, llm:NAME, and the published "
+        f"{', '.join(PUBLISHED)}; by --proxy: " + "; ".join(LANGUAGE_FORMS),
         markup=False,
     )
     return 0
@@ -106,4 +107,36 @@ def get(
             told=lambda size: progress.update(task, completed=size),
         )
     print(place, file=sys.stderr)
+    return 0
+
+
+@app.command(
+    epilog="Examples:\n\n  veridical models convert alignscore-large\n\n"
+    "  veridical models convert McGill-NLP/roberta-large-faithcritic\n\n"
+    "  veridical models convert AlignScore-base.ckpt --backbone ./roberta-base --out alignscore"
+)
+def convert(
+    source: Annotated[
+        str,
+        typer.Argument(
+            help="A hub id or folder with pytorch_model.bin, AlignScore's .ckpt, "
+            "alignscore-large or alignscore-base."
+        ),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(help="The folder to make; default: one in the cache, found by SOURCE."),
+    ] = None,
+    backbone: Annotated[
+        str | None,
+        typer.Option(
+            help="Hub id or folder with the tokenizer (of AlignScore: and configuration) that "
+            "the checkpoint was trained with; default: what it says itself."
+        ),
+    ] = None,
+) -> int:
+    """Fetch a published checkpoint and keep it as safetensors, its tokenizer beside it."""
+    from veridical.models.convert import convert as make
+
+    print(make(source, out=out, backbone=backbone), file=sys.stderr)
     return 0

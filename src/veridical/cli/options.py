@@ -46,6 +46,29 @@ AgainstOption = Annotated[
     Against | None, typer.Option(help="What to compare with, for scorers that can choose.")
 ]
 Samples = Annotated[int | None, typer.Option(min=1, help="Use at most N samples a record.")]
+Claims = Annotated[
+    bool,
+    typer.Option(
+        "--claims",
+        help="Take answers apart into claims too, and check each against contexts, reference or "
+        "samples. For other extractors and checkers name the scorer: claims(extractor=...).",
+    ),
+]
+Corpus = Annotated[
+    str | None,
+    typer.Option(
+        metavar="PATH",
+        help=escape(
+            "Give records without contexts passages of your own documents: a folder of text, "
+            "Markdown, HTML and PDF files, or JSON lines; or search:NAME, a [search.NAME] of "
+            "veridical.toml."
+        ),
+    ),
+]
+CorpusTop = Annotated[
+    int | None,
+    typer.Option(min=1, help="Passages of --corpus for each sentence of an answer; default 3."),
+]
 Limit = Annotated[int | None, typer.Option(min=1, help="Stop after N rows.")]
 Store = Annotated[
     str, typer.Option(help="Folder that keeps what models said, for every later run; or 'none'.")

@@ -14,6 +14,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from veridical.cli import train_checker, train_repc
 from veridical.cli.options import Inputs, Limit, Map, Proxy, Reader, Store, mapping_of
 from veridical.cli.outputs import opened, writable
 from veridical.errors import UsageError
@@ -43,9 +44,8 @@ class ConditionName(str, Enum):
     none = "none"
 
 
-@train.callback()
-def _group() -> None:
-    """Keeps a lone command under its name."""
+train.command("repc", epilog=train_repc.EPILOG)(train_repc.repc)
+train.command("checker", epilog=train_checker.EPILOG)(train_checker.checker)
 
 
 @train.command(
