@@ -53,7 +53,8 @@ class Extraction:
     Attributes:
         claims: in the order of the response.
         abstained: the response declines to answer, and claims nothing.
-        left_out: why pieces of a model's output were not taken for claims, one text each.
+        left_out: why pieces of a model's output were not taken for claims, and which sentences have
+            none, one text each.
     """
 
     claims: tuple[Claim, ...]

@@ -19,7 +19,6 @@ and named ``search:web``.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -27,7 +26,7 @@ from typing import Any, Literal, Protocol
 from urllib.parse import urlsplit
 
 from veridical.errors import UsageError, unknown_name
-from veridical.llm.endpoints import sections
+from veridical.llm.endpoints import key_from, sections
 
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 #: What a header's name may be (RFC 9110, section 5.6.2).
@@ -159,14 +158,7 @@ class SearchService:
         Raises:
             UsageError: the variable that should hold it is not set, or holds no usable key.
         """
-        if self.key_env is None:
-            return None
-        key = os.environ.get(self.key_env, "").strip()
-        if not key:
-            raise UsageError(f"search {self.name!r} needs its key in the variable {self.key_env}")
-        if not (key.isascii() and key.isprintable()):
-            raise UsageError(f"{self.key_env} holds characters that no key has")
-        return key
+        return key_from(self.key_env, f"search {self.name!r}")
 
     def identity(self) -> dict[str, Any]:
         """All that its results depend on. Not its name, its key or its limits."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import sys
 from dataclasses import replace
 from enum import Enum
@@ -31,7 +30,7 @@ from veridical.cli.options import (
     TokenEncoder,
     mapping_of,
 )
-from veridical.cli.outputs import opened, writable
+from veridical.cli.outputs import form_of, opened, writable, write_report_as
 from veridical.errors import UsageError
 
 if TYPE_CHECKING:
@@ -228,7 +227,7 @@ def bench(
     counts = _samples(samples)
     writable(json_path, *(report or ()), inputs=[*read, *([table] if table else [])])
     for path in report or ():
-        _kind(path)
+        form_of(path)
 
     def show(name: str, job: Job) -> None:
         records = job.results
@@ -314,27 +313,13 @@ def render(made: Bench, path: Path) -> None:
     from veridical.report.bench_markdown import markdown
     from veridical.report.bench_text import print_bench
 
-    kind = _kind(path)
-    if kind == ".html":
-        write_bench_report(made, path)
-        return
-    if kind == ".txt":
-        console = Console(file=io.StringIO(), width=120, highlight=False)
-        print_bench(made, console)
-        assert isinstance(console.file, io.StringIO)
-        text = console.file.getvalue()
-    else:
-        text = markdown(made) if kind == ".md" else made.model_dump_json(indent=1) + "\n"
-    with opened(str(path)) as out:
-        assert out is not None
-        out.write(text)
-
-
-def _kind(path: Path) -> str:
-    kind = path.suffix.lower()
-    if kind not in (".html", ".md", ".json", ".txt"):
-        raise UsageError(f"a benchmark report is .html, .md, .txt or .json, not {path.name!r}")
-    return kind
+    write_report_as(
+        path,
+        html=lambda to: write_bench_report(made, to),
+        markdown=lambda: markdown(made),
+        text=lambda console: print_bench(made, console),
+        json=lambda: made.model_dump_json(indent=1),
+    )
 
 
 def _list(console: Console) -> None:

@@ -5,12 +5,17 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
+from rich.console import Console
+
 from veridical.errors import UsageError
+
+#: Endings of a report's name, each with its form.
+FORMS = (".html", ".md", ".txt", ".json")
 
 
 def writable(*paths: Path | str | None, inputs: Iterable[Path | str] = ()) -> None:
@@ -55,3 +60,39 @@ def opened(path: str | None) -> Iterator[TextIO | None]:
             yield file
         if not in_place:
             draft.replace(target)
+
+
+def form_of(path: Path) -> str:
+    """The form, one of :data:`FORMS`, that the name of a report asks for.
+
+    Raises:
+        UsageError: none of them.
+    """
+    form = path.suffix.lower()
+    if form not in FORMS:
+        raise UsageError(f"a report is .html, .md, .txt or .json, not {path.name!r}")
+    return form
+
+
+def write_report_as(
+    path: Path,
+    *,
+    html: Callable[[Path], object],
+    markdown: Callable[[], str],
+    text: Callable[[Console], object],
+    json: Callable[[], str],
+) -> None:
+    """Write a report in the form that the name of ``path`` asks for."""
+    form = form_of(path)
+    if form == ".html":
+        html(path)
+        return
+    if form == ".txt":
+        page = io.StringIO()
+        text(Console(file=page, width=120, highlight=False))
+        body = page.getvalue()
+    else:
+        body = markdown() if form == ".md" else json() + "\n"
+    with opened(str(path)) as out:
+        assert out is not None
+        out.write(body)

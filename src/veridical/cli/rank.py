@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import sys
 from enum import Enum
 from pathlib import Path
@@ -25,8 +24,7 @@ from veridical.cli.options import (
     Store,
     mapping_of,
 )
-from veridical.cli.outputs import opened, writable
-from veridical.errors import UsageError
+from veridical.cli.outputs import form_of, opened, writable, write_report_as
 
 if TYPE_CHECKING:
     from veridical.api import Job
@@ -134,7 +132,7 @@ def rank(
     err = Console(stderr=True, highlight=False, soft_wrap=not sys.stderr.isatty())
     writable(json_path, *(report or ()), inputs=answers)
     for path in report or ():
-        _kind(path)
+        form_of(path)
 
     def show(name: str, job: Job) -> None:
         err.print(f"{name}: scoring into {job.results.path}", markup=False)
@@ -195,24 +193,10 @@ def _render(made: Ranking, path: Path) -> None:
     from veridical.report.rank_html import write_ranking_report
     from veridical.report.rank_text import print_ranking, ranking_markdown
 
-    kind = _kind(path)
-    if kind == ".html":
-        write_ranking_report(made, path)
-        return
-    if kind == ".txt":
-        console = Console(file=io.StringIO(), width=120, highlight=False)
-        print_ranking(made, console)
-        assert isinstance(console.file, io.StringIO)
-        text = console.file.getvalue()
-    else:
-        text = ranking_markdown(made) if kind == ".md" else made.model_dump_json(indent=1) + "\n"
-    with opened(str(path)) as out:
-        assert out is not None
-        out.write(text)
-
-
-def _kind(path: Path) -> str:
-    kind = path.suffix.lower()
-    if kind not in (".html", ".md", ".json", ".txt"):
-        raise UsageError(f"a ranking's report is .html, .md, .txt or .json, not {path.name!r}")
-    return kind
+    write_report_as(
+        path,
+        html=lambda to: write_ranking_report(made, to),
+        markdown=lambda: ranking_markdown(made),
+        text=lambda console: print_ranking(made, console),
+        json=lambda: made.model_dump_json(indent=1),
+    )

@@ -118,14 +118,7 @@ class Endpoint:
         Raises:
             UsageError: the variable that should hold it is not set, or holds no usable token.
         """
-        if self.key_env is None:
-            return None
-        key = os.environ.get(self.key_env, "").strip()
-        if not key:
-            raise UsageError(f"LLM {self.name!r} needs its key in the variable {self.key_env}")
-        if not (key.isascii() and key.isprintable()):
-            raise UsageError(f"{self.key_env} holds characters that no key has")
-        return key
+        return key_from(self.key_env, f"LLM {self.name!r}")
 
     def cost(self, tokens_in: int | None, tokens_out: int | None) -> float | None:
         """Price of a call with these tokens; None where a price or a count is not known."""
@@ -137,6 +130,25 @@ class Endpoint:
                 return None
             total += tokens * price / 1e6
         return total
+
+
+def key_from(variable: str | None, whose: str) -> str | None:
+    """The key in an environment variable; None where none is named.
+
+    Args:
+        whose: for messages.
+
+    Raises:
+        UsageError: the variable is not set, or holds no usable key.
+    """
+    if variable is None:
+        return None
+    key = os.environ.get(variable, "").strip()
+    if not key:
+        raise UsageError(f"{whose} needs its key in the variable {variable}")
+    if not (key.isascii() and key.isprintable()):
+        raise UsageError(f"{variable} holds characters that no key has")
+    return key
 
 
 @dataclass(frozen=True)

@@ -29,12 +29,10 @@ def made(kind="svm", layers=(2,)):
     return Repc(kind, layers, tuple(experts), mixer, "smollm2", "abc", (4, 6), {"n": 90})
 
 
-@pytest.mark.parametrize("ending", ["json", pytest.param("safetensors", marks=pytest.mark.torch)])
+@pytest.mark.parametrize("ending", ["json", "safetensors"])
 @pytest.mark.parametrize("layers", [(2,), (1, 2, 3)])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_file_holds_all_of_it(kind, layers, ending, tmp_path):
-    if ending == "safetensors":
-        pytest.importorskip("safetensors")
     model, path = made(kind, layers), tmp_path / f"repc.{ending}"
     write_repc(path, model)
     found = read_repc(str(path))
@@ -134,9 +132,7 @@ def test_hostile_json(tmp_path):
         read_repc(str(tmp_path))
 
 
-@pytest.mark.torch
 def test_hostile_safetensors(tmp_path):
-    pytest.importorskip("safetensors")
     path = tmp_path / "repc.safetensors"
     write_repc(path, made())
     whole = path.read_bytes()

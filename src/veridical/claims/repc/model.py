@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import base64
-import hashlib
 import json
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import AfterValidator
 
 from veridical.claims.repc.classifiers import Classifier, Floats, Mlp, classifier
-from veridical.errors import UsageError
 from veridical.models.protocols import LABELS
+from veridical.models.trained_files import from_safetensors, pinned, read_trained, to_safetensors
 
 Layers = Literal["select", "ensemble"]
 FORMAT = "veridical-repc-1"
@@ -96,10 +94,7 @@ def write_repc(path: Path, model: Repc) -> None:
     if model.mixer is not None:
         arrays |= {f"mixer.{n}": a.astype("<f4") for n, a in model.mixer.arrays().items()}
     if path.suffix == ".safetensors":
-        from safetensors.numpy import save
-
-        contiguous = {n: np.array(a, order="C") for n, a in arrays.items()}
-        path.write_bytes(save(contiguous, {"veridical": json.dumps(head)}))
+        path.write_bytes(to_safetensors(head, arrays))
     else:
         body = {
             n: {"shape": list(a.shape), "float32": base64.b64encode(a.tobytes()).decode()}
@@ -109,82 +104,27 @@ def write_repc(path: Path, model: Repc) -> None:
 
 
 def read_repc(name: str) -> Repc:
-    """The classifiers in the file of that path, which may end in ``@`` and a version that the file
-    must have.
+    """The classifiers in the file of that path: see
+    :func:`~veridical.models.trained_files.read_trained`.
 
     Raises:
         UsageError: the file cannot be read, is no such model, or has changed.
     """
-    path, at, version = name.rpartition("@")
-    if not at or not re.fullmatch(r"[0-9a-f]{8}", version):
-        path, version = name, ""
-    try:
-        status = Path(path).stat()
-        if status.st_size > _MOST:
-            raise UsageError(f"{path}: larger than any RepC model")
-        found = _read(path, status.st_mtime_ns, status.st_size)
-    except OSError as e:
-        raise UsageError(f"cannot read RepC model {path}: {e.strerror or e}") from None
-    if version and version != found.version:
-        raise UsageError(f"{path} has changed: it was {version} and is {found.version}")
-    return found
+    return read_trained(name, _parse, title="RepC", command="veridical train repc", most=_MOST)
 
 
-class RepcFile(str):
-    """Annotation of a scorer's model parameter: checked and pinned to the file's content when the
-    scorer is bound (``repc.json@1a2b3c4d``), so that another content is another scorer."""
-
-    @classmethod
-    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
-        from pydantic_core import core_schema
-
-        return core_schema.no_info_after_validator_function(_pinned, core_schema.str_schema())
+#: Annotation of a scorer's model parameter: checked, and pinned to the file's content, when the
+#: scorer is bound.
+RepcFile = Annotated[str, AfterValidator(lambda name: pinned(name, read_repc(name).version))]
 
 
-def _pinned(name: str) -> str:
-    version = read_repc(name).version
-    return name if name.endswith(f"@{version}") else f"{name}@{version}"
-
-
-@lru_cache(maxsize=4)
-def _read(path: str, modified: int, size: int) -> Repc:
-    content = Path(path).read_bytes()
-    version = hashlib.blake2b(content, digest_size=4).hexdigest()
-    try:
-        if path.endswith(".safetensors"):
-            head, arrays = _from_safetensors(content)
-        else:
-            head = json.loads(content)
-            arrays = {n: _array(a) for n, a in head.pop("arrays").items()}
-        return _repc(head, arrays, version)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError) as e:
-        raise UsageError(
-            f"{path} is no RepC model of `veridical train repc` ({type(e).__name__}: {e})"
-        ) from None
-
-
-def _from_safetensors(content: bytes) -> tuple[dict[str, Any], dict[str, Floats]]:
-    try:
-        import safetensors
-    except ImportError:
-        raise UsageError(
-            "a RepC model kept as safetensors needs that package: pip install 'veridical[torch]'"
-        ) from None
-
-    read: Callable[[bytes], Any] = safetensors.deserialize
-    try:
-        found = read(content)
-    except safetensors.SafetensorError as e:
-        raise ValueError(str(e)) from None
-    arrays = {}
-    for name, entry in found:
-        if entry["dtype"] != "F32":
-            raise ValueError(f"array {name} is of {entry['dtype']}")
-        flat = np.frombuffer(entry["data"], dtype="<f4").astype(np.float64)
-        arrays[name] = flat.reshape(entry["shape"])
-    size = int.from_bytes(content[:8], "little")  # which deserialize has checked
-    head = json.loads(json.loads(content[8 : 8 + size])["__metadata__"]["veridical"])
-    return head, arrays
+def _parse(content: bytes, safetensors: bool, version: str) -> Repc:
+    if safetensors:
+        head, arrays = from_safetensors(content)
+    else:
+        head = json.loads(content)
+        arrays = {n: _array(a) for n, a in head.pop("arrays").items()}
+    return _repc(head, arrays, version)
 
 
 def _array(entry: Mapping[str, Any]) -> Floats:

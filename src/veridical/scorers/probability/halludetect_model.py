@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import math
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import AfterValidator
 
-from veridical.errors import UsageError
+from veridical.models.trained_files import (
+    Floats,
+    from_safetensors,
+    pinned,
+    read_trained,
+    to_safetensors,
+)
 from veridical.scorers.probability.halludetect_features import FEATURES
 
-Floats = NDArray[np.float64]
 Kind = Literal["logistic", "network"]
 #: A layer's weights (inputs, outputs) and biases (outputs,).
 Layer = tuple[Floats, Floats]
@@ -26,7 +28,6 @@ Layer = tuple[Floats, Floats]
 FORMAT = "veridical-halludetect-1"
 _MOST = 64 << 20  # bytes of a model file
 _WIDEST = 4096  # units of a layer
-_HEADER = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,68 +82,43 @@ def write_detector(path: Path, detector: Detector) -> None:
     }
     arrays = _named(detector)
     if path.suffix == ".safetensors":
-        path.write_bytes(_safetensors(head, arrays))
+        path.write_bytes(to_safetensors(head, arrays))
     else:
         body = {name: _shortest(a.astype(np.float32)) for name, a in arrays.items()}
         path.write_text(json.dumps({**head, "weights": body}) + "\n", "utf-8")
 
 
 def read_detector(name: str) -> Detector:
-    """The classifier in the file of that path, which may end in ``@`` and a version that the file
-    must have.
+    """The classifier in the file of that path: see
+    :func:`~veridical.models.trained_files.read_trained`.
 
     Raises:
         UsageError: the file cannot be read, is no such model, or has changed.
     """
-    path, at, version = name.rpartition("@")
-    if not at or not re.fullmatch(r"[0-9a-f]{8}", version):
-        path, version = name, ""
-    try:
-        status = Path(path).stat()
-        if status.st_size > _MOST:
-            raise UsageError(f"{path}: larger than any HalluDetect model")
-        found = _read(path, status.st_mtime_ns, status.st_size)
-    except OSError as e:
-        raise UsageError(f"cannot read HalluDetect model {path}: {e.strerror or e}") from None
-    if version and version != found.version:
-        raise UsageError(f"{path} has changed: it was {version} and is {found.version}")
-    return found
+    return read_trained(
+        name,
+        _parse,
+        title="HalluDetect",
+        command="veridical train halludetect",
+        most=_MOST,
+    )
 
 
-class ModelFile(str):
-    """Annotation of a scorer's model parameter: checked and pinned to the file's content when the
-    scorer is bound (``model.json@1a2b3c4d``), so that another content is another scorer."""
-
-    @classmethod
-    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
-        from pydantic_core import core_schema
-
-        return core_schema.no_info_after_validator_function(_pinned, core_schema.str_schema())
+#: Annotation of a scorer's model parameter: checked, and pinned to the file's content, when the
+#: scorer is bound.
+ModelFile = Annotated[str, AfterValidator(lambda name: pinned(name, read_detector(name).version))]
 
 
-def _pinned(name: str) -> str:
-    version = read_detector(name).version
-    return name if name.endswith(f"@{version}") else f"{name}@{version}"
-
-
-@lru_cache(maxsize=8)
-def _read(path: str, modified: int, size: int) -> Detector:
-    content = Path(path).read_bytes()
-    version = hashlib.blake2b(content, digest_size=4).hexdigest()
-    try:
-        if path.endswith(".safetensors"):
-            head, arrays = _from_safetensors(content)
-        else:
-            head = json.loads(content)
-            arrays = {
-                n: np.array(a, dtype=np.float32).astype(np.float64)
-                for n, a in head.pop("weights").items()
-            }
-        return _detector(head, arrays, version)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError) as e:
-        raise UsageError(
-            f"{path} is no HalluDetect model of `veridical train halludetect` ({e})"
-        ) from None
+def _parse(content: bytes, safetensors: bool, version: str) -> Detector:
+    if safetensors:
+        head, arrays = from_safetensors(content)
+    else:
+        head = json.loads(content)
+        arrays = {
+            n: np.array(a, dtype=np.float32).astype(np.float64)
+            for n, a in head.pop("weights").items()
+        }
+    return _detector(head, arrays, version)
 
 
 def _named(detector: Detector) -> dict[str, Floats]:
@@ -195,41 +171,3 @@ def _detector(head: dict[str, Any], arrays: dict[str, Floats], version: str) -> 
         raise ValueError("notes must be an object")
     mean, scale = arrays["mean"], arrays["scale"]
     return Detector(kind, mean, scale, tuple(layers), proxy, condition, notes, version)
-
-
-def _safetensors(head: Mapping[str, Any], arrays: Mapping[str, Floats]) -> bytes:
-    """The safetensors format: header length, JSON header, arrays."""
-    header: dict[str, Any] = {"__metadata__": {"veridical": json.dumps(head)}}
-    body = b""
-    for name, array in arrays.items():
-        raw = array.astype("<f4").tobytes()
-        header[name] = {
-            "dtype": "F32",
-            "shape": list(array.shape),
-            "data_offsets": [len(body), len(body) + len(raw)],
-        }
-        body += raw
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    return len(text).to_bytes(8, "little") + text + body
-
-
-def _from_safetensors(content: bytes) -> tuple[dict[str, Any], dict[str, Floats]]:
-    size = int.from_bytes(content[:8], "little")
-    if len(content) < 8 or size > min(_HEADER, len(content) - 8):
-        raise ValueError("its header is cut or too long")
-    header = json.loads(content[8 : 8 + size])
-    head = json.loads(header.pop("__metadata__")["veridical"])
-    body = content[8 + size :]
-    arrays = {}
-    for name, entry in header.items():
-        start, end = entry["data_offsets"]
-        shape: Sequence[int] = entry["shape"]
-        whole = all(isinstance(n, int) and n >= 0 for n in (start, end, *shape))
-        if entry["dtype"] != "F32" or not whole or not end <= len(body):
-            raise ValueError(f"array {name} is not as described")
-        if end - start != 4 * math.prod(shape):
-            raise ValueError(f"array {name} is not of its shape")
-        flat = np.frombuffer(body[start:end], dtype="<f4")
-        arrays[name] = flat.reshape(shape).astype(np.float64)
-    return head, arrays

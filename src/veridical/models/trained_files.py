@@ -1,0 +1,118 @@
+"""Files of the small models that users train: read once, pinned to their content, never pickle.
+
+JSON, or the safetensors format, which needs no package for arrays of float32 alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from veridical.errors import UsageError
+
+T = TypeVar("T")
+Floats = NDArray[np.float64]
+
+_HEADER = 1 << 20  # bytes
+
+
+def read_trained(
+    name: str, parse: Callable[[bytes, bool, str], T], *, title: str, command: str, most: int
+) -> T:
+    """The model in the file of that path, which may end in ``@`` and a version that the file must
+    have.
+
+    Args:
+        parse: makes the model of the file's content, whether that is safetensors, and the version;
+            what is wrong with it is one of the errors of damaged data.
+        title: what it is, for messages.
+        command: what trains it.
+        most: bytes.
+
+    Raises:
+        UsageError: the file cannot be read, is no such model, or has changed.
+    """
+    path, at, version = name.rpartition("@")
+    if not at or not re.fullmatch(r"[0-9a-f]{8}", version):
+        path, version = name, ""
+    try:
+        status = Path(path).stat()
+        if status.st_size > most:
+            raise UsageError(f"{path}: larger than any {title} model")
+        read: tuple[str, T] = _read(path, status.st_mtime_ns, status.st_size, parse)
+    except OSError as e:
+        raise UsageError(f"cannot read {title} model {path}: {e.strerror or e}") from None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError) as e:
+        raise UsageError(
+            f"{path} is no {title} model of `{command}` ({type(e).__name__}: {e})"
+        ) from None
+    if version and version != read[0]:
+        raise UsageError(f"{path} has changed: it was {version} and is {read[0]}")
+    return read[1]
+
+
+@lru_cache(maxsize=8)
+def _read(
+    path: str, modified: int, size: int, parse: Callable[[bytes, bool, str], T]
+) -> tuple[str, T]:
+    content = Path(path).read_bytes()
+    version = hashlib.blake2b(content, digest_size=4).hexdigest()
+    return version, parse(content, path.endswith(".safetensors"), version)
+
+
+def pinned(name: str, version: str) -> str:
+    """``name`` with the version of the file's content (``model.json@1a2b3c4d``): as a scorer's
+    parameter it makes another content another scorer."""
+    return name if name.endswith(f"@{version}") else f"{name}@{version}"
+
+
+def to_safetensors(head: Mapping[str, Any], arrays: Mapping[str, Floats]) -> bytes:
+    """The safetensors format: header length, JSON header, arrays."""
+    header: dict[str, Any] = {"__metadata__": {"veridical": json.dumps(head)}}
+    body = b""
+    for name, array in arrays.items():
+        raw = array.astype("<f4").tobytes()
+        header[name] = {
+            "dtype": "F32",
+            "shape": list(array.shape),
+            "data_offsets": [len(body), len(body) + len(raw)],
+        }
+        body += raw
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    return len(text).to_bytes(8, "little") + text + body
+
+
+def from_safetensors(content: bytes) -> tuple[dict[str, Any], dict[str, Floats]]:
+    """What :func:`to_safetensors` has made.
+
+    Raises:
+        ValueError, KeyError, TypeError: it is damaged, or holds something else.
+    """
+    size = int.from_bytes(content[:8], "little")
+    if len(content) < 8 or size > min(_HEADER, len(content) - 8):
+        raise ValueError("its header is cut or too long")
+    header = json.loads(content[8 : 8 + size])
+    head = json.loads(header.pop("__metadata__")["veridical"])
+    body = content[8 + size :]
+    arrays = {}
+    for name, entry in header.items():
+        start, end = entry["data_offsets"]
+        shape: Sequence[int] = entry["shape"]
+        whole = all(isinstance(n, int) and n >= 0 for n in (start, end, *shape))
+        if entry["dtype"] != "F32" or not whole or not end <= len(body):
+            raise ValueError(f"array {name} is not as described")
+        if end - start != 4 * math.prod(shape):
+            raise ValueError(f"array {name} is not of its shape")
+        flat = np.frombuffer(body[start:end], dtype="<f4")
+        arrays[name] = flat.reshape(shape).astype(np.float64)
+    return head, arrays
