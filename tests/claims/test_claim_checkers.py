@@ -44,3 +44,33 @@ def test_names_and_options():
             ask("nly")
     with pytest.raises(UsageError, match="'nli' has no option 'llm'; it takes: nli"):
         checkers.find_checker("nli", llm="mine")
+
+
+async def test_a_quarter_of_the_verdict_is_the_words():
+    rows = [(0.8, 0.2, 0.0), (0.8, 0.2, 0.0), (0.1, 0.1, 0.8), (0.5, 0.3, 0.2)]
+    passage = "Ada, a Countess, was born in London."
+    texts = ["She was born in LONDON.", "She was born in Paris.", "Bob ran to Rome.", "So it was."]
+    evidence = Nli(rows)
+    pairs = [(Claim(t, 0, len(t), 0), passage) for t in texts]
+    found = await checkers.find_checker("nli_words", nli="mine")(pairs, evidence)
+    assert evidence.asked == [([(passage, t) for t in texts], "mine")]
+    assert found == pytest.approx(
+        np.array(
+            [
+                (0.6 + 0.25, 0.15, 0.0),  # born, london: both are there
+                (0.6 + 0.125, 0.15 + 0.125, 0.0),  # born; not paris
+                (0.075, 0.075 + 0.25, 0.6),  # bob, ran, rome: none
+                (0.5, 0.3, 0.2),  # nothing but function words
+            ]
+        )
+    )
+    assert evidence.rows == rows  # not altered
+
+
+async def test_words_do_not_hide_a_negation():
+    rows = [(0.5, 0.5, 0.0)] * 2
+    passage = "Ada was born in London."
+    texts = ["Ada was born in London.", "Ada was not born in London."]
+    pairs = [(Claim(t, 0, len(t), 0), passage) for t in texts]
+    plain, negated = await checkers.find_checker("nli_words")(pairs, Nli(rows))
+    assert plain[0] > negated[0]

@@ -12,10 +12,17 @@ from hostile_outputs import LABELS, NUMBERED, PASSAGE, RESPONSE, ROWS, TEXTS, TR
 import veridical
 from veridical.llm.fake import FakeLlm
 from veridical.llm.messages import ChatRequest, Reply
+from veridical.records import Record
 
 OUTPUTS = outputs()
-#: Labels by the claim as a checker reads it.
-BY_CLAIM = dict(zip(TEXTS, LABELS, strict=True)) | {
+#: Labels by the claim as a checker reads it; a sentence without claims is one itself.
+SENTENCES = [s.text.strip() for s in Record(response=RESPONSE).sentences]
+WORST = ("Contradiction", "Neutral", "Entailment")
+BY_CLAIM = {
+    sentence: min((label for _, of, label in TRUTH if of == i), key=WORST.index)
+    for i, sentence in enumerate(SENTENCES)
+}
+BY_CLAIM |= dict(zip(TEXTS, LABELS, strict=True)) | {
     "({})".format(", ".join(map(json.dumps, row))): label
     for row, label in zip(ROWS, LABELS, strict=True)
 }
@@ -133,8 +140,11 @@ def problem(output, score: dict, asked: int) -> str | None:
     for unit in score["units"]:
         if RESPONSE[unit["start"] : unit["end"]] != unit["text"]:
             return "a place that is not the response's"
+    if {c["sentence"] for c in raw["claims"]} != set(range(len(SENTENCES))):
+        return "a sentence that nobody checked"
     if output.result in ("less", "told"):
-        if len(verdicts) != len(TRUTH) - 1 and output.result == "less":
+        # a sentence takes the place of the claim, where that was its only one
+        if output.result == "less" and len(TRUTH) - len(verdicts) not in (0, 1):
             return f"{len(verdicts)} claims"
         return None if raw["left_out"] else "a claim lost in silence"
     if len(verdicts) != len(TRUTH):

@@ -40,6 +40,7 @@ async def score(table=None, response=f"{BORN} {DIED}", default=None, evidence=No
     evidence = evidence or FixedVerdicts(record, table, **options)
     fields.setdefault("extractor", "sentences")
     fields.setdefault("merge", "any")
+    fields.setdefault("checker", "nli")
     return await claims(record, evidence, **fields), evidence
 
 
@@ -244,6 +245,7 @@ def test_costs_are_those_of_its_parts(arguments, costs):
         ("llm=mine", "has no use for llm=mine: leave it out"),
         ("shots=3", "has no use for shots=3"),
         ("model=file.bin", "cannot read RepC model file.bin"),
+        ("checker=repc", "name the trained model: claims(checker=repc, model=PATH, proxy=MODEL)"),
         ("ranker=mine", "ranker=mine is for select=cross_encoder"),
         ("top=0", "top=0): Input should be greater than or equal to 1"),
         ("window=10", "window=10): Input should be greater than or equal to 100"),

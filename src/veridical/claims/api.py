@@ -70,7 +70,7 @@ def check(
     *,
     response: str = "",
     prompt: str | None = None,
-    checker: str = "nli",
+    checker: str = "nli_words",
     merge: Merge = "about",
     select: Selection = "bm25",
     top: int = 8,

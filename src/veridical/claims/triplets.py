@@ -30,10 +30,12 @@ def _counted(words: str) -> dict[str, str]:
 
 _DENIED = frozenset({"no", "false", "not", "not true"})
 _AFFIRMED = frozenset({"yes", "true"})
-_FUNCTION = _set(
-    "a an and are as at be been being by can could did do does for from had has have he her his in "
-    "is it its of on or she such that the their there these they this to was were which who will "
-    "with would 's ’s"
+#: English words that say nothing of a statement's content.
+FUNCTION_WORDS = _set(
+    "a about also am an and are as at be been being but by can could did do does for from had has "
+    "have he her him his how i if in into is it its just me my of on or our she so such than that "
+    "the their them then there these they this to too us very was we were what when which who will "
+    "with would you your 's ’s"
 )
 _NUMBERS = _counted("one two three four five six seven eight nine ten")
 _STEM = 5  # characters by which words are compared: "location" meets "located"
@@ -123,7 +125,7 @@ class Places:
         elements = [_keys(e) for e in ((claim,) if isinstance(claim, str) else claim)]
         scores, total = self._scores(elements)
         # an answer of a few words leaves the rest of its claim to the question
-        ends = [keys - _FUNCTION for keys in elements[::2]]
+        ends = [keys - FUNCTION_WORDS for keys in elements[::2]]
         enough = [
             i
             for i, score in scores.items()
@@ -144,7 +146,7 @@ class Places:
         for keys, shares, weight in zip(elements, held, _WEIGHTS[-len(held) :], strict=True):
             # an element that many sentences hold does not tell which of them is meant
             weight *= math.log((len(self._sentences) + 1) / max(1.0, sum(shares.values())))
-            weight *= len(keys - _FUNCTION) ** _LENGTH or _FUNCTION_WEIGHT
+            weight *= len(keys - FUNCTION_WORDS) ** _LENGTH or _FUNCTION_WEIGHT
             total += weight
             for i, share in shares.items():
                 scores[i] += weight * share
@@ -156,7 +158,7 @@ class Places:
         """The share of an element that each sentence holds, in (0, 1], where it holds any: rare
         words count more, function words only where there is nothing else."""
         n = len(self._sentences)
-        wanted = keys - _FUNCTION or keys
+        wanted = keys - FUNCTION_WORDS or keys
         rarity = {k: math.log((n + 1) / max(1, len(self._where.get(k, ())))) for k in wanted}
         total = sum(rarity.values())
         found: dict[int, float] = defaultdict(float)
@@ -170,7 +172,7 @@ class Places:
         with those that follow on; function words only beside the others, where there are others."""
         words = self._sentences[sentence]
         shared = [i for i, w in enumerate(words) if w.key in keys]
-        content = [i for i in shared if words[i].key not in _FUNCTION] or shared
+        content = [i for i in shared if words[i].key not in FUNCTION_WORDS] or shared
         first, last = _shortest([words[i].key for i in content])
         while first and content[first - 1] == content[first] - 1:
             first -= 1
@@ -223,7 +225,7 @@ def _keys(text: str) -> set[str]:
 
 def _key(word: str) -> str:
     low = word.casefold()
-    if low.isdecimal() or low in _FUNCTION:
+    if low.isdecimal() or low in FUNCTION_WORDS:
         return low
     low = _NUMBERS.get(low, low).replace(",", "")
     if len(low) == 4 and low.endswith("s") and not low.endswith("ss"):

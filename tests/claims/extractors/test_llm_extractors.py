@@ -208,14 +208,18 @@ async def test_a_number_that_exists_but_is_another_sentences(chat):
     assert found.left_out[0].startswith("wrong sentence numbers: ")
 
 
-async def test_a_sentence_that_states_something_and_has_no_claim_is_told_of(chat):
+async def test_a_sentence_that_states_something_and_has_no_claim_is_one_itself(chat):
     response = "Sure, gladly! " + RESPONSE + " Who else was it? Nobody was."
     record = Record(prompt="Who was De Morgan, in 1843?", response=response)
     said = triplets(TRIPLETS[0])
     found, _ = await extract(chat, "llm_triplets", said, record)
-    assert found.left_out == ('no claim in the sentence "Ada Lovelace was born in London."',)
+    (why,) = found.left_out
+    assert why.startswith('no claim in the sentence "Ada Lovelace was born in London."')
+    assert places(found, response)[0] == ("Ada Lovelace was born in London.", 1)
+    assert len(found.claims) == 2
     found, _ = await extract(chat, "llm_triplets", triplets(TRIPLETS[1]), record)
     assert found.left_out == ()  # what the second says is the question's
+    assert len(found.claims) == 1
 
 
 async def test_published_lines_of_subsentence_claims(chat):

@@ -23,6 +23,7 @@ class _Known(NamedTuple):
 
 
 _CHECKERS = {
+    "nli_words": _Known("nli_words", frozenset({"nli"})),
     "nli": _Known("nli", frozenset({"nli"})),
     "llm": _Known("llm", frozenset({"llm"})),
     "llm_joint": _Known("llm_joint", frozenset({"llm"})),

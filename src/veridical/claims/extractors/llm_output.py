@@ -2,7 +2,8 @@
 
 A piece of its output becomes a claim if it has the form asked for and its words stand in the
 response. What does not is left out with a reason, and where more is left out than taken the output
-is not used at all: claims that nobody checks must not look harmless.
+is not used at all. A sentence with facts that the model passed over is a claim as it stands: what
+nobody checks must not look harmless.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from veridical.claims.claim import Claim, Extraction
+from veridical.claims.extractors.sentences import sentence_claims
 from veridical.claims.triplets import Place, Places, statement
 from veridical.llm.messages import LlmError
 from veridical.llm.structured import read_json
@@ -177,7 +179,8 @@ class Taken:
 
     def extraction(self, said: str, question: str | None = None) -> Extraction:
         """All that was taken, in the order of the response. A sentence that has a number, a date or
-        a name which is not the question's, and of which no claim was taken, is told of as left out.
+        a name which is not the question's, and of which no claim was taken, is a claim itself,
+        and told of as left out.
 
         Args:
             said: the model's output, or the part of it that an error should show.
@@ -197,24 +200,28 @@ class Taken:
         # a model's word alone does not make a sentence harmless
         missed = self._missed(question)
         if missed and not self._claims:
-            raise LlmError("malformed", f"no claim was found in {missed[0]}", text=said)
-        order = sorted(self._claims, key=lambda c: (c.start, c.end))
-        untold = (f"no claim in {sentence}" for sentence in missed)
+            raise LlmError(
+                "malformed",
+                f"no claim was found in the sentence {_shown(missed[0].text)}",
+                text=said,
+            )
+        order = sorted((*self._claims, *missed), key=lambda c: (c.start, c.end))
+        untold = (f"no claim in the sentence {_shown(c.text)}, which is one itself" for c in missed)
         return Extraction(tuple(order), left_out=(*self._left_out, *untold))
 
-    def _missed(self, question: str | None) -> list[str]:
+    def _missed(self, question: str | None) -> list[Claim]:
         """Sentences of which no claim was taken, and that state something of their own."""
-        response, sentences = self._record.response, self._record.sentences
         taken = {claim.sentence for claim in self._claims}
-        spans = [(s.start, s.end) for i, s in enumerate(sentences) if i not in taken]
-        if not spans:
+        left = [c for c in sentence_claims(self._record) if c.sentence not in taken]
+        if not left:
             return []
         asked = FactSources([question or ""])
-        missed = []
-        for (start, end), facts in zip(spans, Facts(response).find(spans), strict=True):
-            if any(asked.find(f) is None for f in facts):
-                missed.append(f"the sentence {_shown(response[start:end].strip())}")
-        return missed
+        found = Facts(self._record.response).find([(c.start, c.end) for c in left])
+        return [
+            claim
+            for claim, facts in zip(left, found, strict=True)
+            if any(asked.find(f) is None for f in facts)
+        ]
 
 
 def plain(text: str) -> str:

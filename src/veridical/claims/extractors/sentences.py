@@ -24,10 +24,15 @@ async def extract(record: Record, evidence: Evidence) -> Extraction:
     """
     if abstains(record.need_response()):
         return Extraction((), abstained=True)
+    return Extraction(tuple(sentence_claims(record)))
+
+
+def sentence_claims(record: Record) -> list[Claim]:
+    """Every sentence with a letter or digit, whole."""
     claims = []
     for i, sentence in enumerate(record.sentences):
         text = sentence.text.strip()
         if any(map(str.isalnum, text)):
             start = sentence.start + sentence.text.index(text)
             claims.append(Claim(text, start, start + len(text), i))
-    return Extraction(tuple(claims))
+    return claims

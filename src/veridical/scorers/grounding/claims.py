@@ -22,7 +22,7 @@ from veridical.scores import Score, Unit
 from veridical.text.passages import SIZE
 
 if TYPE_CHECKING:
-    from veridical.claims.claim import Extraction
+    from veridical.claims.claim import Checker, Extraction
     from veridical.evidence import Evidence
 
 _ORDER: tuple[Against, ...] = ("contexts", "reference", "samples")
@@ -56,6 +56,8 @@ def _costs(
             )
     if ranker is not None and select != "cross_encoder":
         raise UsageError(f"ranker={ranker} is for select=cross_encoder, not select={select}")
+    options = {"nli": nli, "llm": llm, "model": model, "shots": shots or None}
+    _checker(checker, options)
     rules.find_rule(aggregate)
     Reading(select, top, ranker, window)
     return costs
@@ -83,7 +85,7 @@ async def claims(
     *,
     against: Literal["auto", "contexts", "reference", "samples"] = "auto",
     extractor: str = "clauses",
-    checker: str = "nli",
+    checker: str = "nli_words",
     merge: Merge = "about",
     aggregate: str = "strict",
     weights: tuple[Weight, Weight, Weight] = rules.WEIGHTS,
@@ -109,7 +111,9 @@ async def claims(
         extractor: ``response``, ``sentences``, ``clauses``, ``triplets``, ``spacy``; by an LLM
             ``llm_triplets``, ``llm_triplets_plain``, ``llm_subsentence``, ``llm_atomic``;
             ``given`` takes the statements or triplets that the record has in a field ``claims``.
-        checker: ``nli``, ``llm``, ``llm_joint`` or ``repc``.
+        checker: ``nli``, as published; ``nli_words``, a quarter of whose verdict is the words that
+            claim and passage share, which orders better with the embedded NLI model; ``llm``,
+            ``llm_joint`` or ``repc``.
         merge: of passages: ``about`` takes entailment from the passage that entails the claim
             best and contradiction from the one most about it alone, as one about something else
             contradicts nothing. ``any`` is as published: entailment if any passage entails the
@@ -153,9 +157,9 @@ async def claims(
         if found.left_out:
             raise ModelError(f"no claim could be used: {found.left_out[0]}")
         raise NotApplicable("the response makes no claim")
-    taken = checkers.options_of(checker)
-    options = {"nli": nli, "llm": llm, "proxy": proxy, "model": model, "shots": shots}
-    check = checkers.find_checker(checker, **{k: v for k, v in options.items() if k in taken})
+    check = _checker(
+        checker, {"nli": nli, "llm": llm, "proxy": proxy, "model": model, "shots": shots}
+    )
     verdicts = await judge(found.claims, sources, evidence, check, reading)
 
     table = np.array([[v.probabilities[x] for x in LABELS] for v in verdicts])
@@ -176,6 +180,12 @@ async def claims(
         for v in verdicts
     ]
     return Score.of(risk, raw=_raw(risk, label, verdicts, found), units=units)
+
+
+def _checker(name: str, options: dict[str, Any]) -> Checker:
+    """With those of the options that it takes; the extractor may take the others."""
+    taken = checkers.options_of(name)
+    return checkers.find_checker(name, **{k: v for k, v in options.items() if k in taken})
 
 
 def _sources(record: Record, against: Literal["auto"] | Against) -> list[Source]:
