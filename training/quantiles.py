@@ -56,7 +56,10 @@ FAMILIES = {
     "kle": "meanings",
     "nli_grounding": "nli_grounding",
     "summac_zs": "nli_grounding",
+    "claims": "nli_grounding",
 }
+#: What a table is fitted with, where that is not the scorer with its defaults.
+FITTED_AS = {"claims": "claims(against=contexts)"}
 #: Scorers of samples have a table for each of these numbers of samples, the dearer ones up to 10:
 #: what they ask for grows with the square.
 SAMPLES = (1, 2, 3, 5, 10, 20)
@@ -93,7 +96,7 @@ def halueval(path: Path, rng: random.Random) -> list[dict[str, Any]]:
     return found
 
 
-def table(sets: list[list[float]]) -> tuple[list[float], list[float]]:
+def quantiles(sets: list[list[float]]) -> tuple[list[float], list[float]]:
     """Risks and their mid-rank quantiles, thinned, with the ends of [0, 1] where free."""
     weights: dict[float, float] = {}
     for values in sets:
@@ -120,10 +123,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--store", type=Path, help="keeps what models said, for the next time")
+    parser.add_argument("--only", nargs="+", choices=FAMILIES, help="leaves other tables alone")
     arguments = parser.parse_args()
     data = arguments.data
+    wanted = arguments.only or list(FAMILIES)
+    tables = json.loads(OUT.read_text(encoding="utf-8"))["tables"] if arguments.only else {}
     rng = random.Random(0)
-    OUT.write_text('{"tables": {}}', encoding="utf-8")  # the old ones play no part
     sets = {
         "wikibio_like": list(lines(HERE / "data" / "wikibio_like.jsonl")),
         "examples": [
@@ -133,24 +138,24 @@ def main() -> None:
         "gsm8k": gsm8k(data / "qa" / "gsm8k_example_model_solutions.jsonl", rng),
         "halueval_qa": halueval(data / "halueval" / "dataset_halueval_qa.jsonl", rng),
     }
-    fits: dict[str, dict[int, list[list[float]]]] = {name: {} for name in FAMILIES}
+    fits: dict[str, dict[int, list[list[float]]]] = {name: {} for name in wanted}
     with veridical.Engine(store=arguments.store) as engine:
         for name, rows in sets.items():
             most = max((len(r.get("samples", ())) for r in rows), default=0)
             for count in [n for n in SAMPLES if n <= most] or [0]:
-                asked = [name for name in FAMILIES if count <= 10 or name not in UP_TO_10]
-                results = list(veridical.check(rows, asked, engine=engine, samples=count or None))
-                for scorer in asked:
+                asked = [name for name in wanted if count <= 10 or name not in UP_TO_10]
+                named = [FITTED_AS.get(name, name) for name in asked]
+                results = list(veridical.check(rows, named, engine=engine, samples=count or None))
+                for scorer, key in zip(asked, named, strict=True):
                     found = fits[scorer]
-                    values = [r.scores[scorer].risk for r in results]
+                    values = [r.scores[key].risk for r in results]
                     scored = [v for v in values if v is not None]
                     used = count if scorer in USE_SAMPLES else 0
                     if len(scored) >= 20 and (count in (0, most) or used):
                         found.setdefault(used, []).append(scored)
             print(name, len(rows), "samples", most)
-    tables = {}
     for scorer, by_samples in fits.items():
-        columns = {str(n): table(found) for n, found in sorted(by_samples.items())}
+        columns = {str(n): quantiles(found) for n, found in sorted(by_samples.items())}
         tables[scorer] = {"family": FAMILIES[scorer], "by_samples": columns}
     fitted = {name: len(rows) for name, rows in sets.items()}
     text = json.dumps({"fitted_on": fitted, "labels_used": False, "tables": tables}, indent=0)

@@ -47,23 +47,24 @@ def test_names_and_options():
 
 
 async def test_a_quarter_of_the_verdict_is_the_words():
-    rows = [(0.8, 0.2, 0.0), (0.8, 0.2, 0.0), (0.1, 0.1, 0.8), (0.5, 0.3, 0.2)]
+    rows = [(0.8, 0.2, 0.0), (0.8, 0.2, 0.0), (0.1, 0.1, 0.8), (0.5, 0.3, 0.2), (0.4, 0.4, 0.2)]
     passage = "Ada, a Countess, was born in London."
     texts = ["She was born in LONDON.", "She was born in Paris.", "Bob ran to Rome.", "So it was."]
     evidence = Nli(rows)
     pairs = [(Claim(t, 0, len(t), 0), passage) for t in texts]
+    pairs.append((pairs[0][0], "Paris is in France."))
     found = await checkers.find_checker("nli_words", nli="mine")(pairs, evidence)
-    assert evidence.asked == [([(passage, t) for t in texts], "mine")]
-    assert found == pytest.approx(
-        np.array(
-            [
-                (0.6 + 0.25, 0.15, 0.0),  # born, london: both are there
-                (0.6 + 0.125, 0.15 + 0.125, 0.0),  # born; not paris
-                (0.075, 0.075 + 0.25, 0.6),  # bob, ran, rome: none
-                (0.5, 0.3, 0.2),  # nothing but function words
-            ]
-        )
-    )
+    assert evidence.asked == [([(p, c.text) for c, p in pairs], "mine")]
+    # born, london, paris, bob, ran, rome: the passage has two of the six that were asked about it
+    shares = [(2 + 2 * 2 / 6) / 4, (1 + 2 * 2 / 6) / 4, (0 + 2 * 2 / 6) / 5]
+    expected = [
+        (0.6 + 0.25 * shares[0], 0.15 + 0.25 * (1 - shares[0]), 0.0),
+        (0.6 + 0.25 * shares[1], 0.15 + 0.25 * (1 - shares[1]), 0.0),
+        (0.075 + 0.25 * shares[2], 0.075 + 0.25 * (1 - shares[2]), 0.6),
+        (0.5, 0.3, 0.2),  # nothing but function words
+        (0.3, 0.3 + 0.25, 0.15),  # neither born nor london
+    ]
+    assert found == pytest.approx(np.array(expected))
     assert evidence.rows == rows  # not altered
 
 

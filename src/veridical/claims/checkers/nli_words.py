@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 #: Share of the verdict that the words have. Of 1/4, 1/2 and 3/4 the one that orders BEGIN's
 #: development parts and the references of WikiBio-GPT3 as well as any and leaves most to the model.
 SHARE = 0.25
+#: How many words the other claims of the answer count for. A claim has few of its own, and the
+#: worst of several would be the shortest.
+PRIOR = 2
 
 
 def content_words(words: Sequence[str]) -> frozenset[str]:
@@ -37,8 +40,9 @@ def content_words(words: Sequence[str]) -> frozenset[str]:
 @dataclass(frozen=True)
 class NliWordsChecker:
     """Three quarters of the verdict are the NLI model's, one quarter the words': entailment by the
-    share of the claim's distinct content words that the passage has, neutral by the rest. A claim
-    without content words is the model's alone.
+    share of the claim's distinct content words that the passage has, neutral by the rest. The share
+    is drawn to that of all claims asked about the passage together, as if two more words had it. A
+    claim without content words is the model's alone.
 
     A small NLI model takes what sounds like the passage for entailed by it, and what the passage
     says nothing of is then seen by its words.
@@ -57,15 +61,24 @@ class NliWordsChecker:
         """
         found = np.array(await NliChecker(self.nli)(pairs, evidence), np.float64)
         entailment, neutral = LABELS.index("entailment"), LABELS.index("neutral")
-        known = {text: content_words(evidence.words(text)) for _, text in pairs}
-        for row, (claim, passage) in zip(found, pairs, strict=True):
-            said = content_words(evidence.words(claim.text))
-            if said:
-                share = len(said & known[passage]) / len(said)
+        said = [content_words(evidence.words(claim.text)) for claim, _ in pairs]
+        together: dict[str, set[str]] = {}
+        for words, (_, passage) in zip(said, pairs, strict=True):
+            together.setdefault(passage, set()).update(words)
+        known = {passage: content_words(evidence.words(passage)) for passage in together}
+        for row, words, (_, passage) in zip(found, said, pairs, strict=True):
+            if words:
+                prior = _share(together[passage], known[passage])
+                own = len(words) / (len(words) + PRIOR)
+                share = own * _share(words, known[passage]) + (1 - own) * prior
                 row *= 1 - SHARE
                 row[entailment] += SHARE * share
                 row[neutral] += SHARE * (1 - share)
         return found
+
+
+def _share(words: Set[str], known: Set[str]) -> float:
+    return len(words & known) / len(words)
 
 
 def make(nli: str | None = None) -> NliWordsChecker:
