@@ -79,7 +79,7 @@ def value(made: Bench, split: str, metric: str, scorer: str, positive: str | Non
 
 
 def test_tables_5_and_8(bench) -> None:
-    scorer = "claims(extractor=given,merge=any)"
+    scorer = "claims(checker=nli,extractor=given,merge=any)"
     made = bench("refchecker", scorer)
     pairs = [p for r in ANSWERS.values() for claims in r for p in claims if p[0] != BAD]
     human, said = zip(*pairs, strict=True)
@@ -103,7 +103,7 @@ def test_tables_5_and_8(bench) -> None:
 def test_tables_10_to_12(bench) -> None:
     """Responses of six models (davinci001 is not among them) that have claims; factual where all
     claims are entailed; rates are shares of claims that are not."""
-    scorer = "claims(aggregate=rate,extractor=given)"
+    scorer = "claims(aggregate=rate,checker=nli,extractor=given)"
     made = bench("refchecker_responses", scorer)
     human, said = [], []
     for model, responses in ANSWERS.items():

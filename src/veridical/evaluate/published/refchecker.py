@@ -85,7 +85,7 @@ def _command(suite: str, checker: str, scorers: str) -> str:
 
 
 def _checking() -> list[Entry]:
-    given = "claims(extractor=given,merge=any)"
+    given = "claims(checker=nli,extractor=given,merge=any)"
     return [
         Entry(
             f"RefChecker tables 5 and 8, {checker} row",
@@ -116,7 +116,7 @@ def _checking() -> list[Entry]:
 
 
 def _granularity() -> list[Entry]:
-    scorers = [f"claims(extractor={x},merge=any)" for x in _GRANULARITY]
+    scorers = [f"claims(checker=nli,extractor={x},merge=any)" for x in _GRANULARITY]
     return [
         Entry(
             f"RefChecker table 7 and figure 5, {checker} row",
@@ -135,7 +135,7 @@ def _granularity() -> list[Entry]:
 
 
 def _pipelines() -> list[Entry]:
-    scorer = "claims(aggregate=rate,extractor=given,merge=any)"
+    scorer = "claims(aggregate=rate,checker=nli,extractor=given,merge=any)"
     return [
         Entry(
             f"RefChecker tables 2 and 10 to 12, row Claude 2 + {checker}",
