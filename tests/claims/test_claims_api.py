@@ -55,7 +55,9 @@ def test_extract():
 
 
 def test_check(fake):
-    found = veridical.claims.check(["Ada was born in London.", "Ada was a countess."], SOURCES)
+    found = veridical.claims.check(
+        ["Ada was born in London.", "Ada was a countess."], SOURCES, checker="nli"
+    )
     assert [v.label for v in found] == ["entailment", "contradiction"]
     assert [v.claim.text for v in found] == ["Ada was born in London.", "Ada was a countess."]
     assert found[0].risk == 0
