@@ -55,7 +55,11 @@ def test_it_learns_and_loads_as_an_nli_model(kind, tmp_path):
     data = labelled(600, weights=[0.6, 0.25, 0.15])
     seen = []
     made = fine_tune(
-        data, str(base), tmp_path / "mine", progress=lambda *x: seen.append(x), **OPTIONS
+        data,
+        str(base),
+        tmp_path / "mine",
+        progress=lambda *x: seen.append(x),
+        **(OPTIONS | {"epochs": 20}),  # each run has a tokenizer of its own, and some learn slowly
     )
     found = figures(made)
     assert made.classes == LABELS and made.n_train + made.n_validation + made.n_held_out == 600
