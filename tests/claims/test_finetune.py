@@ -158,7 +158,7 @@ def test_the_command(tmp_path):
         return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
 
     given = ("train", "checker", "labelled.jsonl", "--base", "./base", "--rate", "1e-3")
-    done = run(*given, "--out", "mine", "--epochs", "10", "--bootstrap", "50", "--json", "-")
+    done = run(*given, "--out", "mine", "--epochs", "20", "--bootstrap", "50", "--json", "-")
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     assert told["classes"] == list(LABELS) and told["left_out"] == {"no premise": 1}
@@ -166,7 +166,14 @@ def test_the_command(tmp_path):
     (tmp_path / "answers.jsonl").write_text(
         json.dumps({"response": "The dog is asleep 3.", "contexts": ["the tower 3."]}) + "\n"
     )
-    check = ("check", "answers.jsonl", "--scorers", "claims(extractor=response)", "--nli", "mine")
+    check = (
+        "check",
+        "answers.jsonl",
+        "--scorers",
+        "claims(checker=nli, extractor=response)",
+        "--nli",
+        "mine",
+    )
     done = run(*check, "--json", "-", "--store", "none")
     assert done.returncode == 0, done.stderr
     (score,) = json.loads(done.stdout)["scores"].values()
