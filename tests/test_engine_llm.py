@@ -125,7 +125,7 @@ def test_a_key_that_is_not_there_stops_the_run_before_it_begins(
 def test_presets_hold_scorers_that_call_an_llm_only_where_there_is_one() -> None:
     assert [b.key for b in resolve(None, "asking", llm=True)] == ["yes_no", "read_it"]
     assert [b.key for b in resolve(None, "asking")] == ["read_it"]
-    assert "llm" not in {b.scorer.cost for b in resolve(None)}
+    assert "llm" not in {cost for b in resolve(None) for cost in b.costs}
 
 
 def test_retry_failed_asks_anew_for_replies_of_no_use_and_for_no_other(tmp_path: Path) -> None:

@@ -137,6 +137,7 @@ def test_presets_are_those_of_the_contract() -> None:
         "probability_margin",
         "monte_carlo_probability",
         "cocoa",
+        "ensemble",
     }
     asking = {b.key for b in resolve(None, llm=True)} - auto
     assert asking == {"judge", "verbalized", "bsdetector", "p_true"}

@@ -34,6 +34,7 @@ BUILTIN_MODULES = (
     "veridical.scorers.grounding",
     "veridical.scorers.probability",
     "veridical.scorers.judges",
+    "veridical.scorers.ensembles",
 )
 ENTRY_POINT_GROUP = "veridical.scorers"
 
@@ -65,6 +66,8 @@ class Scorer:
             function of its parameters that tells them.
         check: called with all parameters before a run; a :class:`UsageError` where they do not go
             together. What each may be its annotation says.
+        parts: of a scorer over scores: the scorers it asks, by round, of all its parameters. A
+            record may do without the later rounds. What they cost and name is then its own too.
     """
 
     name: str
@@ -83,6 +86,7 @@ class Scorer:
     check: Callable[..., object] | None = None
     costs_by: Callable[..., Iterable[Cost]] | None = None
     checkpoints: Mapping[str, str] = field(default_factory=dict)
+    parts: Callable[..., Iterable[Iterable[BoundScorer]]] | None = None
 
     @property
     def costs(self) -> frozenset[Cost]:
@@ -159,8 +163,15 @@ class BoundScorer:
         given = ",".join(f"{n}={v!r}" for n, v in self.arguments.items())
         return f"{self.scorer.name}({given})"
 
+    @property
+    def call(self) -> str:
+        """:attr:`spec` as one would write it: ``ngram``, ``ngram(n=2)``."""
+        return self.spec.removesuffix("()")
+
     def in_domain(self, data_set: str) -> bool:
-        """Whether the scorer as bound was tuned on ``data_set``."""
+        """Whether the scorer as bound, or one that it asks, was tuned on ``data_set``."""
+        if any(part.in_domain(data_set) for part in self.parts):
+            return True
         chosen = self.scorer.tuned_on.get(data_set)
         if chosen is None:
             return False
@@ -178,12 +189,30 @@ class BoundScorer:
         return {n: p.default for n, p in self.scorer.parameters.items()} | self.arguments
 
     @cached_property
+    def rounds(self) -> tuple[tuple[BoundScorer, ...], ...]:
+        """The scorers that it asks, by round; none unless it is a scorer over scores.
+
+        Raises:
+            UsageError: its arguments name something that does not exist.
+        """
+        if self.scorer.parts is None:
+            return ()
+        return tuple(tuple(asked) for asked in self.scorer.parts(**self.values))
+
+    @property
+    def parts(self) -> tuple[BoundScorer, ...]:
+        """Those of all rounds."""
+        return tuple(part for asked in self.rounds for part in asked)
+
+    @cached_property
     def costs(self) -> frozenset[Cost]:
         """All that it asks of the evidence layer.
 
         Raises:
             UsageError: its arguments name something that does not exist.
         """
+        if self.scorer.parts is not None:
+            return frozenset(cost for part in self.parts for cost in part.costs)
         if self.scorer.costs_by is None:
             return self.scorer.costs
         return frozenset(self.scorer.costs_by(**self.values))
@@ -213,6 +242,10 @@ class BoundScorer:
         of that name, or ``judges``, names: with commas between them, ``self`` for the run's own,
         and what they are asked by after ``|``; or its one NLI model (``nli``), and the one that
         ranks passages (``ranker``) if given. None stands for the run's own."""
+        if self.scorer.parts is not None:
+            cost = "probabilities" if kind == "proxy" else kind
+            asked = [part.models(kind) for part in self.parts if cost in part.costs]
+            return tuple(dict.fromkeys(name for names in asked for name in names))
         if kind == "nli":  # commas and bars belong to a name
             names = [self.values.get("nli") or None, *filter(None, [self.values.get("ranker")])]
             return tuple(dict.fromkeys(names))
@@ -227,6 +260,8 @@ class BoundScorer:
         Raises:
             UsageError: the parameters do not go together.
         """
+        for part in self.parts:
+            part.check()
         if self.scorer.check is None:
             return
         try:
@@ -246,16 +281,19 @@ class BoundScorer:
         if "llm" in self.costs or "llm" not in self.scorer.costs:
             own = self.scorer.prompts
             names += own(**self.values) if callable(own) else own
-        if not names:
-            return ()
-        from veridical.llm.prompts import prompt_identity
+        found = {prompt for part in self.parts for prompt in part.prompts}
+        if names:
+            from veridical.llm.prompts import prompt_identity
 
-        return tuple(sorted(set(map(prompt_identity, names))))
+            found.update(map(prompt_identity, names))
+        return tuple(sorted(found))
 
     @cached_property
     def checkpoints(self) -> tuple[tuple[str, str, bool], ...]:
         """Kind and name of each checkpoint it asks, and whether its arguments name another than
         the scorer's own."""
+        if self.scorer.parts is not None:
+            return tuple(dict.fromkeys(c for part in self.parts for c in part.checkpoints))
         if "seq2seq" not in self.costs:
             return ()
         found = []
@@ -274,6 +312,11 @@ class BoundScorer:
     def signature(self, models: str = "") -> str:
         """``name|vN|model|prompts|parameters``: enough to repeat the number."""
         return "|".join(filter(None, [self._head, models, self._tail]))
+
+    def may_sign(self, signature: str) -> bool:
+        """Whether ``signature`` may be one of its own, with whatever models."""
+        begins = f"{signature}|".startswith(f"{self._head}|")
+        return begins and signature.endswith(f"|{self._tail}" if self._tail else "")
 
     @cached_property
     def _head(self) -> str:
@@ -406,6 +449,7 @@ def scorer(
     check: Callable[..., object] | None = None,
     costs_by: Callable[..., Iterable[Cost]] | None = None,
     checkpoints: Mapping[str, str] | None = None,
+    parts: Callable[..., Iterable[Iterable[BoundScorer]]] | None = None,
 ) -> Callable[[ScorerFunction], ScorerFunction]:
     """Register ``async (record, evidence, *, parameters) -> Score`` under ``name``."""
 
@@ -430,6 +474,7 @@ def scorer(
                 check=check,
                 costs_by=costs_by,
                 checkpoints=dict(checkpoints or {}),
+                parts=parts,
             )
         )
         return function
@@ -462,6 +507,11 @@ def resolve(
         _refuse_duplicates(bound)
     if claims and not any(b.scorer.name == "claims" for b in bound):
         bound.append(REGISTRY.bind("claims", {}))
+        if scorers is None:  # the shipped ensemble counts them
+            bound = [
+                REGISTRY.bind("ensemble", {"claims": True}) if b.key == "ensemble" else b
+                for b in bound
+            ]
     if not bound:
         raise UsageError("no scorers were asked for")
     if against is not None:

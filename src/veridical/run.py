@@ -103,6 +103,16 @@ class Task:
     def costs(self) -> set[str]:
         return {cost for s in self.scorers for cost in s.costs}
 
+    def asked(self) -> list[BoundScorer]:
+        """The scorers, and those that they ask, each once."""
+        found: dict[str, BoundScorer] = {}
+        waiting = list(self.scorers)
+        while waiting:
+            bound = waiting.pop(0)
+            found.setdefault(bound.key, bound)
+            waiting += bound.parts
+        return list(found.values())
+
     def named(self, kind: str) -> list[str | None]:
         """The models of a ``kind`` (``llm``, ``proxy`` or ``nli``) that scorers are known to ask
         for, by their parameter of that name; None stands for the run's own."""
@@ -137,7 +147,7 @@ class Run:
         self.llms = llms
         self.gate = gate = engine.gate
         self.filling = True
-        bundled = [s for s in task.scorers if s.scorer.cost == "free" and s.portable]
+        bundled = [s for s in task.asked() if s.scorer.cost == "free" and s.portable]
         self.lexical = Lexical(bundled, gate, engine.processes)
         self.bundled = {s.key: i for i, s in enumerate(bundled)}
         costs = task.costs()

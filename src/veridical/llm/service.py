@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
@@ -67,6 +68,10 @@ class LlmService:
         endpoint: which model of which server.
         account: of callers that bring none of their own; default: one that keeps nothing.
         client: makes the calls; default: as the endpoint says.
+
+    Attributes:
+        waited, awaited: seconds of calls made here, retries included, and how many answers these
+            were asked for.
     """
 
     def __init__(
@@ -88,6 +93,8 @@ class LlmService:
         self._pending: dict[tuple[int, bytes], asyncio.Future[Reply | LlmError]] = {}
         self._looking: set[tuple[int, bytes]] = set()
         self._sending: set[asyncio.Task[None]] = set()
+        self.waited = 0.0
+        self.awaited = 0
 
     @property
     def account(self) -> Account:
@@ -255,7 +262,10 @@ class LlmService:
         try:
             if not getattr(self.client, "says_leaving", False):
                 await leave()
+            started = time.perf_counter()
             outcomes = await self.client.chat(requests[0], [r.ordinal for r in requests])
+            self.waited += time.perf_counter() - started
+            self.awaited += len(requests)
             if len(outcomes) != len(keys):
                 raise ModelError(f"{len(outcomes)} outcomes for {len(keys)} calls")
             answered: list[Answered] = []
