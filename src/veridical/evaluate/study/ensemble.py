@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -53,9 +53,19 @@ def famd(scores: Mapping[str, Floats], binary: Collection[str] = ()) -> Floats:
         made[whole] = 0.5
         return made
     chosen = [names[j] for j in varies]
-    component = _first(kept[:, varies], chosen, [n for n in chosen if n in binary])
-    made[whole] = _ranks(_turned(component, kept[:, varies]))
+    made[whole] = ranks(first_component(kept[:, varies], chosen, [n in binary for n in chosen]))
     return made
+
+
+def first_component(columns: Floats, names: Sequence[str], binary: Sequence[bool]) -> Floats:
+    """The first FAMD component (n,) of ``columns`` (n, k), none of them constant, those that are
+    ``binary`` as categories; turned to correlate positively with the mean of their ranks.
+
+    Raises:
+        UsageError: the ``meta`` extra is not installed.
+    """
+    categories = [n for n, b in zip(names, binary, strict=True) if b]
+    return _turned(_first(columns, list(names), categories), columns)
 
 
 def _first(columns: Floats, names: list[str], binary: list[str]) -> Floats:
@@ -86,9 +96,9 @@ def _turned(component: Floats, columns: Floats) -> Floats:
     return component if component @ (mean - mean.mean()) >= 0 else -component
 
 
-def _ranks(values: Floats) -> Floats:
+def ranks(values: Floats) -> Floats:
     """Mean ranks scaled to [0, 1]; what differs by rounding only is tied."""
     from scipy.stats import rankdata
 
-    ranks = rankdata(np.round(values, 10))
-    return np.asarray((ranks - 1) / max(1, len(values) - 1), dtype=np.float64)
+    found = rankdata(np.round(values, 10))
+    return np.asarray((found - 1) / max(1, len(values) - 1), dtype=np.float64)

@@ -1,0 +1,1 @@
+"""From scores to decisions: ensembles, calibration, guarantees, policies and cascades."""
