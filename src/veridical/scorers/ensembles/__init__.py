@@ -1,1 +1,3 @@
-"""Scores made of scores."""
+"""Scores made of scores. Importing this registers them."""
+
+from veridical.scorers.ensembles import cascade, ensemble, famd  # noqa: F401

@@ -10,12 +10,18 @@ from __future__ import annotations
 
 import bisect
 import json
+import re
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
 NAME = "quantile_mean"
+#: The scorer whose risk is the record's where a run has it.
+ENSEMBLE = "ensemble"
+_TUNED = re.compile(rf"{ENSEMBLE}\((against=\w+,)?file=")
+#: The scorer that asks others tier by tier; the same holds for it.
+CASCADE = "cascade"
 
 
 class Table(NamedTuple):
@@ -77,28 +83,43 @@ def tables() -> dict[str, Tables]:
     }
 
 
+def table_of(key: str, samples: int) -> Table | None:
+    """The table for a scorer's risks of a record with that many samples: that of its key, else of
+    its name; None where it has none."""
+    known = tables()
+    entry = known.get(key) or known.get(key.partition("(")[0])
+    return None if entry is None else entry.at(samples)
+
+
 def combine(risks: Mapping[str, float | None], samples: int) -> tuple[float | None, str | None]:
     """The record's risk and the name of what made it, from each scorer's risk (None: not scored)
     and the number of samples the record has.
 
-    A run with one scorer has that scorer's own risk. Of several, those with a table count; if
-    none of the scored ones has a table, the plain mean of their risks does. A scorer with
-    parameters uses its own table, else that of its name.
+    Where ``ensemble`` or ``cascade`` is among them, the risk is its own: that of a tuned one,
+    whatever the others say; that of the shipped one, where it has any. Else a run with one scorer
+    has that scorer's own risk. Of several, those with a table count; if none of the scored ones
+    has a table, the plain mean of their risks does.
     """
+    ensembles = [key for key in risks if key.partition("(")[0] in (ENSEMBLE, CASCADE)]
+    tuned = [key for key in ensembles if key.startswith((f"{ENSEMBLE}(file=", CASCADE))]
+    if ensembles:
+        key = (tuned or ensembles)[0]
+        risk = risks[key]
+        if tuned or risk is not None:
+            return risk, None if risk is None else key.partition("(")[0]
+        risks = {key: r for key, r in risks.items() if key not in ensembles}
     if len(risks) == 1:
         ((key, risk),) = risks.items()
         return risk, None if risk is None else key
-    known = tables()
     families: dict[str, list[float]] = {}
     others: list[float] = []
     for key, risk in risks.items():
         if risk is None:
             continue
-        entry = known.get(key) or known.get(key.partition("(")[0])
-        if entry is None:
+        table = table_of(key, samples)
+        if table is None:
             others.append(risk)
         else:
-            table = entry.at(samples)
             families.setdefault(table.family, []).append(table(risk))
     groups = list(families.values()) or ([others] if others else [])
     if not groups:
