@@ -13,6 +13,7 @@ from veridical.version import __version__
 if TYPE_CHECKING:
     from veridical import claims
     from veridical.api import acheck, check, plan
+    from veridical.decide.tuning import tune
     from veridical.engine import Engine
     from veridical.errors import ModelError, NotApplicable, RowError, UsageError, VeridicalError
     from veridical.evaluate.runner import bench
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 _PLACES = {
     "veridical.api": ("acheck", "check", "plan"),
+    "veridical.decide.tuning": ("tune",),
     "veridical.engine": ("Engine",),
     "veridical.errors": ("ModelError", "NotApplicable", "RowError", "UsageError", "VeridicalError"),
     "veridical.evaluate.runner": ("bench",),
@@ -59,6 +61,7 @@ __all__ = [
     "claims",
     "plan",
     "scorer",
+    "tune",
 ]
 
 

@@ -1,0 +1,103 @@
+"""Labels by a grader, for records that carry none: is the response right by its reference?"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from veridical.errors import UsageError
+from veridical.evaluate.graders import Chat, Grade, Grader, load_grader
+from veridical.llm.messages import LlmError
+
+if TYPE_CHECKING:
+    from veridical.engine import Engine
+    from veridical.records import Record
+    from veridical.results import Results
+
+_AT_ONCE = 256  # records being graded
+_FOLDER = "grades"  # of the run directory: the journal of a grader's calls
+
+
+@dataclass(frozen=True)
+class Grades:
+    """What a grader said.
+
+    Attributes:
+        labels: row -> 0 right .. 1 hallucinated; None where it could not tell.
+        reasons: why it could not -> how often.
+        agree, told: on how many of the records that have a label of their own it agrees.
+    """
+
+    labels: Mapping[int, float | None]
+    reasons: Mapping[str, int]
+    agree: int
+    told: int
+
+
+def open_grader(spec: str, has_llm: bool) -> Grader:
+    """The grader called ``spec``.
+
+    Raises:
+        UsageError: there is none, or it needs an LLM that is not named.
+    """
+    grader = load_grader(spec)
+    if grader.needs_llm and not has_llm:
+        raise UsageError(f"the grader {grader.name} needs a language model (--llm NAME)")
+    return grader
+
+
+def grade(results: Results, grader: Grader, engine: Engine, *, retry: bool = False) -> Grades:
+    """The grades of a finished run's records. An LLM's calls are journaled in the run directory,
+    so that none is made twice.
+
+    Raises:
+        LlmError: the endpoint is out of order, or the budget is spent.
+    """
+    labels: dict[int, float | None] = {}
+    reasons: Counter[str] = Counter()
+    agree = told = 0
+    records = (record for record, line in results.records() if line is not None)
+    with _chat(results, grader, engine, retry) as chat:
+        while some := list(itertools.islice(records, _AT_ONCE)):
+            found = engine.submit(_all(some, grader, chat)).result()
+            for record, given in zip(some, found, strict=True):
+                label = labels[record.row] = given.label
+                if label is None:
+                    reasons[given.reason] += 1
+                elif record.label is not None:
+                    told += 1
+                    agree += (label >= 0.5) == (record.label >= 0.5)
+    return Grades(labels, dict(reasons.most_common()), agree, told)
+
+
+@contextmanager
+def _chat(results: Results, grader: Grader, engine: Engine, retry: bool) -> Iterator[Chat | None]:
+    if not grader.needs_llm:
+        yield None
+        return
+    folder = results.path / _FOLDER
+    folder.mkdir(exist_ok=True)
+    account = engine.llms.account(f"{results.path.name} {grader.name}", folder, retry=retry)
+    try:
+        yield engine.llms.chat(account).chat
+    finally:
+        engine.llms.leave(account)
+
+
+async def _all(records: list[Record], grader: Grader, chat: Chat | None) -> list[Grade]:
+    """Grades in order; a call that failed is no grade, but for one that the budget stopped."""
+
+    async def one(record: Record) -> Grade:
+        try:
+            return await grader.grade(record, chat)
+        except LlmError as e:
+            if e.trouble == "budget":
+                raise
+            return Grade(None, f"the grader's call failed: {e}")
+
+    return list(await asyncio.gather(*(one(record) for record in records)))

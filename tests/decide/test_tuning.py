@@ -1,0 +1,200 @@
+"""Tuning from records: scored, graded, fitted, judged, saved; and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from graded_answers import answers
+from scipy.special import expit
+from sklearn.metrics import roc_auc_score
+
+import veridical
+from veridical.decide import apply
+from veridical.decide.ensemble_file import load
+from veridical.decide.fitting import Recipe
+from veridical.decide.graded import Graded
+from veridical.decide.tuned import tune_graded
+from veridical.decide.tuning import tune
+from veridical.errors import UsageError
+
+SCORERS = "ngram_presence, ngram, exact_match"
+QUICK: dict[str, Any] = {"bootstrap": 0, "store": None, "processes": 0}
+
+
+def graded(n: int = 240, seed: int = 0, strata: bool = False) -> Graded:
+    rng = np.random.default_rng(seed)
+    labels = (rng.random(n) < 0.4).astype(np.float64)
+    risks = expit(rng.normal(size=(n, 3)) + np.outer(labels - 0.5, [2.0, 2.0, 0.5]))
+    risks[rng.random((n, 3)) < 0.05] = np.nan
+    names = ("ngram", "support", "exact_match")
+    return Graded.of(
+        dict(zip(names, risks.T, strict=True)),
+        labels,
+        strata=["qa" if i % 2 else "chat" for i in range(n)] if strata else None,
+    )
+
+
+@pytest.mark.parametrize(
+    ("method", "calibrate"),
+    [("weighted", None), ("weighted", "isotonic"), ("logistic", "platt"), ("boosted", "beta")],
+)
+def test_the_file_gives_what_was_fitted(tmp_path: Path, method: str, calibrate: str | None) -> None:
+    data = graded(strata=True)
+    recipe = Recipe(method=method, calibrate=calibrate)  # type: ignore[arg-type]
+    tuned = tune_graded(data, recipe, bootstrap=0, by="task", cv=2)
+    read = load(tuned.save(tmp_path / "ensemble.json"))
+    assert read == tuned.ensemble
+    columns = [data.scorers.index(c.scorer) for c in read.components]
+    assert data.strata is not None
+    risk = apply.risks_of(read, data.risks[:, columns], data.strata)
+    assert np.isnan(risk).sum() == np.isnan(data.risks[:, columns]).all(axis=1).sum()
+    known = ~np.isnan(risk)
+    assert roc_auc_score(data.labels[known], risk[known]) > 0.85
+    if calibrate is not None:
+        assert abs(risk[known].mean() - data.labels[known].mean()) < 0.05
+    assert read.reference is not None
+    quantiles = read.reference.quantiles["ensemble"]
+    assert quantiles[0] == pytest.approx(np.nanmin(risk), abs=1e-6)
+    assert quantiles[-1] == pytest.approx(np.nanmax(risk), abs=1e-6)
+    assert read.strata is not None and set(read.strata.of) == {"chat", "qa"}
+
+
+def test_components_without_weight_are_not_asked_again() -> None:
+    rng = np.random.default_rng(0)
+    labels = np.tile([0.0, 1.0], 60)
+    data = Graded.of(
+        {"ngram": expit(3 * (labels - 0.5) + rng.normal(size=120)), "support": 1 - labels},
+        labels,
+    )
+    tuned = tune_graded(data, Recipe(), bootstrap=0)
+    assert tuned.ensemble.names == ("ngram",)
+    assert tuned.nested.not_helping == ("support",)
+    assert any("support" in note for note in tuned.notes)
+
+
+def test_a_guarantee_is_of_answers_that_nothing_was_fitted_to() -> None:
+    data = graded(600, strata=True)
+    tuned = tune_graded(
+        data, Recipe(calibrate="platt"), bootstrap=0, cv=2, alpha=0.15, delta=0.1, by="task"
+    )
+    assert tuned.ensemble.fitted_on.n == 300
+    made = tuned.ensemble.fit.guarantee
+    assert made is not None and made.n <= 300 and made.threshold is not None
+    fresh = graded(20_000, seed=9, strata=True)
+    columns = [fresh.scorers.index(c.scorer) for c in tuned.ensemble.components]
+    risk = apply.risks_of(tuned.ensemble, fresh.risks[:, columns], fresh.strata)
+    accepted = risk <= made.threshold
+    assert fresh.labels[accepted].mean() <= 0.15
+    assert made.accepted == pytest.approx(accepted.mean(), abs=0.1)
+    assert tuned.ensemble.strata is not None
+    for fit in tuned.ensemble.strata.of.values():
+        assert fit.guarantee is not None and fit.guarantee.n < 200
+
+
+def test_a_guarantee_is_refused_for_too_few() -> None:
+    made = tune_graded(graded(80), Recipe(), bootstrap=0, alpha=0.02, delta=0.05)
+    promise = made.ensemble.fit.guarantee
+    assert promise is not None and promise.threshold is None
+    assert promise.reason is not None and "149" in promise.reason  # log .05 / log .98
+
+
+def test_records_are_scored_and_tuned(tmp_path: Path) -> None:
+    rows = answers()
+    tuned = tune(rows, SCORERS, out=tmp_path / "e.json", **QUICK)
+    on = tuned.ensemble.fitted_on
+    assert (on.n, on.groups, on.labels) == (80, 40, "label")
+    assert on.positive == sum(r["label"] for r in rows)
+    value = tuned.nested.ensemble.value
+    assert value is not None and value > 0.6
+    assert {r.name for r in tuned.nested.rows} <= set(SCORERS.split(", "))
+    # The saved file scores records as it was tuned.
+    (result,) = veridical.check(
+        rows[:1], f"ensemble(file='{tmp_path / 'e.json'}')", store=None, processes=0
+    )
+    (score,) = result.scores.values()
+    assert score.status == "scored", score.reason
+    told = json.loads(json.dumps(tuned.as_dict()))
+    assert told["honest"]["n"] == 80
+
+
+def test_a_grader_makes_labels() -> None:
+    rows = answers()
+    tuned = tune(
+        [{k: v for k, v in r.items() if k != "label"} for r in rows],
+        SCORERS,
+        grader="exact",
+        **QUICK,
+    )
+    assert tuned.ensemble.fitted_on.labels.startswith("grader exact")
+    assert tuned.ensemble.fitted_on.positive == sum(r["label"] for r in rows)
+    again = tune(rows, SCORERS, grader="exact", **QUICK)
+    assert any("agrees with 80 of 80" in note for note in again.notes)
+
+
+def test_what_is_left_out_is_told() -> None:
+    rows = answers()
+    del rows[3]["label"]
+    rows[5] = {"id": "no response", "label": 1}
+    rows.append({**rows[0], "samples": []})
+    tuned = tune(rows, SCORERS, **QUICK)
+    assert tuned.ensemble.fitted_on.n == 79
+    assert tuned.nested.n == 78
+    told = " | ".join(tuned.notes)
+    assert "1 records: no label" in told and "bad row" in told
+    assert "1 of 79 have no risk of any component" in told
+
+
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        ({"objective": "auc"}, "unknown objective 'auc'"),
+        ({"alpha": 1.5}, "alpha must be between 0 and 1"),
+        ({"alpha": 0.1, "delta": 0.0}, "delta must be between 0 and 1"),
+        ({"cv": 1}, "at least 2 folds"),
+        ({"grader": "exactly"}, "unknown grader 'exactly'"),
+        ({"grader": "llm"}, "needs a language model"),
+        ({"grader": "exact", "level": "sentence"}, "graders judge whole responses"),
+        ({"scorers": "ensemble, ngram"}, "ensemble is made of scorers"),
+        ({"by": "topic"}, "no graded record has a field 'topic'"),
+        ({"scorers": "knowledge_f1"}, "no component to tune"),
+    ],
+)
+def test_what_is_refused(settings: dict[str, Any], why: str) -> None:
+    settings = {"scorers": SCORERS, **settings}
+    with pytest.raises(UsageError, match=why):
+        tune(answers(40), settings.pop("scorers"), **settings, **QUICK)
+
+
+def test_without_labels_it_says_how_to_get_them() -> None:
+    rows = [{k: v for k, v in r.items() if k != "label"} for r in answers(30)]
+    with pytest.raises(UsageError, match="name a --grader"):
+        tune(rows, SCORERS, **QUICK)
+
+
+def test_sentences_are_tuned_by_their_own_units() -> None:
+    rows = []
+    for one, two in zip(answers(120)[::2], answers(120)[1::2], strict=True):
+        text = f"{one['response']} {two['response']}"
+        cut = len(one["response"])
+        rows.append(
+            {
+                "id": one["id"],
+                "prompt": one["prompt"],
+                "response": text,
+                "samples": [
+                    f"{a} {b}" for a, b in zip(one["samples"], two["samples"], strict=True)
+                ],
+                "unit_labels": [
+                    {"start": 0, "end": cut, "label": one["label"]},
+                    {"start": cut + 1, "end": len(text), "label": two["label"]},
+                ],
+            }
+        )
+    tuned = tune(rows, "ngram_presence, ngram", level="sentence", **QUICK)
+    assert tuned.ensemble.level == "sentence"
+    assert tuned.ensemble.fitted_on.n == 120 and tuned.ensemble.fitted_on.groups == 60
+    assert any(c.part == "unit" for c in tuned.ensemble.components)
