@@ -1,0 +1,211 @@
+"""The file of a cascade: tiers of scorers, each an ensemble of all that was asked by then.
+
+``veridical tune --cascade`` writes it and the scorer ``cascade`` reads it. As with an ensemble's
+file, nothing in it is trusted.
+"""
+
+from __future__ import annotations
+
+import itertools
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Literal, NamedTuple
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from veridical.decide.ensemble_file import (
+    MOST_BYTES,
+    Component,
+    Ensemble,
+    Figure,
+    Fit,
+    FittedOn,
+    Method,
+    Name,
+    Share,
+    Text,
+)
+from veridical.models.trained_files import pinned, read_trained
+
+MOST_TIERS = 16
+Amount = Annotated[float, Field(ge=0, le=1e12)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+
+class Cost(_Part):
+    """What a record costs on average: ``seconds`` of models and processors, and ``money`` for
+    LLM calls in the currency of the endpoints' prices. None is unknown, which is never 0."""
+
+    seconds: Amount | None
+    money: Amount | None
+
+
+class Tier(_Part):
+    """A tier.
+
+    Attributes:
+        components: the scorers it asks, besides those of earlier tiers.
+        fit: of these and those of earlier tiers, calibrated: the tiers' risks are compared.
+        low, high: a record whose risk is at most ``low`` or at least ``high`` stops here; None
+            where there is no such exit. The last tier has neither.
+        costs: of each component, what was asked before it not counted again.
+        stopped: share of the graded records that stop here, out of fold.
+    """
+
+    name: Name
+    components: Annotated[tuple[Component, ...], Field(min_length=1)]
+    fit: Fit
+    low: Share | None = None
+    high: Share | None = None
+    costs: dict[Name, Cost]
+    stopped: Share
+
+    def stops(self, risk: float) -> bool:
+        """Whether a record of that risk stops here."""
+        low, high = self.low, self.high
+        return (low is not None and risk <= low) or (high is not None and risk >= high)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Tier:
+        if self.low is not None and self.high is not None and self.low >= self.high:
+            raise ValueError("low must be under high")
+        if set(self.costs) != {c.name for c in self.components}:
+            raise ValueError("costs must name every component of the tier and no other")
+        if self.fit.calibration is None and self.fit.parameters is None:
+            raise ValueError("a tier's weights need a calibration")
+        return self
+
+
+class Honest(_Part):
+    """Out-of-fold figures on the graded records: everything learned without the fold they are
+    of.
+
+    Attributes:
+        full, cascade: AUROC of the full ensemble, of all graded scorers, and of the cascade.
+        kept: the second as a share of the first.
+        cost: of the cascade, as a share of the full ensemble's.
+    """
+
+    folds: Annotated[int, Field(ge=2)]
+    seed: Annotated[int, Field(ge=0)]
+    full: Figure
+    cascade: Figure
+    kept: Figure
+    cost: Amount
+
+
+class Cascade(_Part):
+    """A cascade.
+
+    Attributes:
+        version: of veridical, that wrote it.
+        method: of all tiers' fits.
+        keep: share of the full ensemble's AUROC that it was to keep.
+        confidence: with which the exits were to keep it on the graded records.
+        hour: what an hour of models and processors counts beside money.
+        full: what the full ensemble costs: every scorer that has a weight in it.
+        left_out: graded scorers that it does without.
+    """
+
+    veridical_cascade: Literal[1] = 1
+    version: Text
+    method: Method
+    tiers: Annotated[tuple[Tier, ...], Field(min_length=1, max_length=MOST_TIERS)]
+    keep: Annotated[float, Field(gt=0, le=1)]
+    confidence: Annotated[float, Field(ge=0.5, lt=1)]
+    hour: Amount
+    full: Cost
+    left_out: tuple[Name, ...] = ()
+    fitted_on: FittedOn
+    honest: Honest | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the tiers."""
+        return tuple(tier.name for tier in self.tiers)
+
+    @cached_property
+    def ensembles(self) -> tuple[Ensemble, ...]:
+        """Each tier with those before it, as an ensemble.
+
+        Raises:
+            ValueError: a tier is none.
+        """
+        components: tuple[Component, ...] = ()
+        found = []
+        for tier in self.tiers:
+            components += tier.components
+            found.append(
+                Ensemble(
+                    version=self.version,
+                    level="response",
+                    method=self.method,
+                    components=components,
+                    fit=tier.fit,
+                    fitted_on=self.fitted_on,
+                )
+            )
+        return tuple(found)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Cascade:
+        if len(set(self.names)) != len(self.names):
+            raise ValueError("a tier is there twice")
+        last = self.tiers[-1]
+        if last.low is not None or last.high is not None:
+            raise ValueError("the last tier has no exits")
+        if len(self.ensembles) != len(self.tiers):  # made here, so that what is wrong is said here
+            raise AssertionError
+        return self
+
+
+def save(path: str | Path, cascade: Cascade) -> None:
+    """Write ``cascade`` to ``path``, whole or not at all."""
+    from veridical.evidence.rundir import write_atomic
+
+    write_atomic(Path(path), cascade.model_dump_json(indent=1) + "\n")
+
+
+class Loaded(NamedTuple):
+    """A cascade and the version of its file's content (8 hexadecimal digits)."""
+
+    cascade: Cascade
+    version: str
+
+
+def read(name: str) -> Loaded:
+    """The cascade in the file of that path, which may end in ``@`` and its version.
+
+    Raises:
+        UsageError: the file cannot be read, is no cascade, or has changed.
+    """
+    command = "veridical tune --cascade"
+    return read_trained(name, _parse, title="cascade", command=command, most=MOST_BYTES)
+
+
+def load(path: str | Path) -> Cascade:
+    """The cascade in a file of :func:`save`.
+
+    Raises:
+        UsageError: the file cannot be read, or is no cascade.
+    """
+    return read(str(path)).cascade
+
+
+#: Annotation of a scorer's ``file`` parameter: read and checked when the scorer is bound, and
+#: pinned to the file's content.
+CascadeFile = Annotated[str, AfterValidator(lambda name: pinned(name, read(name).version))]
+
+
+def _parse(content: bytes, safetensors: bool, version: str) -> Loaded:
+    try:
+        return Loaded(Cascade.model_validate_json(content), version)
+    except ValidationError as e:
+        told = (
+            f"{'.'.join(map(str, x['loc'])) or 'the file'}: {x['msg']}"
+            for x in itertools.islice(e.errors(include_url=False, include_input=False), 3)
+        )
+        raise ValueError("; ".join(told)) from None
