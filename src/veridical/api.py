@@ -10,12 +10,13 @@ import itertools
 import json
 import tempfile
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
+from veridical.decide.after import After
 from veridical.engine import Engine
-from veridical.errors import StrictError, UsageError
+from veridical.errors import StrictError, UsageError, unknown_name
 from veridical.evidence.rundir import SPOOLED, RunDirectory, RunFiles, write_atomic
 from veridical.io import open_source
 from veridical.records import Record
@@ -28,10 +29,15 @@ if TYPE_CHECKING:
     from veridical.claims.corpus.build import Notify
     from veridical.claims.retrieved import RetrievedSource
     from veridical.claims.search import Retriever
+    from veridical.decide.policy import Policy
+    from veridical.decide.repair import How
+    from veridical.decide.selection import Select
+    from veridical.decide.steps import Step
     from veridical.io import Source
     from veridical.llm.sampling import Sampling
     from veridical.llm.service import Account
     from veridical.llm.stream import SampledSource
+    from veridical.run import Service
 
 _PEEK = 64  # rows that tell whether the input's prompts are still to be answered
 #: Alternatives a token asked for with answers that are to be scored.
@@ -70,11 +76,19 @@ class Job:
         corpus_top: int | None = None,
         notify: Notify | None = None,
         sampling: Sampling | None = None,
+        policy: str | Path | None = None,
+        select: Select | None = None,
+        repair: How | None = None,
         engine: Engine | None = None,
         **options: Any,
     ) -> None:
         llm = _has_llm(engine, options, sampling)
         bound = resolve(scorers, preset, against, llm, _proxy(engine, options), claims)
+        decide: Policy | None = None
+        if policy is not None:
+            from veridical.decide.policy import Policy
+
+            decide, bound = Policy.read(policy, bound)
         task = Task(bound, samples=samples, limit=limit, strict=strict)
         opened: Source = open_source(
             inputs, mapping=dict(mapping or {}) or None, reader=reader, prompts=llm
@@ -87,6 +101,7 @@ class Job:
         self._retriever: Retriever | None = None
         spool: Path | None = None
         try:
+            self.after = After(decide, _steps(select, repair, self.engine))
             if not opened.reiterable:
                 spool = Path(tempfile.mkdtemp(prefix="veridical-")) / "input"
                 opened = opened.spool(spool)
@@ -133,6 +148,7 @@ class Job:
                 spool.parent.rmdir()
             if retry_failed:
                 self.directory.retry_failed(None if sampled is None else sampled.failed(path))
+            self.after.clear(path, again=retry_failed)
             if strict:
                 for error in self.directory.errors():
                     raise StrictError(str(error))
@@ -141,7 +157,8 @@ class Job:
                 self.directory, source, bound, samples=samples, temporary=temporary
             )
             services = self.engine.services(task)
-            if sampled is not None or self.engine.llms_of(task):
+            asks = any(step.asks for step in self.after.steps)
+            if sampled is not None or asks or self.engine.llms_of(task):
                 run = str(self.directory.manifest()["request"].get("run", ""))
                 self._account = self.engine.llms.account(run, path, retry=retry_failed)
             if sampled is not None and self._account is not None:
@@ -150,14 +167,20 @@ class Job:
                 sampled.attach(path, chat, self.engine.submit, limit=limit, again=done)
             if retrieved is not None:
                 retrieved.attach(path, self._retriever, self.engine.submit, limit=limit)
-            self.future = self.engine.submit(
-                self.engine.run(
-                    source, task, self.directory, self.progress, services, self._account
-                )
-            )
+            self.future = self.engine.submit(self._work(source, task, services))
         except BaseException:
             self._close()
             raise
+
+    async def _work(self, source: Any, task: Task, services: Mapping[str, Service]) -> None:
+        account, progress = self._account, self.progress
+        await self.engine.run(source, task, self.directory, progress, services, account)
+        await self.after(self.engine, task, self.results, services, account)
+
+    @property
+    def current(self) -> tuple[str, Progress]:
+        """What is being done besides scoring the records, "" at first, and how far it is."""
+        return self.after.stages[-1] if self.after.stages else ("", self.progress)
 
     def _retrieval(
         self,
@@ -225,6 +248,25 @@ def _has_llm(engine: Engine | None, options: Mapping[str, Any], sampling: Sampli
     if named is None and sampling is not None:
         raise UsageError("only an LLM can answer prompts: name one (--llm NAME)")
     return named is not None
+
+
+def _steps(select: Select | None, repair: How | None, engine: Engine) -> list[Step]:
+    """What is done to the records after they are scored.
+
+    Raises:
+        UsageError: there is no such way, or an LLM is to rewrite and none was named.
+    """
+    from veridical.decide.repair import How, Repairing
+    from veridical.decide.selection import Best, Select
+
+    if select not in (None, *get_args(Select)):
+        raise unknown_name("way to select", str(select), get_args(Select))
+    if repair not in (None, *get_args(How)):
+        raise unknown_name("way to repair", str(repair), get_args(How))
+    steps: list[Step] = [] if select is None else [Best()]
+    if repair is not None:
+        steps.append(Repairing(repair, engine.llms.identity() if repair == "rewrite" else ""))
+    return steps
 
 
 def _proxy(engine: Engine | None, options: Mapping[str, Any]) -> str | None:
@@ -325,6 +367,16 @@ def reopen(path: str | Path) -> Results:
     return Results(files, source, scorers, samples=request["samples"])
 
 
+def _rounds(bound: Sequence[BoundScorer], count: int | None) -> list[BoundScorer]:
+    """``bound`` with the scorers of their first ``count`` rounds (None: of all) in the place of
+    those that have several."""
+    found: dict[str, BoundScorer] = {}
+    for b in bound:
+        parts = [p for asked in b.rounds[:count] for p in asked]
+        found |= {p.key: p for p in (parts if len(b.rounds) > 1 else [b])}
+    return list(found.values())
+
+
 def check(
     inputs: Any,
     scorers: str | Iterable[str | BoundScorer] | None = None,
@@ -356,6 +408,12 @@ def check(
         notify: is told how far the indexing of a corpus is.
         sampling: how prompts without a response are answered by ``llm``; default: greedily, with
             10 samples (or ``samples``) besides. An error where there is no such prompt.
+        policy: a TOML file (``docs/policy.md``) that decides on every record. Results do not
+            depend on it: the same ``out`` may be decided on by another one.
+        select: ``best`` judges each of a response and its samples by the others, and tells the
+            least risky (``selected`` of a result).
+        repair: ``drop`` takes what is unsupported out of responses, ``rewrite`` has ``llm`` write
+            its sentences anew; what comes of it is scored (``repair`` of a result).
         engine: a warm :class:`Engine`; else one is made with the remaining settings
             (``embedder``, ``token_encoder``, ``nli``, ``llm``, ``proxy``, ``budget``, ``store``,
             ``processes``, ``threads``, ``device``).
@@ -405,19 +463,24 @@ def plan(
     **options: Any,
 ) -> dict[str, Any]:
     """What :func:`check` would do, by the same code with null models: see
-    :func:`veridical.dryrun.dry_run`. A ``store`` that does not exist is not made."""
+    :func:`veridical.dryrun.dry_run`. A ``store`` that does not exist is not made.
+
+    A cascade is planned as though no record stopped early; ``least`` is then the plan for when
+    all stop at its first tier, and None where there is no cascade.
+    """
     from veridical.dryrun import dry_run
 
     llm = _has_llm(engine, options, sampling)
     bound = resolve(scorers, preset, against, llm, _proxy(engine, options), claims)
-    task = Task(bound, samples=samples, limit=limit)
     source = open_source(inputs, mapping=dict(mapping or {}) or None, reader=reader, prompts=llm)
     if not source.reiterable:
         raise UsageError("plan reads its input and leaves it: give it a file, not a stream")
     there = store if store is not None and Path(store).is_dir() else None
     own = Engine(store=there, **options) if engine is None else engine
     stores = store is not None if engine is None else engine.store is not None
-    try:
+
+    def counted(scorers: Sequence[BoundScorer]) -> dict[str, Any]:
+        task = Task(scorers, samples=samples, limit=limit)
         made: Any = source
         if llm and _asks(source, sampling, limit):
             made = sampled_source(source, sampling, samples, own)
@@ -428,6 +491,12 @@ def plan(
 
         made = RetrievedSource(made, TOP if corpus_top is None else corpus_top)
         return dry_run(own, made, task, stores, PlannedRetriever(corpus, own))
+
+    try:
+        if all(len(b.rounds) < 2 for b in bound):
+            return {**counted(bound), "least": None}
+        least, most = _rounds(bound, 1), _rounds(bound, None)
+        return {**counted(most), "least": counted(least)}
     finally:
         if engine is None:
             own.close()

@@ -13,6 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from veridical.decide.decisions import decided
 from veridical.errors import RowError
 from veridical.evidence.rundir import RunFiles
 from veridical.records import Record
@@ -64,7 +65,7 @@ class Results:
             self._cleaner = weakref.finalize(self, shutil.rmtree, self.path, True)
 
     def __iter__(self) -> Iterator[Result]:
-        for _, line in self._directory.lines():
+        for _, line in self.numbered():
             yield Result.model_validate_json(line)
 
     def __len__(self) -> int:
@@ -72,8 +73,21 @@ class Results:
 
     def lines(self) -> Iterator[bytes]:
         """The results as JSON lines (contract section 2), in input order, without newlines."""
-        for _, line in self._directory.lines():
+        for _, line in self.numbered():
             yield line
+
+    def numbered(self) -> Iterator[tuple[int, bytes]]:
+        """:meth:`lines` with their rows."""
+        return decided(self._directory.lines(), self.path)
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What makes two runs the same: inputs, scorers, models, parameters."""
+        return dict(self._directory.manifest()["identity"])
+
+    def fraction(self) -> float | None:
+        """How much of the input its latest reading has passed."""
+        return self._source.fraction()
 
     def errors(self) -> Iterator[RowError]:
         """Rows of the input that were no valid records."""
@@ -99,6 +113,8 @@ class Results:
         for line in self.lines():
             headline = Headline.model_validate_json(line)
             summary.add(headline)
+            if summary.stopped:
+                summary.add_stops(line)
             yield line, headline
         for error in self.errors():
             summary.add_row_error(error.error)
@@ -166,12 +182,15 @@ class Results:
         """Write one self-contained HTML file. Of more than :data:`REPORT_RECORDS` records it
         shows the riskiest and a random draw, and says so."""
         from veridical.report.claim_rates import rates_by_model, rates_tables
+        from veridical.report.decided import tables_of
         from veridical.report.html import write_report
 
         target = Path(path)
         rows, shown = self._choose_rows()
         judging = [s.key for s in self.scorers if s.scorer.level == "claim"]
-        tables = rates_tables(rates_by_model(self._pairs(None), judging)) if judging else []
+        tables = tables_of(self.summary())
+        if judging:
+            tables += rates_tables(rates_by_model(self._pairs(None), judging))
         summary = {
             **self.summary().as_dict(),
             "min_coverage": min_coverage,
@@ -186,8 +205,7 @@ class Results:
         return target
 
     def _signature(self) -> dict[str, str]:
-        identity = self._directory.manifest()["identity"]
-        models = {role: str(name) for role, name in identity.get("models", {}).items()}
+        models = {role: str(name) for role, name in self.identity.get("models", {}).items()}
         return {"run": self.path.name, **models, "scorers": ", ".join(s.key for s in self.scorers)}
 
     def _choose_rows(self) -> tuple[set[int] | None, str | None]:
@@ -210,10 +228,10 @@ class Results:
         return rows, f"the {half:,} riskiest and {half:,} drawn at random of {total:,} records"
 
     def records(self) -> Iterator[tuple[Record, bytes | None]]:
-        """Every record of the run with its result line, in input order; None where it has none
-        yet."""
-        limit = self._directory.manifest()["identity"].get("parameters", {}).get("limit")
-        lines = self._directory.lines()
+        """Every record of the run, with the samples that were used, and its result line, in input
+        order; None where it has none yet."""
+        limit = self.identity.get("parameters", {}).get("limit")
+        lines = self.numbered()
         row, line = next(lines, (None, b""))
         for record in self._source.rows():
             if limit is not None and record.row >= limit:
@@ -221,10 +239,20 @@ class Results:
             if not isinstance(record, Record):
                 continue
             if record.row == row:
-                yield record, line
+                yield self._used(record), line
                 row, line = next(lines, (None, b""))
             else:
-                yield record, None
+                yield self._used(record), None
+
+    def pairs(self) -> Iterator[tuple[Record, Result]]:
+        """Every record that has a result, with it, in input order."""
+        return self._pairs(None)
+
+    def _used(self, record: Record) -> Record:
+        """The record as scorers saw it."""
+        if self._samples is None or len(record.samples) <= self._samples:
+            return record
+        return record.model_copy(update={"samples": record.samples[: self._samples]})
 
     def _pairs(self, rows: set[int] | None) -> Iterator[tuple[Record, Result]]:
         """Records with their results: both are in row order, so one walk joins them."""
@@ -234,9 +262,5 @@ class Results:
                 continue
             for record in records:
                 if record.row == result.row:
-                    if self._samples is not None:
-                        record = record.model_copy(
-                            update={"samples": record.samples[: self._samples]}
-                        )
-                    yield record, result
+                    yield self._used(record), result
                     break

@@ -13,6 +13,7 @@ from veridical.records import Source, Span
 Risk = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Level = Literal["response", "sentence", "claim", "span", "token"]
 Status = Literal["scored", "not_applicable", "failed"]
+Decision = Literal["accept", "review", "reject"]
 
 #: Sources that a sentence's evidence shows where many take part.
 SHOWN = 3
@@ -153,15 +154,84 @@ class Scored(NamedTuple):
         return Score.model_validate_json(self.text)
 
 
+class Selected(BaseModel):
+    """The least risky of a response and its samples, each judged by the others.
+
+    Attributes:
+        kind, index: the ``response`` (index 0), or which of the samples; null where none of them
+            was scored.
+        risk, by: of that answer as a result has them.
+        risks: of all, the response first, then the samples in order; null where not scored.
+        decision: the policy's, of that answer.
+    """
+
+    model_config = _FROZEN
+    kind: Literal["response", "sample"] | None
+    index: int | None = Field(ge=0)
+    text: str | None
+    risk: Risk | None
+    by: str | None
+    risks: tuple[Risk | None, ...]
+    decision: Decision | None = None
+
+
+class Change(BaseModel):
+    """A piece of the response and what took its place. ``text`` is exactly the slice
+    ``[start:end]`` of the response; ``unsupported`` are the statements of it that were why."""
+
+    model_config = _FROZEN
+    start: int = Field(ge=0)
+    end: int = Field(ge=0)
+    text: str
+    new: str
+    unsupported: tuple[str, ...] = ()
+
+
+class Repair(BaseModel):
+    """A response without what nothing supports, and what it scores.
+
+    Attributes:
+        scorer: whose units told what is unsupported; null where no scorer could.
+        text: the repaired response; null where there is none, as ``reason`` says.
+        changes: in order; applied to the response they give ``text``.
+        risk, by: of the repaired response as a result has them.
+        remaining: unsupported units of it, by the same scorer; null where it was not scored again.
+        decision: the policy's, of the repaired response.
+    """
+
+    model_config = _FROZEN
+    how: Literal["drop", "rewrite"]
+    status: Literal["changed", "unchanged", "not_applicable", "failed"]
+    reason: str | None = None
+    scorer: str | None = None
+    text: str | None = None
+    changes: tuple[Change, ...] = ()
+    risk: Risk | None = None
+    by: str | None = None
+    remaining: int | None = Field(default=None, ge=0)
+    decision: Decision | None = None
+
+
+def _absent(value: Any) -> bool:
+    return value is None
+
+
 class Result(BaseModel):
-    """One line of ``--json``: everything said of one valid record."""
+    """One line of ``--json``: everything said of one valid record.
+
+    ``decision`` is null unless the run has a policy; ``why``, ``selected`` and ``repair`` are
+    there only where a policy, a selection or a repair was asked for.
+    """
 
     model_config = _FROZEN
     id: str | int
     row: int = Field(ge=0)
     risk: Risk | None
     by: str | None
-    decision: Literal["accept", "review", "reject"] | None = None
+    decision: Decision | None = None
+    why: tuple[str, ...] | None = Field(default=None, exclude_if=_absent)
+    selected: Selected | None = Field(default=None, exclude_if=_absent)
+    repair: Repair | None = Field(default=None, exclude_if=_absent)
     scores: dict[str, Score]
 
     @staticmethod
@@ -183,6 +253,20 @@ class ScoreHeadline(BaseModel):
     reason: str | None
 
 
+class SelectedHeadline(BaseModel):
+    """Which answer was selected."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+    kind: str | None
+
+
+class RepairHeadline(BaseModel):
+    """What became of a repair."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+    status: str
+
+
 class Headline(BaseModel):
     """A result line without units: what a pass over millions of them needs."""
 
@@ -191,4 +275,8 @@ class Headline(BaseModel):
     row: int
     risk: float | None
     by: str | None
+    decision: Decision | None = None
+    why: tuple[str, ...] | None = None
+    selected: SelectedHeadline | None = None
+    repair: RepairHeadline | None = None
     scores: dict[str, ScoreHeadline]

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
+
+from veridical.scorers.ensembles.quantile_mean import CASCADE
+from veridical.scores import Decision
 
 if TYPE_CHECKING:
     from veridical.registry import BoundScorer
@@ -99,7 +103,15 @@ class ScorerSummary:
 
 
 class Summary:
-    """Counts and means of a run, filled one result at a time. ``llm`` is its ledger."""
+    """Counts and means of a run, filled one result at a time.
+
+    Attributes:
+        llm: its ledger.
+        causes: records by decision and what led to it; a record may have several causes.
+        selected: records by what was selected: ``response``, ``sample`` or ``none``.
+        repairs: records by the status of their repair.
+        stopped: of each cascade, records by the tier at which they stopped, "" without a risk.
+    """
 
     def __init__(self, scorers: Sequence[BoundScorer]) -> None:
         self.scorers = {
@@ -111,6 +123,11 @@ class Summary:
         self.histogram = [0] * _BINS
         self.by: Counter[str] = Counter()
         self.llm: dict[str, Any] | None = None
+        self.causes: Counter[tuple[str, str]] = Counter()
+        self.selected: Counter[str] = Counter()
+        self.repairs: Counter[str] = Counter()
+        self._decided: Counter[str] = Counter()
+        self.stopped = {s.key: dict.fromkeys(_tiers(s), 0) for s in scorers if _tiers(s)}
 
     def add(self, result: Headline) -> None:
         self.records += 1
@@ -118,8 +135,24 @@ class Summary:
             self.risk.add(result.risk)
             self.histogram[min(_BINS - 1, int(result.risk * _BINS))] += 1
             self.by[result.by or ""] += 1
+        if result.decision is not None:
+            self._decided[result.decision] += 1
+            for cause in result.why or ():
+                self.causes[result.decision, cause] += 1
+        if result.selected is not None:
+            self.selected[result.selected.kind or "none"] += 1
+        if result.repair is not None:
+            self.repairs[result.repair.status] += 1
         for key, score in result.scores.items():
             self.scorers[key].add(score)
+
+    def add_stops(self, line: bytes) -> None:
+        """Count at which tier each cascade stopped, by a result line."""
+        scores = json.loads(line)["scores"]
+        for key, tiers in self.stopped.items():
+            score = scores[key]
+            tier = score["raw"]["tier"] if score["status"] == "scored" else ""
+            tiers[tier] = tiers.get(tier, 0) + 1
 
     def add_row_error(self, error: str) -> None:
         self.row_errors += 1
@@ -132,6 +165,13 @@ class Summary:
         """The lowest coverage of any scorer that applied to a record."""
         found = [s.coverage for s in self.scorers.values() if s.coverage is not None]
         return min(found, default=None)
+
+    @property
+    def decisions(self) -> dict[str, int] | None:
+        """Records by decision; None where there is no policy."""
+        if not self._decided:
+            return None
+        return {name: self._decided[name] for name in get_args(Decision)}
 
     def as_dict(self) -> dict[str, Any]:
         low, high = self.risk.interval()
@@ -147,9 +187,23 @@ class Summary:
                 "ci_high": high,
                 "histogram": self.histogram,
             },
+            "decisions": self.decisions,
+            "causes": [[*found, n] for found, n in self.causes.most_common()],
+            "selected": dict(self.selected),
+            "repairs": dict(self.repairs),
+            "stopped": {key: dict(tiers) for key, tiers in self.stopped.items()},
             "scorers": [s.as_dict() for s in self.scorers.values()],
             "llm": self.llm,
         }
+
+
+def _tiers(bound: BoundScorer) -> tuple[str, ...]:
+    """Names of the tiers of a cascade; none of another scorer."""
+    if bound.scorer.name != CASCADE:
+        return ()
+    from veridical.decide.cascade_file import read
+
+    return read(bound.values["file"]).cascade.names
 
 
 def _count(reasons: Counter[str], reason: str) -> None:

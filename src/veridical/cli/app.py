@@ -21,6 +21,7 @@ from veridical.cli.options import (
     AgainstOption,
     Alpha,
     Budget,
+    CascadeOption,
     Claims,
     Corpus,
     CorpusTop,
@@ -31,17 +32,21 @@ from veridical.cli.options import (
     Map,
     N,
     Nli,
+    PolicyOption,
     Preset,
     PresetOption,
     Processes,
     Proxy,
     Reader,
+    RepairOption,
     RetryFailed,
     Samples,
     Scorers,
+    SelectOption,
     Store,
     Temperature,
     TokenEncoder,
+    cascade_of,
     mapping_of,
     sampling_of,
 )
@@ -51,6 +56,7 @@ from veridical.cli.rank import RANK_EXAMPLES, rank
 from veridical.cli.redteam import REDTEAM_EXAMPLES, redteam
 from veridical.cli.sample import SAMPLE_EXAMPLES, sample
 from veridical.cli.train import train
+from veridical.cli.tune import TUNE_EXAMPLES, tune
 from veridical.errors import UsageError
 from veridical.version import __version__
 
@@ -86,6 +92,9 @@ def _root(
     "  veridical check rag.jsonl --claims --report report.html\n\n"
     "  veridical check answers.jsonl --claims --corpus ./documents --report report.html\n\n"
     "  veridical check answers.csv --map response=reply --fail-over 0.8\n\n"
+    "  veridical check answers.jsonl --policy policy.toml --json decided.jsonl\n\n"
+    "  veridical check answers.jsonl --cascade cascade.json --report report.html\n\n"
+    "  veridical check answers.jsonl --select best --repair drop --report report.html\n\n"
     "  veridical check prompts.jsonl --llm openai:gpt-4o-mini --samples 5 --budget 2.00\n\n"
     "  veridical check prompts.jsonl --llm NAME --n 3:20 --temperature 0.7\n\n"
     "Exit codes: 0 fine; 1 usage, no valid input or internal error; 2 coverage under the minimum; "
@@ -98,6 +107,7 @@ def check(
         typer.Option(help="Run directory; the same one resumes. Default: .veridical/runs/..."),
     ] = None,
     scorers: Scorers = None,
+    cascade: CascadeOption = None,
     preset: PresetOption = Preset.auto,
     against: AgainstOption = None,
     samples: Samples = None,
@@ -111,6 +121,9 @@ def check(
     report: Annotated[
         Path | None, typer.Option(help="Write one self-contained HTML report.")
     ] = None,
+    policy: PolicyOption = None,
+    select: SelectOption = None,
+    repair: RepairOption = None,
     limit: Limit = None,
     store: Store = str(Path(".veridical") / "store"),
     fail_over: Annotated[
@@ -145,7 +158,7 @@ def check(
     writable(report, json_path, inputs=[i for i in inputs if i != "-"])
     job = Job(
         _inputs(inputs),
-        scorers,
+        scorers if cascade is None else cascade_of(cascade, scorers),
         preset=preset.value,
         against=None if against is None else against.value,
         samples=samples,
@@ -165,6 +178,9 @@ def check(
         proxy=proxy,
         budget=budget,
         sampling=_sampling(samples, n, temperature, adaptive, alpha),
+        policy=policy,
+        select=None if select is None else select.value,
+        repair=None if repair is None else repair.value,
         store=None if store == "none" else store,
         processes=processes,
         notify=telling(err),
@@ -180,17 +196,20 @@ def check(
         return 130
     with opened(json_path) as lines:
         drawn = None if job.sampled is None else job.sampled.progress
-        return finish(results, lines, report, limits, err, drawn)
+        notes = () if job.after.policy is None else job.after.policy.notes
+        return finish(results, lines, report, limits, err, drawn, notes)
 
 
 @app.command(
     epilog="Examples:\n\n  veridical plan answers.jsonl\n\n"
     '  veridical plan answers.jsonl --scorers "checkembed, bert_score" --json -\n\n'
+    "  veridical plan answers.jsonl --cascade cascade.json\n\n"
     "  veridical plan prompts.jsonl --llm NAME --n 3:20"
 )
 def plan(
     inputs: Inputs,
     scorers: Scorers = None,
+    cascade: CascadeOption = None,
     preset: PresetOption = Preset.auto,
     against: AgainstOption = None,
     samples: Samples = None,
@@ -222,7 +241,7 @@ def plan(
 
     found = api.plan(
         _inputs(inputs),
-        scorers,
+        scorers if cascade is None else cascade_of(cascade, scorers),
         preset=preset.value,
         against=None if against is None else against.value,
         samples=samples,
@@ -253,6 +272,7 @@ def plan(
 
 app.command(epilog=SAMPLE_EXAMPLES)(sample)
 app.command(epilog=BENCH_EXAMPLES)(bench)
+app.command(epilog=TUNE_EXAMPLES)(tune)
 app.command(epilog=RANK_EXAMPLES)(rank)
 app.command(epilog=REDTEAM_EXAMPLES)(redteam)
 app.command(epilog=PROMPTS_EXAMPLES)(prompts)

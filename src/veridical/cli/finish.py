@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _SHOWN_ERRORS = 10
 _RISKIEST = 5
+_CAUSES = 10
 
 
 @dataclass(frozen=True)
@@ -68,11 +69,13 @@ def finish(
     limits: Limits,
     console: Console,
     drawn: Progress | None = None,
+    notes: Sequence[str] = (),
 ) -> int:
     """Write what was asked for, print the summary, and say how it went by the exit code.
 
     Args:
         drawn: of the sampling, where prompts were answered.
+        notes: what the policy promises.
     """
     over = 0
     riskiest: list[tuple[float, int, Any]] = []
@@ -93,7 +96,12 @@ def finish(
         console.print(f"bad row: {error}", markup=False)
     for risk, row, name in sorted(riskiest, reverse=True)[:_RISKIEST]:
         console.print(f"  risk {risk:.3f}  row {-row}  id {str(name)[:60]!r}", markup=False)
-    for text in (*drawn_lines(drawn), *ledger_lines(summary.llm)):
+    for text in (
+        *decision_lines(summary, notes),
+        *drift_lines(results),
+        *drawn_lines(drawn),
+        *ledger_lines(summary.llm),
+    ):
         console.print(text, markup=False)
     if not results.temporary:
         console.print(f"run directory: {results.path}", markup=False)
@@ -114,6 +122,26 @@ def finish(
         console.print(f"{over} records with {what} risk over {limits.over:g}", markup=False)
         return 3
     return 0
+
+
+def drift_lines(results: Results) -> list[str]:
+    """Whether risks are still those that a tuned ensemble was tuned on."""
+    if not any(bound.scorer.name == "ensemble" for bound in results.scorers):
+        return []
+    from veridical.decide.drift import of_run
+
+    lines = []
+    for key, found in of_run(results).items():
+        moved = {name: d for name, d in found.items() if d.drifted}
+        if not moved:
+            lines.append(f"{key}: no drift from the answers it was tuned on")
+        for name, d in moved.items():
+            lines.append(
+                f"{key}: {name} has drifted from the answers it was tuned on: mean risk "
+                f"{d.mean:.3f}, before {d.mean_before:.3f}; KS {d.ks:.2f}, p {d.p_holm:.2g}; "
+                "thresholds and promises may not hold"
+            )
+    return lines
 
 
 def summary_table(summary: Summary, console: Console) -> None:
@@ -144,6 +172,34 @@ def summary_table(summary: Summary, console: Console) -> None:
         console.print(f"risk is by {', '.join(summary.by)}", markup=False)
     for n, name, why in reasons[:_SHOWN_ERRORS]:
         console.print(f"failed: {name}, {n} times: {why}", markup=False)
+
+
+def decision_lines(summary: Summary, notes: Sequence[str] = ()) -> list[str]:
+    """What was decided, selected and repaired, and where cascades stopped, for people; nothing
+    where it was not asked for."""
+    lines = []
+    decisions = summary.decisions
+    if decisions is not None:
+        lines.append("decisions: " + ", ".join(f"{n} {name}" for name, n in decisions.items()))
+        for (decision, cause), n in summary.causes.most_common(_CAUSES):
+            if decision != "accept":
+                lines.append(f"  {decision}: {cause} ({n})")
+        lines += [f"guarantee: {note}" for note in notes]
+    if summary.selected:
+        chosen = summary.selected
+        left = chosen["none"]
+        lines.append(
+            f"selected: {chosen['response']} responses, {chosen['sample']} samples"
+            + (f"; {left} records with nothing scored" if left else "")
+        )
+    if summary.repairs:
+        told = ", ".join(f"{n} {s.replace('_', ' ')}" for s, n in summary.repairs.items())
+        lines.append(f"repair: {told}")
+    for tiers in summary.stopped.values():
+        total = max(1, sum(tiers.values()))
+        told = ", ".join(f"{t or 'no risk'} {n} ({n / total:.0%})" for t, n in tiers.items())
+        lines.append(f"stopped at: {told}")
+    return lines
 
 
 def drawn_lines(drawn: Progress | None) -> list[str]:
@@ -217,6 +273,15 @@ def plan_table(plan: dict[str, Any], console: Console) -> None:
     for text in plan_lines(plan["llm"]):
         console.print(text, markup=False)
     console.print(f"time in all: {_seconds(plan['seconds'])}")
+    least = plan["least"]
+    if least is not None:
+        calls = least["llm"]
+        console.print(
+            "that is where no record stops early; where all stop at the first tier: "
+            f"LLM calls: {_calls(calls, calls['complete'])}; time in all: "
+            f"{_seconds(least['seconds'])}",
+            markup=False,
+        )
 
 
 def plan_lines(llm: dict[str, Any]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,11 +13,21 @@ from veridical.errors import UsageError
 
 if TYPE_CHECKING:
     from veridical.llm.sampling import Sampling
+    from veridical.registry import BoundScorer
 
 
 class Preset(str, Enum):
     auto = "auto"
     fast = "fast"
+
+
+class Select(str, Enum):
+    best = "best"
+
+
+class Repair(str, Enum):
+    drop = "drop"
+    rewrite = "rewrite"
 
 
 class Against(str, Enum):
@@ -52,6 +63,36 @@ Claims = Annotated[
         "--claims",
         help="Take answers apart into claims too, and check each against contexts, reference or "
         "samples. For other extractors and checkers name the scorer: claims(extractor=...).",
+    ),
+]
+CascadeOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--cascade",
+        help="Ask the scorers of a file of `veridical tune --cascade` tier by tier, the dear ones "
+        "only where the cheap ones leave doubt. In place of --scorers.",
+    ),
+]
+PolicyOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--policy", help="TOML file that decides accept, review or reject for every record."
+    ),
+]
+SelectOption = Annotated[
+    Select | None,
+    typer.Option(
+        "--select",
+        help="best: judge each of a response and its samples by the others, and tell the least "
+        "risky.",
+    ),
+]
+RepairOption = Annotated[
+    Repair | None,
+    typer.Option(
+        "--repair",
+        help="drop: take out what is unsupported; rewrite: have --llm write its sentences anew. "
+        "What comes of it is scored too.",
     ),
 ]
 Corpus = Annotated[
@@ -165,6 +206,19 @@ DecodingOption = Annotated[
 ]
 MaxTokens = Annotated[int, typer.Option(min=1, help="Of each answer.")]
 System = Annotated[str | None, typer.Option(help="System message, for prompts that have none.")]
+
+
+def cascade_of(path: Path, scorers: str | None) -> list[BoundScorer]:
+    """The scorer that ``--cascade`` names.
+
+    Raises:
+        UsageError: ``--scorers`` is given too, or the file is none of a cascade.
+    """
+    from veridical.registry import REGISTRY
+
+    if scorers is not None:
+        raise UsageError("--cascade takes the place of --scorers: give one of them")
+    return [REGISTRY.bind("cascade", {"file": str(path)})]
 
 
 def mapping_of(pairs: list[str] | None) -> dict[str, str]:

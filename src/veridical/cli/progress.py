@@ -26,7 +26,7 @@ def watch(job: Job, console: Console) -> Results:
 
 
 def _text(job: Job, started: float) -> str:
-    p = job.progress
+    doing, p = job.current
     rate = p.records / max(time.monotonic() - started, 1e-9)
     resumed = f" (+{p.resumed} resumed)" if p.resumed else ""
     bad = f", {p.row_errors} bad rows" if p.row_errors else ""
@@ -34,7 +34,8 @@ def _text(job: Job, started: float) -> str:
     if p.ledger is not None:
         cost = "cost unknown" if p.ledger.cost is None else f"cost {p.ledger.cost:.4f}"
         calls = f", {p.ledger.calls} LLM calls, {cost}"
-    return f"{p.records}{resumed} records{bad}{calls}, {rate:,.1f}/s"
+    head = f"{doing}: " if doing else ""
+    return f"{head}{p.records}{resumed} records{bad}{calls}, {rate:,.1f}/s"
 
 
 def _bar(job: Job, console: Console) -> Results:
@@ -46,7 +47,7 @@ def _bar(job: Job, console: Console) -> Results:
             try:
                 return job.wait(_TICK)
             except TimeoutError:
-                fraction = job.progress.done
+                fraction = job.current[1].done
                 bar.update(
                     task,
                     description=_text(job, started),
@@ -64,7 +65,7 @@ def _plain(job: Job, console: Console) -> Results:
             now = time.monotonic()
             if now - shown >= _LINE_EVERY:
                 shown = now
-                fraction = job.progress.done
+                fraction = job.current[1].done
                 part = "" if fraction is None else f"{100 * fraction:.0f} %, "
                 left = ""
                 if fraction and fraction < 1:

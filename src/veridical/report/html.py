@@ -59,8 +59,8 @@ def write_report(
     """
     path = Path(path)
     names = [str(s["name"]) for s in summary.get("scorers", ())]
-    style = asset("report.css") + asset("claims.css")
-    script = asset("claims.js") + asset("report.js")
+    style = asset("report.css") + asset("claims.css") + asset("decisions.css")
+    script = asset("claims.js") + asset("decisions.js") + asset("report.js")
     page = (
         environment()
         .get_template("report.html")

@@ -14,6 +14,7 @@ from typing import Any
 
 from veridical.records import Record
 from veridical.report.claim_payload import Fact, claim_facts, claims_of, verdict_letter
+from veridical.report.decision_payload import decision_of
 from veridical.scores import EvidenceItem, Result, Score, Unit
 
 MAX_TEXT = 100_000  #: code points of one text
@@ -74,6 +75,7 @@ def detail(record: Record, result: Result) -> dict[str, Json]:
         "labels": [[u.start, u.end, u.label] for u in (record.unit_labels or ())[:MAX_UNITS]],
         "meta": [[str(k), show(v)] for k, v in record.meta.items()],
         "scores": [_score(record, name, s, notes) for name, s in result.scores.items()],
+        **decision_of(result, shorten),
         "notes": notes,
     }
 

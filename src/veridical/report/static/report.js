@@ -293,8 +293,11 @@
               data.label === null ? null : el("span", { class: "chip" },
                 `human label ${figure(data.label)} (0 right, 1 hallucinated)`))))),
       data.notes.length ? el("p", { class: "soft" }, `${data.notes.join("; ")}.`) : null,
+      decided.why(r.decision, data.why),
       promptView(data.prompt),
       responseView(data, cards),
+      decided.selected(data.selected),
+      decided.repaired(data.repair, data.response),
       scoresView(data.scores),
       ...data.scores.filter((s) => s.matrix).map(heatView),
       cardsView("Samples", "sample", data.samples.map((text) => ({ text })), cards, data.response),
@@ -574,6 +577,7 @@
     return found;
   }
 
+  const decided = decisionsView({ el, figure, section, passage, codePoints });
   const verdicts = claimsView({ el, figure, grouped, calm, say, codePoints, quote, markEvidence });
 
   // ---- keyboard, theme, start --------------------------------------------------------------------------

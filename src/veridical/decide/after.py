@@ -1,0 +1,156 @@
+"""After the scoring: further answers are scored where asked for, and every record is decided on.
+
+What comes of it is a file of the run directory beside the results, which stay as they are: so a
+policy is no part of a run's identity, and the same run with another policy scores nothing anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import json
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic_core import to_json
+
+from veridical.decide.decisions import DECISIONS
+from veridical.decide.policy import Policy, Verdict
+from veridical.decide.steps import Asking, Outcome, Step
+from veridical.evidence.rundir import RunDirectory
+from veridical.run import Progress
+from veridical.scores import Headline, Result
+
+if TYPE_CHECKING:
+    from veridical.engine import Engine
+    from veridical.llm.service import Account
+    from veridical.results import Results
+    from veridical.run import Service, Task
+
+
+@dataclass
+class After:
+    """What is to be done after the scoring.
+
+    Attributes:
+        policy: decides; None leaves decisions null.
+        steps: in order.
+        stages: what is being done, and how far each is; filled as they begin.
+    """
+
+    policy: Policy | None = None
+    steps: Sequence[Step] = ()
+    stages: list[tuple[str, Progress]] = field(default_factory=list)
+
+    def clear(self, run: Path, *, again: bool = False) -> None:
+        """Forget what an earlier command made of the run in the folder ``run``.
+
+        Args:
+            again: the answers that its steps scored too, as the records are scored anew.
+        """
+        with contextlib.suppress(FileNotFoundError):
+            (run / DECISIONS).unlink()
+        if again:
+            for key in ("selected", "repair"):
+                for folder in run.glob(f"{key}-*"):
+                    shutil.rmtree(folder)
+
+    async def __call__(
+        self,
+        engine: Engine,
+        task: Task,
+        results: Results,
+        services: Mapping[str, Service],
+        account: Account | None,
+    ) -> None:
+        """Do it all, and write it down."""
+        for step in self.steps:
+            await self._score(step, engine, task, results, services, account)
+        if self.policy is not None or self.steps:
+            await asyncio.to_thread(self._write, results)
+
+    async def _score(
+        self,
+        step: Step,
+        engine: Engine,
+        task: Task,
+        results: Results,
+        services: Mapping[str, Service],
+        account: Account | None,
+    ) -> None:
+        """Score the answers that ``step`` adds, in a run directory of their own."""
+        progress = Progress()
+        self.stages.append((step.doing, progress))
+        folder = _folder(results.path, step)
+        identity = {**results.identity, "step": dict(step.identity())}
+        directory = await asyncio.to_thread(RunDirectory, folder, identity, {})
+        try:
+            progress.resumed = directory.resumed
+            asking = None if account is None else Asking(engine, account)
+            source = step.source(results, folder, asking)
+            # the samples of these records are cut to the run's number already
+            plain = replace(task, samples=None, limit=None)
+            await engine.run(source, plain, directory, progress, services, account)
+        finally:
+            directory.close()
+
+    def _write(self, results: Results) -> None:
+        streams = [s.outcomes(results, _folder(results.path, s)) for s in self.steps]
+        draft = results.path / f"{DECISIONS}.tmp"
+        with draft.open("wb") as file:
+            for row, stratum, line in self._lines(results):
+                outcomes = [_of(stream, row) for stream in streams]
+                told = {"row": row, **self._told(stratum, line, outcomes)}
+                file.write(to_json(told) + b"\n")
+        draft.replace(results.path / DECISIONS)
+
+    def _lines(self, results: Results) -> Iterator[tuple[int, str | None, bytes]]:
+        """Row, stratum and result line; the input is read again only where strata are asked for."""
+        policy = self.policy
+        if policy is None or policy.by is None:
+            yield from ((row, None, line) for row, line in results.numbered())
+            return
+        for record, line in results.records():
+            if line is not None:
+                yield record.row, policy.stratum(record), line
+
+    def _told(
+        self, stratum: str | None, line: bytes, outcomes: Sequence[Outcome | None]
+    ) -> dict[str, Any]:
+        verdict = self._verdict(line, stratum)
+        told: dict[str, Any] = {"decision": None}
+        if verdict is not None:
+            told = {"decision": verdict.decision, "why": verdict.why}
+        for step, outcome in zip(self.steps, outcomes, strict=True):
+            if outcome is None:
+                continue
+            made = outcome.told
+            its = None if outcome.line is None else self._verdict(outcome.line, stratum)
+            if its is not None:
+                made = made.model_copy(update={"decision": its.decision})
+            told[step.key] = made.model_dump(mode="json")
+        return told
+
+    def _verdict(self, line: bytes, stratum: str | None) -> Verdict | None:
+        if self.policy is None:
+            return None
+        read = Result if self.policy.reads_units else Headline
+        return self.policy.decide(read.model_validate_json(line), stratum)
+
+
+def _folder(run: Path, step: Step) -> Path:
+    """A step's folder in that of the run: another way of doing it has another."""
+    text = json.dumps(dict(step.identity()), sort_keys=True)
+    return run / f"{step.key}-{hashlib.blake2b(text.encode(), digest_size=4).hexdigest()}"
+
+
+def _of(stream: Iterator[Outcome], row: int) -> Outcome | None:
+    """The outcome of ``row``; every stream has one for each row of the run, in order."""
+    for outcome in stream:
+        if outcome.row >= row:
+            return outcome if outcome.row == row else None
+    return None

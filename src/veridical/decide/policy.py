@@ -1,0 +1,328 @@
+"""Policies: accept, review or reject, decided for each record from what it scored.
+
+A decision is a function of one record's result and of the value of one field of its ``meta``; no
+other record has a say in it. What is not scored, and what no threshold speaks for, is reviewed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from veridical.decide.policy_file import PolicyFile, Rule, Thresholds, read_policy
+from veridical.errors import UsageError, unknown_name
+from veridical.io.problems import visible
+from veridical.scores import Decision, Score
+
+if TYPE_CHECKING:
+    from veridical.decide.ensemble_file import Ensemble, Fit
+    from veridical.records import Record
+    from veridical.registry import BoundScorer
+    from veridical.scores import Headline, Result, ScoreHeadline, Unit
+
+#: From the mildest to the most severe: of several that apply, the last counts.
+DECISIONS: tuple[Decision, ...] = ("accept", "review", "reject")
+#: Decimals of a risk that is compared with a threshold: what differs by less is a tie.
+DIGITS = 6
+
+
+class Verdict(NamedTuple):
+    """A decision, and what led to it, in words that are the same for every record."""
+
+    decision: Decision
+    why: tuple[str, ...]
+
+
+class Cut(NamedTuple):
+    """The thresholds of a stratum. ``missing`` says why nothing is accepted."""
+
+    accept: float | None
+    reject: float | None
+    missing: str = "no threshold to accept by"
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A policy for runs with certain scorers; made by :meth:`read` or :meth:`of`.
+
+    Attributes:
+        on: key of the scorer whose risk is cut; None for the record's own.
+        by: field of ``meta`` that names the stratum; None where there are none.
+        cut: of records in none of ``strata``.
+        rules: with their scorers' keys.
+        unscored: the decision where the risk that is cut is null.
+        notes: what the guarantee of its ensemble says, for people; empty without one.
+    """
+
+    cut: Cut
+    on: str | None = None
+    by: str | None = None
+    strata: Mapping[str, Cut] | None = None
+    rules: tuple[Rule, ...] = ()
+    unscored: Decision = "review"
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def read(
+        cls, path: str | Path, scorers: Sequence[BoundScorer]
+    ) -> tuple[Policy, list[BoundScorer]]:
+        """The policy in a file, and the scorers of a run that uses it: ``scorers``, and the
+        policy's ensemble unless it is among them.
+
+        Raises:
+            UsageError: the file is no policy, asks for what the run does not score, or names an
+                ensemble whose guarantee is none; the message names the field.
+        """
+        file = read_policy(path)
+        where = f"policy {visible(str(path))}"
+        run = list(scorers)
+        if file.ensemble is None:
+            return cls.of(file, run, where=where), run
+        from veridical.decide.ensemble_file import read
+
+        place = Path(path).parent / file.ensemble
+        try:
+            ensemble, version = read(str(place))
+        except UsageError as e:
+            raise UsageError(f"{where}: ensemble: {e}") from None
+        bound = _scorer_of(place, ensemble, version, run)
+        if bound not in run:
+            run.append(bound)
+        return cls.of(file, run, where=where, ensemble=(bound.key, ensemble)), run
+
+    @classmethod
+    def of(
+        cls,
+        file: PolicyFile,
+        scorers: Sequence[BoundScorer],
+        *,
+        where: str = "policy",
+        ensemble: tuple[str, Ensemble] | None = None,
+    ) -> Policy:
+        """The policy that ``file`` says, for a run with ``scorers``.
+
+        Args:
+            where: what messages call the file.
+            ensemble: the one that the file names, with its key in the run.
+
+        Raises:
+            UsageError: see :meth:`read`.
+        """
+        keys = [s.key for s in scorers]
+        strata = {
+            n: _merged(file, t, f"{where}: strata.{visible(n)}") for n, t in file.strata.items()
+        }
+        on = None if file.on in (None, "risk") else _key(file.on, keys, f"{where}: on")
+        rules = tuple(
+            rule
+            if rule.scorer is None
+            else rule.model_copy(
+                update={"scorer": _key(rule.scorer, keys, f"{where}: rules[{i}].scorer")}
+            )
+            for i, rule in enumerate(file.rules)
+        )
+        cut, by = Cut(file.accept, file.reject), file.by
+        notes: tuple[str, ...] = ()
+        if ensemble is not None:
+            on, tuned = ensemble
+            cut, by, strata, notes = _guaranteed(file, tuned, f"{where}: ensemble")
+        return cls(cut, on, by, strata or None, rules, file.unscored, notes)
+
+    @property
+    def reads_units(self) -> bool:
+        """Whether a rule looks at units: a :class:`~veridical.scores.Headline` has none."""
+        return any(rule.unit is not None for rule in self.rules)
+
+    @cached_property
+    def _causes(self) -> tuple[str, ...]:
+        return tuple(_told(i, rule) for i, rule in enumerate(self.rules))
+
+    def stratum(self, record: Record) -> str | None:
+        """The record's stratum; None where its field is missing or names none."""
+        from veridical.decide.graded import stratum_of
+
+        if self.by is None:
+            return None
+        try:
+            return stratum_of(record, self.by) or None
+        except UsageError:
+            return None
+
+    def decide(self, result: Result | Headline, stratum: str | None = None) -> Verdict:
+        """The most severe of what the thresholds and the rules say, with its causes.
+
+        Args:
+            result: a whole one where :attr:`reads_units`.
+            stratum: see :meth:`stratum`.
+        """
+        said = [self._by_threshold(result, stratum)]
+        said += [
+            (rule.then, cause)
+            for rule, cause in zip(self.rules, self._causes, strict=True)
+            if _holds(rule, result)
+        ]
+        worst = max((d for d, _ in said), key=DECISIONS.index)
+        return Verdict(worst, tuple(cause for d, cause in said if d == worst))
+
+    def _by_threshold(self, result: Result | Headline, stratum: str | None) -> tuple[Decision, str]:
+        risk = result.risk if self.on is None else result.scores[self.on].risk
+        name = self.on or "risk"
+        if risk is None:
+            return self.unscored, f"{name} is null"
+        cut, where = self.cut, ""
+        if self.strata and stratum is not None and stratum in self.strata:
+            cut, where = self.strata[stratum], f" ({self.by} = {visible(stratum)})"
+        risk = round(risk, DIGITS)
+        if cut.reject is not None and risk >= round(cut.reject, DIGITS):
+            return "reject", f"{name} at least {cut.reject:g}{where}"
+        if cut.accept is None:
+            return "review", f"{cut.missing}{where}"
+        if risk <= round(cut.accept, DIGITS):
+            return "accept", f"{name} at most {cut.accept:g}{where}"
+        return "review", f"{name} over {cut.accept:g}{where}"
+
+
+def _merged(file: PolicyFile, own: Thresholds, where: str) -> Cut:
+    accept = file.accept if own.accept is None else own.accept
+    reject = file.reject if own.reject is None else own.reject
+    return _cut(accept, reject, where)
+
+
+def _cut(accept: float | None, reject: float | None, where: str, **more: str) -> Cut:
+    if accept is not None and reject is not None and accept > reject:
+        raise UsageError(f"{where}: accept ({accept:g}) is over reject ({reject:g})")
+    return Cut(accept, reject, **more)
+
+
+def _key(text: str | None, keys: Sequence[str], where: str) -> str:
+    """The key of the one scorer that ``text`` calls, which must be among ``keys``."""
+    from veridical.registry import REGISTRY
+
+    try:
+        bound = REGISTRY.parse(text or "")
+    except UsageError as e:
+        raise UsageError(f"{where}: {e}") from None
+    if len(bound) != 1:
+        raise UsageError(f"{where}: must name one scorer, not {visible(text or '')!r}")
+    if bound[0].key not in keys:
+        missing = unknown_name("scorer", bound[0].key, keys)
+        raise UsageError(f"{where}: the run does not score it (--scorers): {missing}")
+    return bound[0].key
+
+
+def _scorer_of(
+    place: Path, ensemble: Ensemble, version: str, run: Sequence[BoundScorer]
+) -> BoundScorer:
+    """The scorer with that very file: the run's, however it names it, else a new one."""
+    from veridical.registry import REGISTRY
+
+    name = "famd" if ensemble.method == "famd" else "ensemble"
+    for bound in run:
+        file = bound.values.get("file") if bound.scorer.name == name else None
+        if isinstance(file, str) and file.endswith(f"@{version}"):
+            return bound
+    return REGISTRY.bind(name, {"file": str(place)})
+
+
+def _guaranteed(
+    file: PolicyFile, ensemble: Ensemble, where: str
+) -> tuple[Cut, str | None, dict[str, Cut], tuple[str, ...]]:
+    """Thresholds, field of the strata, their thresholds and notes, by the guarantees of
+    ``ensemble``. Where there is none, nothing is accepted."""
+    if ensemble.level != "response":
+        raise UsageError(f"{where}: its guarantee is of {ensemble.level}s, not of responses")
+    found = ensemble.strata
+    by = file.by if found is None else found.by
+    if found is not None and file.by not in (None, by):
+        raise UsageError(f"{where}: its strata are by {by!r}, those of the policy by {file.by!r}")
+    if file.strata and by is None:
+        raise UsageError(f"{where}: it has no strata, so the policy's need by")
+    fits = {} if found is None else found.of
+    if not any(f.guarantee for f in (ensemble.fit, *fits.values())):
+        raise UsageError(f"{where}: it has no guarantee; tune with --alpha and --delta")
+    strata = {}
+    for name in dict.fromkeys([*fits, *file.strata]):
+        own = file.strata.get(name, Thresholds())
+        reject = file.reject if own.reject is None else own.reject
+        fit = fits.get(name) if fits else ensemble.fit
+        strata[name] = _promised(fit, reject, f"{where}: strata.{visible(name)}")
+    cut = _promised(ensemble.fit, file.reject, where)
+    notes = [_note("", ensemble.fit)] if not fits else []
+    notes += [_note(f"{by} = {visible(name)}: ", fit) for name, fit in fits.items()]
+    if fits:  # of the whole mix it says nothing about a stratum that was not tuned on
+        cut = Cut(None, file.reject, f"no guarantee for this {by}")
+    if all(c.accept is None for c in (cut, *strata.values())):
+        raise UsageError(f"{where}: it guarantees nothing: {notes[0]}")
+    if file.rules:
+        notes.append("the rules may take some of those back; the guarantee does not cover that")
+    return cut, by, strata, tuple(notes)
+
+
+def _promised(fit: Fit | None, reject: float | None, where: str) -> Cut:
+    """A ``reject`` under the guarantee's threshold is refused: the promise is of all answers up to
+    that threshold, not of whichever of them are left."""
+    promise = None if fit is None else fit.guarantee
+    if promise is None or promise.threshold is None:
+        return Cut(None, reject, "no guarantee")
+    return _cut(promise.threshold, reject, where)
+
+
+def _note(head: str, fit: Fit) -> str:
+    promise = fit.guarantee
+    if promise is None:
+        return f"{head}no guarantee"
+    if promise.threshold is None:
+        return f"{head}no guarantee: {promise.reason or 'none holds'}"
+    sure = "" if promise.delta is None else f" with probability {1 - promise.delta:g}"
+    return (
+        f"{head}at most {100 * promise.alpha:g} % of the accepted are hallucinated{sure} "
+        f"(risk at most {promise.threshold:g}, by {promise.n} graded answers)"
+    )
+
+
+def _holds(rule: Rule, result: Result | Headline) -> bool:
+    if rule.over is not None:
+        risk = result.risk if rule.scorer is None else result.scores[rule.scorer].risk
+        return _over(risk, rule.over)
+    scores = result.scores
+    looked_at = scores.values() if rule.scorer is None else [scores[rule.scorer]]
+    if rule.status is not None:
+        return any(s.status == rule.status for s in looked_at)
+    return any(_unit_holds(rule, unit) for s in looked_at for unit in _units(s))
+
+
+def _units(score: Score | ScoreHeadline) -> Sequence[Unit]:
+    if not isinstance(score, Score):
+        raise TypeError("a rule on units needs a whole result")
+    return score.units
+
+
+def _unit_holds(rule: Rule, unit: Unit) -> bool:
+    asked = rule.unit
+    return asked is not None and (
+        (asked.label is None or unit.label == asked.label)
+        and (asked.level is None or unit.level == asked.level)
+        and (asked.over is None or _over(unit.risk, asked.over))
+    )
+
+
+def _over(risk: float | None, limit: float) -> bool:
+    return risk is not None and round(risk, DIGITS) > round(limit, DIGITS)
+
+
+def _told(i: int, rule: Rule) -> str:
+    """What a rule finds, for people."""
+    whose = rule.scorer
+    if rule.over is not None:
+        said = f"{whose or 'risk'} over {rule.over:g}"
+    elif rule.status is not None:
+        said = f"{whose or 'a score'} {rule.status.replace('_', ' ')}"
+    else:
+        assert rule.unit is not None
+        said = f"a {rule.unit.level or 'unit'} of {whose or 'a score'}"
+        said += f" labelled {visible(rule.unit.label)}" if rule.unit.label else ""
+        said += f" over {rule.unit.over:g}" if rule.unit.over is not None else ""
+    return f"rules[{i}]: {said}"

@@ -1,0 +1,187 @@
+"""What a policy file may say. It may come from anywhere, so everything in it is checked."""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from veridical.errors import UsageError, unknown_name
+from veridical.io.problems import shown, visible
+from veridical.scores import Decision, Level
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+_MOST_BYTES = 1 << 20
+_MOST_STRATA = 1000
+_MOST_RULES = 200
+#: Of units by the scorers of this package; those of others may have any.
+_LABELS = ("entailment", "neutral", "contradiction", "supported", "unsupported")
+
+Share = Annotated[float, Field(ge=0, le=1)]
+Name = Annotated[str, Field(min_length=1, max_length=4096)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+
+class Thresholds(_Part):
+    """Two cuts of one risk; a cut that is not there is never reached.
+
+    Attributes:
+        accept: a risk at or under it is accepted.
+        reject: a risk at or over it is rejected. What is between the two is reviewed.
+    """
+
+    accept: Share | None = None
+    reject: Share | None = None
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Thresholds:
+        if self.accept is not None and self.reject is not None and self.accept > self.reject:
+            raise ValueError(f"accept ({self.accept:g}) is over reject ({self.reject:g})")
+        return self
+
+
+class UnitRule(_Part):
+    """Holds for a unit of that ``label`` and ``level`` (any where not given) whose risk is larger
+    than ``over``."""
+
+    label: Name | None = None
+    level: Level | None = None
+    over: Share | None = None
+
+    @model_validator(mode="after")
+    def _says_something(self) -> UnitRule:
+        if self.label is None and self.over is None:
+            raise ValueError("needs a label, or over")
+        # a slip of the pen would be a rule that never holds, and so be found out too late
+        close = difflib.get_close_matches(self.label or "", _LABELS, n=1, cutoff=0.85)
+        if close and self.label not in _LABELS:
+            raise ValueError(f"label {shown(self.label)}: did you mean {close[0]!r}?")
+        return self
+
+
+class Rule(_Part):
+    """A reason to look again, or to reject, whatever the thresholds say. It makes no decision
+    milder.
+
+    Attributes:
+        then: the decision where it holds.
+        scorer: whose score is looked at, as ``--scorers`` names it. Without one, ``over`` is of
+            the record's own risk, and ``unit`` and ``status`` of any score.
+        over: the risk is larger.
+        unit: it holds for any unit.
+        status: of the score.
+    """
+
+    then: Literal["review", "reject"]
+    scorer: Name | None = None
+    over: Share | None = None
+    unit: UnitRule | None = None
+    status: Literal["failed", "not_applicable"] | None = None
+
+    @model_validator(mode="after")
+    def _one_condition(self) -> Rule:
+        if sum(x is not None for x in (self.over, self.unit, self.status)) != 1:
+            raise ValueError("needs exactly one of over, unit and status")
+        return self
+
+
+class PolicyFile(Thresholds):
+    """A policy as it is written.
+
+    Attributes:
+        on: what ``accept`` and ``reject`` cut: the record's own ``risk``, or a scorer's.
+        unscored: the decision where that risk is null.
+        by: field of the records' ``meta`` that names their stratum.
+        strata: thresholds of a stratum; what is not given there is as above.
+        ensemble: file of ``veridical tune``, beside this one unless absolute. Its risk is cut,
+            and accepted is what its guarantee covers.
+    """
+
+    veridical_policy: Literal[1] = 1
+    on: Name | None = None
+    unscored: Decision = "review"
+    by: Name | None = None
+    ensemble: Name | None = None
+    strata: Annotated[dict[str, Thresholds], Field(max_length=_MOST_STRATA)] = {}
+    rules: Annotated[list[Rule], Field(max_length=_MOST_RULES)] = []
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> PolicyFile:
+        if self.strata and self.by is None and self.ensemble is None:
+            raise ValueError("strata need by, the field that names them")
+        if self.ensemble is not None:
+            if self.on is not None:
+                raise ValueError("ensemble says which risk is cut: leave out on")
+            if any(t.accept is not None for t in (self, *self.strata.values())):
+                raise ValueError("accept comes from the guarantee of ensemble: leave one out")
+        elif all(t.accept is None and t.reject is None for t in (self, *self.strata.values())):
+            raise ValueError("needs accept, reject or ensemble (accept = 1 accepts all but rules)")
+        return self
+
+
+_TABLES: dict[str, type[BaseModel]] = {"strata": Thresholds, "rules": Rule, "unit": UnitRule}
+
+
+def read_policy(path: str | Path) -> PolicyFile:
+    """The policy in a TOML file.
+
+    Raises:
+        UsageError: it cannot be read, or is no policy; the message names the field.
+    """
+    where = visible(str(path))
+    try:
+        with Path(path).open("rb") as file:
+            content = file.read(_MOST_BYTES + 1)
+    except (OSError, ValueError) as e:
+        raise UsageError(f"cannot read policy {where}: {getattr(e, 'strerror', e)}") from None
+    if len(content) > _MOST_BYTES:
+        raise UsageError(f"policy {where} is larger than {_MOST_BYTES} bytes")
+    try:
+        table = tomllib.loads(content.decode("utf-8"))
+    except (ValueError, RecursionError) as e:
+        raise UsageError(f"policy {where} is no TOML file: {visible(str(e))}") from None
+    try:
+        return PolicyFile.model_validate(table)
+    except ValidationError as e:
+        faults = itertools.islice(e.errors(include_url=False), 3)
+        raise UsageError(f"policy {where}: {'; '.join(map(_fault, faults))}") from None
+
+
+def _fault(error: ErrorDetails) -> str:
+    place, table = _place(error["loc"])
+    if error["type"] == "extra_forbidden":
+        told = str(unknown_name("field", visible(str(error["loc"][-1])), table.model_fields))
+        inside = place.rpartition(".")[0]
+        return f"{inside}: {told}" if inside else told
+    message = str(error["msg"]).removeprefix("Value error, ")
+    plain = isinstance(error["input"], (str, int, float))
+    got = f", not {shown(error['input'])}" if plain else ""
+    return f"{place}: {message}{got}" if place else f"{message}{got}"
+
+
+def _place(loc: tuple[int | str, ...]) -> tuple[str, type[BaseModel]]:
+    """Where in the file, as ``rules[0].unit.over``, and the table that it is in."""
+    place = ""
+    table: type[BaseModel] = PolicyFile
+    for i, part in enumerate(loc):
+        if isinstance(part, int):
+            place += f"[{part}]"
+            continue
+        place += ("." if place else "") + visible(part)
+        if i < len(loc) - 1 and part in _TABLES and not (i and loc[i - 1] == "strata"):
+            table = _TABLES[part]
+    return place, table

@@ -1,0 +1,232 @@
+"""Repair: a response without its unsupported statements, every change shown, scored again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from veridical.decide.rewriting import PROMPT, Rewriting, read_rewriting, rewrite_request
+from veridical.decide.steps import Asking, Outcome, with_answer
+from veridical.decide.unsupported import Flaw, as_sentences, count, flaws, scorer_of
+from veridical.errors import NotApplicable
+from veridical.evidence.rundir import RunFiles
+from veridical.llm.messages import LlmError
+from veridical.scores import Change, Headline, Repair, Result
+
+if TYPE_CHECKING:
+    from veridical.llm.messages import ChatRequest, Reply
+    from veridical.records import Record
+    from veridical.results import Results
+
+How = Literal["drop", "rewrite"]
+
+#: What was done to each record of the run, in its order; in the step's folder.
+_REPAIRS = "repairs.jsonl"
+_AT_ONCE = 64  # records whose sentences an LLM is asked to write in one go
+
+
+@dataclass(frozen=True)
+class Repairing:
+    """The step of ``--repair``.
+
+    Attributes:
+        how: ``drop`` takes a sentence with unsupported statements out, and puts its supported ones
+            in its place where a scorer took it apart in its own words; ``rewrite`` has an LLM
+            write it anew.
+        llm: identity of that LLM.
+    """
+
+    how: How
+    llm: str = ""
+
+    key: ClassVar = "repair"
+    doing: ClassVar = "scoring repaired answers"
+
+    @property
+    def asks(self) -> bool:
+        """Whether it needs an LLM."""
+        return self.how == "rewrite"
+
+    def identity(self) -> Mapping[str, Any]:
+        """The way of repairing; of rewriting also the LLM and its prompt."""
+        from veridical.llm.prompts import prompt_identity
+
+        told = {"repair": self.how}
+        return {**told, "llm": self.llm, "prompt": prompt_identity(PROMPT)} if self.asks else told
+
+    def source(self, results: Results, folder: Path, asking: Asking | None) -> Repaired:
+        """The responses that were changed."""
+        return Repaired(results, self.how, folder, asking)
+
+    def outcomes(self, results: Results, folder: Path) -> Iterator[Outcome]:
+        """What was done to each record, and what its new response scores."""
+        scored = RunFiles(folder).lines()
+        row, line = next(scored, (-1, b""))
+        with (folder / _REPAIRS).open("rb") as file:
+            for told, (at, own) in zip(file, results.numbered(), strict=True):
+                repair = Repair.model_validate_json(told)
+                while 0 <= row < at:
+                    row, line = next(scored, (-1, b""))
+                if repair.status == "unchanged":
+                    yield Outcome(at, _scored(repair, Headline.model_validate_json(own), 0), own)
+                elif repair.status == "changed" and row == at:
+                    yield Outcome(at, _rescored(repair, line), line)
+                else:
+                    yield Outcome(at, repair, None)
+
+
+class Repaired:
+    """The changed responses of a run, as records: an :class:`~veridical.run.Input`.
+
+    Reading them repairs them. What was done is written to a file of ``folder``; read again, it is
+    done again, with the same replies of the LLM, which its journal holds.
+    """
+
+    read = 8
+
+    def __init__(self, results: Results, how: How, folder: Path, asking: Asking | None) -> None:
+        self._results = results
+        self._how = how
+        self._path = folder / _REPAIRS
+        self._asking = asking
+
+    def rows(self, start: int = 0) -> Iterator[Record]:
+        """Under the rows they have in the run, from ``start`` on."""
+        pairs = self._results.pairs()
+        draft = self._path.with_name(f"{_REPAIRS}.tmp")
+        with draft.open("w", encoding="utf-8", newline="\n") as file:
+            while some := list(islice(pairs, _AT_ONCE)):
+                for record, repair in self._repaired(some):
+                    file.write(repair.model_dump_json() + "\n")
+                    if repair.status == "changed" and record.row >= start:
+                        yield _changed(record, repair)
+        draft.replace(self._path)
+
+    def fraction(self) -> float | None:
+        """How much of the run's input the latest reading has passed."""
+        return self._results.fraction()
+
+    def _repaired(self, pairs: Sequence[tuple[Record, Result]]) -> Iterator[tuple[Record, Repair]]:
+        plans = [_plan(record, result) for record, result in pairs]
+        asked: list[Rewriting | NotApplicable | None] = [None] * len(plans)
+        replies: dict[int, Reply | LlmError] = {}
+        if self._how == "rewrite":
+            asked = [
+                rewrite_request(record, plan) if plan else None
+                for (record, _), (_, plan) in zip(pairs, plans, strict=True)
+            ]
+            replies = self._ask(
+                {i: a.request for i, a in enumerate(asked) if isinstance(a, Rewriting)}
+            )
+        for i, ((record, _), (scorer, plan)) in enumerate(zip(pairs, plans, strict=True)):
+            yield record, self._one(record, scorer, plan, asked[i], replies.get(i))
+
+    def _ask(self, requests: Mapping[int, ChatRequest]) -> dict[int, Reply | LlmError]:
+        assert self._asking is not None
+        replies = self._asking(list(requests.values())) if requests else []
+        return dict(zip(requests, replies, strict=True))
+
+    def _one(
+        self,
+        record: Record,
+        scorer: str | None,
+        plan: list[Flaw],
+        asked: Rewriting | NotApplicable | None,
+        reply: Reply | LlmError | None,
+    ) -> Repair:
+        if scorer is None:
+            why = "no scorer of the run tells which claims or sentences are unsupported"
+            return Repair(how=self._how, status="not_applicable", reason=why)
+        if not plan:
+            return Repair(how=self._how, status="unchanged", scorer=scorer, text=record.response)
+        if isinstance(asked, NotApplicable):
+            reason = str(asked)
+            return Repair(how=self._how, status="not_applicable", scorer=scorer, reason=reason)
+        try:
+            if asked is None:
+                written = [as_sentences(f.kept, f.sentence.text) for f in plan]
+            else:
+                written = read_rewriting(reply, asked)
+        except LlmError as e:
+            if e.text is not None and asked is not None and self._asking is not None:
+                self._asking.reject(asked.request)
+            return Repair(how=self._how, status="failed", scorer=scorer, reason=str(e)[:300])
+        changes = changes_of(record.response, plan, written)
+        text = apply(record.response, changes)
+        status: Literal["changed", "unchanged"] = "changed" if changes else "unchanged"
+        return Repair(how=self._how, status=status, scorer=scorer, text=text, changes=changes)
+
+
+def _plan(record: Record, result: Result) -> tuple[str | None, list[Flaw]]:
+    scorer = scorer_of(result)
+    return scorer, [] if scorer is None else flaws(record, result.scores[scorer])
+
+
+def changes_of(response: str, plan: Sequence[Flaw], written: Sequence[str]) -> tuple[Change, ...]:
+    """A change for each sentence of ``plan`` that is ``written`` anew, in order.
+
+    Sentences that are left out one after the other are one change. They go with the white space
+    after them; at the end of a line, with that before them, so that the line break stays.
+    Sentences that stay as they were are no changes.
+    """
+    found: list[Change] = []
+    at = 0  # what is before is dealt with
+    for i, (flaw, text) in enumerate(zip(plan, written, strict=True)):
+        start, end = flaw.sentence.start, flaw.sentence.end
+        new = text.strip()
+        if start < at or new == response[start:end]:
+            continue
+        why = flaw.unsupported
+        if not new:
+            for later, words in zip(plan[i + 1 :], written[i + 1 :], strict=True):
+                if words.strip() or response[end : later.sentence.start].strip():
+                    break
+                end, why = later.sentence.end, why + later.unsupported
+            start, end = _with_space(response, start, end)
+        old = response[start:end]
+        found.append(Change(start=start, end=end, text=old, new=new, unsupported=why))
+        at = end
+    return tuple(found)
+
+
+def _with_space(text: str, start: int, end: int) -> tuple[int, int]:
+    """The place of a sentence with the white space that would be left over without it."""
+    before, after = start, end
+    while before > 0 and text[before - 1].isspace():
+        before -= 1
+    while after < len(text) and text[after].isspace():
+        after += 1
+    alone = before == 0 or "\n" in text[before:start]
+    if after == len(text):
+        return before, after
+    if "\n" not in text[end:after] or alone:
+        return start, after
+    return before, end
+
+
+def apply(response: str, changes: Sequence[Change]) -> str:
+    """``response`` with ``changes``, which are in order and do not overlap."""
+    pieces, at = [], 0
+    for change in changes:
+        pieces += [response[at : change.start], change.new]
+        at = change.end
+    return "".join([*pieces, response[at:]])
+
+
+def _changed(record: Record, repair: Repair) -> Record:
+    samples = record.samples
+    return with_answer(record, repair.text or "", row=record.row, id=record.row, samples=samples)
+
+
+def _rescored(repair: Repair, line: bytes) -> Repair:
+    result = Result.model_validate_json(line)
+    score = result.scores.get(repair.scorer or "")
+    return _scored(repair, result, None if score is None else count(score))
+
+
+def _scored(repair: Repair, result: Result | Headline, remaining: int | None) -> Repair:
+    told = {"risk": result.risk, "by": result.by, "remaining": remaining}
+    return repair.model_copy(update=told)

@@ -1,0 +1,93 @@
+"""How an LLM is asked to write sentences anew, and how its answer is read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from veridical.claims.asking import question_of
+from veridical.errors import NotApplicable
+from veridical.llm.messages import ChatRequest, LlmError, Reply
+from veridical.llm.prompts import load_prompt
+from veridical.llm.structured import read_json
+from veridical.records import Against, clean_text
+
+if TYPE_CHECKING:
+    from veridical.decide.unsupported import Flaw
+    from veridical.records import Record
+
+PROMPT = "repair_rewrite"
+_ORDER: tuple[Against, ...] = ("contexts", "reference", "samples")
+_TOKENS = 256  # of an answer besides its sentences
+
+
+class Rewriting(NamedTuple):
+    """A request for ``sentences``, numbered from 1."""
+
+    request: ChatRequest
+    sentences: int
+
+
+def rewrite_request(record: Record, plan: Sequence[Flaw]) -> Rewriting | NotApplicable:
+    """The call that asks for the sentences of ``plan``, by the contexts of ``record``, else by its
+    reference, else by its samples; without any of them, why there is no call."""
+    sources = None
+    for what in _ORDER:
+        try:
+            sources = record.against(what)
+            break
+        except NotApplicable:
+            continue
+    if sources is None:
+        return NotApplicable("the record has no contexts, reference or samples to rewrite by")
+    listed = [
+        "\n".join([f"[{i}] {flaw.sentence.text}", *(f"    - {s}" for s in flaw.unsupported)])
+        for i, flaw in enumerate(plan, 1)
+    ]
+    messages = load_prompt(PROMPT).messages(
+        question=question_of(record) or "(not given)",
+        answer=record.response,
+        sources="\n\n".join(f"[{s.kind} {s.index}]\n{s.text}" for s in sources),
+        sentences="\n".join(listed),
+    )
+    room = _TOKENS + sum(len(f.sentence.text) for f in plan)  # a token a character is plenty
+    return Rewriting(ChatRequest(messages, max_tokens=room, schema=_schema(len(plan))), len(plan))
+
+
+def _schema(n: int) -> dict[str, Any]:
+    sentence = {
+        "type": "object",
+        "properties": {"id": {"type": "integer", "minimum": 1, "maximum": n}, "text": _TEXT},
+        "required": ["id", "text"],
+        "additionalProperties": False,
+    }
+    return {
+        "type": "object",
+        "properties": {
+            "sentences": {"type": "array", "items": sentence, "minItems": n, "maxItems": n}
+        },
+        "required": ["sentences"],
+        "additionalProperties": False,
+    }
+
+
+_TEXT = {"type": "string"}
+
+
+def read_rewriting(reply: Reply | LlmError | None, asked: Rewriting) -> list[str]:
+    """The sentences in the order of their numbers.
+
+    Raises:
+        LlmError: there is no whole answer, or it has not every number exactly once.
+    """
+    if reply is None or isinstance(reply, LlmError):
+        raise reply or LlmError("malformed", "there is no answer")
+    text = reply.whole()
+    found = read_json(text, _schema(asked.sentences))["sentences"]
+    written = {int(s["id"]): s["text"] for s in found}
+    if len(written) != asked.sentences:
+        raise LlmError("malformed", "the answer has a sentence's number twice", text=text)
+    try:
+        return [clean_text(written[i]) for i in range(1, asked.sentences + 1)]
+    except ValueError as e:
+        raise LlmError("malformed", f"the answer has a {e}", text=text) from None

@@ -1,0 +1,162 @@
+"""Which sentences of a response say what nothing supports, and what of them is supported."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from veridical.records import Span
+from veridical.text.sentences import split_sentences
+
+if TYPE_CHECKING:
+    from veridical.records import Record
+    from veridical.scores import Result, Score, Unit
+
+#: The scorers whose units are asked first; then whichever comes first in the run.
+FIRST = ("claims", "factscore", "factool", "nli_grounding", "selfcheck_nli", "support")
+#: Asked last: its risks are quantiles, of which half are over one half.
+_LAST = "ensemble"
+#: A unit with no verdict of its own is unsupported from this risk on.
+FROM = 0.5
+_VERDICTS = {
+    "entailment": False,
+    "supported": False,
+    "neutral": True,
+    "contradiction": True,
+    "unsupported": True,
+}
+
+
+class Flaw(NamedTuple):
+    """A sentence with unsupported statements.
+
+    Attributes:
+        sentence: its place and text.
+        unsupported: the statements.
+        kept: its supported statements in words of the response, in order; empty where it has
+            none, or where one of its statements is in other words.
+    """
+
+    sentence: Span
+    unsupported: tuple[str, ...]
+    kept: tuple[str, ...]
+
+
+def scorer_of(result: Result) -> str | None:
+    """Key of the scorer that tells what is unsupported; None where none has claims or sentences.
+
+    One that judged the response and found no claim in it (it declines to answer) counts.
+    """
+    able = [k for k, s in result.scores.items() if s.status == "scored" and _tells(k, s)]
+    return min(able, key=_turn, default=None)
+
+
+def _turn(key: str) -> int:
+    name = key.partition("(")[0]
+    return FIRST.index(name) if name in FIRST else len(FIRST) + (name == _LAST)
+
+
+def _tells(key: str, score: Score) -> bool:
+    return key.partition("(")[0] == "claims" or any(_counts(u) for u in score.units)
+
+
+def _counts(unit: Unit) -> bool:
+    return unit.level in ("claim", "sentence")
+
+
+def is_unsupported(unit: Unit) -> bool:
+    """By the verdict on a claim where there is one, else by its risk."""
+    if unit.level == "claim" and unit.label in _VERDICTS:
+        return _VERDICTS[unit.label]
+    return unit.risk is not None and unit.risk >= FROM
+
+
+def count(score: Score) -> int | None:
+    """Unsupported claims or sentences; None where it was not scored."""
+    if score.status != "scored":
+        return None
+    return sum(_counts(u) and is_unsupported(u) for u in score.units)
+
+
+def flaws(record: Record, score: Score) -> list[Flaw]:
+    """The sentences of ``record`` that hold what is unsupported by ``score``, in order. A
+    statement that several sentences share is held against all of them."""
+    statements = _statements(record.response, score)
+    found = []
+    for sentence in record.sentences:
+        here = [s for s in statements if _touches(s.parts, sentence)]
+        bad = tuple(s.text for s in here if s.unsupported)
+        if not bad:
+            continue
+        good = [s for s in here if not s.unsupported]
+        verbatim = all(s.verbatim and _within(s.parts, sentence) for s in here)
+        kept = tuple(s.text for s in good) if verbatim else ()
+        found.append(Flaw(sentence, bad, kept))
+    return found
+
+
+class _Statement(NamedTuple):
+    text: str
+    parts: tuple[tuple[int, int], ...]
+    unsupported: bool
+    verbatim: bool
+
+
+def _statements(response: str, score: Score) -> list[_Statement]:
+    told = _claims(score)
+    found = []
+    for i, unit in enumerate(score.units):
+        if not _counts(unit):
+            continue
+        parts = _parts(told[i], len(response)) if told else ()
+        parts = parts or ((unit.start, unit.end),)
+        text = str(told[i].get("text") or unit.text) if told else unit.text
+        verbatim = unit.level == "claim" and text == " ".join(response[a:b] for a, b in parts)
+        found.append(_Statement(text, parts, is_unsupported(unit), verbatim))
+    return found
+
+
+def _claims(score: Score) -> Sequence[Mapping[str, Any]]:
+    """What ``raw`` says of the claims, one for each unit; nothing where it does not."""
+    raw = score.raw
+    told = raw.get("claims") if isinstance(raw, dict) else None
+    if not isinstance(told, list) or len(told) != len(score.units):
+        return ()
+    return told if all(isinstance(t, dict) for t in told) else ()
+
+
+def _parts(claim: Mapping[str, Any], end: int) -> tuple[tuple[int, int], ...]:
+    found = claim.get("parts")
+    found = found if isinstance(found, (list, tuple)) else ()
+    parts = tuple((p[0], p[1]) for p in found if isinstance(p, (list, tuple)) and len(p) == 2)
+    fits = all(type(a) is type(b) is int and 0 <= a <= b <= end for a, b in parts)
+    return parts if fits else ()
+
+
+def _touches(parts: Sequence[tuple[int, int]], sentence: Span) -> bool:
+    return any(a < sentence.end and sentence.start < b for a, b in parts)
+
+
+def _within(parts: Sequence[tuple[int, int]], sentence: Span) -> bool:
+    return all(sentence.start <= a and b <= sentence.end for a, b in parts)
+
+
+def as_sentences(statements: Sequence[str], ending: str) -> str:
+    """Statements as sentences of their own: each begins with a capital and ends as one.
+
+    Args:
+        ending: the sentence they are from, whose full stop is theirs.
+    """
+    stop = ending.rstrip()[-1:]
+    stop = stop if stop in _STOPS else "."
+    told = []
+    for statement in statements:
+        text = statement.strip().rstrip(",;:")
+        if not text:
+            continue
+        ends = text[-1] in _STOPS or len(split_sentences(f"{text} Next.")) > 1
+        told.append(text[0].upper() + text[1:] + ("" if ends else stop))
+    return " ".join(told)
+
+
+_STOPS = frozenset(".!?…。！？")

@@ -1,0 +1,45 @@
+"""What the report says of decisions, selected answers, repairs and cascades."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from markupsafe import Markup
+
+from veridical.report.html import environment
+from veridical.summary import Summary
+
+_CAUSES = 20
+
+
+def tables_of(summary: Summary) -> list[Markup]:
+    """A table each of decisions, selections, repairs and cascades; none of what was not asked
+    for."""
+    causes: dict[str, list[tuple[str, int]]] = {}
+    for (decision, cause), n in summary.causes.most_common():
+        causes.setdefault(decision, []).append((cause, n))
+    found = (
+        ("Decisions", "Decision", summary.decisions or {}),
+        ("Best of the answers", "Selected", summary.selected),
+        ("Repairs", "Status", summary.repairs),
+        *(
+            ("Where the cascade stopped", "Tier", {t or "no risk": n for t, n in tiers.items()})
+            for tiers in summary.stopped.values()
+        ),
+    )
+    return [
+        _table(caption, name, counts, causes if caption == "Decisions" else {})
+        for caption, name, counts in found
+        if counts
+    ]
+
+
+def _table(caption: str, name: str, counts: Mapping[str, int], causes: Mapping[str, Any]) -> Markup:
+    total = sum(counts.values())
+    rows = [
+        (told.replace("_", " "), n, n / total, causes.get(told, [])[:_CAUSES])
+        for told, n in counts.items()
+    ]
+    template = environment().get_template("decisions.html")
+    return Markup(template.render(caption=caption, head=(name, "Records", "Share"), rows=rows))

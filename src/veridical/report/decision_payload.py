@@ -1,0 +1,57 @@
+"""What the page carries of a record's decision, and of the answers selected and repaired."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from veridical.scores import Repair, Result, Selected
+
+MAX_CHANGES = 500  #: of one repair
+MAX_RISKS = 100  #: of the answers that one was selected from
+
+Json = Any
+Shorten = Callable[[str], str]
+
+
+def decision_of(result: Result, shorten: Shorten) -> dict[str, Json]:
+    """``why``, ``selected`` and ``repair`` of a record, each where it is there.
+
+    Args:
+        shorten: cuts a text to what the page carries, and says so in it.
+    """
+    out: dict[str, Json] = {}
+    if result.why is not None:
+        out["why"] = [shorten(cause) for cause in result.why]
+    if result.selected is not None:
+        out["selected"] = _selected(result.selected, shorten)
+    if result.repair is not None:
+        out["repair"] = _repair(result.repair, shorten)
+    return out
+
+
+def _selected(made: Selected, shorten: Shorten) -> dict[str, Json]:
+    return {
+        **made.model_dump(include={"kind", "index", "risk", "by", "decision"}),
+        "text": None if made.text is None else shorten(made.text),
+        "risks": list(made.risks[:MAX_RISKS]),
+        "of": len(made.risks),
+    }
+
+
+def _repair(made: Repair, shorten: Shorten) -> dict[str, Json]:
+    told = {"how", "status", "scorer", "risk", "by", "remaining", "decision"}
+    return {
+        **made.model_dump(include=told),
+        "reason": None if made.reason is None else shorten(made.reason),
+        "changes": [
+            {
+                "start": change.start,
+                "end": change.end,
+                "text": shorten(change.text),
+                "new": shorten(change.new),
+                "why": [shorten(statement) for statement in change.unsupported],
+            }
+            for change in made.changes[:MAX_CHANGES]
+        ],
+    }

@@ -1,0 +1,81 @@
+"""``check --policy``, ``--select`` and ``--repair`` as a user runs them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROWS: list[dict[str, Any]] = [
+    {"id": "a", "task": "qa", "response": "It is in Mali.", "samples": ["It is in Mali."] * 2},
+    {"id": "b", "task": "qa", "response": "It is in Peru.", "samples": ["It is in Mali."] * 2},
+]
+POLICY = """
+accept = 0.2
+reject = 0.95
+by = "task"
+
+[[rules]]
+scorer = "exact_match"
+over = 0.5
+then = "reject"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(r) + "\n" for r in ROWS), "utf-8")
+    (tmp_path / "policy.toml").write_text(POLICY, "utf-8")
+    return tmp_path
+
+
+def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "veridical", "check", "a.jsonl", "--preset", "fast", *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+def test_decisions_are_on_the_lines_in_the_summary_and_in_the_report(folder: Path) -> None:
+    done = run(
+        folder, "--policy", "policy.toml", "--select", "best", "--json", "-", "--report", "r.html"
+    )
+    assert done.returncode == 0, done.stderr  # a rejected answer is no failed run
+    lines = [json.loads(x) for x in done.stdout.splitlines()]
+    assert [x["decision"] for x in lines] == ["accept", "reject"]
+    assert [x["selected"]["text"] for x in lines] == ["It is in Mali."] * 2
+    assert "decisions: 1 accept, 0 review, 1 reject" in done.stderr
+    assert "reject: rules[0]: exact_match over 0.5 (1)" in done.stderr
+    assert "selected: 1 responses, 1 samples" in done.stderr
+    assert "rules[0]: exact_match over 0.5" in (folder / "r.html").read_text("utf-8")
+    runs = list((folder / ".veridical" / "runs").iterdir())
+    other = (folder / "policy.toml").write_text("accept = 1", "utf-8")
+    assert other
+    done = run(folder, "--policy", "policy.toml", "--json", "-")
+    assert [json.loads(x)["decision"] for x in done.stdout.splitlines()] == ["accept"] * 2
+    assert list((folder / ".veridical" / "runs").iterdir()) == runs  # the same run
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--policy", "absent.toml"], "cannot read policy absent.toml"),
+        (["--policy", "a.jsonl"], "is no TOML file"),
+        (["--repair", "rewrite"], "no LLM was named"),
+        (["--select", "worst"], "worst"),
+    ],
+)
+def test_what_is_refused(folder: Path, arguments: list[str], message: str) -> None:
+    done = run(folder, *arguments)
+    assert done.returncode == 1
+    assert message in " ".join(done.stderr.split())
+    assert "Traceback" not in done.stderr
+    assert not (folder / ".veridical" / "runs").exists()
