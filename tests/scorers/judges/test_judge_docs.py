@@ -92,6 +92,7 @@ def test_every_template_is_listed() -> None:
         *prompts_of("claims(extractor=llm_triplets, checker=llm_joint)"),
         *prompts_of("claims(extractor=llm_subsentence), factscore, factool"),
         "grade_answer",
+        "repair_rewrite",
         "mqag_questions",
         "mqag_answer",
         "mqag_answerable",
