@@ -30,7 +30,7 @@ from veridical.cli.options import (
     TokenEncoder,
     mapping_of,
 )
-from veridical.cli.outputs import form_of, opened, writable, write_report_as
+from veridical.cli.outputs import coverage_code, form_of, opened, writable, write_report_as
 from veridical.errors import UsageError
 
 if TYPE_CHECKING:
@@ -286,16 +286,13 @@ def bench(
     err.print(f"benchmark: {BENCHES / made.run if out is None else out}", markup=False)
     for path in report or ():
         err.print(f"report: {path}", markup=False)
-    low = {
-        (r.scorer, r.suite, r.split): r.coverage
+    several = len(suites or ()) > 1
+    coverage = {
+        f"{r.scorer} on {f'{r.suite} {r.split}' if several else r.split}": r.coverage
         for r in made.rows
         if r.coverage is not None and r.coverage < min_coverage
     }
-    for (name, suite, part), coverage in low.items():
-        place = f"{suite} {part}" if len(suites or ()) > 1 else part
-        told = f"{name} on {place} {100 * coverage:.1f} %"
-        err.print(f"coverage under {100 * min_coverage:g} %: {told}", markup=False)
-    return 2 if low else 0
+    return coverage_code(coverage, min_coverage, err)
 
 
 def stored(path: Path) -> Bench | None:

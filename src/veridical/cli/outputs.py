@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
@@ -96,3 +96,12 @@ def write_report_as(
     with opened(str(path)) as out:
         assert out is not None
         out.write(body)
+
+
+def coverage_code(coverage: Mapping[str, float | None], least: float, err: Console) -> int:
+    """Exit code 2 where a coverage is under ``least``, each told of by its name; else 0. None is
+    no coverage to speak of."""
+    low = {name: share for name, share in coverage.items() if share is not None and share < least}
+    for name, share in low.items():
+        err.print(f"coverage under {100 * least:g} %: {name} {100 * share:.1f} %", markup=False)
+    return 2 if low else 0

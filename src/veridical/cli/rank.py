@@ -24,7 +24,7 @@ from veridical.cli.options import (
     Store,
     mapping_of,
 )
-from veridical.cli.outputs import form_of, opened, writable, write_report_as
+from veridical.cli.outputs import coverage_code, form_of, opened, writable, write_report_as
 
 if TYPE_CHECKING:
     from veridical.api import Job
@@ -181,12 +181,8 @@ def rank(
         for part in made.parts
         for m in part.models
         if m.coverage is not None and m.coverage < min_coverage
-    }
-    for name, coverage in low.items():
-        err.print(
-            f"coverage under {100 * min_coverage:g} %: {name} {100 * coverage:.1f} %", markup=False
-        )
-    return 2 if low else 0
+    }  # of several parts those that are low
+    return coverage_code(low, min_coverage, err)
 
 
 def _render(made: Ranking, path: Path) -> None:

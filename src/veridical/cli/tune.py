@@ -34,7 +34,7 @@ from veridical.cli.options import (
     TokenEncoder,
     mapping_of,
 )
-from veridical.cli.outputs import form_of, opened, writable, write_report_as
+from veridical.cli.outputs import coverage_code, form_of, opened, writable, write_report_as
 from veridical.errors import UsageError
 
 if TYPE_CHECKING:
@@ -283,21 +283,10 @@ def tune(
         err.print(f"ensemble: {out}", markup=False)
     if cascade is not None:
         err.print(f"cascade: {cascade}", markup=False)
-    return _coverage(tuned, min_coverage, err)
-
-
-def _coverage(tuned: Tuned, least: float, err: Console) -> int:
-    """Exit code by the coverage of the components in the ensemble."""
     assert tuned.results is not None
     keys = {bound.key for bound in tuned.ensemble.scorers.values()}
-    low = {
-        name: s.coverage
-        for name, s in tuned.results.summary().scorers.items()
-        if name in keys and s.coverage is not None and s.coverage < least
-    }
-    for name, coverage in low.items():
-        err.print(f"coverage under {100 * least:g} %: {name} {100 * coverage:.1f} %", markup=False)
-    return 2 if low else 0
+    found = tuned.results.summary().scorers.items()
+    return coverage_code({k: s.coverage for k, s in found if k in keys}, min_coverage, err)
 
 
 def _render(tuned: Tuned, path: Path) -> None:

@@ -6,12 +6,11 @@ file, nothing in it is trusted.
 
 from __future__ import annotations
 
-import itertools
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from veridical.decide.ensemble_file import (
     MOST_BYTES,
@@ -25,7 +24,7 @@ from veridical.decide.ensemble_file import (
     Share,
     Text,
 )
-from veridical.models.trained_files import pinned, read_trained
+from veridical.models.trained_files import from_json, pinned, read_trained
 
 MOST_TIERS = 16
 Amount = Annotated[float, Field(ge=0, le=1e12)]
@@ -201,11 +200,4 @@ CascadeFile = Annotated[str, AfterValidator(lambda name: pinned(name, read(name)
 
 
 def _parse(content: bytes, safetensors: bool, version: str) -> Loaded:
-    try:
-        return Loaded(Cascade.model_validate_json(content), version)
-    except ValidationError as e:
-        told = (
-            f"{'.'.join(map(str, x['loc'])) or 'the file'}: {x['msg']}"
-            for x in itertools.islice(e.errors(include_url=False, include_input=False), 3)
-        )
-        raise ValueError("; ".join(told)) from None
+    return Loaded(from_json(Cascade, content), version)

@@ -18,12 +18,11 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
-    ValidationError,
     model_validator,
 )
 
 from veridical.errors import UsageError
-from veridical.models.trained_files import pinned, read_trained
+from veridical.models.trained_files import from_json, pinned, read_trained
 
 if TYPE_CHECKING:
     from veridical.registry import BoundScorer
@@ -360,14 +359,7 @@ EnsembleFile = Annotated[str, AfterValidator(lambda name: pinned(name, read(name
 
 
 def _parse(content: bytes, safetensors: bool, version: str) -> Loaded:
-    try:
-        return Loaded(Ensemble.model_validate_json(content), version)
-    except ValidationError as e:
-        told = (
-            f"{'.'.join(map(str, x['loc'])) or 'the file'}: {x['msg']}"
-            for x in itertools.islice(e.errors(include_url=False, include_input=False), 3)
-        )
-        raise ValueError("; ".join(told)) from None
+    return Loaded(from_json(Ensemble, content), version)
 
 
 def _fits(parameters: Logistic | Boosted | Famd, k: int) -> None:

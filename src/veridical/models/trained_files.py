@@ -6,6 +6,7 @@ JSON, or the safetensors format, which needs no package for arrays of float32 al
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import math
 import re
@@ -16,10 +17,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BaseModel, ValidationError
 
 from veridical.errors import UsageError
 
 T = TypeVar("T")
+M = TypeVar("M", bound=BaseModel)
 Floats = NDArray[np.float64]
 
 _HEADER = 1 << 20  # bytes
@@ -73,6 +76,22 @@ def pinned(name: str, version: str) -> str:
     """``name`` with the version of the file's content (``model.json@1a2b3c4d``): as a scorer's
     parameter it makes another content another scorer."""
     return name if name.endswith(f"@{version}") else f"{name}@{version}"
+
+
+def from_json(model: type[M], content: bytes) -> M:
+    """The JSON of a file as ``model`` has it.
+
+    Raises:
+        ValueError: it is none; the message names the first fields that are wrong.
+    """
+    try:
+        return model.model_validate_json(content)
+    except ValidationError as e:
+        told = (
+            f"{'.'.join(map(str, x['loc'])) or 'the file'}: {x['msg']}"
+            for x in itertools.islice(e.errors(include_url=False, include_input=False), 3)
+        )
+        raise ValueError("; ".join(told)) from None
 
 
 def to_safetensors(head: Mapping[str, Any], arrays: Mapping[str, Floats]) -> bytes:
