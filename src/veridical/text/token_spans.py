@@ -48,7 +48,9 @@ class _Run(NamedTuple):
 
 
 def token_spans(tokens: Sequence[str], text: str) -> list[TokenSpan]:
-    """Spans of the tokens that take part in ``text``, in order, together covering all of it.
+    """Spans of the tokens that take part in ``text``, in order, together covering all of it, but
+    for white space at its end that no token spells: servers that stop within a character keep the
+    space before it in the text and drop the token.
 
     Read are plain strings; ``\\xNN`` escapes, with or without ``bytes:`` before them; byte-level
     BPE pieces ("Ġthe"); SentencePiece pieces ("▁the", "<0xE2>"); and strings in which a server
@@ -170,7 +172,7 @@ def _place(
             at = len(goal)
         else:
             return at + _common(goal[at:], piece), i, token
-    if at < len(goal):
+    if goal[at:].strip() or (goal and not found):
         return at, len(tokens), ""
     return found
 
@@ -252,7 +254,7 @@ def _search(runs: Sequence[_Run], text: str) -> list[tuple[int, int]] | None:
             return None
         number, at, steps = stack.pop()
         if number == len(runs):
-            if at == len(text):
+            if not text[at:].strip():
                 return _in_order(steps)
             continue
         literal, pieces = runs[number]
@@ -281,7 +283,7 @@ def _ends(text: str, at: int, pieces: int, last: bool) -> list[int]:
         if size >= pieces:
             found.append(end)
     # empty tokens at the end stand for nothing
-    return [at] if last and at == len(text) else found
+    return [at] if last and not text[at:].strip() else found
 
 
 def _in_order(steps: _Steps | None) -> list[tuple[int, int]]:
