@@ -4,6 +4,7 @@ from veridical.scorers.probability import (  # noqa: F401  (importing registers 
     avg_entropy,
     avg_logprob,
     cocoa,
+    explained_surprisal,
     halludetect,
     max_entropy,
     max_logprob,

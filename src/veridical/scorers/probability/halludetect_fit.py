@@ -46,7 +46,7 @@ def fit_logistic(x: Floats, truth: Floats) -> tuple[Layer, ...]:
 
     Args:
         x: (n, d) standardised features.
-        truth: (n,) 0 or 1.
+        truth: (n,) from 0 to 1; a share counts as so much of either class.
     """
     from scipy.optimize import minimize
 

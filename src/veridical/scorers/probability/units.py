@@ -50,7 +50,7 @@ def of_sentences(
         raw = float(own.mean() if join == "mean" else own.max())
         raws.append(raw)
         shown = known[np.argsort(-own, kind="stable")[:SHOWN]]
-        evidence = [_evidence(reading, int(i)) for i in shown]
+        evidence = [token_item(reading, int(i)) for i in shown]
         units.append(Unit.of(sentence, risk(raw), raw=raw, evidence=evidence))
     if not raws:
         raise NotApplicable("nothing is known of the tokens of any sentence")
@@ -92,7 +92,8 @@ def _span(reading: Reading, i: int) -> Span:
     return Span(start, end, reading.text[start:end])
 
 
-def _evidence(reading: Reading, i: int) -> EvidenceItem:
+def token_item(reading: Reading, i: int) -> EvidenceItem:
+    """Token ``i`` as evidence, with its probability."""
     start, end, text = _span(reading, i)
     return EvidenceItem(
         kind="token",

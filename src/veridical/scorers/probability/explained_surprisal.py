@@ -1,0 +1,178 @@
+"""Explained surprisal: how much of what an answer says could be foretold from its sources."""
+
+from __future__ import annotations
+
+from statistics import fmean
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from veridical.errors import ModelError, NotApplicable
+from veridical.llm.tokens import GivenText, TokenProbabilities
+from veridical.records import Against, Record, Span
+from veridical.registry import scorer
+from veridical.scorers.probability.readings import Reading
+from veridical.scorers.probability.units import token_item, tokens_of
+from veridical.scores import SHOWN, Score, Unit
+from veridical.text.facts import Facts
+from veridical.text.passages import passages
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from veridical.evidence import Evidence
+
+    Floats = NDArray[np.float64]
+
+#: Characters of sources that are read at once, some 3 000 tokens: most small models take them.
+READ = 12_000
+_BREAK = "\n\n"
+#: Nats. A token that was certain anyway has nothing to explain; it counts as explained if it
+#: still is.
+_LEAST = 0.05
+#: Items whose risk is higher are reported as units of their own.
+_UNEXPLAINED = 0.5
+
+
+@scorer(
+    "explained_surprisal",
+    level="sentence",
+    needs={"against"},
+    source="Veridical: pointwise mutual information with the sources, over the surprisal",
+    cost="probabilities",
+    raw_is="risk",
+    tuned_on={"wikibio": ()},
+)
+async def explained_surprisal(
+    record: Record, evidence: Evidence, *, against: Against = "samples", proxy: str | None = None
+) -> Score:
+    """Share of the surprisal of names, numbers and dates that the sources leave unexplained.
+
+    A language model reads the response twice: alone, and after the sources. Of a token t, the
+    share of its surprisal that the sources explain is their pointwise mutual information over the
+    surprisal, ``1 - log p(t | sources, before) / log p(t | before)``, cut to [0, 1]: what other
+    answers (or passages) say too is copied from them, what they do not is as surprising as before.
+    Models of 100 million parameters copy well, so that a small proxy is enough.
+
+    A name, number or date (:class:`~veridical.text.facts.Facts`) is explained as far as the least
+    explained of its tokens: one wrong figure makes a wrong date. In a response without any of
+    these, each word counts. Sources are read together, up to 12 000 characters at once. Of
+    several such readings the mean counts for samples, for contexts and references the best, token
+    by token.
+
+    Args:
+        against: the texts that are to explain the response.
+        proxy: the language model; None takes the run's (``--proxy``).
+
+    A sentence's ``raw`` is one minus the mean share of its items, in [0, 1], and the response's
+    that of all items; ``risk`` is ``raw``. Items explained by less than half are units of level
+    ``span``, labelled ``number``, ``date``, ``name`` or ``word``. A sentence without items has no
+    risk. Its evidence is its (up to 3) least explained tokens, with their probabilities after the
+    sources.
+
+    Raises:
+        NotApplicable: the response is blank or holds no word, there is no source, or no proxy is
+            named.
+        ModelError: the proxy failed, or cuts the response into other tokens after the sources.
+    """
+    text = record.need_response()
+    sources = record.against(against)
+    packs = _packs([s.text for s in sources])
+    if not packs:
+        raise NotApplicable(f"the record's {against} are blank")
+    asked = [GivenText(pack + _BREAK, text) for pack in ("", *packs)]
+    alone, *given = [tokens.bounded() for tokens in await evidence.read(asked, proxy)]
+    if any(not np.array_equal(tokens.ends, alone.ends) for tokens in given):
+        raise ModelError("the proxy cuts the response into other tokens after the sources")
+    logprobs = np.array([tokens.logprobs for tokens in given])
+    shares = explained(alone.logprobs, logprobs)
+    of_all = np.mean if against == "samples" else np.max
+    reading = Reading(
+        text,
+        TokenProbabilities(alone.starts, alone.ends, of_all(logprobs, axis=0)),
+        np.arange(len(alone)),
+    )
+    return _of_items(record, reading, of_all(shares, axis=0))
+
+
+def explained(alone: Floats, given: Floats) -> Floats:
+    """(n,) share of each token's surprisal that sources explain, in [0, 1], of the (n,)
+    log-probabilities without them and with them."""
+    made: Floats = np.clip(1.0 - given / np.minimum(alone, -_LEAST), 0.0, 1.0)
+    return made
+
+
+def _packs(texts: Sequence[str]) -> list[str]:
+    """The texts in order, joined as long as they stay within :data:`READ` characters; longer ones
+    are cut between sentences."""
+    packs: list[str] = []
+    for text in texts:
+        whole = text.strip()
+        if not whole:
+            continue
+        pieces = [whole] if len(whole) <= READ else [w.text for w in passages(whole, READ, 0)]
+        for piece in pieces:
+            if packs and len(packs[-1]) + len(_BREAK) + len(piece) <= READ:
+                packs[-1] += _BREAK + piece
+            else:
+                packs.append(piece)
+    return packs
+
+
+class _Item(NamedTuple):
+    """What is to be explained: a fact, or a word, by its tokens."""
+
+    label: str
+    start: int
+    end: int
+    tokens: NDArray[np.int64]
+
+
+def _of_items(record: Record, reading: Reading, shares: Floats) -> Score:
+    """The score, from the (n,) explained shares of the response's tokens."""
+    units, raws = [], []
+    sentences = record.need_sentences()
+    for sentence, items in zip(sentences, _items(reading, sentences), strict=True):
+        if not items:
+            units.append(Unit.of(sentence, None))
+            continue
+        raw = [1.0 - float(shares[item.tokens].min()) for item in items]
+        raws += raw
+        tokens = np.unique(np.concatenate([item.tokens for item in items]))
+        shown = tokens[np.argsort(shares[tokens], kind="stable")[:SHOWN]]
+        mean = fmean(raw)
+        evidence = [token_item(reading, i) for i in shown.tolist()]
+        units.append(Unit.of(sentence, mean, raw=mean, evidence=evidence))
+        for (label, start, end, _), value in zip(items, raw, strict=True):
+            if value > _UNEXPLAINED:
+                span = Span(start, end, reading.text[start:end])
+                units.append(Unit.of(span, value, raw=value, level="span", label=label))
+    if not raws:
+        raise NotApplicable("the response holds no word")
+    whole = fmean(raws)
+    return Score.of(whole, raw=whole, units=units)
+
+
+def _items(reading: Reading, sentences: Sequence[Span]) -> list[list[_Item]]:
+    """The names, numbers and dates of each sentence where any has some, else its words."""
+    facts = Facts(reading.text)
+    places = zip(reading.tokens.starts.tolist(), reading.tokens.ends.tolist(), strict=True)
+    wordy = np.array([any(c.isalnum() for c in reading.text[a:b]) for a, b in places], dtype=bool)
+
+    def items(found: Iterable[tuple[str, int, int]]) -> list[_Item]:
+        """Those that have tokens with a letter or a figure: stops within "J. R." tell nothing."""
+        made = []
+        for label, start, end in found:
+            tokens = tokens_of(reading, Span(start, end, ""))
+            if wordy[tokens].any():
+                made.append(_Item(label, start, end, tokens[wordy[tokens]]))
+        return made
+
+    found = facts.find([(s.start, s.end) for s in sentences])
+    made = [items((f.kind, f.start, f.end) for f in own) for own in found]
+    if any(made):
+        return made
+    ranges = (facts.token_range(s.start, s.end) for s in sentences)
+    return [items(("word", *span) for span in facts.spans[a:b]) for a, b in ranges]
