@@ -7,7 +7,8 @@ constant. So the crossings are found, the figure is carried from each to the nex
 of the best stretch is taken: there is no grid, and nothing between its points is missed.
 
 Of many rows only the parts of a line are looked at so closely that may hold something better: a row
-keeps between its risks at the two ends of a part, which bounds how far it can rise or fall.
+keeps between its risks at the two ends of a part, so the figure there is at most that of positives
+at their highest and negatives at their lowest.
 """
 
 from __future__ import annotations
@@ -28,24 +29,25 @@ Place = tuple[float, float]
 DECIMALS = 12  # combined risks that agree so far are tied
 _NARROW = 1e-9  # shortest stretch of t that is a place to stay
 _SHORT = 2.0**-16  # shortest part that is
-_BLOCK = 1 << 16  # pairs looked at together
-_MANY = 1 << 11  # changes that are worth a first look by bins
-_BINS = 512
-_NONE = np.empty(0, dtype=np.intp)
+_A_ROW = 0.2  # pairs that are compared sooner than parts are cut further: of each row of each part
+_SPLIT = 4  # parts that a part is cut into
+_WORTH = 0.9  # of the pairs may be left where parts are cut once more
+_LOST = 1e-11  # of a figure, by rounding
+_BLOCK = 1 << 20  # pairs looked at together
 
 
 class Figure(Protocol):
     """A figure of an order, the larger the better."""
 
-    #: So few pairs are compared sooner than a part is halved.
+    #: So many pairs are compared at once.
     few: int
 
     def value(self, risk: Floats) -> float:
         """Of risks (n,)."""
 
-    def open_pairs(self, low: Floats, high: Floats, than: float) -> int:
-        """How many pairs may have to be compared, where risks are between (n,) low and high, to
-        know whether the figure exceeds ``than``; 0 where it cannot."""
+    def bounds(self, low: Floats, high: Floats, than: float) -> tuple[Floats, Floats]:
+        """(p,) of p parts in which risks are between (p, n) low and high: the most that the figure
+        can be, and about how many pairs have to be compared to know whether it exceeds ``than``."""
 
     def stretches(self, rows: Rows, than: float) -> list[Place]:
         """The best between t = 0 and 1, if there is any above ``than``."""
@@ -86,6 +88,13 @@ class Rows:
         ranks = np.empty(len(order), dtype=np.intp)
         ranks[order] = np.cumsum(new)
         return ranks
+
+    def at(self, t: Floats) -> Floats:
+        """(p, n) risks at (p,) places."""
+        risk = np.outer(1 - t, self.a0) + np.outer(t, self.a1)
+        if not self.straight.all():
+            risk /= np.outer(1 - t, self.c0) + np.outer(t, self.c1)
+        return risk
 
     def part(self, start: float, end: float) -> Rows:
         """The line between two places."""
@@ -137,22 +146,39 @@ def best_places(rows: Rows, figure: Figure, than: float) -> list[Place]:
     """
     found = [(t, figure.value(risk)) for t, risk in ((0.0, rows.first), (1.0, rows.last))]
     best = max(than, *(value for _, value in found))
-    parts = [(0.0, 1.0, rows)]
-    while parts:
-        start, end, part = parts.pop()
-        first, last = part.first, part.last
-        pairs = figure.open_pairs(np.minimum(first, last), np.maximum(first, last), best)
-        if pairs > figure.few and end - start > _SHORT:
-            middle = (start + end) / 2
-            parts.append((start, middle, part.part(0.0, 0.5)))
-            parts.append((middle, end, part.part(0.5, 1.0)))
-        elif pairs:
-            for t, value in figure.stretches(part, best):
-                found.append((start + t * (end - start), value))
-                if np.isfinite(value):
-                    best = max(best, value)
+    for start, end in _ranges(rows, figure, than, best):
+        for t, value in figure.stretches(rows.part(start, end), best):
+            found.append((start + t * (end - start), value))
+            if np.isfinite(value):
+                best = max(best, value)
     found = [place for place in found if place[1] > than]
     return sorted(found, key=lambda place: -place[1])
+
+
+def _ranges(rows: Rows, figure: Figure, than: float, best: float) -> list[Place]:
+    """(start, end) of the ranges of t that may hold more than ``than`` and as much as ``best``,
+    cut as small as pays."""
+    starts, width = np.zeros(1), 1.0
+    before = np.inf
+    while True:
+        at_start, at_end = rows.at(starts), rows.at(starts + width)
+        # a row is monotone along the line; the rest is for what is rounded when it is tied
+        low, high = np.minimum(at_start, at_end), np.maximum(at_start, at_end)
+        least = max(than, best - _LOST)
+        most, pairs = figure.bounds(low, high, least)
+        likely = most > least
+        starts, left = starts[likely], float(pairs[likely].sum())
+        few = max(figure.few, _A_ROW * len(rows.a0) * len(starts))
+        if left <= few or left > _WORTH * before or width <= _SHORT:
+            break
+        middle = starts[np.argmax(most[likely])] + width / 2
+        best = max(best, figure.value(np.round(rows.at(np.array([middle]))[0], DECIMALS)))
+        before = left
+        width /= _SPLIT
+        starts = (starts[:, None] + width * np.arange(_SPLIT)).ravel()
+    new = np.flatnonzero(np.diff(starts, prepend=-2.0) > width)
+    ends = starts[np.append(new[1:], len(starts)) - 1] + width if len(starts) else starts
+    return list(zip(starts[new].tolist(), ends.tolist(), strict=True))
 
 
 @dataclass(frozen=True)
@@ -174,53 +200,67 @@ class Crossings:
     up: Bools
 
 
-def by_risk(rows: Rows, which: Indices) -> Indices:
-    """These rows in the order of their mean risk: neighbours are near each other all along."""
-    middle = rows.a0[which] / rows.c0[which] + rows.a1[which] / rows.c1[which]
-    return which[np.argsort(middle, kind="stable")]
-
-
 def crossings(rows: Rows, ones: Indices, others: Indices) -> Iterator[Crossings]:
-    """Where each of the rows ``ones`` crosses the rows ``others``, for some of the ones at a time.
-
-    Fewest pairs are looked at where the ones are :func:`by_risk`.
-    """
+    """Where each of the rows ``ones`` crosses the ``others``, for some of the ones at a time."""
     first, last = rows.first, rows.last
     low, high = np.minimum(first, last), np.maximum(first, last)
-    for at in range(0, len(ones), max(32, _BLOCK // len(others))):
-        block = ones[at : at + max(32, _BLOCK // len(others))]
-        near = (high[others] >= low[block].min()) & (low[others] <= high[block].max())
-        right = others[near]
-        found = [(_NONE, _NONE, np.empty(0), np.empty(0, dtype=np.bool_))]
-        for straight in (True, False):
-            left = np.flatnonzero(rows.straight[block] == straight)
-            for also in (True, False):
-                meets = right[rows.straight[right] == also]
-                if not len(left) or not len(meets):
-                    continue
-                find = _of_straight if straight and also else _of_bent
-                pair, t, up = find(rows, block[left], meets)
-                one, other = np.divmod(pair, len(meets))
-                found.append((left[one], meets[other], t, up))
-        one, other, t, up = (np.concatenate(column) for column in zip(*found, strict=True))
-        yield Crossings(slice(at, at + len(block)), one, other, t, up)
+    others = others[np.argsort(low[others])]
+    if not len(ones) or not len(others):
+        return
+    span = float((high[others] - low[others]).max())
+    begin = np.searchsorted(low[others], low[ones] - span - 10.0**-DECIMALS, "left")
+    number = np.searchsorted(low[others], high[ones], "right") - begin
+    upto = np.cumsum(number)
+    straight = bool(rows.straight.all())
+    at = 0
+    while at < len(ones):
+        done = int(upto[at - 1]) if at else 0
+        to = max(at + 1, int(np.searchsorted(upto, done + _BLOCK, "right")))
+        block, n = ones[at:to], number[at:to]
+        if straight and 2 * n.sum() > len(block) * len(others):
+            before = np.subtract.outer(rows.a0[block], rows.a0[others]).ravel()
+            after = np.subtract.outer(rows.a1[block], rows.a1[others]).ravel()
+            pair, t, up = _of_straight(before, after)
+            one, met = np.divmod(pair, len(others))
+        else:
+            one = np.repeat(np.arange(to - at), n)
+            # the numbers of each one's others: begin, begin + 1 ...
+            met = np.arange(len(one)) - np.repeat(np.cumsum(n) - n - begin[at:to], n)
+            pair, t, up = _crossed(rows, block[one], others[met])
+            one, met = one[pair], met[pair]
+        yield Crossings(slice(at, to), one, others[met], t, up)
+        at = to
 
 
-def _of_straight(rows: Rows, ones: Indices, others: Indices) -> tuple[Indices, Floats, Bools]:
-    """Number of the pair, t and up."""
-    before = (rows.a0[ones, None] - rows.a0[others]).ravel()
-    after = (rows.a1[ones, None] - rows.a1[others]).ravel()
+def _crossed(rows: Rows, ones: Indices, others: Indices) -> tuple[Indices, Floats, Bools]:
+    """Number of the pair of rows, t and up; a pair may cross twice."""
+    straight = rows.straight[ones] & rows.straight[others]
+    found = []
+    for which in (straight, ~straight):
+        chosen = np.flatnonzero(which)
+        one, other = ones[chosen], others[chosen]
+        if which is straight:
+            pair, t, up = _of_straight(rows.a0[one] - rows.a0[other], rows.a1[one] - rows.a1[other])
+        else:
+            pair, t, up = _of_bent(rows, one, other)
+        found.append((chosen[pair], t, up))
+    pair, t, up = (np.concatenate(column) for column in zip(*found, strict=True))
+    return pair, t, up
+
+
+def _of_straight(before: Floats, after: Floats) -> tuple[Indices, Floats, Bools]:
+    """From how far the ones are above the others at both ends."""
     at = np.flatnonzero(before * after < 0)
     before, after = before[at], after[at]
     return at, before / (before - after), after < 0
 
 
 def _of_bent(rows: Rows, ones: Indices, others: Indices) -> tuple[Indices, Floats, Bools]:
-    """As :func:`_of_straight`, from the other row's numerator times the one's denominator less the
-    reverse: ``f0 + 2 f1 x + f2 x^2`` up to a factor, x = t / (1 - t)."""
+    """From the other row's numerator times the one's denominator less the reverse:
+    ``f0 + 2 f1 x + f2 x^2`` up to a factor, x = t / (1 - t)."""
 
     def difference(a: Floats, c: Floats, b: Floats, d: Floats) -> Floats:
-        return np.asarray(np.outer(c[ones], b[others]) - np.outer(a[ones], d[others])).ravel()
+        return np.asarray(c[ones] * b[others] - a[ones] * d[others])
 
     a0, a1, c0, c1 = rows.a0, rows.a1, rows.c0, rows.c1
     f0, f2 = difference(a0, c0, a0, c0), difference(a1, c1, a1, c1)
@@ -255,43 +295,18 @@ def running(values: Floats, first: Bools) -> Floats:
     return np.asarray(total - np.repeat((total - values)[starts], lengths))
 
 
-def peaks(t: Floats, gain: Floats, value: float, than: float) -> list[Place]:
-    """(middle, value) of the widest 3 of the best stretches between changes; none may be returned
-    where none is above ``than``.
+def peaks(t: Floats, gain: Floats, value: float) -> list[Place]:
+    """(middle, value) of the widest 3 of the best stretches between changes.
 
     Args:
         t: (m,) in (0, 1), where the value changes.
         gain: (m,) by how much.
         value: before the first.
     """
-    if len(t) > _MANY:
-        return widest(*_promising(t, gain, value, than))
-    order = np.argsort(t, kind="stable")
+    order = np.argsort(t)
     edges = np.concatenate([[0.0], t[order], [1.0]])
     shown = value + np.concatenate([[0.0], np.cumsum(gain[order])])
     return widest(edges[:-1], edges[1:], shown)
-
-
-def _promising(t: Floats, gain: Floats, value: float, than: float) -> tuple[Floats, Floats, Floats]:
-    """Start, end and value of the stretches in those bins of t that may hold more than ``than``.
-
-    No value in a bin exceeds that at its start and all its gains; most need no sorting.
-    """
-    bins = np.minimum((t * _BINS).astype(np.intp), _BINS - 1)
-    net = np.bincount(bins, weights=gain, minlength=_BINS)
-    gains = np.bincount(bins, weights=np.maximum(gain, 0.0), minlength=_BINS)
-    before = value + np.concatenate([[0.0], np.cumsum(net)[:-1]])
-    likely = before + gains > than
-    chosen, kept = np.flatnonzero(likely), np.flatnonzero(likely[bins])
-    # a stretch from each bin's edge on comes before its changes
-    of = np.concatenate([chosen, bins[kept]])
-    start = np.concatenate([chosen / _BINS, t[kept]])
-    change = np.concatenate([np.zeros(len(chosen)), gain[kept]])
-    order = np.lexsort((start, np.arange(len(of)) >= len(chosen), of))
-    of, start = of[order], start[order]
-    shown = before[of] + running(change[order], order < len(chosen))
-    end = np.minimum(np.append(start[1:], 1.0), (of + 1) / _BINS)
-    return start, end, shown
 
 
 def widest(start: Floats, end: Floats, shown: Floats) -> list[Place]:

@@ -26,6 +26,7 @@ _ALONE = 3  # most starts from a component alone
 _RANDOM = 4  # most starts at random
 _FEW = 200  # rows on which all starts are followed
 _LAST = 2  # starts that are followed on all rows where there are more
+_ROUNDS = 1  # in which every line is searched, on a few of the rows
 _GAIN = 1e-12
 _PERFECT = 1.0 - _GAIN
 
@@ -219,11 +220,11 @@ def _search(
     if len(risks) > _FEW:
         few = _stratified(positive, rng)
         part = _Landscape(risks[few], positive[few], objective, beta)
-        starts += [_climb(part, start) for start in starts]
+        starts += [_climb(part, start, rounds=_ROUNDS) for start in starts]
         starts = sorted(starts, key=whole.value, reverse=True)[:_LAST]
     best, value = starts[0], -np.inf
     for start in starts:
-        weights = _climb(whole, start)
+        weights = _climb(whole, start, than=value)
         if (reached := whole.value(weights)) > value + _GAIN:
             best, value = weights, reached
         if value >= _PERFECT:
@@ -238,17 +239,23 @@ def _stratified(positive: Bools, rng: np.random.Generator) -> NDArray[np.intp]:
     return np.sort(np.concatenate([c[: max(_FEW // 2, _FEW - least)] for c in classes]))
 
 
-def _climb(landscape: _Landscape, weights: Floats) -> Floats:
-    """Weights that no line through them betters, with components dropped where nothing is lost."""
-    value = landscape.value(weights)
+def _climb(
+    landscape: _Landscape, weights: Floats, rounds: int | None = None, than: float = -np.inf
+) -> Floats:
+    """Weights that no line through them betters, with components dropped where nothing is lost.
+
+    After so many ``rounds`` of all lines it stops where it is; so it does where it is further from
+    the value ``than`` of other weights than a round has brought it.
+    """
+    value = at_last = landscape.value(weights)
     k = len(weights)
     moves: list[tuple[int, int | None]] = [(i, None) for i in range(k)] if k > 2 else []
     moves += [(i, j) for i in range(k) for j in range(i)]
-    still = at = 0
+    still = done = 0
     while still < len(moves):
-        ends = _ends(weights, *moves[at])
+        ends = _ends(weights, *moves[done % len(moves)])
         better, there = landscape.best_between(*ends, value) if ends else (value, None)
-        at, still = (at + 1) % len(moves), still + 1
+        done, still = done + 1, still + 1
         if there is not None:
             weights, value, still = there, better, 0
         if still == len(moves) or value >= _PERFECT:
@@ -257,6 +264,10 @@ def _climb(landscape: _Landscape, weights: Floats) -> Floats:
                 weights, still = dropped, 0
             elif value >= _PERFECT:
                 break
+        if done % len(moves) == 0:
+            if done // len(moves) == rounds or value + (value - at_last) < than:
+                break
+            at_last = value
     return weights
 
 
@@ -266,8 +277,8 @@ def _ends(weights: Floats, i: int, j: int | None) -> tuple[Floats, Floats] | Non
     start, end = weights.copy(), np.zeros(len(weights))
     if j is None:
         start[i], end[i] = 0.0, 1.0
-        total = float(start.sum())
-        return (start / total, end) if total > 0 else None
+        # of one other component it is the line of the two
+        return (start / start.sum(), end) if np.count_nonzero(start) > 1 else None
     both = float(weights[i] + weights[j])
     end = weights.copy()
     start[i], start[j], end[i], end[j] = 0.0, both, both, 0.0
