@@ -1,6 +1,7 @@
 """What ensembles are worth: the shipped one, and tuned ones on answers they were not fitted to.
 
     python benchmarks/ensembles.py --data DATA [--store FOLDER] [--out FOLDER] [--part wikibio,...]
+    python benchmarks/ensembles.py --data DATA --part wikibio --proxy smollm2
 
 ``DATA`` holds the folders wikibio_gpt3, begin, halueval and qa. Models are the embedded ones. All
 figures are times 100, with the 95 % interval of the bootstrap over independent units (passages,
@@ -8,7 +9,9 @@ messages, questions), beside every component.
 
 ``wikibio``: response and samples only. The shipped ensemble uses no labels; the tuned ones are
 fitted to sentences, and each passage is judged by fits to the other folds: its risk is the mean
-over its sentences, as of the scorer ``ensemble``. Whoever chose the components has seen this set.
+over its sentences, as of the scorer ``ensemble``. ``passages`` are fitted to whole passages, whose
+labels are the shares of them that are wrong. Whoever chose the components has seen this set.
+With ``--proxy`` a small language model reads the samples too (``explained_surprisal``).
 ``begin``, ``halueval`` (last 20 % of the rows) and ``gsm8k`` (four models' answers to a question:
 one is judged, the others are its samples) are tuned on responses. The difference is that of the
 tuned ensemble and the component that is best on all of the data, which favours the component.
@@ -51,6 +54,8 @@ CONTEXTS = (
     "nli_grounding, nli_grounding(risk=contradiction), knowledge_f1, support, "
     "rouge_l(against=contexts), sacrebleu(against=contexts), cosine(against=contexts)"
 )
+#: By ``--proxy``.
+READ = "explained_surprisal"
 #: ``summac_zs`` and ``knowledge_bertscore``, and with them the shipped ensemble, take hours on
 #: HaluEval's articles.
 PART_SCORERS = {
@@ -121,25 +126,23 @@ class Measure(NamedTuple):
 
 def tuned(graded: Graded, method: str, cv: int, seed: int) -> tuple[Floats, Floats]:
     """(n,) risks of the targets, and (n,) mean risks of their groups, each by a fit to the other
-    folds, as quantiles of what the same fit gives these folds: fits differ in scale, so that their
-    risks cannot be ranked together as they are."""
+    folds, as quantiles of what the same fit gives all targets: fits differ in scale, so that their
+    risks cannot be ranked together as they are. No label of the fold has a part in it."""
     recipe = Recipe(cast(Method, method), OBJECTIVE, seed=seed)
     fold = folds(graded, cv, seed)
     risk, mean = np.full(len(graded), np.nan), np.full(len(graded), np.nan)
     for f in np.unique(fold):
-        own, rest = graded.take(fold == f), graded.take(fold != f)
-        fitted = fit(rest, recipe)
-        new, known = fitted.order(own), fitted.order(rest)
-        risk[fold == f] = quantiles(new, known)
-        mean[fold == f] = quantiles(means(new, own.groups), means(known, rest.groups))
+        order = fit(graded.take(fold != f), recipe).order(graded)
+        for made, found in ((risk, order), (mean, means(order, graded.groups))):
+            made[fold == f] = quantiles(found)[fold == f]
     return risk, mean
 
 
-def quantiles(new: Floats, known: Floats) -> Floats:
-    """(n,) mid-rank quantiles among ``known``; NaN stays."""
-    known = np.sort(known[~np.isnan(known)])
-    below, upto = (np.searchsorted(known, new, side) for side in ("left", "right"))
-    return np.where(np.isnan(new), np.nan, (below + upto) / 2 / len(known))
+def quantiles(risk: Floats) -> Floats:
+    """(n,) mid-rank quantiles; NaN stays."""
+    known = np.sort(risk[~np.isnan(risk)])
+    below, upto = (np.searchsorted(known, risk, side) for side in ("left", "right"))
+    return np.where(np.isnan(risk), np.nan, (below + upto) / 2 / len(known))
 
 
 def means(risk: Floats, groups: Ints) -> Floats:
@@ -177,8 +180,9 @@ def checked(
 
 def wikibio(given: argparse.Namespace, engine: veridical.Engine) -> dict[str, Any]:
     file = given.data / "wikibio_gpt3" / "wikibio_gpt3.jsonl"
+    scorers = f"{ZERO_RESOURCE}, {given.samples or SAMPLES}"
     results = checked(
-        given, engine, "wikibio", file, f"{ZERO_RESOURCE}, {given.samples or SAMPLES}"
+        given, engine, "wikibio", file, f"{scorers}, {READ}" if given.proxy else scorers
     )
     everything, _ = gather(results, level="sentence")
     own = [s for s in everything.scorers if s.removesuffix(UNIT) != ZERO_RESOURCE]
@@ -198,6 +202,12 @@ def wikibio(given: argparse.Namespace, engine: veridical.Engine) -> dict[str, An
         risk, mean = tuned(graded, method, FOLDS["wikibio"], given.seed)
         of_sentence[f"tuned: {method}"] = risk
         of_passage[f"tuned: {method}"] = mean[first]
+    whole, _ = gather(results)
+    whole = usable(whole.select([s for s in whole.scorers if s != ZERO_RESOURCE]))
+    for method in given.methods:
+        of_passage[f"tuned on passages: {method}"] = tuned(
+            whole, method, FOLDS["wikibio"], given.seed
+        )[0]
     nonfact = Measure("average_precision", graded.labels, graded.groups, 1.0, given.bootstrap)
     factual = Measure("average_precision", 1 - graded.labels, graded.groups, -1.0, given.bootstrap)
     asked: dict[str, tuple[Measure, Mapping[str, Floats]]] = {
@@ -303,6 +313,7 @@ def main() -> None:
     parser.add_argument("--part", default="wikibio,begin,halueval,gsm8k")
     parser.add_argument("--methods", default=",".join(METHODS))
     parser.add_argument("--samples", help="components for wikibio, instead of the default")
+    parser.add_argument("--proxy", help="language model for wikibio, such as smollm2")
     parser.add_argument("--prompts", type=int, default=500, help="the first of HaluEval and GSM8K")
     parser.add_argument("--bootstrap", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0, help="of folds and searches")
@@ -310,7 +321,7 @@ def main() -> None:
     given = parser.parse_args()
     given.methods = given.methods.split(",")
     figures: dict[str, Any] = {}
-    with veridical.Engine(store=given.store) as engine:
+    with veridical.Engine(store=given.store, proxy=given.proxy) as engine:
         for part in given.part.split(","):
             if part == "wikibio":
                 figures[part] = wikibio(given, engine)

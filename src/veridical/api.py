@@ -263,9 +263,11 @@ def _steps(select: Select | None, repair: How | None, engine: Engine) -> list[St
         raise unknown_name("way to select", str(select), get_args(Select))
     if repair not in (None, *get_args(How)):
         raise unknown_name("way to repair", str(repair), get_args(How))
-    steps: list[Step] = [] if select is None else [Best()]
+    best = None if select is None else Best()
+    steps: list[Step] = [] if best is None else [best]
     if repair is not None:
-        steps.append(Repairing(repair, engine.llms.identity() if repair == "rewrite" else ""))
+        llm = engine.llms.identity() if repair == "rewrite" else ""
+        steps.append(Repairing(repair, llm, best))
     return steps
 
 
@@ -458,6 +460,9 @@ def plan(
     corpus: str | Path | Retriever | None = None,
     corpus_top: int | None = None,
     sampling: Sampling | None = None,
+    policy: str | Path | None = None,
+    select: Select | None = None,
+    repair: How | None = None,
     engine: Engine | None = None,
     store: str | Path | None = None,
     **options: Any,
@@ -465,13 +470,19 @@ def plan(
     """What :func:`check` would do, by the same code with null models: see
     :func:`veridical.dryrun.dry_run`. A ``store`` that does not exist is not made.
 
-    A cascade is planned as though no record stopped early; ``least`` is then the plan for when
-    all stop at its first tier, and None where there is no cascade.
+    A cascade is planned as though no record stopped early, and a repair as though every answer
+    were changed, unless it is known which are; ``least`` is then the plan for when all stop at the
+    first tier and none is changed, and None elsewhere. A ``policy`` asks for nothing but its
+    ensemble.
     """
     from veridical.dryrun import dry_run
 
     llm = _has_llm(engine, options, sampling)
     bound = resolve(scorers, preset, against, llm, _proxy(engine, options), claims)
+    if policy is not None:
+        from veridical.decide.policy import Policy
+
+        _, bound = Policy.read(policy, bound)
     source = open_source(inputs, mapping=dict(mapping or {}) or None, reader=reader, prompts=llm)
     if not source.reiterable:
         raise UsageError("plan reads its input and leaves it: give it a file, not a stream")
@@ -479,24 +490,28 @@ def plan(
     own = Engine(store=there, **options) if engine is None else engine
     stores = store is not None if engine is None else engine.store is not None
 
+    staged = any(len(b.rounds) > 1 for b in bound)
+
     def counted(scorers: Sequence[BoundScorer]) -> dict[str, Any]:
         task = Task(scorers, samples=samples, limit=limit)
+        steps = _steps(select, repair, own)
         made: Any = source
         if llm and _asks(source, sampling, limit):
             made = sampled_source(source, sampling, samples, own)
         if corpus is None:
-            return dry_run(own, made, task, stores)
+            return dry_run(own, made, task, stores, steps=steps, true=not staged)
         from veridical.claims.corpus.planning import PlannedRetriever
         from veridical.claims.retrieved import TOP, RetrievedSource
 
         made = RetrievedSource(made, TOP if corpus_top is None else corpus_top)
-        return dry_run(own, made, task, stores, PlannedRetriever(corpus, own))
+        retriever = PlannedRetriever(corpus, own)
+        return dry_run(own, made, task, stores, retriever, steps, not staged)
 
     try:
-        if all(len(b.rounds) < 2 for b in bound):
-            return {**counted(bound), "least": None}
-        least, most = _rounds(bound, 1), _rounds(bound, None)
-        return {**counted(most), "least": counted(least)}
+        if not staged:
+            return counted(bound)
+        least, most = (counted(_rounds(bound, count)) for count in (1, None))
+        return {**most, "least": least["least"] or least}
     finally:
         if engine is None:
             own.close()

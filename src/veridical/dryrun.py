@@ -7,20 +7,23 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from veridical.claims.retrieved import RetrievedSource
+from veridical.decide.planned import PlannedRepairs
+from veridical.decide.repair import Repairing
+from veridical.decide.steps import Asking, folder_of
 from veridical.engine import Engine
 from veridical.errors import RowError
 from veridical.evidence.encoders import EncoderService
-from veridical.evidence.rundir import Rows
+from veridical.evidence.rundir import Rows, RunDirectory
 from veridical.evidence.store import Store
 from veridical.llm.journal import Held, Journal
-from veridical.llm.ledger import Ledger, rough_tokens
+from veridical.llm.ledger import rough_tokens
 from veridical.llm.llms import Llms
 from veridical.llm.messages import ChatRequest, LlmError, Reply, Usage
 from veridical.llm.pretend import pretend
@@ -28,6 +31,8 @@ from veridical.llm.service import Account, LlmService
 from veridical.llm.tokens import TokenProbabilities
 from veridical.models.protocols import LABELS, Encoded, Window
 from veridical.models.seq2seq import KINDS
+from veridical.plan_figures import Figures
+from veridical.results import Results
 from veridical.run import Progress, Task
 from veridical.scores import Result
 
@@ -35,10 +40,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from veridical.claims.corpus.planning import PlannedRetriever
+    from veridical.decide.steps import Step
     from veridical.io import Source
     from veridical.llm.endpoints import Endpoint
     from veridical.llm.stream import SampledSource
     from veridical.models.protocols import Encoder, LanguageModel, NliModel
+    from veridical.run import Input
 
 _TIMED = 3  # real forwards that give the rate
 
@@ -257,7 +264,8 @@ class _PretendJournal(Journal):
 
 class _PretendStore(Store):
     """What the run would find stored: what ``real`` holds, and what earlier records would have
-    put there. Keeps shapes, in a folder of its own, and gives zeros."""
+    put there. Keeps shapes, in a folder of its own, and gives zeros, or where pairs were judged
+    even probabilities."""
 
     def __init__(self, path: Path, real: Store | None) -> None:
         super().__init__(path)
@@ -276,8 +284,11 @@ class _PretendStore(Store):
         prefixes = list(prefixes)
         found = {} if self._real is None else self._real.beginning_with(prefixes)
         for prefix, shapes in super().beginning_with(prefixes).items():
-            zeros = {k: np.zeros(s.astype(np.int64), np.float32) for k, s in shapes.items()}
-            found[prefix] = zeros | found.get(prefix, {})
+            even = {
+                k: np.full(s.astype(np.int64), 1 / len(LABELS), np.float32)
+                for k, s in shapes.items()
+            }
+            found[prefix] = even | found.get(prefix, {})
         return found
 
     def put_many(self, items: Iterable[tuple[bytes, NDArray[np.float32]]]) -> None:
@@ -288,9 +299,11 @@ class _PretendStore(Store):
 
 
 class _CountingSink:
-    """Counts what a run directory would keep."""
+    """Counts what a run directory would keep, and keeps it in ``kept`` for the steps after the
+    scoring."""
 
-    def __init__(self) -> None:
+    def __init__(self, kept: RunDirectory | None = None) -> None:
+        self._kept = kept
         self.done = Rows()
         self.records = 0
         self.row_errors = 0
@@ -300,6 +313,8 @@ class _CountingSink:
         self.records += 1
         for name, score in Result.model_validate_json(line).scores.items():
             self.status.setdefault(name, Counter())[score.status] += 1
+        if self._kept is not None:
+            self._kept.write(row, line)
 
     def write_error(self, error: RowError) -> None:
         self.row_errors += 1
@@ -311,6 +326,8 @@ def dry_run(
     task: Task,
     stores: bool,
     retriever: PlannedRetriever | None = None,
+    steps: Sequence[Step] = (),
+    true: bool = True,
 ) -> dict[str, Any]:
     """Counts of what ``task`` would ask of each model, and an estimate of the time.
 
@@ -334,6 +351,13 @@ def dry_run(
 
     ``retrieval``: of a corpus or a search service distinct ``queries``, and ``files``,
     ``documents``, ``passages`` and ``skipped`` of a corpus; None where there is no ``retriever``.
+
+    ``steps`` are counted in all of these figures, and each is told of with the ``answers`` that it
+    has scored, and how few there can be (``least``). Which answers are repaired is known where a
+    scorer without a model tells what is unsupported (and ``true``: its scores are those of the
+    run). Elsewhere all are counted that can be, and the plan's own ``least`` is the same plan with
+    none repaired; it is None where all is known. ``rewriting`` of ``llm`` are the calls that have
+    sentences written anew, None where there is no such step.
     """
     from veridical.llm.stream import SampledSource
 
@@ -351,7 +375,6 @@ def dry_run(
         engine.llms.endpoint(name)  # that there is one
 
     counted = task
-    sink = _CountingSink()
     started = time.perf_counter()
     with contextlib.ExitStack() as stack:
         store, account, chat = None, None, None
@@ -360,7 +383,8 @@ def dry_run(
         if stores:
             store = _PretendStore(folder, engine.store)
             stack.callback(store.close)
-        if isinstance(source, SampledSource) or engine.llms_of(task):
+        asks = any(step.asks for step in steps)
+        if isinstance(source, SampledSource) or asks or engine.llms_of(task):
             account = Account(_PretendJournal(folder / "llm", engine.llms.kept()))
             stack.callback(account.journal.close)
         if isinstance(source, SampledSource) and account is not None:
@@ -390,47 +414,43 @@ def dry_run(
                 corpus = _count_corpus(engine, retriever)
                 distinct[id(corpus)] = services["corpus"] = corpus
                 stack.callback(corpus.close)
-        run = engine.run(given, counted, sink, Progress(), services, account, llms)
-        engine.submit(run).result()
-    spent = time.perf_counter() - started
-    models = []
-    seconds: float | None = 0.0
-    for service in distinct.values():
-        model: Any = service.backend
-        work = service.work
-        needed = model.seconds(work.padded)
-        seconds = None if seconds is None or needed is None else seconds + needed
-        models.append(
-            {
-                "model": f"{model.name}@{model.revision}",
-                "roles": [role for role, s in services.items() if s is service],
-                "requests": work.requests,
-                "shared": work.shared,
-                "stored": work.stored,
-                "windows": work.windows,
-                "tokens": work.tokens,
-                "padded": work.padded,
-                "batches": work.batches,
-                "seconds": needed,
-            }
+        kept = None
+        if steps:
+            known = {"parameters": {"limit": task.limit}}
+            kept = RunDirectory(folder / "run", known, {})
+            stack.callback(kept.close)
+        sink = _CountingSink(kept)
+
+        def score(records: Input, task: Task, sink: _CountingSink) -> None:
+            run = engine.run(records, task, sink, Progress(), services, account, llms)
+            engine.submit(run).result()
+
+        score(given, counted, sink)
+        figures = Figures(
+            task, sink, services, distinct.values(), account, chat, retriever, started
         )
-    return {
-        "records": sink.records,
-        "row_errors": sink.row_errors,
-        "scorers": [
-            {
-                "name": s.key,
-                "cost": s.cost,
-                "applicable": sink.records - sink.status.get(s.key, Counter())["not_applicable"],
-                "not_applicable": sink.status.get(s.key, Counter())["not_applicable"],
-            }
-            for s in task.scorers
-        ],
-        "models": models,
-        "llm": _calls(account, chat, task, sink),
-        "retrieval": None if retriever is None else retriever.told(),
-        "seconds": None if seconds is None or account is not None else seconds + spent,
-    }
+        if kept is None:
+            return figures.plan()
+        records: Any = given
+        results = Results(kept, records, task.scorers, samples=counted.samples)
+        plain = replace(task, samples=None, limit=None)
+        for step in steps:
+            own = RunDirectory(folder_of(kept.path, step), {}, {})
+            stack.callback(own.close)
+            further = _CountingSink(own)
+            if isinstance(step, Repairing):
+                figures.mark()
+                asking = None
+                if step.asks and account is not None:
+                    figures.rewriting = Account(account.journal)
+                    asking = Asking(engine.submit, llms.service(), figures.rewriting)
+                repairs = PlannedRepairs(results, step, task.scorers, asking, true and chat is None)
+                score(repairs, plain, further)
+                figures.repaired(step, further, guessed=repairs.guessed)
+            else:
+                score(step.source(results, own.path, None), plain, further)
+                figures.add(step, further)
+        return figures.plan()
 
 
 def _count_corpus(engine: Engine, retriever: PlannedRetriever) -> EncoderService:
@@ -456,42 +476,3 @@ def _all_draws(source: SampledSource) -> tuple[SampledSource, int]:
         return source, sampling.n
     drawn = replace(sampling, n=sampling.adaptive.most, adaptive=None)
     return SampledSource(source.prompts, drawn, ""), sampling.adaptive.least
-
-
-def _calls(
-    account: Account | None, chat: _CountingChat | None, task: Task, sink: _CountingSink
-) -> dict[str, Any]:
-    scoring = Ledger() if account is None else account.ledger
-    needed = Ledger() if chat is None else chat.needed.ledger
-    sampling = needed if chat is None else _sum(needed, chat.further.ledger)
-    callers = [s.key for s in task.scorers if "llm" in s.costs]
-    failed = any(sink.status.get(key, Counter())["failed"] for key in callers)
-    complete = not failed and not (callers and sampling.calls)
-    return {
-        **_told(_sum(sampling, scoring), _sum(needed, scoring)),
-        "complete": complete,
-        "sampling": None if chat is None else _told(sampling, needed),
-        "scoring": {**_told(scoring, scoring), "complete": complete},
-    }
-
-
-def _sum(one: Ledger, two: Ledger) -> Ledger:
-    other = asdict(two)
-    return Ledger(**{name: value + other[name] for name, value in asdict(one).items()})
-
-
-def _told(most: Ledger, least: Ledger) -> dict[str, Any]:
-    def figures(ledger: Ledger) -> dict[str, Any]:
-        return {
-            "calls": ledger.calls,
-            "tokens_in": ledger.tokens_in,
-            "tokens_out": None if ledger.without_usage else ledger.tokens_out,
-            "cost": ledger.cost,
-        }
-
-    return {
-        **figures(most),
-        "journaled": most.journaled,
-        "tokens": most.tokens,
-        "least": figures(least),
-    }

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
+    from veridical.decide.drift import Drift
     from veridical.io import Source
     from veridical.registry import BoundScorer
 
@@ -60,6 +61,7 @@ class Results:
         self._source = source
         self._samples = samples
         self._summary: Summary | None = None
+        self._drift: dict[str, dict[str, Drift]] | None = None
         self.temporary = temporary
         if temporary:
             self._cleaner = weakref.finalize(self, shutil.rmtree, self.path, True)
@@ -129,6 +131,15 @@ class Results:
         assert self._summary is not None
         return self._summary
 
+    def drift(self) -> dict[str, dict[str, Drift]]:
+        """How risks differ from those that the run's tuned ensembles were tuned on, by scorer and
+        component (see :func:`veridical.decide.drift.of_run`); computed once."""
+        if self._drift is None:
+            from veridical.decide.drift import of_run
+
+            self._drift = of_run(self)
+        return self._drift
+
     def to_arrow(self) -> pyarrow.Table:
         """One row a record: id, row, risk, by, decision, then risk, raw headline, status and
         reason of each scorer."""
@@ -181,14 +192,20 @@ class Results:
     ) -> Path:
         """Write one self-contained HTML file. Of more than :data:`REPORT_RECORDS` records it
         shows the riskiest and a random draw, and says so."""
+        from veridical.decide.promises import Promises
         from veridical.report.claim_rates import rates_by_model, rates_tables
         from veridical.report.decided import tables_of
         from veridical.report.html import write_report
+        from veridical.report.promised import drift_tables, promise_table
 
         target = Path(path)
         rows, shown = self._choose_rows()
         judging = [s.key for s in self.scorers if s.scorer.level == "claim"]
         tables = tables_of(self.summary())
+        promises = Promises.load(self.path)
+        if promises is not None:
+            tables.append(promise_table(promises))
+        tables += drift_tables(self.drift())
         if judging:
             tables += rates_tables(rates_by_model(self._pairs(None), judging))
         summary = {

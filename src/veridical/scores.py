@@ -176,8 +176,8 @@ class Selected(BaseModel):
 
 
 class Change(BaseModel):
-    """A piece of the response and what took its place. ``text`` is exactly the slice
-    ``[start:end]`` of the response; ``unsupported`` are the statements of it that were why."""
+    """A piece of an answer and what took its place. ``text`` is exactly the slice
+    ``[start:end]`` of the answer; ``unsupported`` are the statements of it that were why."""
 
     model_config = _FROZEN
     start: int = Field(ge=0)
@@ -188,19 +188,21 @@ class Change(BaseModel):
 
 
 class Repair(BaseModel):
-    """A response without what nothing supports, and what it scores.
+    """An answer without what nothing supports, and what it scores.
 
     Attributes:
+        of: what was repaired: the ``response``, or the text ``selected`` (``Result.selected``).
         scorer: whose units told what is unsupported; null where no scorer could.
-        text: the repaired response; null where there is none, as ``reason`` says.
-        changes: in order; applied to the response they give ``text``.
-        risk, by: of the repaired response as a result has them.
+        text: the repaired answer; null where there is none, as ``reason`` says.
+        changes: in order; applied to the answer they give ``text``.
+        risk, by: of the repaired answer as a result has them.
         remaining: unsupported units of it, by the same scorer; null where it was not scored again.
-        decision: the policy's, of the repaired response.
+        decision: the policy's, of the repaired answer.
     """
 
     model_config = _FROZEN
     how: Literal["drop", "rewrite"]
+    of: Literal["response", "selected"] = "response"
     status: Literal["changed", "unchanged", "not_applicable", "failed"]
     reason: str | None = None
     scorer: str | None = None

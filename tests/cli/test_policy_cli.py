@@ -33,9 +33,9 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run(folder: Path, *arguments: str, command: str = "check") -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "veridical", "check", "a.jsonl", "--preset", "fast", *arguments],
+        [sys.executable, "-m", "veridical", command, "a.jsonl", "--preset", "fast", *arguments],
         cwd=folder,
         capture_output=True,
         text=True,
@@ -71,6 +71,8 @@ def test_decisions_are_on_the_lines_in_the_summary_and_in_the_report(folder: Pat
         (["--policy", "a.jsonl"], "is no TOML file"),
         (["--repair", "rewrite"], "no LLM was named"),
         (["--select", "worst"], "worst"),
+        (["--policy", "policy.toml", "--report", "policy.toml"], "is read with it"),
+        (["--json", "same.out", "--report", "same.out"], "two outputs have that name"),
     ],
 )
 def test_what_is_refused(folder: Path, arguments: list[str], message: str) -> None:
@@ -79,3 +81,23 @@ def test_what_is_refused(folder: Path, arguments: list[str], message: str) -> No
     assert message in " ".join(done.stderr.split())
     assert "Traceback" not in done.stderr
     assert not (folder / ".veridical" / "runs").exists()
+
+
+def test_plan_takes_the_options_of_check(folder: Path) -> None:
+    options = (
+        "--policy",
+        "policy.toml",
+        "--select",
+        "best",
+        "--repair",
+        "drop",
+        "--json",
+        "p.json",
+    )
+    done = run(folder, *options, command="plan")
+    assert done.returncode == 0, done.stderr
+    assert "samples judged in the response's place: 1\n" in done.stdout
+    # of the second record's selected answer, one of the two others supports as much as not
+    assert "repaired answers: 1\n" in done.stdout
+    done = run(folder, *options[:-1], "a.jsonl", command="plan")
+    assert done.returncode == 1 and "it is the data" in done.stderr

@@ -36,6 +36,14 @@ def test_a_component_without_weight_cannot_carry_a_record() -> None:
     assert made.risk is None and made.weights == {}
 
 
+def test_risks_are_taken_as_tuning_saw_them() -> None:
+    """To six decimals: a step at 0.182434 must not part what was tied there."""
+    steps = {"method": "isotonic", "risks": [0.182434, 0.182435], "values": [0.1, 0.9]}
+    weights = dict(zip(CALLS, (1.0, 0.0, 0.0), strict=True))
+    fit = Fit(weights=weights, calibration=steps, n=1, positive=1)
+    assert risk_of(weighted(fit=fit), {CALLS[0]: 0.1824344747}).risk == pytest.approx(0.1)
+
+
 def test_each_stratum_has_its_own_fit_and_others_the_overall_one() -> None:
     own = Fit(weights=dict(zip(CALLS, (0.0, 1.0, 0.0), strict=True)), n=5, positive=2)
     ensemble = weighted(strata=Strata(by="task", of={"qa": own}))

@@ -192,6 +192,31 @@ def test_each_stratum_by_itself() -> None:
     assert "10 independent graded answers are too few" in str(found["short"].reason)
 
 
+def test_simultaneous_strata_share_delta() -> None:
+    risk, labels = ranked([30], 60)
+    names, cuts = ["a"] * 60 + ["b"] * 60 + ["tiny"] * 21, [60, 120, 141]
+    table, truth = np.concatenate([risk, risk, risk[:21]]), np.concatenate([labels] * 3)[:141]
+    table[5] = math.nan
+    found = by_stratum(table, truth, names, 0.1, 0.1, simultaneous=True)
+    # 21 answers are too few at 0.1 already, so the other two have half of it each
+    alone = [
+        guarantee(table[a:b], truth[a:b], 0.1, 0.05) for a, b in zip([0, *cuts], cuts, strict=False)
+    ]
+    assert list(found.values()) == alone
+    assert found["b"].delta == 0.05 and "21 independent" in str(found["tiny"].reason)
+    one = by_stratum(table[:60], truth[:60], names[:60], 0.1, 0.1, simultaneous=True)
+    assert one == by_stratum(table[:60], truth[:60], names[:60], 0.1, 0.1)
+    # answers of one unit count once: the second stratum is too small
+    units = np.append(np.arange(60), np.full(60, 60))
+    found = by_stratum(table[:120], truth[:120], names[:120], 0.1, 0.1, groups=units)
+    both = by_stratum(
+        table[:120], truth[:120], names[:120], 0.1, 0.1, groups=units, simultaneous=True
+    )
+    assert both == found and both["a"].threshold is not None
+    with pytest.raises(UsageError, match="crc holds on average"):
+        by_stratum(risk, labels, ["a"] * 60, 0.1, method="crc", simultaneous=True)
+
+
 def test_coverage_and_risk_by_hand() -> None:
     points = coverage_risk(np.array([0.3, 0.1, 0.3, 0.8, math.nan]), np.array([1.0, 0, 0, 0.9, 1]))
     assert [(p.accepted, p.hallucinated) for p in points] == [
@@ -235,6 +260,22 @@ def dips(r: np.ndarray, alpha: float) -> np.ndarray:
 
 def tied(r: np.ndarray, alpha: float) -> np.ndarray:
     return np.asarray(3 * alpha * np.floor(r * 5) / 5)
+
+
+def test_simultaneous_promises_are_all_kept_in_a_thousand_splits() -> None:
+    """Five strata in which every threshold is just too high: any promise is a broken one."""
+    alpha, delta, n, count = 0.2, 0.1, 80, 5
+    strata = np.repeat([f"s{i}" for i in range(count)], n).tolist()
+    broken = {True: 0, False: 0}
+    for split in range(SPLITS):
+        rng = np.random.default_rng(split)
+        risk = rng.random(n * count)
+        labels = (rng.random(n * count) < 1.01 * alpha).astype(float)
+        for simultaneous in broken:
+            found = by_stratum(risk, labels, strata, alpha, delta, simultaneous=simultaneous)
+            broken[simultaneous] += any(g.threshold is not None for g in found.values())
+    assert broken[True] <= binom.ppf(0.999, SPLITS, delta)
+    assert broken[False] > binom.ppf(0.999, SPLITS, delta)  # by themselves they are not
 
 
 @pytest.mark.parametrize("alpha", [0.05, 0.1, 0.2])

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import ks_2samp
 from statsmodels.stats.multitest import multipletests
 
-from veridical.decide.drift import QUANTILES, compare, reference
+from veridical.decide.drift import QUANTILES, compare, effective_size, reference
 from veridical.decide.ensemble_file import Reference
 from veridical.errors import UsageError
 
@@ -52,6 +52,66 @@ def test_chance_alone_is_rarely_called_drift() -> None:
         now = compare(before, {f"s{i}": draw.beta(2, 3, 300) for i in range(5)})
         flagged += any(d.drifted for d in now.values())
     assert flagged <= 18  # of 200, at a family-wise 5 %: 99 % of chance
+
+
+def ragged(draw: np.random.Generator, records: int, alike: float) -> tuple[np.ndarray, np.ndarray]:
+    """Risks of the sentences of records of 1 to some 40, and the record of each; ``alike`` is the
+    correlation within one."""
+    groups = np.repeat(np.arange(records), 1 + draw.negative_binomial(1.5, 0.15, records))
+    shared, own = draw.normal(size=records)[groups], draw.normal(size=len(groups))
+    return 1 / (1 + np.exp(-math.sqrt(alike) * shared - math.sqrt(1 - alike) * own)), groups
+
+
+@pytest.mark.parametrize("alike", [0.0, 0.3, 0.95])
+@pytest.mark.parametrize("records", [8, 60])
+def test_sentences_of_one_record_are_no_drift_of_their_own(alike: float, records: int) -> None:
+    flagged = naive = 0
+    for seed in range(200):
+        draw = rng(seed)
+        before, of_record = ragged(draw, 100, alike)
+        now, of_new = ragged(draw, records, alike)
+        kept = reference({"s": before}, of_record)
+        flagged += compare(kept, {"s": now}, of_new)["s"].drifted
+        naive += compare(reference({"s": before}), {"s": now})["s"].drifted
+    assert flagged <= 18  # of 200, at 5 %: 99 % of chance
+    assert naive > 40 or alike == 0
+
+
+def test_a_shift_of_sentences_is_found() -> None:
+    draw = rng(3)
+    before, of_record = ragged(draw, 150, 0.3)
+    now, of_new = ragged(draw, 150, 0.3)
+    found = compare(reference({"s": before}, of_record), {"s": now**2}, of_new)["s"]
+    assert found.drifted and found.n == len(now) and 150 < found.effective < len(now)
+
+
+def test_effective_sizes_worked_by_hand() -> None:
+    each = rng(1).random(30)
+    alone = np.arange(30)
+    assert effective_size(each, alone) == 30
+    # Thirty units of four alike count for thirty, a little less for the estimated variance.
+    alike = effective_size(np.repeat(each, 4), np.repeat(alone, 4))
+    assert alike == 30
+    # Too few units to estimate by: as though all of one were alike, (2 + 8)^2 / (4 + 64).
+    few = effective_size(rng(2).random(10), np.repeat([0, 1], [2, 8]))
+    assert few == pytest.approx(100 / 68)
+    # Each unit has one low and one high: pairs tell no less than as many independent ones.
+    pairs = np.column_stack([each / 2, 0.5 + each / 2]).ravel()
+    assert effective_size(pairs, np.repeat(alone, 2)) == 60
+    missing = np.where(np.arange(120) % 4, np.nan, np.repeat(each, 4))
+    assert effective_size(missing, np.repeat(alone, 4)) == 30
+    assert effective_size(np.full(3, np.nan), np.arange(3)) == 0
+
+
+def test_the_design_effect_is_that_of_repeated_draws() -> None:
+    shares, sizes, counts = [], [], []
+    for seed in range(400):
+        risks, groups = ragged(rng(seed), 60, 0.3)
+        shares.append(float((risks <= 0.5).mean()))
+        sizes.append(effective_size(risks, groups))
+        counts.append(len(risks))
+    told = 0.25 / float(np.var(shares))  # a share of n independent ones has variance 0.25 / n
+    assert np.mean(sizes) == pytest.approx(told, rel=0.2) and told < 0.5 * np.mean(counts)
 
 
 def test_psi_worked_by_hand() -> None:
@@ -97,7 +157,9 @@ def test_what_is_not_scored_is_counted_apart() -> None:
 
 
 def test_a_reference_survives_its_file() -> None:
-    before = reference({"a": rng(1).random(900), "b": rng(2).random(900)})
+    risks = {"a": rng(1).random(900), "b": rng(2).random(900)}
+    before = reference(risks, np.arange(900) // 3)
+    assert set(before.effective) == {"a", "b"} and max(before.effective.values()) <= 900
     assert Reference.model_validate_json(before.model_dump_json()) == before
 
 
@@ -111,6 +173,8 @@ def test_what_cannot_be_compared_is_said() -> None:
         compare(before, {"a": np.array([0.1, 1.2])})
     with pytest.raises(UsageError, match="risk 0 of 'a' is inf"):
         compare(before, {"a": np.array([math.inf])})
+    with pytest.raises(UsageError, match="1 groups for 2 risks of 'a'"):
+        compare(before, {"a": np.array([0.1, 0.2])}, np.array([0]))
     with pytest.raises(UsageError, match="a 2, b 1"):
         reference({"a": np.array([0.1, 0.2]), "b": np.array([0.1])})
     with pytest.raises(UsageError, match="got none"):

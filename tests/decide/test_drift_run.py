@@ -59,3 +59,80 @@ def test_a_run_without_a_tuned_ensemble_has_none(file):
     results = veridical.check(list(answers())[:5], SCORERS, store=None, processes=0)
     assert of_run(results) == {} and drift_lines(results) == []
     assert len(gather(results)[0])
+
+
+def paragraphs(rows):
+    """Records of two sentences each, of which only the first is labelled."""
+    made = []
+    for one, two in zip(rows[::2], rows[1::2], strict=True):
+        cut = len(one["response"])
+        made.append(
+            {
+                "id": one["id"],
+                "prompt": one["prompt"],
+                "response": f"{one['response']} {two['response']}",
+                "samples": [
+                    f"{a} {b}" for a, b in zip(one["samples"], two["samples"], strict=True)
+                ],
+                "unit_labels": [{"start": 0, "end": cut, "label": one["label"]}],
+            }
+        )
+    return made
+
+
+@pytest.fixture(scope="module")
+def of_sentences(tmp_path_factory):
+    path = tmp_path_factory.mktemp("tuned") / "sentences.json"
+    rows = paragraphs(list(answers(160)))
+    veridical.tune(
+        rows,
+        "ngram_presence, ngram, exact_match",
+        level="sentence",
+        method="logistic",  # has a say for all of them
+        out=path,
+        bootstrap=0,
+        store=None,
+        processes=0,
+    )
+    return path
+
+
+def test_sentences_are_compared_with_all_sentences_of_the_tuning_data(of_sentences):
+    rows = paragraphs(list(answers(160)))
+    results = check(rows, of_sentences)
+    ((key, found),) = of_run(results).items()
+    assert set(found) == {
+        *("ngram_presence", "ngram_presence/unit", "ngram", "ngram/unit", "exact_match"),
+        "ensemble",
+    }
+    for name, drift in found.items():
+        assert not drift.drifted and drift.n == 160
+        assert drift.ks == 0 or name == "ensemble"  # of risks to 6 decimals when tuned
+        assert drift.mean == pytest.approx(drift.mean_before, abs=1e-5)
+    assert found["ngram"].effective == 80  # one risk for the two sentences of a record
+    assert 80 <= found["ngram/unit"].effective <= 160
+    assert drift_lines(results) == [f"{key}: no drift from the answers it was tuned on"]
+    score = next(iter(json.loads(next(results.lines()))["scores"].values()))
+    plain = veridical.check(rows[:1], "ngram", store=None, processes=0)
+    units = json.loads(next(plain.lines()))["scores"]["ngram"]["units"]
+    assert score["raw"]["sentences"]["ngram/unit"] == [u["risk"] for u in units]
+    assert "ngram" not in score["raw"]["sentences"]
+
+
+def test_sentences_that_all_agree_have_drifted(of_sentences):
+    rows = [row | {"samples": [row["response"]] * 4} for row in paragraphs(list(answers(160)))]
+    results = check(rows, of_sentences)
+    (found,) = of_run(results).values()
+    assert found["ngram/unit"].drifted and found["ensemble"].drifted
+    assert found["ngram/unit"].mean < found["ngram/unit"].mean_before
+    assert any("ngram/unit has drifted" in line for line in drift_lines(results))
+
+
+def test_records_without_a_score_count_with_all_their_sentences(of_sentences):
+    rows = paragraphs(list(answers(160)))
+    results = check([rows[0] | {"samples": []}, *rows[1:4]], of_sentences)
+    (found,) = of_run(results).values()
+    assert found["ngram/unit"].not_scored == found["ensemble"].not_scored == 0.25
+    assert found["ensemble"].n == 6
+    nothing = check([row | {"samples": []} for row in rows[:3]], of_sentences)
+    assert drift_lines(nothing)[0].endswith("nothing is scored that could have drifted")

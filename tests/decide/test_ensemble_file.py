@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -213,6 +214,12 @@ def test_a_large_file_is_not_read(tmp_path) -> None:
         f.truncate(17 << 20)
     with pytest.raises(UsageError, match="larger"):
         load(path)
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="has no such device")
+def test_a_device_without_an_end_is_not_read() -> None:
+    with pytest.raises(UsageError, match="device or pipe"):
+        load("/dev/zero")
 
 
 def test_components_are_the_scorers_they_were() -> None:

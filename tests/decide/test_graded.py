@@ -55,6 +55,18 @@ def test_responses_are_aligned_with_their_labels() -> None:
     assert reason.startswith("bad row") and count == 1
 
 
+def test_shares_are_kept_beside_the_labels() -> None:
+    rows = [row(i, label=share) for i, share in enumerate((0, 0.25, 0.5, 1))]
+    graded, _ = gather(checked(rows))
+    assert graded.labels.tolist() == [0.0, 0.0, 1.0, 1.0]
+    assert graded.degrees is not None and graded.degrees.tolist() == [0.0, 0.25, 0.5, 1.0]
+    part = graded.take(np.array([1, 3])).select(["support"])
+    assert part.degrees is not None and part.degrees.tolist() == [0.25, 1.0]
+    assert graded.take(np.array([0, 3])).labels.tolist() == [0.0, 1.0]
+    plain, _ = gather(checked([row(0, label=0), row(1, label=1)]))
+    assert plain.degrees is None
+
+
 def test_given_labels_take_the_place_of_the_records_own() -> None:
     graded, missing = gather(
         checked([row(0, label=0), row(1, label=0), row(2)]), labels={0: 1.0, 1: None, 2: 0.0}

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.special import expit
 from scipy.stats import percentileofscore
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import f1_score, roc_auc_score
+from sklearn.metrics import average_precision_score, f1_score, roc_auc_score
 
 from veridical.decide.fitting import Recipe, fit, folds
 from veridical.decide.graded import Graded
-from veridical.decide.nested import _quantiles, nested, out_of_fold
+from veridical.decide.held_out import _quantiles, out_of_fold
+from veridical.decide.nested import nested
 from veridical.errors import UsageError
 
 Floats = NDArray[np.float64]
@@ -141,10 +144,71 @@ def test_too_few_are_refused() -> None:
 
 
 def test_folds_of_another_scale_are_compared_by_quantiles() -> None:
-    rng = np.random.default_rng(1)
-    fitted_to, held_out = rng.random(200), np.array([0.2, np.nan, 0.9, 0.2, 1.5, 1.7])
-    found = _quantiles(held_out, fitted_to)
-    assert found == pytest.approx(_quantiles(held_out / 8, fitted_to / 8), abs=1e-5, nan_ok=True)
-    expected = [percentileofscore(fitted_to, x, "mean") / 100 for x in (0.2, 0.9)]
-    assert found[[0, 2]] == pytest.approx(expected, abs=1e-5)
-    assert found[0] == found[3] and found[4] < found[5] and np.isnan(found[1])
+    whole = np.append(np.random.default_rng(1).random(200), np.nan)
+    held_out = np.append(whole[[3, 7, 3]], np.nan)
+    found = _quantiles(held_out, whole)
+    assert found == pytest.approx(_quantiles(held_out / 8, whole / 8), nan_ok=True)
+    expected = [percentileofscore(whole[:200], x, "mean") / 100 for x in held_out[:3]]
+    assert found[:3] == pytest.approx(expected)
+    assert found[0] == found[2] and np.isnan(found[3])
+
+
+def test_fits_that_order_alike_keep_ties_of_different_folds() -> None:
+    """Every fold's logistic model of one component orders as the component does."""
+    rng = np.random.default_rng(4)
+    labels = np.tile([0.0, 1.0], 60)
+    levels = np.clip(np.round(rng.normal(1.5 * labels, 1.0)), 0, 3) / 3
+    graded = Graded.of({"a": levels}, labels)
+    judged, _ = out_of_fold(graded, Recipe(method="logistic"), folds(graded, 5, 0))
+    assert roc_auc_score(labels, judged.rank) == pytest.approx(roc_auc_score(labels, levels))
+
+
+@pytest.mark.parametrize("objective", ["auroc", "average_precision"])
+def test_an_ensemble_that_is_its_component_has_its_figure(objective: str) -> None:
+    """Tied risks, as of few samples: the folds' scales must not part what is tied."""
+    rng = np.random.default_rng(3)
+    labels = np.tile([0.0, 1.0], 60)
+    levels = np.clip(np.round(rng.normal(1.5 * labels, 1.0)), 0, 3) / 3
+    found = nested(Graded.of({"a": levels}, labels), Recipe(objective=objective), bootstrap=50)
+    score = {"auroc": roc_auc_score, "average_precision": average_precision_score}[objective]
+    assert found.ensemble.value == pytest.approx(score(labels, levels))
+    assert found.rows[0].gain.value == pytest.approx(0.0)
+    assert found.rows[0].p == 1.0
+
+
+def two_scales(n: int = 400) -> tuple[Graded, np.ndarray]:
+    """One component, as good in both strata; in one its risks are low and in the other high, and
+    as many are hallucinated in both."""
+    rng = np.random.default_rng(0)
+    labels = (rng.random(n) < 0.4).astype(float)
+    high = np.arange(n) % 2
+    risk = 0.45 / (1 + np.exp(-1.5 * (labels - 0.5) - rng.normal(0, 1, n))) + 0.5 * high
+    other = rng.random(n)
+    strata = ["high" if h else "low" for h in high]
+    return Graded.of({"a": risk, "noise": other}, labels, strata=strata), high
+
+
+def test_each_stratum_has_its_own_figure_and_calibration_makes_them_comparable() -> None:
+    data, high = two_scales()
+    plain = nested(data.select(["a"]), Recipe(), bootstrap=0)
+    calibrated = nested(data.select(["a"]), Recipe(calibrate="platt"), bootstrap=0)
+    for found in (plain, calibrated):
+        assert list(found.of_strata) == ["high", "low"]
+        for name, own in (("high", high == 1), ("low", high == 0)):
+            alone = roc_auc_score(data.labels[own], data.risks[own, 0])
+            assert found.of_strata[name].own.value == pytest.approx(alone, abs=0.01)
+            assert found.of_strata[name].one_fit.value == pytest.approx(alone, abs=0.01)
+            assert found.of_strata[name].n == 200
+    mixed = roc_auc_score(data.labels, data.risks[:, 0])
+    assert plain.ensemble.value == pytest.approx(mixed, abs=0.01)
+    assert calibrated.ensemble.value == pytest.approx(alone, abs=0.04) and alone > mixed + 0.1
+    assert calibrated.without_strata is not None
+    assert calibrated.without_strata.value == pytest.approx(mixed, abs=0.01)
+
+
+def test_strata_with_too_few_of_a_kind_have_no_figure() -> None:
+    data, _ = two_scales()
+    strata = [s if i < 380 else "rare" for i, s in enumerate(data.strata or ())]
+    found = nested(replace(data, strata=tuple(strata)), Recipe(), bootstrap=0)
+    assert list(found.of_strata) == ["high", "low"]
+    assert not nested(replace(data, strata=None), Recipe(), bootstrap=0).of_strata

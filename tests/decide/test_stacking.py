@@ -35,6 +35,18 @@ def test_logistic_is_that_of_scikit_learn() -> None:
     )
 
 
+def test_logistic_learns_a_share_as_so_much_of_either_answer() -> None:
+    risks, labels = problem()
+    shares = np.clip(labels * 0.6 + risks[:, -1] * 0.4, 0.0, 1.0)
+    made = stacking.fit_logistic(risks, labels, shares)
+    x = (risks - risks.mean(axis=0)) / risks.std(axis=0)
+    twice = np.repeat([1, 0], len(x))
+    reference = LogisticRegression(tol=1e-10, max_iter=10_000).fit(
+        np.concatenate([x, x]), twice, sample_weight=np.concatenate([shares, 1 - shares])
+    )
+    np.testing.assert_allclose(made.coefficients, reference.coef_[0], atol=1e-5)
+
+
 def test_logistic_gives_a_missing_risk_no_say() -> None:
     risks, labels = problem(missing=0.2)
     made = stacking.fit_logistic(risks, labels)

@@ -17,9 +17,10 @@ from veridical.decide import apply
 from veridical.decide.ensemble_file import load
 from veridical.decide.fitting import Recipe
 from veridical.decide.graded import Graded
-from veridical.decide.tuned import tune_graded
+from veridical.decide.tuned import Tuned, tune_graded
 from veridical.decide.tuning import tune
 from veridical.errors import UsageError
+from veridical.report.tune_view import sections
 
 SCORERS = "ngram_presence, ngram, exact_match"
 QUICK: dict[str, Any] = {"bootstrap": 0, "store": None, "processes": 0}
@@ -95,6 +96,35 @@ def test_a_guarantee_is_of_answers_that_nothing_was_fitted_to() -> None:
         assert fit.guarantee is not None and fit.guarantee.n < 200
 
 
+def test_guarantees_of_all_strata_at_once_take_a_share_of_delta_each() -> None:
+    data = graded(600, strata=True)
+    how = {"bootstrap": 0, "cv": 2, "alpha": 0.15, "delta": 0.1, "by": "task"}
+    alone = tune_graded(data, Recipe(), **how)
+    both = tune_graded(data, Recipe(), **how, simultaneous=True)
+    assert alone.ensemble.strata is not None and both.ensemble.strata is not None
+    assert alone.ensemble.strata.simultaneous is None
+    assert both.ensemble.strata.simultaneous == 0.1
+    count = len(both.ensemble.strata.of)
+    for fit in both.ensemble.strata.of.values():
+        assert fit.guarantee is not None
+        assert fit.guarantee.delta == pytest.approx(0.1 / count) and count > 1
+    assert both.ensemble.fit.guarantee == alone.ensemble.fit.guarantee
+
+    def told(tuned: Tuned) -> str:
+        return " ".join(fact for section in sections(tuned) for fact in section.facts)
+
+    assert "each promise holds by itself with probability 90.0%" in told(alone)
+    assert "hold at once is less probable" in told(alone)
+    assert "hold at once with probability 90.0%, each being made at 95.0%" in told(both)
+    assert "on a scale of their own" in told(alone)
+    calibrated = tune_graded(data, Recipe(calibrate="platt"), **how)
+    assert "on a scale of their own" not in told(calibrated)
+    heads = next(s.heads for s in sections(alone) if s.title == "fits by task")
+    assert "AUROC" in heads and "one fit for all" in heads
+    plain = alone.as_dict()["honest"]["strata"]
+    assert all(0 < of["own"]["value"] < 1 for of in plain.values()) and plain
+
+
 def test_a_guarantee_is_refused_for_too_few() -> None:
     made = tune_graded(graded(80), Recipe(), bootstrap=0, alpha=0.02, delta=0.05)
     promise = made.ensemble.fit.guarantee
@@ -154,6 +184,8 @@ def test_what_is_left_out_is_told() -> None:
         ({"objective": "auc"}, "unknown objective 'auc'"),
         ({"alpha": 1.5}, "alpha must be between 0 and 1"),
         ({"alpha": 0.1, "delta": 0.0}, "delta must be between 0 and 1"),
+        ({"simultaneous": True, "alpha": 0.1}, "it needs --alpha and --by"),
+        ({"simultaneous": True, "by": "task"}, "it needs --alpha and --by"),
         ({"cv": 1}, "at least 2 folds"),
         ({"grader": "exactly"}, "unknown grader 'exactly'"),
         ({"grader": "llm"}, "needs a language model"),
@@ -173,6 +205,11 @@ def test_without_labels_it_says_how_to_get_them() -> None:
     rows = [{k: v for k, v in r.items() if k != "label"} for r in answers(30)]
     with pytest.raises(UsageError, match="name a --grader"):
         tune(rows, SCORERS, **QUICK)
+
+
+def test_without_labelled_sentences_it_says_what_is_missing() -> None:
+    with pytest.raises(UsageError, match="no record has unit_labels"):
+        tune(answers(30), SCORERS, level="sentence", **QUICK)
 
 
 def test_sentences_are_tuned_by_their_own_units() -> None:

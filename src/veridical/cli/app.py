@@ -155,7 +155,7 @@ def check(
     from veridical.cli.progress import watch
 
     limits = Limits.parse(fail_over, min_coverage)
-    writable(report, json_path, inputs=[i for i in inputs if i != "-"])
+    writable(report, json_path, inputs=_read(inputs, policy, cascade))
     job = Job(
         _inputs(inputs),
         scorers if cascade is None else cascade_of(cascade, scorers),
@@ -204,6 +204,7 @@ def check(
     epilog="Examples:\n\n  veridical plan answers.jsonl\n\n"
     '  veridical plan answers.jsonl --scorers "checkembed, bert_score" --json -\n\n'
     "  veridical plan answers.jsonl --cascade cascade.json\n\n"
+    "  veridical plan answers.jsonl --select best --repair drop\n\n"
     "  veridical plan prompts.jsonl --llm NAME --n 3:20"
 )
 def plan(
@@ -219,6 +220,9 @@ def plan(
     json_path: Annotated[
         str | None, typer.Option("--json", help="Write the plan as JSON; - for stdout.")
     ] = None,
+    policy: PolicyOption = None,
+    select: SelectOption = None,
+    repair: RepairOption = None,
     limit: Limit = None,
     store: Store = str(Path(".veridical") / "store"),
     mapping: Map = None,
@@ -239,6 +243,7 @@ def plan(
     from veridical import api
     from veridical.cli.finish import plan_table
 
+    writable(json_path, inputs=_read(inputs, policy, cascade))
     found = api.plan(
         _inputs(inputs),
         scorers if cascade is None else cascade_of(cascade, scorers),
@@ -258,6 +263,9 @@ def plan(
         proxy=proxy,
         budget=budget,
         sampling=_sampling(samples, n, temperature, adaptive, alpha),
+        policy=policy,
+        select=None if select is None else select.value,
+        repair=None if repair is None else repair.value,
         store=None if store == "none" else store,
         processes=processes,
     )
@@ -363,6 +371,11 @@ def _sampling(
         return None
     most = samples or Sampling.n
     return sampling_of(n, temperature, adaptive, alpha, default_n=most, logprobs=ANSWER_LOGPROBS)
+
+
+def _read(inputs: list[str], *files: Path | None) -> list[str | Path]:
+    """The files that a command reads."""
+    return [*(i for i in inputs if i != "-"), *(f for f in files if f is not None)]
 
 
 def _inputs(inputs: list[str]) -> str | list[str]:

@@ -126,14 +126,12 @@ def finish(
 
 def drift_lines(results: Results) -> list[str]:
     """Whether risks are still those that a tuned ensemble was tuned on."""
-    if not any(bound.scorer.name == "ensemble" for bound in results.scorers):
-        return []
-    from veridical.decide.drift import of_run
-
     lines = []
-    for key, found in of_run(results).items():
+    for key, found in results.drift().items():
         moved = {name: d for name, d in found.items() if d.drifted}
-        if not moved:
+        if all(d.ks is None for d in found.values()):
+            lines.append(f"{key}: nothing is scored that could have drifted")
+        elif not moved:
             lines.append(f"{key}: no drift from the answers it was tuned on")
         for name, d in moved.items():
             lines.append(
@@ -256,6 +254,8 @@ def plan_table(plan: dict[str, Any], console: Console) -> None:
     for s in plan["scorers"]:
         table.add_row(escape(s["name"]), s["cost"], str(s["applicable"]), str(s["not_applicable"]))
     console.print(table)
+    for text in step_lines(plan["steps"]):
+        console.print(text, markup=False)
     for m in plan["models"]:
         console.print(
             f"{m['model']}: {m['requests']} distinct texts ({m['stored']} already stored, "
@@ -276,24 +276,55 @@ def plan_table(plan: dict[str, Any], console: Console) -> None:
     least = plan["least"]
     if least is not None:
         calls = least["llm"]
+        most, fewest = _cases(plan)
         console.print(
-            "that is where no record stops early; where all stop at the first tier: "
+            f"that is where {most}; where {fewest}: "
             f"LLM calls: {_calls(calls, calls['complete'])}; time in all: "
             f"{_seconds(least['seconds'])}",
             markup=False,
         )
 
 
+def _cases(plan: dict[str, Any]) -> tuple[str, str]:
+    """What the figures of a plan suppose, and what those of its ``least`` do."""
+    cases = []
+    if [s["name"] for s in plan["scorers"]] != [s["name"] for s in plan["least"]["scorers"]]:
+        cases.append(("no record stops early", "all stop at the first tier"))
+    if any(s["answers"] != s["least"] for s in plan["steps"]):
+        cases.append(("every answer that can be repaired is", "none is repaired"))
+    most, least = zip(*cases, strict=True) if cases else (("nothing changes",), ("nothing does",))
+    return " and ".join(most), " and ".join(least)
+
+
+def step_lines(steps: Sequence[dict[str, Any]]) -> list[str]:
+    """What a plan says of the answers that are scored besides the responses, for people."""
+    told = {"selected": "samples judged in the response's place", "repair": "repaired answers"}
+    return [
+        f"{told.get(s['step'], s['step'])}: "
+        + ("" if s["answers"] == s["least"] else "at most ")
+        + str(s["answers"])
+        for s in steps
+    ]
+
+
 def plan_lines(llm: dict[str, Any]) -> list[str]:
     """What a plan says of LLM calls, for people."""
-    sampling, scoring = llm["sampling"], llm["scoring"]
-    if sampling is None:
+    sampling, scoring, rewriting = llm["sampling"], llm["scoring"], llm["rewriting"]
+    if sampling is None and rewriting is None:
         return [f"LLM calls: {_calls(scoring, scoring['complete'])}"]
-    lines = [f"LLM calls that answer prompts: {_calls(sampling)}"]
-    if scoring["calls"] or scoring["journaled"]:
+    lines = []
+    if sampling is not None:
+        lines.append(f"LLM calls that answer prompts: {_calls(sampling)}")
+    scores = bool(scoring["calls"] or scoring["journaled"])
+    if scores:
         lines.append(f"LLM calls of scorers: {_calls(scoring, scoring['complete'])}")
+    if rewriting is not None:
+        lines.append(
+            f"LLM calls that write sentences anew: {_calls(rewriting, rewriting['complete'])}"
+        )
+    if (sampling is not None) + scores + (rewriting is not None) > 1:
         lines.append(f"LLM calls in all: {_calls(llm, llm['complete'])}")
-    if sampling["calls"]:
+    if sampling is not None and sampling["calls"]:
         lines.append(
             "in what scorers ask and models read, an answer to come counts as one short sentence"
         )

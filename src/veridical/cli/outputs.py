@@ -20,8 +20,10 @@ FORMS = (".html", ".md", ".txt", ".json")
 
 def writable(*paths: Path | str | None, inputs: Iterable[Path | str] = ()) -> None:
     """Find out before hours of work, not after, that an output cannot be written, or that it
-    would take the place of one of ``inputs``."""
+    would take the place of one of ``inputs``, the files that the command reads, or of another
+    output."""
     read = {Path(p).resolve() for p in inputs}
+    written = set()
     for path in (Path(p) for p in paths if p not in (None, "-")):
         folder = path.resolve().parent
         if path.is_dir():
@@ -29,7 +31,10 @@ def writable(*paths: Path | str | None, inputs: Iterable[Path | str] = ()) -> No
         if not folder.is_dir() or not os.access(folder, os.W_OK):
             raise UsageError(f"cannot write {path}: its folder must exist and be writable")
         if path.resolve() in read:
-            raise UsageError(f"cannot write {path}: it is the data")
+            raise UsageError(f"cannot write {path}: it is the data, or is read with it")
+        if path.resolve() in written and (path.is_file() or not path.exists()):
+            raise UsageError(f"cannot write {path}: two outputs have that name")
+        written.add(path.resolve())
 
 
 @contextmanager

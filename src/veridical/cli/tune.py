@@ -151,9 +151,21 @@ def tune(
         str | None,
         typer.Option(help="Column of groups, such as task, that get fits of their own."),
     ] = None,
+    simultaneous: Annotated[
+        bool,
+        typer.Option(
+            "--simultaneous",
+            help="With --by and --alpha: the guarantees of all groups hold at once with "
+            "probability 1 - delta (each takes delta / groups). Without: each by itself.",
+        ),
+    ] = False,
     level: Annotated[
         LevelName, typer.Option(help="Judge responses (label) or sentences (unit_labels).")
     ] = LevelName.response,
+    labels: Annotated[
+        Path | None,
+        typer.Option(help="File of reviewers' labels: columns label, and row or id of the record."),
+    ] = None,
     grader: Annotated[
         str | None,
         typer.Option(
@@ -236,7 +248,9 @@ def tune(
             alpha=alpha,
             delta=delta,
             by=by,
+            simultaneous=simultaneous,
             level=level.value,
+            labels=labels,
             grader=grader,
             cv=cv,
             bootstrap=bootstrap,

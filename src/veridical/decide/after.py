@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
-import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,7 +18,8 @@ from pydantic_core import to_json
 
 from veridical.decide.decisions import DECISIONS
 from veridical.decide.policy import Policy, Verdict
-from veridical.decide.steps import Asking, Outcome, Step
+from veridical.decide.promises import PROMISES
+from veridical.decide.steps import Asking, Outcome, Step, folder_of
 from veridical.evidence.rundir import RunDirectory
 from veridical.run import Progress
 from veridical.scores import Headline, Result
@@ -52,8 +51,9 @@ class After:
         Args:
             again: the answers that its steps scored too, as the records are scored anew.
         """
-        with contextlib.suppress(FileNotFoundError):
-            (run / DECISIONS).unlink()
+        for name in (DECISIONS, PROMISES):
+            with contextlib.suppress(FileNotFoundError):
+                (run / name).unlink()
         if again:
             for key in ("selected", "repair"):
                 for folder in run.glob(f"{key}-*"):
@@ -85,12 +85,14 @@ class After:
         """Score the answers that ``step`` adds, in a run directory of their own."""
         progress = Progress()
         self.stages.append((step.doing, progress))
-        folder = _folder(results.path, step)
+        folder = folder_of(results.path, step)
         identity = {**results.identity, "step": dict(step.identity())}
         directory = await asyncio.to_thread(RunDirectory, folder, identity, {})
         try:
             progress.resumed = directory.resumed
-            asking = None if account is None else Asking(engine, account)
+            asking = None
+            if step.asks and account is not None:
+                asking = Asking(engine.submit, engine.llms.service(), account)
             source = step.source(results, folder, asking)
             # the samples of these records are cut to the run's number already
             plain = replace(task, samples=None, limit=None)
@@ -99,7 +101,7 @@ class After:
             directory.close()
 
     def _write(self, results: Results) -> None:
-        streams = [s.outcomes(results, _folder(results.path, s)) for s in self.steps]
+        streams = [s.outcomes(results, folder_of(results.path, s)) for s in self.steps]
         draft = results.path / f"{DECISIONS}.tmp"
         with draft.open("wb") as file:
             for row, stratum, line in self._lines(results):
@@ -107,6 +109,8 @@ class After:
                 told = {"row": row, **self._told(stratum, line, outcomes)}
                 file.write(to_json(told) + b"\n")
         draft.replace(results.path / DECISIONS)
+        if self.policy is not None and self.policy.promises is not None:
+            self.policy.promises.save(results.path)
 
     def _lines(self, results: Results) -> Iterator[tuple[int, str | None, bytes]]:
         """Row, stratum and result line; the input is read again only where strata are asked for."""
@@ -140,12 +144,6 @@ class After:
             return None
         read = Result if self.policy.reads_units else Headline
         return self.policy.decide(read.model_validate_json(line), stratum)
-
-
-def _folder(run: Path, step: Step) -> Path:
-    """A step's folder in that of the run: another way of doing it has another."""
-    text = json.dumps(dict(step.identity()), sort_keys=True)
-    return run / f"{step.key}-{hashlib.blake2b(text.encode(), digest_size=4).hexdigest()}"
 
 
 def _of(stream: Iterator[Outcome], row: int) -> Outcome | None:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from veridical.decide.ensemble_file import Boosted, Ensemble, Famd, Fit, Logistic
+from veridical.decide.graded import DIGITS
 
 Floats = NDArray[np.float64]
 
@@ -50,7 +51,8 @@ def risks_of(
 ) -> Floats:
     """(n,) risks in [0, 1], calibrated, of (n, k) risks of the components in their order; NaN is
     not scored. ``strata`` has each row's stratum, None where it has none."""
-    risks = np.asarray(risks, dtype=np.float64)
+    # as tuning saw them: else a step of the calibration, or a threshold, could fall between
+    risks = np.asarray(risks, dtype=np.float64).round(DIGITS)
     if risks.ndim != 2 or risks.shape[1] != len(ensemble.components):
         raise ValueError(f"risks are {risks.shape}, not (n, {len(ensemble.components)})")
     if ensemble.strata is None or strata is None:

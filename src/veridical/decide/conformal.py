@@ -134,24 +134,35 @@ def by_stratum(
     method: str = "ltt",
     groups: Ints | None = None,
     seed: int = 0,
+    simultaneous: bool = False,
 ) -> dict[str, Guarantee]:
     """:func:`guarantee` for each stratum by itself, in order of name, from its own answers.
 
-    Each promise holds with probability 1 - delta; for all of m at once, ask for delta / m.
+    Args:
+        simultaneous: all promises hold at once with probability 1 - delta, instead of each by
+            itself with that: each of m is made at delta / m (Bonferroni). Strata with fewer
+            answers than delta itself would take are not among the m; no label has a say in that.
     """
+    if simultaneous and method != "ltt":
+        raise UsageError(f"{method} holds on average: it cannot hold for all strata at once")
+    _check(alpha, delta, method)
     risk, labels = np.asarray(risk), np.asarray(labels)
     names = np.array(strata, dtype=object)
     if len(names) != len(risk) or len(names) != len(labels):
         raise UsageError(f"{len(names)} strata for {len(risk)} risks and {len(labels)} labels")
     _check_groups(groups, len(risk))
-    made = {}
-    for name in sorted(set(strata)):
-        own = names == name
-        units = None if groups is None else np.asarray(groups)[own]
-        made[name] = guarantee(
-            risk[own], labels[own], alpha, delta, method=method, groups=units, seed=seed
+    units = np.arange(len(risk)) if groups is None else np.asarray(groups)
+    parts = {name: names == name for name in sorted(set(strata))}
+    if simultaneous:
+        known = ~np.isnan(risk)
+        sizes = [len(np.unique(units[own & known])) for own in parts.values()]
+        delta /= max(1, sum(n >= least_n(alpha, delta) for n in sizes))
+    return {
+        name: guarantee(
+            *(risk[own], labels[own], alpha, delta), method=method, groups=units[own], seed=seed
         )
-    return made
+        for name, own in parts.items()
+    }
 
 
 def least_n(alpha: float, delta: float = 0.1, *, method: str = "ltt") -> int:

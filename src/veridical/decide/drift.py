@@ -2,31 +2,43 @@
 
 A threshold holds for answers like the graded ones. The spread of each component's risks, and of
 the ensemble's, is kept in the ensemble's file; later risks are compared with it, without labels.
+
+Sentences of one record, and answers to one prompt, are not independent: a test that took them so
+would find drift where there is none. So each sample counts in the test for its effective size only,
+``n`` divided by the design effect (Kish 1965): how much wider its distribution function varies than
+that of n independent risks would, estimated from the units' totals and averaged over the tenths (as
+Rao and Scott 1981 correct chi-squared). It is at least ``n^2 / sum m_u^2``, m_u the size of unit u,
+which is right where all of a unit are alike, and is taken where there are fewer than 20 units.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from veridical.decide.ensemble_file import Reference, read
+from veridical.decide.ensemble_file import Ensemble, Reference, read
+from veridical.decide.graded import numbered, unit_of
 from veridical.errors import UsageError
 
 if TYPE_CHECKING:
+    from veridical.records import Record
     from veridical.results import Results
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 #: Most quantiles kept of a scorer; up to as many risks are kept as they are.
 QUANTILES = 501
 #: Adjusted p-value below which a scorer's risks have drifted.
 LEVEL = 0.05
 _BINS = 10
+_FEWEST_UNITS = 20  # by which a design effect can be estimated
 _DIGITS = 6  # risks that differ by less are ties
 _MOST = 10_000  # records of a run that are compared, evenly spaced
 
@@ -36,20 +48,22 @@ class Drift:
     """How a scorer's incoming risks differ from those of the tuning data.
 
     Attributes:
-        n: incoming records that it scored.
+        n: incoming records, or sentences, that it scored.
+        effective: how many independent ones these count for, at most n.
         ks: largest difference of the two distribution functions (Kolmogorov-Smirnov), in [0, 1].
         p, p_holm: that such a difference is chance, for this scorer and adjusted for the number of
             scorers (Holm 1979); too large rather than too small where risks are tied.
         psi: population stability index ``sum_b (q_b - p_b) ln(q_b / p_b)`` over the tenths of the
             tuning data (Siddiqi 2006), 0.5 added to each count. Below 0.1 is commonly taken for no
-            shift, above 0.25 for a large one; chance alone gives about ``9 / n``.
-        mean, mean_before: mean risk of the incoming records and in the tuning data.
-        not_scored, not_scored_before: share of records without a score.
+            shift, above 0.25 for a large one; chance alone gives about ``9 / effective``.
+        mean, mean_before: mean risk of the incoming ones and in the tuning data.
+        not_scored, not_scored_before: share without a score.
 
-    All but the shares and n are None where one side has no scored record.
+    All but the shares and counts are None where one side has no score.
     """
 
     n: int
+    effective: float
     ks: float | None
     p: float | None
     p_holm: float | None
@@ -69,22 +83,23 @@ class Drift:
         return {**asdict(self), "drifted": self.drifted}
 
 
-def reference(risks: Mapping[str, Floats]) -> Reference:
+def reference(risks: Mapping[str, Floats], groups: Ints | None = None) -> Reference:
     """What is kept of the tuning data: all risks of a scorer, to 6 decimals, or 501 quantiles at
     even steps from the least to the largest where there are more (the distribution function is
     then known to 0.001).
 
     Args:
-        risks: scorer -> (n,) in [0, 1] of the same records; NaN is not scored.
+        risks: scorer -> (n,) in [0, 1] of the same records or sentences; NaN is not scored.
+        groups: (n,) the independent unit of each; None where all are independent.
 
     Raises:
         UsageError: there are no records, lengths differ, or a risk is outside [0, 1].
     """
-    columns = {name: _risks(name, column) for name, column in risks.items()}
+    columns = {name: _risks(name, column, groups) for name, column in risks.items()}
     if len({len(c) for c in columns.values()}) != 1 or not len(next(iter(columns.values()))):
         sizes = ", ".join(f"{name} {len(c)}" for name, c in columns.items())
         raise UsageError(f"drift needs risks of the same records, got {sizes or 'none'}")
-    quantiles, not_scored = {}, {}
+    quantiles, not_scored, effective = {}, {}, {}
     for name, column in columns.items():
         known = np.sort(column[~np.isnan(column)])
         if len(known) > QUANTILES:
@@ -93,17 +108,22 @@ def reference(risks: Mapping[str, Floats]) -> Reference:
         else:
             quantiles[name] = tuple(known.tolist())
         not_scored[name] = 1 - len(known) / len(column)
+        if groups is not None and len(known):
+            effective[name] = effective_size(column, groups)
     n = len(next(iter(columns.values())))
-    return Reference(n=n, quantiles=quantiles, not_scored=not_scored)
+    return Reference(n=n, quantiles=quantiles, not_scored=not_scored, effective=effective)
 
 
-def compare(before: Reference, incoming: Mapping[str, Floats]) -> dict[str, Drift]:
+def compare(
+    before: Reference, incoming: Mapping[str, Floats], groups: Ints | None = None
+) -> dict[str, Drift]:
     """How each scorer of the tuning data does on incoming records.
 
     Args:
         before: of :func:`reference`.
         incoming: scorer -> (m,) risks in [0, 1]; NaN is not scored. Other scorers than those of
             ``before`` are ignored.
+        groups: (m,) the independent unit of each; None where all are independent.
 
     Raises:
         UsageError: a scorer of ``before`` is missing, there are no records, or a risk is outside
@@ -117,12 +137,10 @@ def compare(before: Reference, incoming: Mapping[str, Floats]) -> dict[str, Drif
             raise UsageError(
                 f"drift: no incoming risks of {name!r}, which the ensemble was tuned on"
             )
-        column = _risks(name, incoming[name])
+        column = _risks(name, incoming[name], groups)
         if not len(column):
             raise UsageError(f"drift: no incoming records of {name!r}")
-        missing = before.not_scored.get(name, 0.0)
-        size = round(before.n * (1 - missing))
-        found[name] = _drift(np.array(quantiles), size, missing, column)
+        found[name] = _drift(name, np.array(quantiles), before, column, groups)
     adjusted = holm([d.p for d in found.values()])
     return {
         name: Drift(**{**asdict(d), "p_holm": p})
@@ -130,47 +148,110 @@ def compare(before: Reference, incoming: Mapping[str, Floats]) -> dict[str, Drif
     }
 
 
+def effective_size(risks: Floats, groups: Ints) -> float:
+    """How many independent risks those of dependent ones count for in their distribution function.
+
+    Args:
+        risks: (n,); NaN is left out.
+        groups: (n,) the independent unit of each.
+
+    Returns:
+        n divided by the design effect (see above), from ``n^2 / sum m_u^2`` to n; 0 of none.
+    """
+    known = ~np.isnan(risks)
+    values = risks[known]
+    n = len(values)
+    _, member, sizes = np.unique(groups[known], return_inverse=True, return_counts=True)
+    units = len(sizes)
+    if units == n:
+        return float(n)
+    least = n**2 / float(np.sum(sizes.astype(np.float64) ** 2))
+    cuts = np.unique(np.sort(values)[np.arange(1, _BINS) * n // _BINS])
+    cuts = cuts[cuts < values.max()]
+    if units < _FEWEST_UNITS or not len(cuts):
+        return least
+    clustered = independent = 0.0
+    for cut in cuts:
+        below = (values <= cut).astype(np.float64)
+        share = float(below.mean())
+        totals = np.bincount(member, weights=below - share)
+        clustered += units / (units - 1) * float(totals @ totals)
+        independent += n * share * (1 - share)
+    return float(np.clip(n * independent / max(clustered, 1e-12), least, n))
+
+
 def of_run(results: Results) -> dict[str, dict[str, Drift]]:
-    """:func:`compare` for every ensemble of a run that was tuned on responses and keeps its
-    reference, by scorer: its components, and itself under ``ensemble``. Of more than 10 000
-    records that many are taken, evenly spaced."""
-    before = {}
+    """:func:`compare` for every tuned ensemble of a run that keeps its reference, by scorer: its
+    components, and itself under ``ensemble``; sentences of those that were tuned on sentences. Of
+    more than 10 000 records that many are taken, evenly spaced."""
+    tuned = {}
     for bound in results.scorers:
-        if bound.scorer.name == "ensemble" and bound.values["file"] is not None:
-            tuned = read(bound.values["file"]).ensemble
-            if tuned.level == "response" and tuned.reference is not None:
-                before[bound.key] = tuned.reference
-    count = len(results) if before else 0
+        if bound.scorer.name in ("ensemble", "famd") and bound.values["file"] is not None:
+            ensemble = read(bound.values["file"]).ensemble
+            if ensemble.reference is not None:
+                tuned[bound.key] = ensemble
+    count = len(results) if tuned else 0
     if not count:
         return {}
-    columns: dict[str, dict[str, list[float]]]
-    columns = {key: {name: [] for name in r.quantiles} for key, r in before.items()}
+    incoming = {key: _Incoming(ensemble) for key, ensemble in tuned.items()}
     step = -(-count // _MOST)
-    for i, line in enumerate(results.lines()):
-        if i % step == 0:
-            scores = json.loads(line)["scores"]
-            for key, column in columns.items():
-                raw = scores[key]["raw"] or {}
-                known = {**raw.get("components", {}), "ensemble": scores[key]["risk"]}
-                for name, risks in column.items():
-                    risk = known.get(name)
-                    risks.append(float("nan") if risk is None else risk)
-    return {
-        key: compare(r, {name: np.array(risks) for name, risks in columns[key].items()})
-        for key, r in before.items()
-    }
+    lines = ((record, line) for record, line in results.records() if line is not None)
+    units: list[tuple[str, str]] = []
+    for record, line in itertools.islice(lines, 0, None, step):
+        scores = json.loads(line)["scores"]
+        for key, risks in incoming.items():
+            risks.add(len(units), record, scores[key])
+        units.append(unit_of(record))
+    groups = numbered([unit for unit, _ in units], [context for _, context in units])
+    if not groups.any():  # one prompt for all, without contexts, tells nothing apart
+        groups = np.arange(len(groups))
+    return {key: risks.drift(groups) for key, risks in incoming.items()}
 
 
-def _drift(old: Floats, size: int, missing: float, column: Floats) -> Drift:
+class _Incoming:
+    """The risks of the records of a run, or of their sentences, as an ensemble met them."""
+
+    def __init__(self, ensemble: Ensemble) -> None:
+        assert ensemble.reference is not None
+        self._before = ensemble.reference
+        self._of_sentences = ensemble.level == "sentence"
+        self._columns: dict[str, list[float]] = {name: [] for name in self._before.quantiles}
+        self._records: list[int] = []  # of each target
+
+    def add(self, at: int, record: Record, score: Mapping[str, Any]) -> None:
+        """The score of the ``at``-th record."""
+        raw = score["raw"] or {}
+        whole = {**raw.get("components", {}), "ensemble": score["risk"]}
+        count = len(record.sentences) if self._of_sentences else 1
+        each: Mapping[str, Sequence[float | None]] = {}
+        if self._of_sentences:
+            each = {**raw.get("sentences", {}), "ensemble": [u["risk"] for u in score["units"]]}
+        for name, column in self._columns.items():
+            found = each.get(name, [whole.get(name)] * count)
+            known = [r for r in found if r is not None]
+            column += [*known, *[float("nan")] * (count - len(known))]
+        self._records += [at] * count
+
+    def drift(self, groups: Ints) -> dict[str, Drift]:
+        """By ``groups``, (records,) the independent unit of each."""
+        columns = {name: np.array(column) for name, column in self._columns.items()}
+        return compare(self._before, columns, groups[self._records])
+
+
+def _drift(name: str, old: Floats, before: Reference, column: Floats, groups: Ints | None) -> Drift:
+    missing = before.not_scored.get(name, 0.0)
+    size = round(before.n * (1 - missing))
     new = np.sort(column[~np.isnan(column)])
+    own = float(len(new)) if groups is None else effective_size(column, groups)
     absent = 1 - len(new) / len(column)
     if not len(old) or not len(new) or not size:
-        return Drift(len(new), None, None, None, None, None, None, absent, missing)
+        return Drift(len(new), own, None, None, None, None, None, None, absent, missing)
     ks = _ks(old, new)
     return Drift(
         n=len(new),
+        effective=own,
         ks=ks,
-        p=_p_value(ks, size, len(new)),
+        p=_p_value(ks, before.effective.get(name, size), own),
         p_holm=None,
         psi=_psi(old, size, new),
         mean=float(new.mean()),
@@ -188,7 +269,7 @@ def _ks(a: Floats, b: Floats) -> float:
     return float(np.abs(below_a - below_b).max())
 
 
-def _p_value(ks: float, n: int, m: int) -> float:
+def _p_value(ks: float, n: float, m: float) -> float:
     """Of a two-sided test, by the distribution for one sample of the harmonic size n m / (n + m)
     (Stephens 1970)."""
     from scipy.stats import kstwo
@@ -212,10 +293,12 @@ def _psi(old: Floats, size: int, new: Floats) -> float:
     return float(np.sum((q - p) * np.log(q / p)))
 
 
-def _risks(name: str, column: Floats) -> Floats:
+def _risks(name: str, column: Floats, groups: Ints | None) -> Floats:
     values: Floats = np.asarray(column, dtype=np.float64).round(_DIGITS)
     if values.ndim != 1:
         raise UsageError(f"drift: risks of {name!r} are {values.shape}, not a vector")
+    if groups is not None and groups.shape != values.shape:
+        raise UsageError(f"drift: {len(groups)} groups for {len(values)} risks of {name!r}")
     bad = np.flatnonzero((values < 0) | (values > 1))
     if len(bad):
         raise UsageError(f"drift: risk {bad[0]} of {name!r} is {values[bad[0]]}, not in [0, 1]")

@@ -173,10 +173,14 @@ class Fit(_Part):
 
 
 class Strata(_Part):
-    """Fits by the values of a field of the records' ``meta``; others have the overall fit."""
+    """Fits by the values of a field of the records' ``meta``; others have the overall fit.
+
+    ``simultaneous``: the guarantees of all of them hold at once with probability 1 minus this;
+    None where each holds by itself."""
 
     by: Name
     of: Annotated[dict[Name, Fit], Field(max_length=MOST_STRATA)]
+    simultaneous: Annotated[float, Field(gt=0, lt=1)] | None = None
 
 
 class Objective(_Part):
@@ -221,12 +225,13 @@ class Honest(_Part):
 
 class Reference(_Part):
     """How risks were spread when it was tuned, for the drift check: for each component, and for
-    ``ensemble``, quantiles at even steps from the least to the largest, and the share that was
-    not scored."""
+    ``ensemble``, quantiles at even steps from the least to the largest, the share that was not
+    scored, and how many independent targets the scored ones count for (without: all)."""
 
     n: Count
     quantiles: dict[Name, Annotated[tuple[Share, ...], Field(max_length=1001)]]
     not_scored: dict[Name, Share]
+    effective: dict[Name, Annotated[float, Field(gt=0, le=1e12)]] = {}
 
     @model_validator(mode="after")
     def _sorted(self) -> Reference:

@@ -261,7 +261,7 @@ def _model(graded: Graded, recipe: Recipe, start: Fitted | None = None) -> Fitte
     if recipe.method == "famd":
         parameters = famd.fit(risks, verdicts(risks))
     elif recipe.method == "logistic":
-        parameters = stacking.fit_logistic(risks, labels)
+        parameters = stacking.fit_logistic(risks, labels, graded.degrees)
     else:
         parameters = stacking.fit_boosted(risks, labels, seed=recipe.seed)
     return Fitted(None, parameters, None, None, n, positive)

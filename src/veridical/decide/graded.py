@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -45,6 +45,8 @@ class Graded:
         rows: (n,) row of the input.
         level: what the targets are.
         signatures: (k,) of the scores, "" where a scorer gave none at all.
+        degrees: (n,) the labels as given, from 0 to 1, such as the share of an answer that is
+            wrong; None where they are ``labels``.
     """
 
     scorers: tuple[str, ...]
@@ -55,6 +57,7 @@ class Graded:
     rows: Ints
     level: Level
     signatures: tuple[str, ...]
+    degrees: Floats | None = None
 
     def __post_init__(self) -> None:
         n, k = len(self.labels), len(self.scorers)
@@ -89,6 +92,7 @@ class Graded:
             rows,
             level,
             tuple(risks),
+            _degrees(truth),
         )
 
     def __len__(self) -> int:
@@ -103,15 +107,14 @@ class Graded:
         """The targets of a mask, or of positions."""
         where = np.flatnonzero(which) if which.dtype == np.bool_ else which
         strata = None if self.strata is None else tuple(self.strata[i] for i in where.tolist())
-        return Graded(
-            self.scorers,
-            self.risks[where],
-            self.labels[where],
-            self.groups[where],
-            strata,
-            self.rows[where],
-            self.level,
-            self.signatures,
+        return replace(
+            self,
+            risks=self.risks[where],
+            labels=self.labels[where],
+            groups=self.groups[where],
+            strata=strata,
+            rows=self.rows[where],
+            degrees=None if self.degrees is None else self.degrees[where],
         )
 
     def select(self, scorers: Sequence[str]) -> Graded:
@@ -121,15 +124,11 @@ class Graded:
             ValueError: one is not there.
         """
         at = [self.scorers.index(name) for name in scorers]
-        return Graded(
-            tuple(scorers),
-            self.risks[:, at],
-            self.labels,
-            self.groups,
-            self.strata,
-            self.rows,
-            self.level,
-            tuple(self.signatures[i] for i in at),
+        return replace(
+            self,
+            scorers=tuple(scorers),
+            risks=self.risks[:, at],
+            signatures=tuple(self.signatures[i] for i in at),
         )
 
 
@@ -179,11 +178,11 @@ def gather(
             if scores[key]["status"] == "scored":
                 signatures[key] = signatures[key] or scores[key]["signature"]
         stratum = "" if by is None else stratum_of(record, by)
-        unit, context = _unit(record)
+        unit, context = unit_of(record)
         for start, end, value in targets:
             found = (risk_at(scores[key], part, start, end) for key, _, part in columns)
             risks.append([np.nan if r is None else round(r, DIGITS) for r in found])
-            truth.append(float(value >= 0.5))
+            truth.append(float(value))
             units.append(unit)
             contexts.append(context)
             strata.append(stratum)
@@ -192,17 +191,44 @@ def gather(
         missing[f"bad row: {error.error}"] += 1
     if by is not None and rows and not any(strata):
         raise UsageError(f"--by {by}: no graded record has a field {by!r}")
+    degrees = np.array(truth, dtype=np.float64)
     graded = Graded(
         tuple(name for _, name, _ in columns),
         np.array(risks, dtype=np.float64).reshape(len(rows), len(columns)),
-        np.array(truth, dtype=np.float64),
-        _groups(units, contexts),
+        (degrees >= 0.5).astype(np.float64),
+        numbered(units, contexts),
         None if by is None else tuple(strata),
         np.array(rows, dtype=np.int64),
         level,
         tuple(signatures[key] for key, _, _ in columns),
+        _degrees(degrees),
     )
     return graded, dict(missing.most_common())
+
+
+def every_sentence(results: Results, graded: Graded) -> Graded:
+    """All sentences of the records of ``graded``, labelled or not, with the same scorers' risks,
+    as ``check`` meets them; the labels are NaN."""
+    at = dict(zip(graded.rows.tolist(), range(len(graded)), strict=True))
+    known = {name: (key, part) for key, name, part in _columns(results, "sentence")}
+    columns = [known[name] for name in graded.scorers]
+    risks: list[list[float]] = []
+    first: list[int] = []
+    for record, line in results.records():
+        if line is None or record.row not in at:
+            continue
+        scores = json.loads(line)["scores"]
+        for span in record.sentences:
+            found = (risk_at(scores[key], part, span.start, span.end) for key, part in columns)
+            risks.append([np.nan if r is None else round(r, DIGITS) for r in found])
+            first.append(at[record.row])
+    plain = graded.take(np.array(first, dtype=np.int64))
+    table = np.array(risks, dtype=np.float64).reshape(len(first), len(columns))
+    return replace(plain, risks=table, labels=np.full(len(first), np.nan), degrees=None)
+
+
+def _degrees(truth: Floats) -> Floats | None:
+    return None if np.isin(truth, (0.0, 1.0)).all() else truth
 
 
 def _columns(results: Results, level: Level) -> list[tuple[str, str, Part]]:
@@ -263,7 +289,7 @@ def risk_at(score: Mapping[str, Any], part: Part, start: int, end: int) -> float
     return max((float(risk) for risk in told if risk is not None), default=None)
 
 
-def _unit(record: Record) -> tuple[str, str]:
+def unit_of(record: Record) -> tuple[str, str]:
     """What targets that depend on each other share: the given group, else the prompt, else the
     row; and the contexts."""
     contexts = json.dumps([c.text for c in record.contexts])
@@ -275,9 +301,9 @@ def _unit(record: Record) -> tuple[str, str]:
     return f"row {record.row}", ""
 
 
-def _groups(units: Sequence[str], contexts: Sequence[str]) -> Ints:
-    """Numbers of the units. A prompt that all records share is an instruction, not a question:
-    their contexts then tell them apart."""
+def numbered(units: Sequence[str], contexts: Sequence[str]) -> Ints:
+    """Numbers of the units of :func:`unit_of`. A prompt that all records share is an instruction,
+    not a question: their contexts then tell them apart."""
     named = list(zip(units, contexts, strict=True)) if len(set(units)) == 1 else units
     number = {name: i for i, name in enumerate(dict.fromkeys(named))}
     return np.array([number[name] for name in named], dtype=np.int64)

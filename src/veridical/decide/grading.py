@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -29,12 +28,12 @@ class Grades:
 
     Attributes:
         labels: row -> 0 right .. 1 hallucinated; None where it could not tell.
-        reasons: why it could not -> how often.
+        reasons: why it could not -> of which rows, the commonest first.
         agree, told: on how many of the records that have a label of their own it agrees.
     """
 
     labels: Mapping[int, float | None]
-    reasons: Mapping[str, int]
+    reasons: Mapping[str, tuple[int, ...]]
     agree: int
     told: int
 
@@ -59,7 +58,7 @@ def grade(results: Results, grader: Grader, engine: Engine, *, retry: bool = Fal
         LlmError: the endpoint is out of order, or the budget is spent.
     """
     labels: dict[int, float | None] = {}
-    reasons: Counter[str] = Counter()
+    reasons: dict[str, list[int]] = {}
     agree = told = 0
     records = (record for record, line in results.records() if line is not None)
     with _chat(results, grader, engine, retry) as chat:
@@ -68,11 +67,12 @@ def grade(results: Results, grader: Grader, engine: Engine, *, retry: bool = Fal
             for record, given in zip(some, found, strict=True):
                 label = labels[record.row] = given.label
                 if label is None:
-                    reasons[given.reason] += 1
+                    reasons.setdefault(given.reason, []).append(record.row)
                 elif record.label is not None:
                     told += 1
                     agree += (label >= 0.5) == (record.label >= 0.5)
-    return Grades(labels, dict(reasons.most_common()), agree, told)
+    common = sorted(reasons.items(), key=lambda item: -len(item[1]))
+    return Grades(labels, {why: tuple(rows) for why, rows in common}, agree, told)
 
 
 @contextmanager

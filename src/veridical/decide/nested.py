@@ -7,15 +7,18 @@ thresholds, trees) is fitted anew without each fold, and judged on it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from veridical.decide import calibration
+from veridical.decide.fitting import FEWEST as OF_STRATUM
 from veridical.decide.fitting import Fits, Recipe, fit, folds
 from veridical.decide.graded import Graded
+from veridical.decide.held_out import Judged, out_of_fold
 from veridical.decide.objectives import best_threshold, named
 from veridical.errors import UsageError
 from veridical.evaluate.comparisons import bootstrap_p, holm
@@ -34,27 +37,6 @@ REFITS = 100
 _MANY = 500  # targets; more of them get fewer refits, as each takes longer, but no fewer than:
 _LEAST_REFITS = 40
 _OF_RISK = ("brier", "log_loss")
-
-
-@dataclass(frozen=True, eq=False)
-class Judged:
-    """Each target by fits that have not seen it.
-
-    Attributes:
-        order: (n,) risks before calibration; NaN where not scored.
-        risk: (n,) risks as they are given out.
-        called: (n,) which are called hallucinated.
-        rank: (n,) what ranking figures are of, comparable across folds.
-    """
-
-    order: Floats
-    risk: Floats
-    called: NDArray[np.bool_]
-    rank: Floats
-
-    @property
-    def scored(self) -> NDArray[np.bool_]:
-        return ~np.isnan(self.order)
 
 
 @dataclass(frozen=True)
@@ -96,6 +78,14 @@ class Row:
         return self.needed is None or self.needed.value is None or self.needed.value > 0
 
 
+class OfStratum(NamedTuple):
+    """The figure on ``n`` targets of one stratum: of its ``own`` fit, and of one fit for all."""
+
+    n: int
+    own: Figure
+    one_fit: Figure
+
+
 @dataclass(frozen=True, eq=False)
 class Nested:
     """The honest figures of one way to tune.
@@ -105,6 +95,7 @@ class Nested:
         without_strata: the figure where one fit serves all strata; None without strata.
         before, after: :func:`~veridical.decide.calibration.assess` of out-of-fold risks before
             and after calibration; None without calibration.
+        of_strata: figures of each stratum with enough targets for a fit of its own.
         judged: the out-of-fold risks themselves.
     """
 
@@ -117,6 +108,7 @@ class Nested:
     without_strata: Figure | None
     before: dict[str, object] | None
     after: dict[str, object] | None
+    of_strata: Mapping[str, OfStratum]
     judged: Judged = field(repr=False)
 
     @property
@@ -157,49 +149,6 @@ def check_enough(graded: Graded, cv: int) -> None:
         )
 
 
-def out_of_fold(
-    graded: Graded,
-    recipe: Recipe,
-    fold: Ints,
-    starts: Sequence[Fits] = (),
-    *,
-    decide: bool = True,
-) -> tuple[Judged, list[Fits]]:
-    """Each target by the fit to the other folds, and these fits.
-
-    Args:
-        starts: for each fold, fits whose weights the search goes on from.
-        decide: whether more is wanted than the order of risks; see :func:`fit`.
-    """
-    judged = Judged(
-        np.full(len(graded), np.nan),
-        np.full(len(graded), np.nan),
-        np.zeros(len(graded), dtype=np.bool_),
-        np.full(len(graded), np.nan),
-    )
-    fits = []
-    for i, f in enumerate(np.unique(fold)):
-        own = fold == f
-        others, held_out = graded.take(~own), graded.take(own)
-        fitted = fit(others, recipe, starts[i] if starts else None, decide=decide)
-        fits.append(fitted)
-        judged.order[own] = fitted.order(held_out)
-        judged.rank[own] = _quantiles(judged.order[own], fitted.order(others))
-        judged.risk[own] = fitted.risk(held_out)
-        judged.called[own] = fitted.called(held_out)
-    return judged, fits
-
-
-def _quantiles(order: Floats, fitted_to: Floats) -> Floats:
-    """Where risks stand among those fitted to: every fold's fit has a scale of its own."""
-    known = np.sort(fitted_to[~np.isnan(fitted_to)])
-    if not len(known):
-        return order
-    middle = np.searchsorted(known, order, "left") + np.searchsorted(known, order, "right")
-    # what lies beyond all of them keeps its order
-    return np.where(np.isnan(order), np.nan, middle / (2 * len(known)) + 1e-6 * order)
-
-
 def nested(
     graded: Graded,
     recipe: Recipe,
@@ -228,8 +177,10 @@ def nested(
     say = tell or (lambda text: None)
     fold = folds(graded, cv, recipe.seed)
     objective = named(recipe.objective)
+    calibrated = recipe.calibrate is not None
     decided = objective.needs_threshold or recipe.objective in _OF_RISK
-    judged, fits = out_of_fold(graded, recipe, fold, decide=decided or recipe.calibrate is not None)
+    decided = decided or (calibrated and graded.strata is not None)
+    judged, fits = out_of_fold(graded, recipe, fold, decide=decided or calibrated)
     say(f"judged on {cv} folds")
     alone = {name: _component(graded, i, recipe, fold) for i, name in enumerate(graded.scorers)}
     whole = _Measure(graded, recipe, bootstrap)
@@ -257,11 +208,18 @@ def nested(
         rows.append(replace(row, weight=weight, needed=needed))
     corrected = holm([r.p for r in rows])
     rows = [replace(r, p_holm=p) for r, p in zip(rows, corrected, strict=True)]
-    without_strata = None
+    without_strata, of_strata = None, {}
     if graded.strata is not None:
         plain = replace(graded, strata=None)
         plainly, _ = out_of_fold(plain, recipe, fold, fits, decide=decided)
         without_strata = whole.figure(plainly)
+        strata, within = np.array(graded.strata), replace(judged, rank=judged.within)
+        for name in sorted(set(graded.strata) - {""}):
+            own = strata == name
+            positive = int(graded.labels[own].sum())
+            if min(positive, int(own.sum()) - positive) >= OF_STRATUM:
+                figures = whole.figure(within, own), whole.figure(plainly, own)
+                of_strata[name] = OfStratum(int((own & judged.scored).sum()), *figures)
     before = after = None
     if recipe.calibrate is not None:
         before = calibration.assess(judged.order, graded.labels)
@@ -276,6 +234,7 @@ def nested(
         without_strata=without_strata,
         before=before,
         after=after,
+        of_strata=of_strata,
         judged=judged,
     )
 
@@ -289,9 +248,10 @@ class _Measure:
         self._bootstrap = bootstrap
         self._sign = 1.0 if named(recipe.objective).larger_is_better else -1.0
 
-    def figure(self, judged: Judged) -> Figure:
-        """On the targets that are scored."""
-        value, replicates = self._of(judged, judged.scored)
+    def figure(self, judged: Judged, among: NDArray[np.bool_] | None = None) -> Figure:
+        """On the targets (of a mask) that are scored."""
+        where = judged.scored if among is None else judged.scored & among
+        value, replicates = self._of(judged, where)
         return Figure(finite(value), *interval(replicates))
 
     def gain(self, one: Judged, other: Judged) -> tuple[Figure, float | None]:
@@ -337,7 +297,7 @@ def _component(graded: Graded, i: int, recipe: Recipe, fold: Ints) -> Judged:
         if objective.needs_threshold and len(labels):
             cut, _ = best_threshold(labels, order[other], recipe.objective, recipe.beta)
             called[own] = order[own] >= cut
-    return Judged(order, risk, called, order)
+    return Judged(order, risk, called, order, order)
 
 
 def _weight_intervals(

@@ -19,6 +19,7 @@ from veridical.scores import Decision, Score
 
 if TYPE_CHECKING:
     from veridical.decide.ensemble_file import Ensemble, Fit
+    from veridical.decide.promises import Promises
     from veridical.records import Record
     from veridical.registry import BoundScorer
     from veridical.scores import Headline, Result, ScoreHeadline, Unit
@@ -54,7 +55,7 @@ class Policy:
         cut: of records in none of ``strata``.
         rules: with their scorers' keys.
         unscored: the decision where the risk that is cut is null.
-        notes: what the guarantee of its ensemble says, for people; empty without one.
+        promises: the guarantee of its ensemble; None without one.
     """
 
     cut: Cut
@@ -63,7 +64,12 @@ class Policy:
     strata: Mapping[str, Cut] | None = None
     rules: tuple[Rule, ...] = ()
     unscored: Decision = "review"
-    notes: tuple[str, ...] = ()
+    promises: Promises | None = None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is promised, for people."""
+        return () if self.promises is None else self.promises.lines
 
     @classmethod
     def read(
@@ -125,11 +131,11 @@ class Policy:
             for i, rule in enumerate(file.rules)
         )
         cut, by = Cut(file.accept, file.reject), file.by
-        notes: tuple[str, ...] = ()
+        promises = None
         if ensemble is not None:
             on, tuned = ensemble
-            cut, by, strata, notes = _guaranteed(file, tuned, f"{where}: ensemble")
-        return cls(cut, on, by, strata or None, rules, file.unscored, notes)
+            cut, by, strata, promises = _guaranteed(file, tuned, f"{where}: ensemble")
+        return cls(cut, on, by, strata or None, rules, file.unscored, promises)
 
     @property
     def reads_units(self) -> bool:
@@ -229,9 +235,11 @@ def _scorer_of(
 
 def _guaranteed(
     file: PolicyFile, ensemble: Ensemble, where: str
-) -> tuple[Cut, str | None, dict[str, Cut], tuple[str, ...]]:
-    """Thresholds, field of the strata, their thresholds and notes, by the guarantees of
+) -> tuple[Cut, str | None, dict[str, Cut], Promises]:
+    """Thresholds, field of the strata, their thresholds and what is promised, by the guarantees of
     ``ensemble``. Where there is none, nothing is accepted."""
+    from veridical.decide.promises import Promises
+
     if ensemble.level != "response":
         raise UsageError(f"{where}: its guarantee is of {ensemble.level}s, not of responses")
     found = ensemble.strata
@@ -250,15 +258,12 @@ def _guaranteed(
         fit = fits.get(name) if fits else ensemble.fit
         strata[name] = _promised(fit, reject, f"{where}: strata.{visible(name)}")
     cut = _promised(ensemble.fit, file.reject, where)
-    notes = [_note("", ensemble.fit)] if not fits else []
-    notes += [_note(f"{by} = {visible(name)}: ", fit) for name, fit in fits.items()]
+    promises = Promises.made(ensemble, rules=bool(file.rules))
     if fits:  # of the whole mix it says nothing about a stratum that was not tuned on
         cut = Cut(None, file.reject, f"no guarantee for this {by}")
     if all(c.accept is None for c in (cut, *strata.values())):
-        raise UsageError(f"{where}: it guarantees nothing: {notes[0]}")
-    if file.rules:
-        notes.append("the rules may take some of those back; the guarantee does not cover that")
-    return cut, by, strata, tuple(notes)
+        raise UsageError(f"{where}: it guarantees nothing: {promises.lines[0]}")
+    return cut, by, strata, promises
 
 
 def _promised(fit: Fit | None, reject: float | None, where: str) -> Cut:
@@ -268,19 +273,6 @@ def _promised(fit: Fit | None, reject: float | None, where: str) -> Cut:
     if promise is None or promise.threshold is None:
         return Cut(None, reject, "no guarantee")
     return _cut(promise.threshold, reject, where)
-
-
-def _note(head: str, fit: Fit) -> str:
-    promise = fit.guarantee
-    if promise is None:
-        return f"{head}no guarantee"
-    if promise.threshold is None:
-        return f"{head}no guarantee: {promise.reason or 'none holds'}"
-    sure = "" if promise.delta is None else f" with probability {1 - promise.delta:g}"
-    return (
-        f"{head}at most {100 * promise.alpha:g} % of the accepted are hallucinated{sure} "
-        f"(risk at most {promise.threshold:g}, by {promise.n} graded answers)"
-    )
 
 
 def _holds(rule: Rule, result: Result | Headline) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from veridical.decide.rewriting import PROMPT, Rewriting, read_rewriting, rewrite_request
-from veridical.decide.steps import Asking, Outcome, with_answer
+from veridical.decide.steps import Answers, Asking, Outcome, with_answer
 from veridical.decide.unsupported import Flaw, as_sentences, count, flaws, scorer_of
 from veridical.errors import NotApplicable
 from veridical.evidence.rundir import RunFiles
@@ -17,11 +17,13 @@ from veridical.llm.messages import LlmError
 from veridical.scores import Change, Headline, Repair, Result
 
 if TYPE_CHECKING:
+    from veridical.decide.selection import Best
     from veridical.llm.messages import ChatRequest, Reply
     from veridical.records import Record
     from veridical.results import Results
 
 How = Literal["drop", "rewrite"]
+Of = Literal["response", "selected"]
 
 #: What was done to each record of the run, in its order; in the step's folder.
 _REPAIRS = "repairs.jsonl"
@@ -37,10 +39,12 @@ class Repairing:
             in its place where a scorer took it apart in its own words; ``rewrite`` has an LLM
             write it anew.
         llm: identity of that LLM.
+        best: the step that has selected the answers to repair; None repairs the responses.
     """
 
     how: How
     llm: str = ""
+    best: Best | None = None
 
     key: ClassVar = "repair"
     doing: ClassVar = "scoring repaired answers"
@@ -51,22 +55,28 @@ class Repairing:
         return self.how == "rewrite"
 
     def identity(self) -> Mapping[str, Any]:
-        """The way of repairing; of rewriting also the LLM and its prompt."""
+        """The way of repairing and what is repaired; of rewriting also the LLM and its prompt."""
         from veridical.llm.prompts import prompt_identity
 
-        told = {"repair": self.how}
+        told: dict[str, Any] = {"repair": self.how}
+        if self.best is not None:
+            told["of"] = dict(self.best.identity())
         return {**told, "llm": self.llm, "prompt": prompt_identity(PROMPT)} if self.asks else told
 
     def source(self, results: Results, folder: Path, asking: Asking | None) -> Repaired:
-        """The responses that were changed."""
-        return Repaired(results, self.how, folder, asking)
+        """The answers that were changed."""
+        of: Of = "response" if self.best is None else "selected"
+        return Repaired(self._answers(results), self.how, folder, asking, of)
+
+    def _answers(self, results: Results) -> Answers:
+        return results if self.best is None else self.best.answers(results)
 
     def outcomes(self, results: Results, folder: Path) -> Iterator[Outcome]:
-        """What was done to each record, and what its new response scores."""
+        """What was done to each record, and what its new answer scores."""
         scored = RunFiles(folder).lines()
         row, line = next(scored, (-1, b""))
         with (folder / _REPAIRS).open("rb") as file:
-            for told, (at, own) in zip(file, results.numbered(), strict=True):
+            for told, (at, own) in zip(file, self._answers(results).numbered(), strict=True):
                 repair = Repair.model_validate_json(told)
                 while 0 <= row < at:
                     row, line = next(scored, (-1, b""))
@@ -79,7 +89,7 @@ class Repairing:
 
 
 class Repaired:
-    """The changed responses of a run, as records: an :class:`~veridical.run.Input`.
+    """The changed answers of a run, as records: an :class:`~veridical.run.Input`.
 
     Reading them repairs them. What was done is written to a file of ``folder``; read again, it is
     done again, with the same replies of the LLM, which its journal holds.
@@ -87,27 +97,35 @@ class Repaired:
 
     read = 8
 
-    def __init__(self, results: Results, how: How, folder: Path, asking: Asking | None) -> None:
-        self._results = results
+    def __init__(
+        self,
+        answers: Answers,
+        how: How,
+        folder: Path,
+        asking: Asking | None,
+        of: Of = "response",
+    ) -> None:
+        self._answers = answers
+        self._told: dict[str, Any] = {"how": how, "of": of}
         self._how = how
         self._path = folder / _REPAIRS
         self._asking = asking
 
     def rows(self, start: int = 0) -> Iterator[Record]:
         """Under the rows they have in the run, from ``start`` on."""
-        pairs = self._results.pairs()
+        pairs = self._answers.pairs()
         draft = self._path.with_name(f"{_REPAIRS}.tmp")
         with draft.open("w", encoding="utf-8", newline="\n") as file:
             while some := list(islice(pairs, _AT_ONCE)):
                 for record, repair in self._repaired(some):
                     file.write(repair.model_dump_json() + "\n")
                     if repair.status == "changed" and record.row >= start:
-                        yield _changed(record, repair)
+                        yield changed(record, repair.text or "")
         draft.replace(self._path)
 
     def fraction(self) -> float | None:
         """How much of the run's input the latest reading has passed."""
-        return self._results.fraction()
+        return self._answers.fraction()
 
     def _repaired(self, pairs: Sequence[tuple[Record, Result]]) -> Iterator[tuple[Record, Repair]]:
         plans = [_plan(record, result) for record, result in pairs]
@@ -139,12 +157,12 @@ class Repaired:
     ) -> Repair:
         if scorer is None:
             why = "no scorer of the run tells which claims or sentences are unsupported"
-            return Repair(how=self._how, status="not_applicable", reason=why)
+            return Repair(**self._told, status="not_applicable", reason=why)
         if not plan:
-            return Repair(how=self._how, status="unchanged", scorer=scorer, text=record.response)
+            return Repair(**self._told, status="unchanged", scorer=scorer, text=record.response)
         if isinstance(asked, NotApplicable):
             reason = str(asked)
-            return Repair(how=self._how, status="not_applicable", scorer=scorer, reason=reason)
+            return Repair(**self._told, status="not_applicable", scorer=scorer, reason=reason)
         try:
             if asked is None:
                 written = [as_sentences(f.kept, f.sentence.text) for f in plan]
@@ -153,11 +171,11 @@ class Repaired:
         except LlmError as e:
             if e.text is not None and asked is not None and self._asking is not None:
                 self._asking.reject(asked.request)
-            return Repair(how=self._how, status="failed", scorer=scorer, reason=str(e)[:300])
+            return Repair(**self._told, status="failed", scorer=scorer, reason=str(e)[:300])
         changes = changes_of(record.response, plan, written)
         text = apply(record.response, changes)
         status: Literal["changed", "unchanged"] = "changed" if changes else "unchanged"
-        return Repair(how=self._how, status=status, scorer=scorer, text=text, changes=changes)
+        return Repair(**self._told, status=status, scorer=scorer, text=text, changes=changes)
 
 
 def _plan(record: Record, result: Result) -> tuple[str | None, list[Flaw]]:
@@ -216,9 +234,9 @@ def apply(response: str, changes: Sequence[Change]) -> str:
     return "".join([*pieces, response[at:]])
 
 
-def _changed(record: Record, repair: Repair) -> Record:
-    samples = record.samples
-    return with_answer(record, repair.text or "", row=record.row, id=record.row, samples=samples)
+def changed(record: Record, text: str) -> Record:
+    """``record`` with a repaired answer, which is to be scored."""
+    return with_answer(record, text, row=record.row, id=record.row, samples=record.samples)
 
 
 def _rescored(repair: Repair, line: bytes) -> Repair:

@@ -8,22 +8,24 @@ minimum Bayes risk, Kumar & Byrne 2004). The same scorers score them, and the lo
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from veridical.decide.policy import DIGITS
-from veridical.decide.steps import Asking, Outcome, with_answer
+from veridical.decide.steps import Asking, Outcome, folder_of, with_answer
 from veridical.errors import UsageError
 from veridical.evidence.rundir import RunFiles
 from veridical.records import Record, Sample
-from veridical.scores import Headline, Selected
+from veridical.scores import Headline, Result, Selected
 
 if TYPE_CHECKING:
     from veridical.results import Results
 
 Select = Literal["best"]
 
+
+Choose = Callable[[Record, bytes, Mapping[int | None, bytes]], Outcome]
 
 _NONE: tuple[int, dict[int | None, bytes]] = (-1, {})
 
@@ -45,15 +47,42 @@ class Best:
 
     def outcomes(self, results: Results, folder: Path) -> Iterator[Outcome]:
         """The choice for each record."""
-        scored = _by_record(folder)
-        row, lines = next(scored, _NONE)
-        for record, line in results.records():
-            if line is None:
-                continue
-            while 0 <= row < record.row:
-                row, lines = next(scored, _NONE)
-            own = lines if row == record.row else {}
-            yield _chosen(record, line, own)
+        for record, own, lines in _judged(results, folder):
+            yield least_risky(record, own, lines)
+
+    def answers(self, results: Results, choose: Choose | None = None) -> Chosen:
+        """The selected answers, for a step that works on them."""
+        return Chosen(results, folder_of(results.path, self), choose or least_risky)
+
+
+class Chosen:
+    """The selected answer of each record: :class:`~veridical.decide.steps.Answers`. It has the
+    others as its samples, as it had when it was judged. Where nothing was scored it is the
+    response."""
+
+    def __init__(self, results: Results, folder: Path, choose: Choose) -> None:
+        self._results = results
+        self._folder = folder
+        self._choose = choose
+
+    def pairs(self) -> Iterator[tuple[Record, Result]]:
+        for record, line in self._answers():
+            yield record, Result.model_validate_json(line)
+
+    def numbered(self) -> Iterator[tuple[int, bytes]]:
+        return ((record.row, line) for record, line in self._answers())
+
+    def fraction(self) -> float | None:
+        return self._results.fraction()
+
+    def _answers(self) -> Iterator[tuple[Record, bytes]]:
+        for record, own, lines in _judged(self._results, self._folder):
+            _, told, line = self._choose(record, own, lines)
+            assert isinstance(told, Selected)
+            if told.kind == "sample":
+                yield _candidate(record, told.index or 0, record.row), line or own
+            else:
+                yield record, own
 
 
 class Candidates:
@@ -108,6 +137,20 @@ def _candidate(record: Record, index: int, row: int) -> Record:
     )
 
 
+def _judged(
+    results: Results, folder: Path
+) -> Iterator[tuple[Record, bytes, dict[int | None, bytes]]]:
+    """Each record, its result line, and those of its samples that were scored."""
+    scored = _by_record(folder)
+    row, lines = next(scored, _NONE)
+    for record, line in results.records():
+        if line is None:
+            continue
+        while 0 <= row < record.row:
+            row, lines = next(scored, _NONE)
+        yield record, line, lines if row == record.row else {}
+
+
 def _by_record(folder: Path) -> Iterator[tuple[int, dict[int | None, bytes]]]:
     """Row of the run, and the result line of each of its samples that was scored."""
 
@@ -124,7 +167,8 @@ def _by_record(folder: Path) -> Iterator[tuple[int, dict[int | None, bytes]]]:
         yield row, {index: line for _, index, line in group}
 
 
-def _chosen(record: Record, own: bytes, samples: Mapping[int | None, bytes]) -> Outcome:
+def least_risky(record: Record, own: bytes, samples: Mapping[int | None, bytes]) -> Outcome:
+    """The choice, by the result line of the response and those of its samples by their index."""
     lines: dict[int | None, bytes] = {None: own, **samples}
     heads = {index: Headline.model_validate_json(line) for index, line in lines.items()}
     first = _distinct(record)

@@ -20,7 +20,7 @@ _FEWEST_IN_LEAF = 20
 _LARGEST = 1e9  # what stands for a cut above every risk
 
 
-def fit_logistic(risks: Floats, labels: Floats) -> Logistic:
+def fit_logistic(risks: Floats, labels: Floats, degrees: Floats | None = None) -> Logistic:
     """Logistic regression on standardised risks, with scikit-learn's default L2 penalty (C = 1).
 
     A risk that is missing takes the mean of those that are not, and is thus no evidence.
@@ -29,6 +29,8 @@ def fit_logistic(risks: Floats, labels: Floats) -> Logistic:
     Args:
         risks: (n, k) from 0 to 1, NaN where not scored.
         labels: (n,) 0 or 1.
+        degrees: (n,) what to learn instead, where an answer may be wrong in part: from 0 to 1,
+            each as so much of a wrong answer and so much of a right one.
 
     Raises:
         ValueError: the labels are of one class, or a component is scored nowhere.
@@ -39,7 +41,9 @@ def fit_logistic(risks: Floats, labels: Floats) -> Logistic:
     mean = np.nanmean(risks, axis=0)
     scale = np.nanstd(risks, axis=0)
     scale = np.where(scale > 1e-9, scale, 1.0)
-    ((weight, bias),) = minimise(_standardised(risks, mean, scale), labels)
+    ((weight, bias),) = minimise(
+        _standardised(risks, mean, scale), labels if degrees is None else degrees
+    )
     return Logistic(
         intercept=float(bias[0]),
         coefficients=tuple(weight[:, 0].tolist()),

@@ -6,7 +6,10 @@ directory within the run's own, and tells of each record what came of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import hashlib
+import json
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -14,12 +17,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from veridical.records import Record, Sample, TokenLogprob
 
 if TYPE_CHECKING:
-    from veridical.engine import Engine
     from veridical.llm.messages import ChatRequest, LlmError, Reply
-    from veridical.llm.service import Account
+    from veridical.llm.service import Account, LlmService
     from veridical.results import Results
     from veridical.run import Input
-    from veridical.scores import Repair, Selected
+    from veridical.scores import Repair, Result, Selected
 
 #: What a record's meta has that belongs to its response alone: claims that came with it.
 _OF_RESPONSE = ("claims",)
@@ -36,19 +38,40 @@ class Outcome(NamedTuple):
 
 @dataclass(frozen=True)
 class Asking:
-    """The run's LLM, for a step's reading thread: never call it on the engine's loop."""
+    """The run's LLM, for a step's reading thread: never call it on the engine's loop, where
+    ``submit`` runs a coroutine."""
 
-    engine: Engine
+    submit: Callable[[Coroutine[Any, Any, Any]], Future[Any]]
+    service: LlmService
     account: Account
 
     def __call__(self, requests: Sequence[ChatRequest]) -> list[Reply | LlmError]:
         """One reply or error a request, in order."""
-        calls = self.engine.llms.service().chat_each(requests, self.account)
-        return self.engine.submit(calls).result()
+        found: list[Reply | LlmError] = self.submit(
+            self.service.chat_each(requests, self.account)
+        ).result()
+        return found
 
     def reject(self, request: ChatRequest) -> None:
         """Its reply could not be used: ``--retry-failed`` asks for another."""
-        self.engine.submit(self.engine.llms.service().reject(request, self.account)).result()
+        self.submit(self.service.reject(request, self.account)).result()
+
+
+class Answers(Protocol):
+    """The answers that a step works on, one for each result of a run, in its order: the run's
+    responses (:class:`~veridical.results.Results`), or what another step made of them."""
+
+    def pairs(self) -> Iterator[tuple[Record, Result]]:
+        """Each as a record under its row in the run, with what it scored."""
+        ...
+
+    def numbered(self) -> Iterator[tuple[int, bytes]]:
+        """Row in the run, and result line."""
+        ...
+
+    def fraction(self) -> float | None:
+        """How much of the run's input the latest reading has passed."""
+        ...
 
 
 class Step(Protocol):
@@ -78,6 +101,12 @@ class Step(Protocol):
     def outcomes(self, results: Results, folder: Path) -> Iterator[Outcome]:
         """One for each result of the run, in its order."""
         ...
+
+
+def folder_of(run: Path, step: Step) -> Path:
+    """A step's folder in that of the run: another way of doing it has another."""
+    text = json.dumps(dict(step.identity()), sort_keys=True)
+    return run / f"{step.key}-{hashlib.blake2b(text.encode(), digest_size=4).hexdigest()}"
 
 
 def with_answer(

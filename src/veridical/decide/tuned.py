@@ -32,6 +32,7 @@ from veridical.version import __version__
 
 if TYPE_CHECKING:
     from veridical.decide.cascade_file import Cascade
+    from veridical.decide.conformal import Guarantee
     from veridical.results import Results
 
 Floats = NDArray[np.float64]
@@ -98,6 +99,10 @@ class Tuned:
                 "without_strata": None
                 if found.without_strata is None
                 else _plain(found.without_strata),
+                "strata": {
+                    name: {"n": of.n, "own": _plain(of.own), "one_fit": _plain(of.one_fit)}
+                    for name, of in found.of_strata.items()
+                },
                 "best": None if found.best is None else found.best.name,
                 "components": [
                     {
@@ -128,10 +133,15 @@ def tune_graded(
     alpha: float | None = None,
     delta: float = 0.1,
     by: str | None = None,
+    simultaneous: bool = False,
     origin: Origin | None = None,
+    spread: Graded | None = None,
     tell: Tell | None = None,
 ) -> Tuned:
     """Tune an ensemble on risks that are there already; arguments are those of :func:`tune`.
+
+    Args:
+        spread: whose risks the drift check takes as usual; None: those of ``graded``.
 
     Raises:
         UsageError: the targets are too few, or no component scored enough of them.
@@ -139,7 +149,7 @@ def tune_graded(
     recipe.check()
     origin = origin or Origin()
     whole, notes = usable(graded)
-    fitting, promising = whole, None
+    fitting = promising = whole
     if alpha is not None:
         half = folds(whole, 2, recipe.seed) == 1
         fitting, promising = whole.take(~half), whole.take(half)
@@ -152,7 +162,7 @@ def tune_graded(
     found = nested(fitting, recipe, cv=cv, bootstrap=bootstrap, final=fits, tell=tell)
     kept = _kept(fits, whole)
     names = tuple(whole.scorers[i] for i in kept)
-    promises = {} if promising is None else _promises(fits, promising, alpha or 0.0, delta)
+    promises = {} if alpha is None else _promises(fits, promising, alpha, delta, simultaneous)
     ensemble = Ensemble(
         version=__version__,
         level=whole.level,
@@ -174,6 +184,7 @@ def tune_graded(
                 name: _part(fits, name, kept, names, promises, fitting)
                 for name in sorted({*fits.of, *(n for n in promises if n is not None)})
             },
+            simultaneous=delta if simultaneous else None,
         ),
         objective=Objective(name=recipe.objective, joint=recipe.joint, beta=recipe.beta),
         fitted_on=FittedOn(
@@ -185,7 +196,9 @@ def tune_graded(
             labels=origin.labels,
         ),
         honest=_honest(found, recipe),
-        reference=_reference(fits, whole, kept, names),
+        reference=_reference(
+            fits, whole if spread is None else spread.select(whole.scorers), kept, names
+        ),
         models=origin.models,
         prompts=origin.prompts,
     )
@@ -237,31 +250,26 @@ def _part(
     return fitted.as_fit(names, promises.get(stratum))
 
 
-def _promises(fits: Fits, graded: Graded, alpha: float, delta: float) -> dict[str | None, Promise]:
+def _promises(
+    fits: Fits, graded: Graded, alpha: float, delta: float, simultaneous: bool
+) -> dict[str | None, Promise]:
     """What can be promised of all targets (None), and of each stratum."""
-    from veridical.decide.conformal import guarantee
+    from veridical.decide.conformal import by_stratum, guarantee
 
-    risk = fits.risk(graded)
-    scored = ~np.isnan(risk)
-    parts: dict[str | None, NDArray[np.bool_]] = {None: scored}
+    risk, labels, groups = fits.risk(graded), graded.labels, graded.groups
+    found: dict[str | None, Guarantee] = {
+        None: guarantee(risk, labels, alpha, delta, groups=groups)
+    }
     if graded.strata is not None:
-        strata = np.array(graded.strata)
-        parts |= {name: scored & (strata == name) for name in sorted(set(graded.strata) - {""})}
-    found: dict[str | None, Promise] = {}
-    for name, own in parts.items():
-        made = guarantee(risk[own], graded.labels[own], alpha, delta, groups=graded.groups[own])
-        found[name] = Promise(
-            method="ltt",
-            alpha=alpha,
-            delta=delta,
-            threshold=made.threshold,
-            reason=made.reason,
-            n=made.n,
-            accepted=made.accepted,
-            observed=made.observed,
-            bound=made.bound,
-        )
-    return found
+        own = np.array([bool(name) for name in graded.strata])
+        strata = [name for name in graded.strata if name]
+        for name, made in by_stratum(
+            *(risk[own], labels[own], strata, alpha, delta),
+            groups=groups[own],
+            simultaneous=simultaneous,
+        ).items():
+            found[name] = made
+    return {name: Promise(**made.as_dict()) for name, made in found.items()}
 
 
 def _honest(found: Nested, recipe: Recipe) -> Honest | None:
@@ -294,7 +302,7 @@ def _reference(fits: Fits, graded: Graded, kept: list[int], names: tuple[str, ..
     from veridical.decide.drift import reference
 
     columns = {name: graded.risks[:, i] for i, name in zip(kept, names, strict=True)}
-    return reference({**columns, "ensemble": fits.risk(graded)})
+    return reference({**columns, "ensemble": fits.risk(graded)}, graded.groups)
 
 
 def _what(graded: Graded) -> str:

@@ -13,7 +13,7 @@ from veridical.decide.cascade_file import save as save_cascade
 from veridical.decide.cascade_search import Goal
 from veridical.decide.ensemble_file import Method
 from veridical.decide.fitting import Recipe
-from veridical.decide.graded import Level, gather
+from veridical.decide.graded import Level, every_sentence, gather
 from veridical.decide.nested import Tell
 from veridical.decide.tuned import Origin, Tuned, tune_graded, usable
 from veridical.errors import UsageError
@@ -39,7 +39,9 @@ def tune(
     alpha: float | None = None,
     delta: float = 0.1,
     by: str | None = None,
+    simultaneous: bool = False,
     level: Level = "response",
+    labels: str | Path | None = None,
     grader: str | None = None,
     cv: int = 5,
     bootstrap: int = 1000,
@@ -74,7 +76,12 @@ def tune(
             with probability 1 - ``delta``. Half of the independent units are then kept for the
             promise alone.
         by: field of ``meta`` whose values get fits, thresholds and promises of their own.
+        simultaneous: the promises of all values of ``by`` hold at once with probability
+            1 - ``delta`` (each is made at ``delta`` divided by their number), instead of each by
+            itself.
         level: what is judged: responses, or their sentences.
+        labels: file of reviewers' labels, by ``row`` or ``id`` of the record, which are put over
+            the records' own (:func:`veridical.decide.label_file.read_labels`).
         grader: makes the labels: exact, contains, numeric, choice, llm (see ``bench qa``).
         cv: folds of the nested cross-validation.
         bootstrap: resamples behind each interval.
@@ -98,7 +105,9 @@ def tune(
 
     recipe = Recipe(cast(Method, method), objective, joint, beta, calibrate, seed)
     recipe.check()
-    _check(alpha, delta, cv, level, grader)
+    _check(alpha, delta, cv, level, grader, labels)
+    if simultaneous and (alpha is None or by is None):
+        raise UsageError("--simultaneous is about guarantees of groups: it needs --alpha and --by")
     goal = Goal(keep=keep, hour=hour)
     goal.check()
     if cascade is not None and level != "response":
@@ -119,24 +128,40 @@ def tune(
             inputs, chosen, out=run, engine=engine, retry_failed=retry_failed, **settings
         )
         results = job.wait() if watch is None else watch(job)
-        labels, notes, source = None, [], "label" if level == "response" else "unit_labels"
+        given: Mapping[int, float | None] | None = None
+        notes, source = [], "label" if level == "response" else "unit_labels"
+        if labels is not None:
+            from veridical.decide.label_file import read_labels
+
+            given, reviewed = read_labels(labels, results)
+            source = f"label, and {Path(labels).name}"
+            notes = [f"{reviewed} labels are from {Path(labels).name}"]
         if graders is not None:
             from veridical.decide.grading import grade
 
             grades = grade(results, graders, engine, retry=retry_failed)
-            labels, source = grades.labels, f"grader {graders.name}: {graders.rule}"
-            notes = [f"not graded, {n} times: {why}" for why, n in list(grades.reasons.items())[:3]]
+            given, source = grades.labels, f"grader {graders.name}: {graders.rule}"
+            notes = [
+                f"not graded, {len(rows)} times, first row {rows[0]}: {why}"
+                for why, rows in list(grades.reasons.items())[:3]
+            ]
             if grades.told:
                 notes.append(f"the grader agrees with {grades.agree} of {grades.told} labels")
         if cascade is not None:
             from veridical.decide.costs import measured
 
-            spent = measured(engine, results, in_order(chosen), labels, seed)
-    graded, missing = gather(results, level=level, by=by, labels=labels)
-    if level == "response" and not len(graded) and labels is None:
+            spent = measured(engine, results, in_order(chosen), given, seed)
+    graded, missing = gather(results, level=level, by=by, labels=given)
+    if level == "response" and not len(graded) and grader is None:
         raise UsageError(
-            "no record has a label (0 right .. 1 hallucinated): grade some, or name a --grader; "
+            "no record has a label (0 right .. 1 hallucinated): grade some, name their --labels or "
+            "a --grader; "
             "for unit_labels see --level sentence"
+        )
+    if level == "sentence" and not len(graded):
+        raise UsageError(
+            'no record has unit_labels ([{"start", "end", "label"}], label 0 right .. 1 '
+            "hallucinated), which --level sentence is tuned on"
         )
     tuned = tune_graded(
         graded,
@@ -146,7 +171,9 @@ def tune(
         alpha=alpha,
         delta=delta,
         by=by,
+        simultaneous=simultaneous,
         origin=_origin(results, chosen, source),
+        spread=every_sentence(results, graded) if level == "sentence" else None,
         tell=tell,
     )
     tuned = replace(
@@ -203,7 +230,14 @@ def components(
     return [b for b in found if b.scorer.parts is None]
 
 
-def _check(alpha: float | None, delta: float, cv: int, level: str, grader: str | None) -> None:
+def _check(
+    alpha: float | None,
+    delta: float,
+    cv: int,
+    level: str,
+    grader: str | None,
+    labels: str | Path | None,
+) -> None:
     for name, value in (("alpha", alpha), ("delta", delta)):
         if value is not None and not 0 < value < 1:
             raise UsageError(f"{name} must be between 0 and 1, not {value}")
@@ -211,6 +245,10 @@ def _check(alpha: float | None, delta: float, cv: int, level: str, grader: str |
         raise UsageError(f"cv must be at least 2 folds, not {cv}")
     if level not in ("response", "sentence"):
         raise UsageError(f"level is response or sentence, not {level!r}")
+    if grader is not None and labels is not None:
+        raise UsageError("labels come from --labels or from a --grader, not from both")
+    if labels is not None and level == "sentence":
+        raise UsageError("--labels are of whole responses: they go with level response")
     if grader is not None and level == "sentence":
         raise UsageError("graders judge whole responses: they go with level response")
 

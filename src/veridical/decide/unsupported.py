@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from veridical.records import Span
@@ -81,18 +81,50 @@ def count(score: Score) -> int | None:
 def flaws(record: Record, score: Score) -> list[Flaw]:
     """The sentences of ``record`` that hold what is unsupported by ``score``, in order. A
     statement that several sentences share is held against all of them."""
-    statements = _statements(record.response, score)
     found = []
-    for sentence in record.sentences:
-        here = [s for s in statements if _touches(s.parts, sentence)]
+    for sentence, here in _by_sentence(record, score):
         bad = tuple(s.text for s in here if s.unsupported)
         if not bad:
             continue
-        good = [s for s in here if not s.unsupported]
-        verbatim = all(s.verbatim and _within(s.parts, sentence) for s in here)
-        kept = tuple(s.text for s in good) if verbatim else ()
-        found.append(Flaw(sentence, bad, kept))
+        good = tuple(s.text for s in here if not s.unsupported)
+        found.append(Flaw(sentence, bad, good if _verbatim(here, sentence) else ()))
     return found
+
+
+def all_flawed(record: Record, score: Score | None) -> list[Flaw]:
+    """:func:`flaws` where nothing is supported: every sentence, with all of its statements.
+    Without a score each sentence is its own statement."""
+    if score is None:
+        return [Flaw(s, (s.text,), ()) for s in record.sentences]
+    told = _by_sentence(record, score)
+    return [Flaw(sentence, tuple(s.text for s in here), ()) for sentence, here in told if here]
+
+
+def fewest_flaws(record: Record, score: Score | None) -> list[Flaw]:
+    """Such :func:`flaws` as leave most of a response with flaws: every sentence that can be
+    repaired in words of its own lacks its shortest statement; where there is none, the shortest
+    sentence is flawed."""
+    kept = []
+    for sentence, here in () if score is None else _by_sentence(record, score):
+        if len(here) > 1 and _verbatim(here, sentence):
+            short = min(here, key=lambda s: len(s.text))
+            kept.append(
+                Flaw(sentence, (short.text,), tuple(s.text for s in here if s is not short))
+            )
+    found = all_flawed(record, score)
+    return kept or ([min(found, key=lambda f: len(f.sentence.text))] if found else [])
+
+
+def _by_sentence(record: Record, score: Score) -> Iterator[tuple[Span, list[_Statement]]]:
+    """The sentences of ``record``, each with the statements that touch it."""
+    statements = _statements(record.response, score)
+    for sentence in record.sentences:
+        yield sentence, [s for s in statements if _touches(s.parts, sentence)]
+
+
+def _verbatim(here: Sequence[_Statement], sentence: Span) -> bool:
+    """Whether a sentence's statements are in its own words, and all within it."""
+    return all(s.verbatim and _within(s.parts, sentence) for s in here)
 
 
 class _Statement(NamedTuple):

@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
+from stat import S_ISDIR, S_ISREG
 from typing import Any, TypeVar
 
 import numpy as np
@@ -49,6 +50,8 @@ def read_trained(
         path, version = name, ""
     try:
         status = Path(path).stat()
+        if not (S_ISREG(status.st_mode) or S_ISDIR(status.st_mode)):
+            raise UsageError(f"{path} is a device or pipe, no {title} model")
         if status.st_size > most:
             raise UsageError(f"{path}: larger than any {title} model")
         read: tuple[str, T] = _read(path, status.st_mtime_ns, status.st_size, parse)

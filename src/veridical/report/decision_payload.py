@@ -40,7 +40,7 @@ def _selected(made: Selected, shorten: Shorten) -> dict[str, Json]:
 
 
 def _repair(made: Repair, shorten: Shorten) -> dict[str, Json]:
-    told = {"how", "status", "scorer", "risk", "by", "remaining", "decision"}
+    told = {"how", "of", "status", "scorer", "risk", "by", "remaining", "decision"}
     return {
         **made.model_dump(include=told),
         "reason": None if made.reason is None else shorten(made.reason),

@@ -93,15 +93,26 @@ def _honest(tuned: Tuned) -> Section:
 def _strata(tuned: Tuned) -> Section:
     strata = tuned.ensemble.strata
     assert strata is not None
+    found = tuned.nested
     parts = {"all": tuned.ensemble.fit, **strata.of}
+    figures = {name: (of.own, of.one_fit) for name, of in found.of_strata.items()}
+    whole = {"all": (found.ensemble, found.without_strata)}
     names = tuned.ensemble.names if tuned.ensemble.fit.weights is not None else ()
-    rows = [
-        [name, f"{fit.n:,}", f"{fit.positive:,}", number(fit.threshold)]
-        + [number((fit.weights or {}).get(n)) for n in names]
-        for name, fit in parts.items()
-    ]
-    heads = [strata.by, "fitted on", "hallucinated", "threshold", *names]
-    return Section(f"fits by {strata.by}", [], heads, rows)
+    rows = []
+    for name, fit in parts.items():
+        own, one_fit = {**figures, **whole}.get(name, (None, None))
+        cells = [name, f"{fit.n:,}", f"{fit.positive:,}", *_pair(own), *_pair(one_fit)]
+        cells.append(number(fit.threshold))
+        rows.append(cells + [number((fit.weights or {}).get(n)) for n in names])
+    heads = [strata.by, "fitted on", "hallucinated", metric_name(found.metric), "95 % interval"]
+    heads += ["one fit for all", "95 % interval", "threshold", *names]
+    facts = []
+    if found.metric in ("auroc", "average_precision") and tuned.recipe.calibrate is None:
+        facts.append(
+            f"without --calibrate the risks of each {strata.by} are on a scale of their own: the "
+            f"figure of all ranks answers across these scales; go by that of each {strata.by}"
+        )
+    return Section(f"fits by {strata.by}", facts, heads, rows)
 
 
 def _calibration(tuned: Tuned) -> Section:
@@ -124,11 +135,22 @@ def _guarantees(tuned: Tuned) -> Section:
     parts = {"all": tuned.ensemble.fit, **({} if strata is None else strata.of)}
     promise = tuned.ensemble.fit.guarantee
     assert promise is not None
+    sure = share(1 - (promise.delta or 0))
     facts = [
         f"accepted where risk <= threshold: at most {share(promise.alpha)} of these are "
-        f"hallucinated, with probability {share(1 - (promise.delta or 0))}; on answers that "
-        "nothing was fitted to"
+        f"hallucinated, with probability {sure}; on answers that nothing was fitted to"
     ]
+    if strata is not None and strata.simultaneous is not None:
+        each = next((f.guarantee.delta for f in strata.of.values() if f.guarantee), None)
+        facts.append(
+            f"the promises of every {strata.by} hold at once with probability {sure}, each being "
+            f"made at {share(1 - (each or 0))}; that of all answers holds by itself"
+        )
+    elif strata is not None and len(strata.of) > 1:
+        facts.append(
+            f"each promise holds by itself with probability {sure}; that the promises of every "
+            f"{strata.by} hold at once is less probable (--simultaneous makes it {sure})"
+        )
     heads = ["stratum", "threshold", "answers", "accepted", "hallucinated of these", "at most"]
     rows = [_promise(name, fit) for name, fit in parts.items() if fit.guarantee is not None]
     notes = [

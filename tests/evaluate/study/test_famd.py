@@ -54,6 +54,27 @@ def test_a_verdict_weighs_as_a_standardised_column() -> None:
     assert famd(scores, ["judge"]) == pytest.approx(as_ranks(flipped))
 
 
+def test_mixed_data_by_the_definition() -> None:
+    # Pagès 2004: numbers standardised, the indicator of a category of share p divided by sqrt(p)
+    # and centred, then principal components
+    scores = data()
+    rng = np.random.default_rng(2)
+    for name, cut in (("judge", 1.0), ("critic", -0.5)):
+        scores[name] = (scores["a"] + rng.normal(size=300) > cut).astype(float)
+    columns = []
+    for name, values in scores.items():
+        if name in ("judge", "critic"):
+            for category in (0.0, 1.0):
+                indicator = (values == category).astype(float)
+                share = indicator.mean()
+                columns.append((indicator - share) / np.sqrt(share))
+        else:
+            columns.append((values - values.mean()) / values.std())
+    left, _, _ = np.linalg.svd(np.stack(columns, axis=1), full_matrices=False)
+    wanted = left[:, 0] * np.sign(np.corrcoef(left[:, 0], scores["a"])[0, 1])
+    assert famd(scores, ["judge", "critic"]) == pytest.approx(as_ranks(wanted))
+
+
 def test_verdicts_only() -> None:
     scores = {name: (s > 0).astype(float) for name, s in data().items()}
     wanted = component(np.stack(list(scores.values()), axis=1))

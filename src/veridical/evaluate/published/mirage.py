@@ -163,7 +163,9 @@ ENTRIES = (
         "FAMD over five scorers, GPT-4 among them",
         _BOTH,
         "not possible",
-        reason="it rests on the answers of gpt-4o-mini, which are not published",
+        reason="the scores of its five columns are not published, gpt-4o-mini's answers among "
+        "them, and the paper does not say how the component is turned. The analysis itself is "
+        "tested against its definition",
     ),
     Entry(
         "Mirage figures 1, 2, 5 and 7",

@@ -27,11 +27,13 @@ const decisionsView = ({ el, figure, section, passage, codePoints }) => {
   const WORDS = { drop: "Repair, by leaving out", rewrite: "Repair, by rewriting" };
   const STATUS = { unchanged: "Nothing had to change.", not_applicable: "Not repaired: ", failed: "Failed: " };
 
-  /** The response with what was taken out struck through, and what was put in marked. */
-  function repaired(made, response) {
+  /** The answer with what was taken out struck through, and what was put in marked. */
+  function repaired(made, chosen, response) {
     if (!made) return null;
-    const points = codePoints(response);
-    const slice = (a, b) => response.slice(points.at(Math.min(a, points.length)), points.at(Math.min(b, points.length)));
+    const selected = made.of === "selected";
+    const text = selected && chosen ? chosen.text ?? "" : response;
+    const points = codePoints(text);
+    const slice = (a, b) => text.slice(points.at(Math.min(a, points.length)), points.at(Math.min(b, points.length)));
     const pieces = [];
     let at = 0;
     for (const change of made.changes) {
@@ -41,10 +43,10 @@ const decisionsView = ({ el, figure, section, passage, codePoints }) => {
       at = change.end;
     }
     pieces.push(slice(at, points.length));
-    return section(WORDS[made.how],
+    return section(selected ? `${WORDS[made.how]}, of the selected answer` : WORDS[made.how],
       made.status === "changed" ? outcome(made) : el("p", { class: "soft" }, STATUS[made.status], el("bdi", {}, made.reason ?? "")),
       made.scorer ? el("p", { class: "soft" }, "What is unsupported, by ", el("bdi", {}, made.scorer), ".") : null,
-      made.changes.length ? el("div", { class: "diff" }, passage(pieces, points.length, "Response with changes")) : null);
+      made.changes.length ? el("div", { class: "diff" }, passage(pieces, points.length, selected ? "Selected answer with changes" : "Response with changes")) : null);
   }
 
   return { why, selected, repaired };

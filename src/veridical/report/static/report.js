@@ -297,7 +297,7 @@
       promptView(data.prompt),
       responseView(data, cards),
       decided.selected(data.selected),
-      decided.repaired(data.repair, data.response),
+      decided.repaired(data.repair, data.selected, data.response),
       scoresView(data.scores),
       ...data.scores.filter((s) => s.matrix).map(heatView),
       cardsView("Samples", "sample", data.samples.map((text) => ({ text })), cards, data.response),

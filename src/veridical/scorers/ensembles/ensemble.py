@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from veridical.decide.apply import risk_of
@@ -75,7 +75,8 @@ async def ensemble(
 
     ``raw`` has the ``risk``, the ``components``' risks, the ``weights`` used, and why others are
     ``missing``; of the shipped sets their names (``sets``), of a file its version (``file``) and
-    the record's ``stratum``. Units are sentences. In the shipped sets a sentence's risk is the mean
+    the record's ``stratum``; of one tuned on sentences also the components' risks of each
+    (``sentences``). Units are sentences. In the shipped sets a sentence's risk is the mean
     of what its own scores say, combined in the same way, and of the response's risk. An ensemble
     tuned on sentences gives their risks as tuned and the response their mean; a weighted one
     tuned on responses combines the components' sentences, uncalibrated, and others have none.
@@ -128,8 +129,10 @@ async def tuned(record: Record, evidence: Evidence, ensemble: Ensemble, version:
     by = ensemble.strata.by if ensemble.strata else None
     stratum = stratum_of(record, by) if by else ""
     risks = {call: s.risk for call, s in scores.items()}
+    each = None
     if ensemble.level == "sentence":
-        units = _fitted_units(ensemble, record, scores, stratum)
+        each = _risks_of_sentences(ensemble, record, scores)
+        units = _fitted_units(ensemble, record, scores, stratum, each)
         found = [u.risk for u in units if u.risk is not None]
         risk = sum(found) / len(found) if found else None
         weights = ensemble.fit_of(stratum).weights
@@ -146,24 +149,37 @@ async def tuned(record: Record, evidence: Evidence, ensemble: Ensemble, version:
         "weights": weights,
         "missing": missing(scores),
     }
+    if each is not None:
+        own = [c.name for c in ensemble.components if c.part == "unit"]
+        raw["sentences"] = {name: [risks[name] for risks in each] for name in own}
     return Score.of(risk, raw=raw, units=units)
 
 
+def _risks_of_sentences(
+    ensemble: Ensemble, record: Record, scores: Mapping[str, Score]
+) -> list[dict[str, float | None]]:
+    """The components' risks of each sentence, by their names."""
+    read = {call: told(score) for call, score in scores.items()}
+    return [
+        {c.name: risk_at(read[c.scorer], c.part, span.start, span.end) for c in ensemble.components}
+        for span in record.sentences
+    ]
+
+
 def _fitted_units(
-    ensemble: Ensemble, record: Record, scores: Mapping[str, Score], stratum: str
+    ensemble: Ensemble,
+    record: Record,
+    scores: Mapping[str, Score],
+    stratum: str,
+    each: Sequence[Mapping[str, float | None]],
 ) -> list[Unit]:
     """The response's sentences by an ensemble that was tuned on sentences."""
     fit = ensemble.fit_of(stratum)
     weights = fit.weights or dict.fromkeys(ensemble.names, 1.0)  # of what evidence to show
     own = {c.scorer: weights[c.name] for c in ensemble.components if c.part == "unit"}
     known = sentences(scores)
-    read = {call: told(score) for call, score in scores.items()}
     units = []
-    for span in record.sentences:
-        risks = {
-            c.name: risk_at(read[c.scorer], c.part, span.start, span.end)
-            for c in ensemble.components
-        }
+    for span, risks in zip(record.sentences, each, strict=True):
         risk = risk_of(ensemble, risks, stratum).risk
         if risk is not None:
             units.append(unit(span, risk, known.get(span, {}), own))

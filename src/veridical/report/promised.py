@@ -1,0 +1,93 @@
+"""What the report says of guarantees, and of drift from the data that they were made on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from markupsafe import Markup
+
+from veridical.report.html import environment
+from veridical.report.overview import number, percent
+
+if TYPE_CHECKING:
+    from veridical.decide.drift import Drift
+    from veridical.decide.ensemble_file import Promise
+    from veridical.decide.promises import Promises
+
+
+class Row(NamedTuple):
+    """A line of a table: its name, and either ``cells`` or why there are none."""
+
+    name: str
+    cells: Sequence[str] = ()
+    reason: str | None = None
+
+
+def promise_table(promises: Promises) -> Markup:
+    """What is promised of the accepted answers, a line a stratum, and what is not and why."""
+    head = (
+        *("Answers", "Accepted at risk up to", "Hallucinated, at most", "With probability"),
+        *("Graded answers", "Accepted of these", "Hallucinated of those", "Upper limit"),
+    )
+    rows = [_promise(promises.name(s) or "all", promise) for s, promise in promises.of.items()]
+    facts = [f"{remark[0].upper()}{remark[1:]}." for remark in promises.remarks]
+    facts.append("Guarantees are about answers drawn like those that were graded.")
+    return _table("Guarantee of accepted answers", head, rows, facts)
+
+
+def drift_tables(found: Mapping[str, Mapping[str, Drift]]) -> list[Markup]:
+    """For each tuned ensemble, how the risks of the run differ from those it was tuned on."""
+    head = ("Risk of", "Mean in this run", "Mean when tuned", "KS distance", "p (Holm)", "Drift")
+    tables = []
+    for key, parts in found.items():
+        rows = [_drift(name, drift) for name, drift in parts.items()]
+        moved = [name for name, drift in parts.items() if drift.drifted]
+        if moved:
+            fact = (
+                f"Drifted from the answers it was tuned on: {', '.join(moved)}. Thresholds and "
+                "promises may not hold."
+            )
+        elif all(drift.ks is None for drift in parts.values()):
+            fact = "Nothing is scored that could have drifted."
+        else:
+            fact = "No drift from the answers it was tuned on."
+        tables.append(_table(f"Drift: {key}", head, rows, [fact], alarm=bool(moved)))
+    return tables
+
+
+def _promise(name: str, promise: Promise | None) -> Row:
+    if promise is None:
+        return Row(name, reason="No guarantee.")
+    if promise.threshold is None:
+        return Row(name, reason=f"No guarantee: {promise.reason or 'none holds'}.")
+    cells = (
+        number(promise.threshold, 4),
+        percent(promise.alpha),
+        "on average" if promise.delta is None else percent(1 - promise.delta),
+        f"{promise.n:,}",
+        percent(promise.accepted),
+        percent(promise.observed),
+        percent(promise.bound),
+    )
+    return Row(name, cells)
+
+
+def _drift(name: str, drift: Drift) -> Row:
+    if drift.ks is None or drift.p_holm is None:
+        return Row(name, reason="Nothing to compare: it scored none here, or none when tuned.")
+    p = "< 0.001" if drift.p_holm < 0.001 else number(drift.p_holm)
+    told = "yes" if drift.drifted else "no"
+    return Row(name, (number(drift.mean), number(drift.mean_before), number(drift.ks, 2), p, told))
+
+
+def _table(
+    caption: str,
+    head: Sequence[str],
+    rows: Sequence[Row],
+    facts: Sequence[str],
+    *,
+    alarm: bool = False,
+) -> Markup:
+    template = environment().get_template("promises.html")
+    return Markup(template.render(caption=caption, head=head, rows=rows, facts=facts, alarm=alarm))
