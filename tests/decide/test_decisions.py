@@ -92,17 +92,21 @@ def test_selected_and_repaired_answers_are_decided_on_too(tmp_path: Path) -> Non
             "samples": ["The tower is 57 m tall."],
             "contexts": "The tower is 57 m tall. It opened in 1889.",
             "task": "a",
-        }
+        },
     ]
+    rows.append({**rows[0], "samples": []})
     policy = write(tmp_path, 'accept = 0.2\nreject = 0.6\nby = "task"\n[strata.b]\naccept = 0')
     scorers = "support(against=contexts)"
     results = veridical.check(rows, scorers, policy=policy, select="best", repair="drop")
-    (made,) = results
+    made, alone = results
     assert made.selected is not None and made.repair is not None
     assert made.decision != "accept"
     assert (made.selected.decision, made.repair.decision) == ("accept", "accept")
+    assert made.repair.of == "selected" and made.repair.text == "The tower is 57 m tall."
+    assert alone.repair is not None
+    assert (alone.repair.text, alone.repair.decision) == ("It opened in 1889.", "accept")
     summary = results.summary()
-    assert summary.selected == {"sample": 1} and summary.repairs == {"changed": 1}
+    assert summary.repairs == {"changed": 1, "unchanged": 1}
 
 
 def test_lines_match_the_schema_with_all_of_it(tmp_path: Path) -> None:
@@ -143,8 +147,8 @@ def test_decisions_of_rows_that_are_not_there_are_left_out(tmp_path: Path) -> No
 def test_what_a_killed_process_left_is_taken_up(tmp_path: Path, kept: int) -> None:
     rows = [
         {
-            "response": f"It is {i} m tall. It is in Mali.",
-            "samples": [f"It is {i % 5} m tall.", "It is in Mali.", "It is in Peru."],
+            "response": f"It is {i + 20} m tall. It is in Mali.",
+            "samples": [f"It is {i + n} m tall. It is in Mali." for n in (40, 40, 60)],
             "contexts": f"It is {i % 7} m tall and in Mali.",
         }
         for i in range(20)

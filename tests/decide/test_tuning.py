@@ -203,7 +203,7 @@ def test_what_is_refused(settings: dict[str, Any], why: str) -> None:
 
 def test_without_labels_it_says_how_to_get_them() -> None:
     rows = [{k: v for k, v in r.items() if k != "label"} for r in answers(30)]
-    with pytest.raises(UsageError, match="name a --grader"):
+    with pytest.raises(UsageError, match="their --labels or a --grader"):
         tune(rows, SCORERS, **QUICK)
 
 
