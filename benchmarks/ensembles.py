@@ -300,7 +300,8 @@ def responses(
     for n, risk in ensembles.items():
         gain, p = measure.gain(risk, components[best])
         figure = measure(risk)
-        print(f"| {n} | {figure} | {gain} | {'' if p is None else f'{p:.3f}'} |")
+        chance = "" if p is None else f"{p:.3f}" if p >= 0.001 else "< 0.001"
+        print(f"| {n} | {figure} | {gain} | {chance} |")
         made[n] = {**figure.as_dict(), "gain": gain.as_dict(), "p": p, "best": best}
     return made
 
