@@ -147,11 +147,12 @@ async def test_what_cannot_be_scored_says_why():
 def test_a_small_model_copies_what_the_samples_say():
     import veridical
 
-    said = "Ada Lovelace was born in London in 1815. Her father was Lord Byron."
-    wrong = "Ada Lovelace was born in Dublin in 1832. Her father was Henry Purcell."
-    rows = [{"response": r, "samples": [said, said]} for r in (said, wrong)]
-    for row, other in zip(rows, ("Her mother was Anne.", "She was fond of numbers."), strict=True):
-        row["samples"] = [*row["samples"], other]
+    said = "Oswin Tarrable was a weaver from Dunmore, born in 1743. He married Ilse Fenn."
+    wrong = "Oswin Tarrable was a weaver from Kilbride, born in 1781. He married Greta Moss."
+    rows = [{"response": r, "samples": [said, said, "He had two sons."]} for r in (said, wrong)]
     with veridical.Engine(store=None, proxy="smollm2") as engine:
         right, false = veridical.check(rows, "explained_surprisal", engine=engine)
-    assert right.risk < 0.2 < 0.4 < false.risk
+    assert right.risk < 0.25 and false.risk > 0.7
+    (score,) = false.scores.values()
+    spans = [wrong[u.start : u.end] for u in score.units if u.level == "span"]
+    assert spans == ["Kilbride", "1781", "Greta Moss"]
