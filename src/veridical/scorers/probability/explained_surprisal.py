@@ -58,9 +58,9 @@ async def explained_surprisal(
 
     A name, number or date (:class:`~veridical.text.facts.Facts`) is explained as far as the least
     explained of its tokens: one wrong figure makes a wrong date. In a response without any of
-    these, each word counts. Sources are read together, up to 12 000 characters at once. Of
-    several such readings the mean counts for samples, for contexts and references the best, token
-    by token.
+    these, each word counts. Sources are read together, up to 12 000 characters (some 3 000 tokens)
+    at once; a proxy that takes less sees the last of them. Of several such readings the mean counts
+    for samples, for contexts and references the best, token by token.
 
     Args:
         against: the texts that are to explain the response.
