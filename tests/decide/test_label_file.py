@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 import veridical
-from veridical.decide.label_file import read_labels
+from veridical.cli.app import app
+from veridical.decide.label_file import put_over, read_review
 from veridical.decide.tuning import tune
 from veridical.errors import UsageError
 
@@ -38,16 +40,16 @@ def written(folder: Path, text: str, name: str = "review.csv") -> Path:
 
 def test_labels_find_their_records_by_row_or_id(results: veridical.Results, tmp_path: Path) -> None:
     review = written(tmp_path, "id,row,label\na,,1\n,2,false\nb,1,0\n7,3,0.5\n,4,\n")
-    labels, count = read_labels(review, results)
+    labels = put_over(read_review(review), results)
     assert labels == {0: 1.0, 1: 0.0, 2: 0.0, 3: 0.5, 4: None}
-    assert count == 4
+    assert len(read_review(review)) == 4
 
 
 def test_what_is_not_reviewed_keeps_its_own_label(
     results: veridical.Results, tmp_path: Path
 ) -> None:
-    labels, count = read_labels(written(tmp_path, "id,label\na,true\n"), results)
-    assert (labels[0], labels[1], count) == (1.0, 0.25, 1)
+    labels = put_over(read_review(written(tmp_path, "id,label\na,true\n")), results)
+    assert (labels[0], labels[1]) == (1.0, 0.25)
 
 
 def test_result_lines_with_a_label_more_are_a_review(
@@ -55,7 +57,7 @@ def test_result_lines_with_a_label_more_are_a_review(
 ) -> None:
     lines = [json.loads(line) for line in results.lines()]
     text = "".join(json.dumps({**line, "label": line["row"] % 2}) + "\n" for line in lines)
-    labels, _ = read_labels(written(tmp_path, text, "review.jsonl"), results)
+    labels = put_over(read_review(written(tmp_path, text, "review.jsonl")), results)
     assert labels == {row: float(row % 2) for row in range(len(IDS))}
 
 
@@ -78,7 +80,7 @@ def test_a_review_that_cannot_be_used_says_where(
     results: veridical.Results, tmp_path: Path, text: str, said: str
 ) -> None:
     with pytest.raises(UsageError, match=said):
-        read_labels(written(tmp_path, text), results)
+        put_over(read_review(written(tmp_path, text)), results)
 
 
 def test_tuning_by_a_review(tmp_path: Path) -> None:
@@ -97,3 +99,18 @@ def test_tuning_by_a_review(tmp_path: Path) -> None:
     for options in ({"grader": "exact"}, {"level": "sentence"}):
         with pytest.raises(UsageError, match="labels"):
             tune(rows, "exact_match", labels=path, **options)  # type: ignore[arg-type]
+
+
+def test_a_review_that_is_not_there_is_told_before_the_run(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    with pytest.raises(UsageError, match=r"review\.csv"):
+        tune([{"response": "A"}], "exact_match", labels=tmp_path / "review.csv", run=run)
+    assert not run.exists()
+
+
+def test_an_output_does_not_take_the_place_of_the_review(tmp_path: Path) -> None:
+    review = written(tmp_path, "id,label\na,1\n")
+    data = written(tmp_path, '{"response": "A"}\n', "in.jsonl")
+    options = ["--labels", str(review), "--out", str(review)]
+    made = CliRunner().invoke(app, ["tune", str(data), *options])
+    assert "read with it" in str(made.exception) + made.output

@@ -222,6 +222,8 @@ def tune(
 
     err = Console(stderr=True, highlight=False, soft_wrap=not sys.stderr.isatty())
     read = [i for i in inputs if i != "-"]
+    if labels is not None:
+        read.append(str(labels))
     writable(out, cascade, json_path, *(report or ()), inputs=read)
     for path in report or ():
         form_of(path)

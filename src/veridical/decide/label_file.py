@@ -3,64 +3,79 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Container, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from veridical.errors import UsageError
+from veridical.evaluate.datasets.files import raw_rows
 from veridical.io.cells import cell_value
-from veridical.io.files import open_path
-from veridical.io.formats import Cursor
-from veridical.io.problems import RowProblem, shown
+from veridical.io.problems import RowProblem, display, shown
 
 if TYPE_CHECKING:
-    from veridical.records import Record
     from veridical.results import Results
 
 
-def read_labels(path: str | Path, results: Results) -> tuple[dict[int, float | None], int]:
-    """The labels of a run's records, those of a review put over their own.
+class Said(NamedTuple):
+    """A label of a review: where it stands, the ``row`` and ``id`` it names, and itself."""
+
+    place: str
+    row: dict[str, Any]
+    label: float
+
+
+def read_review(path: str | Path) -> list[Said]:
+    """The labels of a review.
 
     Args:
         path: JSONL, JSON, CSV, TSV or Parquet. Each row has a ``label`` (0 right .. 1
             hallucinated, or true or false; empty: not reviewed), and says by ``row``, ``id`` or
             both which record it is about: result lines and exports with a column more will do.
 
-    Returns:
-        Row of the input -> label, None where there is none; and how many the review gave.
+    Raises:
+        UsageError: it, or a row of it, cannot be read; the message names the line.
+    """
+    found = []
+    for place, row in _rows(Path(path)):
+        label = _label(row.get("label"), place)
+        if label is not None:
+            found.append(Said(place, {k: row.get(k) for k in ("row", "id")}, label))
+    return found
+
+
+def put_over(review: Iterable[Said], results: Results) -> dict[int, float | None]:
+    """Row of the input -> label of each record of a run, those of a review put over their own;
+    None where there is none.
 
     Raises:
-        UsageError: a row cannot be read, is about no record or about several, or contradicts
+        UsageError: a row of the review is about no record or about several, or contradicts
             another one; the message names its line.
     """
-    records: dict[int, Record] = {r.row: r for r, line in results.records() if line is not None}
+    labels: dict[int, float | None] = {}
     rows_of: dict[str, list[int]] = {}
-    for record in records.values():
-        rows_of.setdefault(str(record.id), []).append(record.row)
+    for record, line in results.records():
+        if line is not None:
+            labels[record.row] = record.label
+            rows_of.setdefault(str(record.id), []).append(record.row)
     given: dict[int, float] = {}
-    for place, row in _rows(path):
-        label = _label(row.get("label"), place)
-        if label is None:
-            continue
-        at = _record(row, rows_of, records, place)
+    for place, row, label in review:
+        at = _record(row, rows_of, labels, place)
         if given.setdefault(at, label) != label:
             raise UsageError(f"{place}: row {at} has another label before")
-    labels = {at: given.get(at, record.label) for at, record in records.items()}
-    return labels, len(given)
+    return labels | given
 
 
-def _rows(path: str | Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    part = open_path(path, lambda column: None, True)
+def _rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    name = display(path)
     known = False
-    for line, row in part.rows(Cursor()):
-        place = f"{part.name}, line {line}"
-        assert row is not None  # nothing is skipped
+    for line, row in raw_rows(path):
+        place = f"{name}, line {line}"
         if isinstance(row, RowProblem):
             raise UsageError(f"{place}: {row.error}")
         known = known or "label" in row
         yield place, row
     if not known:
-        raise UsageError(f"{part.name}: no row has a label")
+        raise UsageError(f"{name}: no row has a label")
 
 
 def _label(value: Any, place: str) -> float | None:
@@ -80,7 +95,7 @@ def _label(value: Any, place: str) -> float | None:
 
 
 def _record(
-    row: dict[str, Any], rows_of: dict[str, list[int]], records: dict[int, Record], place: str
+    row: dict[str, Any], rows_of: dict[str, list[int]], known: Container[int], place: str
 ) -> int:
     """The row of the input that a row of the review is about."""
     number, name = row.get("row"), row.get("id")
@@ -90,7 +105,7 @@ def _record(
     if number not in (None, ""):
         text = str(number).strip()
         at = int(text) if text.isdecimal() and len(text) < 19 else -1
-        if at not in records:
+        if at not in known:
             raise UsageError(f"{place}: there is no record of row {shown(number)}")
         if found is not None and at not in found:
             raise UsageError(f"{place}: the record of row {at} has another id than {shown(name)}")

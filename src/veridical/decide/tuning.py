@@ -14,6 +14,7 @@ from veridical.decide.cascade_search import Goal
 from veridical.decide.ensemble_file import Method
 from veridical.decide.fitting import Recipe
 from veridical.decide.graded import Level, every_sentence, gather
+from veridical.decide.label_file import put_over, read_review
 from veridical.decide.nested import Tell
 from veridical.decide.tuned import Origin, Tuned, tune_graded, usable
 from veridical.errors import UsageError
@@ -81,7 +82,7 @@ def tune(
             itself.
         level: what is judged: responses, or their sentences.
         labels: file of reviewers' labels, by ``row`` or ``id`` of the record, which are put over
-            the records' own (:func:`veridical.decide.label_file.read_labels`).
+            the records' own (:func:`veridical.decide.label_file.read_review`).
         grader: makes the labels: exact, contains, numeric, choice, llm (see ``bench qa``).
         cv: folds of the nested cross-validation.
         bootstrap: resamples behind each interval.
@@ -112,6 +113,7 @@ def tune(
     goal.check()
     if cascade is not None and level != "response":
         raise UsageError("a cascade stops whole records: it goes with level response")
+    review = [] if labels is None else read_review(labels)  # before hours of scoring
     with ExitStack() as stack:
         if engine is None:
             own = {k: settings.pop(k) for k in list(settings) if k not in _OF_JOB}
@@ -131,11 +133,9 @@ def tune(
         given: Mapping[int, float | None] | None = None
         notes, source = [], "label" if level == "response" else "unit_labels"
         if labels is not None:
-            from veridical.decide.label_file import read_labels
-
-            given, reviewed = read_labels(labels, results)
+            given = put_over(review, results)
             source = f"label, and {Path(labels).name}"
-            notes = [f"{reviewed} labels are from {Path(labels).name}"]
+            notes = [f"{len(review)} labels are from {Path(labels).name}"]
         if graders is not None:
             from veridical.decide.grading import grade
 
