@@ -1,8 +1,9 @@
 # make demo: check the example answers and write demo/report.html; with the [local] extra in .venv
 #            also let the embedded LLM answer a few prompts, and check those
-# make test: lint, types and tests
+# make test: lint, types and tests, WORKERS test files at a time; those marked alone after them
 PYTHON ?= python3
 BIN := .venv/bin
+WORKERS ?= 2
 
 .PHONY: demo test clean
 
@@ -36,7 +37,9 @@ test: .venv/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy --strict src
-	$(BIN)/pytest --cov --cov-report=term
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/pytest -m "not alone" -n $(WORKERS) --dist loadfile --cov --cov-report=
+	$(BIN)/pytest -m alone --cov --cov-append --cov-report=term
 
 clean:
 	rm -rf .venv demo build dist

@@ -24,7 +24,7 @@ from veridical import Record
 from veridical.claims.claim import Extraction
 from veridical.claims.extractors import find_extractor
 from veridical.claims.triplets import Places
-from veridical.evidence.evidence import LocalEvidence
+from veridical.core.evidence import LocalEvidence
 
 
 def rows(path: Path) -> Iterator[dict[str, Any]]:

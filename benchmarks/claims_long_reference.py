@@ -228,7 +228,7 @@ def main() -> int:
     )
     good = True
     for how in arguments.select.split(","):
-        with veridical.Engine() as engine:
+        with veridical.Engine(store=None) as engine:
             verdicts, seconds, cpu = timed(text, asked, how, arguments, engine)
             row = {"response": "x", "contexts": text, "asked": [a.claim for a in told]}
             scorer = f"selected(how={how}, top={arguments.top}, size={arguments.window})"

@@ -23,8 +23,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from veridical.evidence.batching import Gate
-from veridical.evidence.encoders import EncoderService
+from veridical.engine.batching import Gate
+from veridical.engine.encoders import EncoderService
 from veridical.models.catalog import EMBEDDED
 from veridical.models.onnx import BATCH_TOKENS, OnnxEncoder
 
@@ -60,7 +60,7 @@ def bare(encoder: OnnxEncoder, texts: Texts) -> NDArray[np.float32]:
             batches.append([])
         batches[-1].append(k)
     sums = np.zeros((len(texts), 384), dtype=np.float32)
-    session = encoder._session
+    session = encoder._graph._session
 
     def forward(batch: list[int]) -> list[NDArray[np.float32]]:
         rows = [pieces[k][1].content.ids for k in batch]

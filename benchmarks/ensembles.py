@@ -29,16 +29,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 import veridical
-from veridical.decide.ensemble_file import Method
-from veridical.decide.fitting import Recipe, fit, folds
-from veridical.decide.graded import UNIT, Graded, gather
+from veridical.ensembles.ensemble_file import Method
+from veridical.ensembles.fitting import Recipe, fit, folds
+from veridical.ensembles.graded import UNIT, Graded, gather
 from veridical.errors import UsageError
-from veridical.evaluate.comparisons import bootstrap_p
 from veridical.evaluate.datasets import begin, halueval
-from veridical.evaluate.datasets.suite import Item, Options
-from veridical.evaluate.metrics import Targets, compute
-from veridical.evaluate.resampling import Resampler, interval
-from veridical.results import Results
+from veridical.evaluate.datasets.suite import Item
+from veridical.report.results import Results
+from veridical.stats.comparisons import bootstrap_p
+from veridical.stats.metrics import Targets, compute
+from veridical.stats.resampling import Resampler, interval
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -332,7 +332,7 @@ def main() -> None:
                 sets = {part: gsm8k(file, given.prompts)}
             else:
                 suite = {"begin": begin, "halueval": halueval}[part].SUITE
-                items = suite.load(given.data / part, Options())
+                items = suite.load(given.data / part)
                 loaded = rows_of(items, lambda i: i.facets.get("heldout", "yes") == "yes")
                 sets = {f"{part} {name}": rows for name, rows in loaded.items()}
                 sets.pop("halueval general", None)  # no contexts

@@ -16,10 +16,11 @@ import itertools
 import time
 from collections.abc import Sequence
 
-from veridical.evidence.evidence import score_locally
+from veridical.core.evidence import score_locally
+from veridical.core.records import Record
+from veridical.core.registry import BoundScorer
+from veridical.core.resolving import resolve
 from veridical.io import open_source
-from veridical.records import Record
-from veridical.registry import BoundScorer, resolve
 
 
 def microseconds(records: Sequence[Record], scorers: Sequence[BoundScorer], repeat: int) -> float:

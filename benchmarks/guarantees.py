@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from veridical.decide.conformal import guarantee, least_n
+from veridical.stats.conformal import guarantee, least_n
 
 Floats = NDArray[np.float64]
 CELLS = 50_000

@@ -17,9 +17,10 @@ import tempfile
 from itertools import islice
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "helpers"))
 
 from killing import differing, in_flight_bound, kill_and_resume, read_log, repeats, start
+
 from veridical.models import load_encoder
 
 SETS = {

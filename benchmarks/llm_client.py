@@ -38,15 +38,15 @@ from typing import TypeVar
 
 import httpx
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "llm"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "helpers"))
 
 from faults import FAULTS, FaultServer, InProcess, Limit
 from virtual_time import run_virtually
 
+from veridical.core.messages import ChatRequest, LlmError, Reply, user
 from veridical.llm.client import LlmClient
 from veridical.llm.endpoints import Endpoint
 from veridical.llm.journal import Journal
-from veridical.llm.messages import ChatRequest, LlmError, Reply, user
 from veridical.llm.service import Account, LlmService
 
 T = TypeVar("T")

@@ -17,11 +17,11 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from veridical.core.messages import ChatRequest, LlmError, Reply, Usage, user
+from veridical.core.records import TokenLogprob, TopToken
 from veridical.llm.endpoints import Endpoint
 from veridical.llm.journal import JOURNAL, Journal
-from veridical.llm.messages import ChatRequest, LlmError, Reply, Usage, user
 from veridical.llm.service import Account, LlmService
-from veridical.records import TokenLogprob, TopToken
 
 ENDPOINT = Endpoint("bench", "http://127.0.0.1/v1", "m", price_in=0.1, price_out=0.4)
 ASKERS = 1024

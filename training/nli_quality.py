@@ -26,12 +26,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 import veridical
-from veridical.evaluate.metrics.calibration import ece
-from veridical.evaluate.metrics.classification import accuracy, counts, macro_f1, per_class_f1
+from veridical.core.protocols import LABELS, NliModel, Pair
+from veridical.engine.batching import pack
 from veridical.evaluate.result import Row
-from veridical.evidence.batching import pack
 from veridical.models import load_nli
-from veridical.models.protocols import LABELS, NliModel, Pair
+from veridical.stats.metrics.calibration import ece
+from veridical.stats.metrics.classification import accuracy, counts, macro_f1, per_class_f1
 
 DEFAULT = "veridical-nli-mini"
 #: Labels of rows that only tell entailment from the rest.

@@ -13,9 +13,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # before onnxruntime is imported
 
 import numpy as np
 import onnx

@@ -24,7 +24,7 @@ from typing import Any
 import veridical
 
 HERE = Path(__file__).parent
-OUT = HERE.parent / "src" / "veridical" / "scorers" / "ensembles" / "quantiles.json"
+OUT = HERE.parent / "src" / "veridical" / "engine" / "quantiles.json"
 POINTS = 33
 PER_SET = 300
 #: Scorers of one family share one vote.

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from peers.environments import Reply
 from tokenizers import Tokenizer
 
-from veridical.records import Record
+from veridical.core.records import Record
 
 _FEEDS = {"input_ids": "ids", "attention_mask": "attention_mask", "token_type_ids": "type_ids"}
 

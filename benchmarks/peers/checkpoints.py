@@ -20,8 +20,11 @@ from __future__ import annotations
 import argparse
 import copy
 import json
+import os
 from pathlib import Path
 from typing import Any
+
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # before onnxruntime is imported
 
 import torch
 from onnxruntime.quantization import QuantType, quantize_dynamic

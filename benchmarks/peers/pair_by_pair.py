@@ -14,8 +14,8 @@ from typing import Any
 
 import torch
 
-from veridical.evidence.batching import Work
-from veridical.models.protocols import Pair
+from veridical.core.protocols import Pair
+from veridical.engine.batching import Work
 
 transformers: Any = importlib.import_module("transformers")  # types say too little of its classes
 _LABELS = ("contradiction", "neutral", "entailment")
@@ -85,8 +85,8 @@ def _batches(folder: Path, pairs: Sequence[tuple[str, str]]) -> tuple[float, Wor
     """Seconds for all pairs through the queue of the engine, and what was done in them."""
     import asyncio
 
-    from veridical.evidence.batching import Gate
-    from veridical.evidence.nli import NliService
+    from veridical.engine.batching import Gate
+    from veridical.engine.nli import NliService
     from veridical.models import load_nli
 
     model = load_nli(f"torch:{folder}?labels={','.join(_LABELS)}", device="cuda")

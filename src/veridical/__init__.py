@@ -5,35 +5,42 @@ The names below load on first use, so that importing the package costs next to n
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
-
+from veridical import telemetry
 from veridical.version import __version__
 
+telemetry.switch_off()
+
+TYPE_CHECKING = False  # typing's own would be most of what the import costs
 if TYPE_CHECKING:
+    from typing import Any
+
     from veridical import claims
     from veridical.api import acheck, check, plan
-    from veridical.decide.tuning import tune
-    from veridical.engine import Engine
+    from veridical.core.evidence import Evidence
+    from veridical.core.records import Context, Record, Sample
+    from veridical.core.registry import scorer
+    from veridical.core.scores import EvidenceItem, Result, Score, Unit
+    from veridical.engine.engine import Engine
     from veridical.errors import ModelError, NotApplicable, RowError, UsageError, VeridicalError
     from veridical.evaluate.runner import bench
-    from veridical.evidence import Evidence
-    from veridical.records import Context, Record, Sample, Span
-    from veridical.registry import scorer
-    from veridical.results import Results
-    from veridical.scores import EvidenceItem, Result, Score, Unit
+    from veridical.one import acheck_one, check_one
+    from veridical.report.results import Results
+    from veridical.text.spans import Span
+    from veridical.tuning.tuning import tune
 
 _PLACES = {
     "veridical.api": ("acheck", "check", "plan"),
-    "veridical.decide.tuning": ("tune",),
-    "veridical.engine": ("Engine",),
+    "veridical.one": ("acheck_one", "check_one"),
+    "veridical.tuning.tuning": ("tune",),
+    "veridical.engine.engine": ("Engine",),
     "veridical.errors": ("ModelError", "NotApplicable", "RowError", "UsageError", "VeridicalError"),
     "veridical.evaluate.runner": ("bench",),
-    "veridical.evidence": ("Evidence",),
-    "veridical.records": ("Context", "Record", "Sample", "Span"),
-    "veridical.registry": ("scorer",),
-    "veridical.results": ("Results",),
-    "veridical.scores": ("EvidenceItem", "Result", "Score", "Unit"),
+    "veridical.core.evidence": ("Evidence",),
+    "veridical.core.records": ("Context", "Record", "Sample"),
+    "veridical.core.registry": ("scorer",),
+    "veridical.report.results": ("Results",),
+    "veridical.core.scores": ("EvidenceItem", "Result", "Score", "Unit"),
+    "veridical.text.spans": ("Span",),
 }
 _WHERE = {name: module for module, names in _PLACES.items() for name in names}
 
@@ -56,8 +63,10 @@ __all__ = [
     "VeridicalError",
     "__version__",
     "acheck",
+    "acheck_one",
     "bench",
     "check",
+    "check_one",
     "claims",
     "plan",
     "scorer",
@@ -66,6 +75,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    import importlib
+
     if name in _WHERE:
         return getattr(importlib.import_module(_WHERE[name]), name)
     if name == "claims":

@@ -6,45 +6,52 @@ import asyncio
 import concurrent.futures
 import contextlib
 import hashlib
-import itertools
 import json
-import tempfile
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from veridical.core.registry import BoundScorer
+from veridical.core.resolving import resolve
 from veridical.decide.after import After
-from veridical.engine import Engine
-from veridical.errors import StrictError, UsageError, unknown_name
-from veridical.evidence.rundir import SPOOLED, RunDirectory, RunFiles, write_atomic
+from veridical.engine.engine import Engine
+from veridical.engine.progress import Progress
+from veridical.engine.results import LEDGER
+from veridical.engine.run import Task
+from veridical.errors import StrictError, UsageError, VeridicalError
+from veridical.files.atomic import write_atomic
+from veridical.files.rundir import SPOOLED, RunDirectory, RunFiles, check_free
+from veridical.files.temporary import TemporaryFolder
 from veridical.io import open_source
-from veridical.records import Record
-from veridical.registry import BoundScorer, resolve
-from veridical.results import LEDGER, Results
-from veridical.run import Progress, Task
+from veridical.io.source import spooled_path
+from veridical.notices import tell_once
+from veridical.planning.display import TICK, Display, display_for, show, watch
+from veridical.planning.inputs import Inputs
+from veridical.planning.request import Request
+from veridical.report.results import Results
+from veridical.sampling.sampling import Sampling
+from veridical.sampling.stream import Prompts
 from veridical.version import __version__
 
 if TYPE_CHECKING:
-    from veridical.claims.corpus.build import Notify
-    from veridical.claims.retrieved import RetrievedSource
-    from veridical.claims.search import Retriever
-    from veridical.decide.policy import Policy
-    from veridical.decide.repair import How
-    from veridical.decide.selection import Select
-    from veridical.decide.steps import Step
-    from veridical.io import Source
-    from veridical.llm.sampling import Sampling
-    from veridical.llm.service import Account
-    from veridical.llm.stream import SampledSource
-    from veridical.run import Service
+    from typing_extensions import Unpack
 
-_PEEK = 64  # rows that tell whether the input's prompts are still to be answered
-#: Alternatives a token asked for with answers that are to be scored.
-ANSWER_LOGPROBS = 5
+    from veridical.claims.search import Retriever
+    from veridical.engine.service import Service
+    from veridical.io import Source
+    from veridical.llm.service import Account
+    from veridical.planning.inputs import Opened
+    from veridical.planning.options import CheckKeywords
+    from veridical.sampling.stream import SampledSource
 
 #: Where runs go by default, under the current folder.
 RUNS = Path(".veridical") / "runs"
+#: Last part of ``out`` that stands for the run's own fingerprint.
+AUTO = "<fingerprint>"
 
 
 class Job:
@@ -57,146 +64,184 @@ class Job:
             records are scored as they come.
     """
 
+    directory: RunDirectory
+    results: Results
+    _rows: Source
+
     def __init__(
         self,
         inputs: Any,
         scorers: str | Iterable[str | BoundScorer] | None = None,
-        *,
-        preset: str = "auto",
-        against: str | None = None,
-        samples: int | None = None,
-        limit: int | None = None,
-        out: str | Path | None = None,
-        mapping: Mapping[str, str] | None = None,
-        reader: str | None = None,
-        strict: bool = False,
-        retry_failed: bool = False,
-        claims: bool = False,
-        corpus: str | Path | Retriever | None = None,
-        corpus_top: int | None = None,
-        notify: Notify | None = None,
-        sampling: Sampling | None = None,
-        policy: str | Path | None = None,
-        select: Select | None = None,
-        repair: How | None = None,
-        engine: Engine | None = None,
-        **options: Any,
+        **options: Unpack[CheckKeywords],
     ) -> None:
-        llm = _has_llm(engine, options, sampling)
-        bound = resolve(scorers, preset, against, llm, _proxy(engine, options), claims)
-        decide: Policy | None = None
-        if policy is not None:
-            from veridical.decide.policy import Policy
-
-            decide, bound = Policy.read(policy, bound)
-        task = Task(bound, samples=samples, limit=limit, strict=strict)
-        opened: Source = open_source(
-            inputs, mapping=dict(mapping or {}) or None, reader=reader, prompts=llm
+        self._request = request = Request.of(scorers, options)
+        chosen = request.options
+        self._task = Task(
+            request.scorers, samples=chosen.samples, limit=chosen.limit, strict=chosen.strict
         )
-        self._own = engine is None
-        self.engine = Engine(**options) if engine is None else engine
+        rows = request.open(inputs)
+        self._owns_engine = request.engine is None
+        self.engine = request.engine or Engine(request.engine_options)
         self.progress = Progress()
-        self._account: Account | None = None
         self.sampled: SampledSource | None = None
+        self._account: Account | None = None
         self._retriever: Retriever | None = None
-        spool: Path | None = None
+        self._temporary: TemporaryFolder | None = None
         try:
-            self.after = After(decide, _steps(select, repair, self.engine))
-            if not opened.reiterable:
-                spool = Path(tempfile.mkdtemp(prefix="veridical-")) / "input"
-                opened = opened.spool(spool)
-            if llm and _asks(opened, sampling, limit):
-                self.sampled = sampled_source(opened, sampling, samples, self.engine)
-            sampled = self.sampled
-            source: Any = opened if sampled is None else sampled
-            retrieved: RetrievedSource | None = None
-            retrieval: dict[str, Any] = {}
-            if corpus is not None:
-                retrieved, retrieval = self._retrieval(source, corpus, corpus_top, notify)
-                source = retrieved
-            identity = {
-                "inputs": source.fingerprint(),
-                "scorers": [b.signature() for b in bound],
-                "models": self.engine.models(task),
-                "parameters": {
-                    "samples": samples,
-                    "limit": limit,
-                    "reader": reader,
-                    "mapping": dict(mapping or {}),
-                    **retrieval,
-                },
-            }
-            temporary = out is None
-            path = Path(tempfile.mkdtemp(prefix="veridical-run-")) if out is None else Path(out)
-            if path.name == AUTO:
-                path = path.with_name(fingerprint(identity))
-            request = {
-                "veridical": __version__,
-                "inputs": source.describe(),
-                "scorers": [b.spec for b in bound],
-                "samples": samples,
-                "reader": reader,
-                "mapping": dict(mapping or {}),
-                "spooled": spool is not None,
-                "prompts": None if sampled is None else opened.fingerprint(),
-                "retrieved": retrieved is not None,
-                "run": uuid.uuid4().hex,
-            }
-            self.directory = RunDirectory(path, identity, request)
-            if spool is not None:
-                opened.move(path / SPOOLED)
-                spool.parent.rmdir()
-            if retry_failed:
-                self.directory.retry_failed(None if sampled is None else sampled.failed(path))
-            self.after.clear(path, again=retry_failed)
-            if strict:
-                for error in self.directory.errors():
-                    raise StrictError(str(error))
-            self.progress.resumed = self.directory.resumed
-            self.results = Results(
-                self.directory, source, bound, samples=samples, temporary=temporary
-            )
-            services = self.engine.services(task)
-            asks = any(step.asks for step in self.after.steps)
-            if sampled is not None or asks or self.engine.llms_of(task):
-                run = str(self.directory.manifest()["request"].get("run", ""))
-                self._account = self.engine.llms.account(run, path, retry=retry_failed)
-            if sampled is not None and self._account is not None:
-                chat = self.engine.llms.chat(self._account)
-                done = self.directory.done if retry_failed else None
-                sampled.attach(path, chat, self.engine.submit, limit=limit, again=done)
-            if retrieved is not None:
-                retrieved.attach(path, self._retriever, self.engine.submit, limit=limit)
-            self.future = self.engine.submit(self._work(source, task, services))
+            self.after = After(request.policy, request.steps(self.engine))
+            opened = self._opened(rows)
+            self._let_rows_run_again(opened)
+            services = self.engine.services(self._task)
+            self.future = self.engine.submit(self._work(opened.records, services))
         except BaseException:
             self._close()
+            self._discard()
             raise
 
-    async def _work(self, source: Any, task: Task, services: Mapping[str, Service]) -> None:
-        account, progress = self._account, self.progress
-        await self.engine.run(source, task, self.directory, progress, services, account)
-        await self.after(self.engine, task, self.results, services, account)
+    def _opened(self, rows: Source) -> Opened:
+        """The sources of the run, in its directory. What can be read only once is copied there."""
+        spool = None if rows.reiterable else TemporaryFolder("input")
+        try:
+            if spool is not None:
+                rows = rows.spool(spool.path / SPOOLED)
+            inputs = Inputs.of(rows, self._request.options, self.engine.llms)
+            self._see(rows)
+            self.directory = self._make_directory(inputs, spooled=spool is not None)
+            if spool is not None:
+                rows.move(self.directory.path / SPOOLED)
+        finally:
+            if spool is not None:
+                spool.close()
+        self._account = self._open_account(inputs)
+        options, directory = self._request.options, self.directory
+        chat = None
+        if inputs.prompts is not None and self._account is not None:
+            chat = self.engine.llms.chat(self._account)
+        opened = inputs.open(
+            directory.path,
+            key=directory.key,
+            chat=chat,
+            retriever=self._retriever,
+            submit=self.engine.submit,
+            limit=options.limit,
+            again=directory.done if options.retry_failed else None,
+        )
+        self.sampled = opened.sampled
+        self._rows = opened.rows
+        self.results = Results(
+            directory,
+            opened.records,
+            self._request.scorers,
+            samples=options.samples,
+            temporary=self._temporary,
+        )
+        return opened
+
+    def _see(self, rows: Source) -> None:
+        """A look at the rows before any model is loaded, for those who make jobs of their own."""
+
+    def _make_directory(self, inputs: Inputs, *, spooled: bool) -> RunDirectory:
+        options, scorers = self._request.options, self._request.scorers
+        if options.out is not None and Path(options.out).name != AUTO:
+            check_free(Path(options.out))  # before models are loaded
+        parameters = {
+            "samples": options.samples,
+            "limit": options.limit,
+            "reader": options.reader,
+            "mapping": self._request.mapping,
+            **self._open_retriever(inputs),
+        }
+        if self._request.engine is None:
+            self.engine.check_unused(self._task)
+        identity = {
+            "inputs": inputs.fingerprint(),
+            "scorers": [b.signature() for b in scorers],
+            "models": self.engine.models(self._task),
+            "parameters": parameters,
+        }
+        request = {
+            "veridical": __version__,
+            "inputs": inputs.rows.describe(),
+            "scorers": [b.spec for b in scorers],
+            "samples": options.samples,
+            "reader": options.reader,
+            "mapping": self._request.mapping,
+            "spooled": spooled,
+            "prompts": None if inputs.prompts is None else inputs.rows.fingerprint(),
+            "retrieved": inputs.top is not None,
+            "run": uuid.uuid4().hex,
+        }
+        if options.out is None:
+            self._temporary = TemporaryFolder("run")
+            path = self._temporary.path
+        else:
+            path = Path(options.out)
+        if path.name == AUTO:
+            path = path.with_name(fingerprint(identity))
+        return RunDirectory(path, identity, request, fresh=options.fresh)
+
+    def _open_retriever(self, inputs: Inputs) -> dict[str, Any]:
+        """Open what finds contexts; what they depend on besides the records."""
+        corpus = self._request.options.corpus
+        if corpus is None or inputs.top is None:
+            return {}
+        from veridical.claims.corpus.opening import open_retriever
+        from veridical.claims.retrieved import identity
+
+        self._retriever = open_retriever(corpus, self.engine, self._request.options.notify)
+        return {"corpus": identity(self._retriever, inputs.top)}
+
+    def _open_account(self, inputs: Inputs) -> Account | None:
+        """The account of the run's LLM calls; None where it makes none."""
+        asks = any(step.asks for step in self.after.steps)
+        if inputs.prompts is None and not asks and not self.engine.llms_of(self._task):
+            return None
+        run = str(self.directory.manifest()["request"].get("run", ""))
+        retry = self._request.options.retry_failed
+        return self.engine.llms.account(run, self.directory.path, retry=retry)
+
+    def _let_rows_run_again(self, opened: Opened) -> None:
+        """Let rows run again that have failed, or whose answers or contexts are not kept any more,
+        and forget what was decided on the results.
+
+        Raises:
+            StrictError: a bad row is known from before, under ``strict``.
+        """
+        directory, options = self.directory, self._request.options
+        lost = 0
+        for source in (opened.sampled, opened.retrieved):
+            if source is not None and (directory.done.count or source.keeps):
+                rows = source.lost(directory.done, directory.distrusted)
+                directory.forget(rows)
+                lost += rows.count
+        if options.retry_failed:
+            directory.retry_failed(None if opened.sampled is None else opened.sampled.failed())
+        again = options.retry_failed or bool(lost or directory.distrusted.count)
+        self.after.clear(directory.path, again=again)
+        if options.strict:
+            for error in directory.errors():
+                raise StrictError(str(error))
+        self.progress.resumed = directory.resumed
+
+    async def _work(self, records: Any, services: Mapping[str, Service]) -> None:
+        engine, task, account = self.engine, self._task, self._account
+        counting = asyncio.ensure_future(asyncio.to_thread(self._count))
+        await engine.run(records, task, self.directory, self.progress, services, account)
+        await counting
+        await self.after(engine, task, self.results, services, account)
+
+    def _count(self) -> None:
+        """Find out how many rows there are; the run does not wait for that."""
+        rows, limit = None, self._task.limit
+        with contextlib.suppress(VeridicalError):  # the reading says what is wrong
+            rows = self._rows.count()
+        if rows is not None:
+            self.progress.total = rows if limit is None else min(rows, limit)
 
     @property
     def current(self) -> tuple[str, Progress]:
         """What is being done besides scoring the records, "" at first, and how far it is."""
         return self.after.stages[-1] if self.after.stages else ("", self.progress)
-
-    def _retrieval(
-        self,
-        source: Source | SampledSource,
-        corpus: str | Path | Retriever,
-        top: int | None,
-        notify: Notify | None,
-    ) -> tuple[RetrievedSource, dict[str, Any]]:
-        """``source`` with what is found for its records, and what that depends on."""
-        from veridical.claims.corpus.opening import open_retriever
-        from veridical.claims.retrieved import TOP, RetrievedSource, identity
-
-        found = RetrievedSource(source, TOP if top is None else top)
-        self._retriever = open_retriever(corpus, self.engine, notify)
-        self._closes = self._retriever is not corpus
-        return found, {"corpus": identity(self._retriever, found.top)}
 
     def wait(self, timeout: float | None = None) -> Results:
         """The results, once every record is done.
@@ -205,123 +250,56 @@ class Job:
             TimeoutError: not done yet; wait again.
             VeridicalError: the run could not go on. What was done is kept and resumes.
         """
+        if not self.future.done():
+            self.engine.check_usable()
         try:
             self.future.result(timeout)
         except (TimeoutError, concurrent.futures.TimeoutError):
             if not self.future.done():
                 raise TimeoutError from None
-            self._close()
+            self.cancel()
             raise
         except BaseException:
             self.cancel()
             raise
         self._close()
+        for warning in self._rows.warnings():
+            tell_once(warning)
         return self.results
 
     def cancel(self) -> None:
-        """Stop; everything finished so far stays in the run directory."""
+        """Stop; everything finished so far stays in the run directory, unless that is a temporary
+        one."""
+        if not self.future.done():
+            self.engine.check_usable()
         self.future.cancel()
         concurrent.futures.wait([self.future])
         self._close()
+        self._discard()
+
+    def _discard(self) -> None:
+        """Remove a temporary run: nobody can go on with it."""
+        if self._temporary is not None:
+            self._temporary.close()
 
     def _close(self) -> None:
         retriever, self._retriever = self._retriever, None
-        if retriever is not None and self._closes:
+        if retriever is not None and retriever is not self._request.options.corpus:
             self.engine.submit(retriever.close()).result()
-        if self._own:
+        if self._owns_engine:
             self.engine.close()
         if self.sampled is not None:  # the error of a run that has failed may keep its reading
             self.sampled.close()
-        directory = getattr(self, "directory", None)
+        directory: RunDirectory | None = getattr(self, "directory", None)
         if self._account is not None and directory is not None:
-            ledger = json.dumps(self._account.ledger.as_dict())
-            with contextlib.suppress(OSError):  # the results are there nevertheless
-                write_atomic(directory.path / LEDGER, ledger + "\n")
+            if hasattr(self, "future"):  # else nothing was called
+                ledger = json.dumps(self._account.ledger.as_dict())
+                with contextlib.suppress(OSError):  # the results are there nevertheless
+                    write_atomic(directory.path / LEDGER, ledger + "\n", private=True)
             self.engine.llms.leave(self._account)
             self._account = None
         if directory is not None:
             directory.close()
-
-
-def _has_llm(engine: Engine | None, options: Mapping[str, Any], sampling: Sampling | None) -> bool:
-    named = options.get("llm") if engine is None else engine.llms.default
-    if named is None and sampling is not None:
-        raise UsageError("only an LLM can answer prompts: name one (--llm NAME)")
-    return named is not None
-
-
-def _steps(select: Select | None, repair: How | None, engine: Engine) -> list[Step]:
-    """What is done to the records after they are scored.
-
-    Raises:
-        UsageError: there is no such way, or an LLM is to rewrite and none was named.
-    """
-    from veridical.decide.repair import How, Repairing
-    from veridical.decide.selection import Best, Select
-
-    if select not in (None, *get_args(Select)):
-        raise unknown_name("way to select", str(select), get_args(Select))
-    if repair not in (None, *get_args(How)):
-        raise unknown_name("way to repair", str(repair), get_args(How))
-    best = None if select is None else Best()
-    steps: list[Step] = [] if best is None else [best]
-    if repair is not None:
-        llm = engine.llms.identity() if repair == "rewrite" else ""
-        steps.append(Repairing(repair, llm, best))
-    return steps
-
-
-def _proxy(engine: Engine | None, options: Mapping[str, Any]) -> str | None:
-    named: str | None = options.get("proxy") if engine is None else engine.proxy
-    return named
-
-
-def unanswered(source: Source) -> bool:
-    """Whether one of the first rows is a prompt without a response."""
-    from veridical.io.prompts import Unanswered
-
-    return any(isinstance(row, Unanswered) for row in itertools.islice(source.rows(), _PEEK))
-
-
-def _asks(source: Source, sampling: Sampling | None, limit: int | None) -> bool:
-    """Whether prompts of ``source`` are to be answered.
-
-    Raises:
-        UsageError: they are, by ``sampling``, and every record has a response.
-    """
-    from veridical.io.prompts import Unanswered
-
-    if sampling is None:
-        return unanswered(source)
-    answered = False
-    for row in itertools.islice(source.rows(), limit):
-        if isinstance(row, Unanswered):
-            return True
-        answered = answered or isinstance(row, Record)
-    if answered:
-        raise UsageError(
-            "every record has a response, so there is nothing to sample; "
-            "'veridical sample --response given' draws samples besides responses"
-        )
-    return True
-
-
-def sampled_source(
-    prompts: Source, sampling: Sampling | None, samples: int | None, engine: Engine
-) -> SampledSource:
-    """``prompts`` with the answers of the engine's LLM."""
-    from veridical.llm.sampling import Sampling
-    from veridical.llm.stream import SampledSource
-
-    if sampling is None:
-        sampling = Sampling(n=samples or Sampling.n, logprobs=ANSWER_LOGPROBS)
-    endpoint = engine.llms.endpoint()
-    told = {"llm": endpoint.name, "model": endpoint.model}
-    return SampledSource(prompts, sampling, engine.llms.identity(), told)
-
-
-#: Last part of ``out`` that stands for the run's own fingerprint.
-AUTO = "<fingerprint>"
 
 
 def fingerprint(identity: Mapping[str, Any]) -> str:
@@ -338,51 +316,69 @@ def reopen(path: str | Path) -> Results:
     """
     files = RunFiles(Path(path))
     manifest = files.manifest()
-    request = manifest.get("request", {})
     try:
-        paths = [entry["path"] for entry in request["inputs"]]
-        if request["spooled"]:
-            paths = [str(files.path / SPOOLED)]
-        prompts = request.get("prompts")
-        source: Any = open_source(
+        request = _Request.model_validate(manifest.get("request"))
+        paths = [entry.path for entry in request.inputs]
+        if request.spooled:
+            copies = [spooled_path(files.path / SPOOLED, i, len(paths)) for i in range(len(paths))]
+            paths = [c if Path(c).exists() else p for c, p in zip(copies, paths, strict=True)]
+        rows = open_source(
             paths,
-            mapping=request["mapping"] or None,
-            reader=request["reader"],
-            prompts=prompts is not None,
+            mapping=request.mapping or None,
+            reader=request.reader,
+            prompts=request.prompts is not None,
         )
-        scorers = resolve(request["scorers"])
-    except (KeyError, TypeError) as e:
-        raise UsageError(f"{path}: the run's input cannot be opened again ({e})") from None
-    if source.fingerprint() != (prompts or manifest["identity"].get("inputs")):
+        scorers = resolve(request.scorers)
+    except ValidationError as e:
+        where = ".".join(map(str, e.errors()[0]["loc"])) or "request"
+        raise UsageError(
+            f"{path}: the run's input cannot be opened again (manifest.json: {where})"
+        ) from None
+    if rows.fingerprint() != (request.prompts or manifest["identity"].get("inputs")):
         raise UsageError(f"{path}: the input files have changed since the run")
-    if prompts is not None:
-        from veridical.llm.sampling import Sampling
-        from veridical.llm.stream import SampledSource
+    files.vouch()
+    inputs = Inputs(rows, top=1 if request.retrieved else None)  # nothing is looked for any more
+    if request.prompts is not None:
+        inputs = replace(inputs, prompts=Prompts(rows, Sampling(), ""))  # nor asked
+    opened = inputs.open(files.path, key=files.key, unsealed=files.unsealed)
+    return Results(files, opened.records, scorers, samples=request.samples)
 
-        source = SampledSource(source, Sampling(), "")  # nothing is asked any more
-        source.attach(files.path)
-    if request.get("retrieved"):
-        from veridical.claims.retrieved import RetrievedSource
 
-        source = RetrievedSource(source)
-        source.attach(files.path)
-    return Results(files, source, scorers, samples=request["samples"])
+class _Input(BaseModel):
+    path: str
+
+
+class _Request(BaseModel):
+    """What a manifest says of how to open its run again."""
+
+    model_config = ConfigDict(extra="ignore", strict=True)
+
+    inputs: list[_Input] = Field(min_length=1)
+    scorers: list[str]
+    samples: int | None = Field(ge=1)
+    reader: str | None
+    mapping: dict[str, str]
+    spooled: bool
+    prompts: str | None = None
+    retrieved: bool = False
 
 
 def _rounds(bound: Sequence[BoundScorer], count: int | None) -> list[BoundScorer]:
     """``bound`` with the scorers of their first ``count`` rounds (None: of all) in the place of
     those that have several."""
-    found: dict[str, BoundScorer] = {}
+    scorers: dict[str, BoundScorer] = {}
     for b in bound:
-        parts = [p for asked in b.rounds[:count] for p in asked]
-        found |= {p.key: p for p in (parts if len(b.rounds) > 1 else [b])}
-    return list(found.values())
+        parts = [part for scorers_of_round in b.rounds[:count] for part in scorers_of_round]
+        scorers |= {p.key: p for p in (parts if len(b.rounds) > 1 else [b])}
+    return list(scorers.values())
 
 
 def check(
     inputs: Any,
     scorers: str | Iterable[str | BoundScorer] | None = None,
-    **settings: Any,
+    *,
+    progress: bool | None = None,
+    **options: Unpack[CheckKeywords],
 ) -> Results:
     """Score every record of ``inputs``.
 
@@ -390,8 +386,11 @@ def check(
         inputs: a path or a list of paths (JSONL, JSON, CSV, Parquet), a list of dicts or
             :class:`Record`, or a pandas, polars or pyarrow frame.
         scorers: ``"cosine, ngram(n=2)"``, or a list of such; default: those of ``preset``.
-        preset: ``auto`` (all the fields allow, those that call an LLM only if one is named) or
-            ``fast`` (model-free).
+        preset: ``auto`` (the few scorers that make the verdict; with an LLM one judge among
+            them), ``all`` (every scorer the fields allow; those that call an LLM only if one is
+            named) or ``fast`` (model-free).
+        prior: the share of wrong answers to expect, over 0 and under 1: shifts the default's
+            risks by odds, not its verdicts; None is 0.5.
         against: ``samples``, ``contexts`` or ``reference``, for scorers that take it.
         samples: use at most this many samples a record.
         limit: stop after this many rows.
@@ -401,6 +400,7 @@ def check(
         strict: stop at the first bad row instead of reporting it.
         retry_failed: run records with a failed score again, and ask prompts again whose answers
             failed; replies that were of no use are asked for anew.
+        fresh: score all anew in the run directory, whatever an earlier run has left there.
         claims: add the scorer ``claims``, which checks each statement of the response.
         corpus: gives records without contexts those that are found in it: a folder or file of
             the user's own documents, ``search:NAME`` for a search service of ``veridical.toml``,
@@ -416,7 +416,9 @@ def check(
             least risky (``selected`` of a result).
         repair: ``drop`` takes what is unsupported out of responses, ``rewrite`` has ``llm`` write
             its sentences anew; what comes of it is scored (``repair`` of a result).
-        engine: a warm :class:`Engine`; else one is made with the remaining settings
+        progress: show how far it is, on standard error or in the notebook; default: on a terminal
+            and in a notebook.
+        engine: a warm :class:`Engine`; else one is made with the remaining options
             (``embedder``, ``token_encoder``, ``nli``, ``llm``, ``proxy``, ``budget``, ``store``,
             ``processes``, ``threads``, ``device``).
 
@@ -424,17 +426,41 @@ def check(
         UsageError: something asked for does not exist or does not fit.
         StrictError: a bad row under ``strict``.
     """
-    return Job(inputs, scorers, **settings).wait()
+    display = display_for(progress)
+    if display is None:
+        return Job(inputs, scorers, **options).wait()
+    with display:
+        display.update("loading models", None)
+        return _watched(Job(inputs, scorers, **options), display)
+
+
+def _watched(job: Job, display: Display) -> Results:
+    """The results of ``job``; an error that is not its own, such as an interrupt, ends it."""
+    try:
+        return watch(job, display)
+    except BaseException:
+        job.cancel()
+        raise
 
 
 async def acheck(
-    inputs: Any, scorers: str | Iterable[str | BoundScorer] | None = None, **settings: Any
+    inputs: Any,
+    scorers: str | Iterable[str | BoundScorer] | None = None,
+    *,
+    progress: bool | None = None,
+    **options: Unpack[CheckKeywords],
 ) -> Results:
     """:func:`check` for callers with an event loop of their own. Cancelling stops the run."""
-    starting = asyncio.ensure_future(asyncio.to_thread(lambda: Job(inputs, scorers, **settings)))
+    starting = asyncio.ensure_future(asyncio.to_thread(lambda: Job(inputs, scorers, **options)))
     try:
         job = await asyncio.shield(starting)
-        await asyncio.wrap_future(job.future)
+        ended = asyncio.wrap_future(job.future)
+        if (display := display_for(progress)) is not None:
+            with display:
+                while not ended.done():
+                    show(job, display)
+                    await asyncio.wait([ended], timeout=TICK)
+        await ended
     except asyncio.CancelledError:
         job = await starting  # a job that is being made goes on being made
         await asyncio.to_thread(job.cancel)
@@ -449,69 +475,43 @@ async def acheck(
 def plan(
     inputs: Any,
     scorers: str | Iterable[str | BoundScorer] | None = None,
-    *,
-    preset: str = "auto",
-    against: str | None = None,
-    samples: int | None = None,
-    limit: int | None = None,
-    mapping: Mapping[str, str] | None = None,
-    reader: str | None = None,
-    claims: bool = False,
-    corpus: str | Path | Retriever | None = None,
-    corpus_top: int | None = None,
-    sampling: Sampling | None = None,
-    policy: str | Path | None = None,
-    select: Select | None = None,
-    repair: How | None = None,
-    engine: Engine | None = None,
-    store: str | Path | None = None,
-    **options: Any,
+    **options: Unpack[CheckKeywords],
 ) -> dict[str, Any]:
-    """What :func:`check` would do, by the same code with null models: see
-    :func:`veridical.dryrun.dry_run`. A ``store`` that does not exist is not made.
+    """What :func:`check` would do with these arguments, by the same code with null models: see
+    :func:`veridical.planning.dryrun.dry_run`. A ``store`` that does not exist is not made, nor is
+    the run directory ``out``.
 
     A cascade is planned as though no record stopped early, and a repair as though every answer
     were changed, unless it is known which are; ``least`` is then the plan for when all stop at the
     first tier and none is changed, and None elsewhere. A ``policy`` asks for nothing but its
     ensemble.
     """
-    from veridical.dryrun import dry_run
+    from veridical.planning.dryrun import dry_run
 
-    llm = _has_llm(engine, options, sampling)
-    bound = resolve(scorers, preset, against, llm, _proxy(engine, options), claims)
-    if policy is not None:
-        from veridical.decide.policy import Policy
-
-        _, bound = Policy.read(policy, bound)
-    source = open_source(inputs, mapping=dict(mapping or {}) or None, reader=reader, prompts=llm)
-    if not source.reiterable:
+    request = Request.of(scorers, options)
+    chosen = request.options
+    rows = request.open(inputs)
+    if not rows.reiterable:
         raise UsageError("plan reads its input and leaves it: give it a file, not a stream")
-    there = store if store is not None and Path(store).is_dir() else None
-    own = Engine(store=there, **options) if engine is None else engine
-    stores = store is not None if engine is None else engine.store is not None
-
-    staged = any(len(b.rounds) > 1 for b in bound)
-
-    def counted(scorers: Sequence[BoundScorer]) -> dict[str, Any]:
-        task = Task(scorers, samples=samples, limit=limit)
-        steps = _steps(select, repair, own)
-        made: Any = source
-        if llm and _asks(source, sampling, limit):
-            made = sampled_source(source, sampling, samples, own)
-        if corpus is None:
-            return dry_run(own, made, task, stores, steps=steps, true=not staged)
-        from veridical.claims.corpus.planning import PlannedRetriever
-        from veridical.claims.retrieved import TOP, RetrievedSource
-
-        made = RetrievedSource(made, TOP if corpus_top is None else corpus_top)
-        retriever = PlannedRetriever(corpus, own)
-        return dry_run(own, made, task, stores, retriever, steps, not staged)
-
-    try:
-        if not staged:
-            return counted(bound)
-        least, most = (counted(_rounds(bound, count)) for count in (1, None))
-        return {**most, "least": least["least"] or least}
-    finally:
+    with contextlib.ExitStack() as stack:
+        engine, store = request.engine, request.engine_options.store_path
         if engine is None:
-            own.close()
+            there = store if store is not None and store.is_dir() else None
+            engine = stack.enter_context(Engine(replace(request.engine_options, store=there)))
+        else:
+            store = None if engine.store is None else engine.store.path
+        steps = request.steps(engine)
+        planned = Inputs.of(rows, chosen, engine.llms)
+        staged = any(len(b.rounds) > 1 for b in request.scorers)
+
+        def counted(count: int | None) -> dict[str, Any]:
+            """The plan of the first ``count`` rounds of each scorer; None: of all."""
+            bound = _rounds(request.scorers, count) if staged else request.scorers
+            task = Task(bound, samples=chosen.samples, limit=chosen.limit)
+            stores = store is not None
+            return dry_run(engine, planned, task, stores, chosen.corpus, steps, not staged)
+
+        if not staged:
+            return counted(None)
+        least, most = counted(1), counted(None)
+        return {**most, "least": least["least"] or least}

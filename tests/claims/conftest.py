@@ -4,11 +4,11 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from veridical.evidence import Evidence
-from veridical.llm.messages import ChatRequest, LlmError, Reply
-from veridical.records import Record
-from veridical.registry import BoundScorer
-from veridical.scores import Score
+from veridical.core.evidence import Evidence
+from veridical.core.messages import ChatRequest, LlmError, Reply
+from veridical.core.records import Record
+from veridical.core.registry import BoundScorer
+from veridical.core.scores import Score
 
 
 class ScriptedChat(Evidence):

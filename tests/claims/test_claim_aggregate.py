@@ -12,16 +12,14 @@ from veridical.claims.aggregate import (
     Judged,
     Rates,
     find_rule,
-    macro,
     major,
     risk_of,
     rule,
     soft,
     strict,
-    weighted,
 )
+from veridical.core.protocols import LABELS
 from veridical.errors import UsageError
-from veridical.models.protocols import LABELS
 
 E, N, C = LABELS
 SOME_LABELS = st.lists(st.sampled_from(LABELS), min_size=1, max_size=9)
@@ -33,20 +31,19 @@ def judged(*rows, labels=None, **fields):
 
 
 @pytest.mark.parametrize(
-    ("labels", "of_strict", "of_major", "as_published"),
+    ("labels", "of_strict", "of_major"),
     [
-        ([E, E, N], N, E, E),
-        ([E, N, N, C], C, N, N),
-        ([E, C], C, C, E),  # a tie: the worst here, the first in the published code
-        ([N, E, C, E, N], C, N, N),
-        ([E], E, E, E),
-        ([], "abstain", "abstain", "abstain"),
+        ([E, E, N], N, E),
+        ([E, N, N, C], C, N),
+        ([E, C], C, C),  # a tie: the worst here, the first in the published code
+        ([N, E, C, E, N], C, N),
+        ([E], E, E),
+        ([], "abstain", "abstain"),
     ],
 )
-def test_published_rules(labels, of_strict, of_major, as_published):
+def test_published_rules(labels, of_strict, of_major):
     assert strict(labels) == of_strict
     assert major(labels) == of_major
-    assert major(labels, ties="first") == as_published
 
 
 def test_ratios():
@@ -54,21 +51,9 @@ def test_ratios():
     assert found == Rates(0.5, 0.25, 0.25, 0)
     assert found.hallucination == 0.5
     assert soft([]) == Rates(0, 0, 0, 1)
-    assert weighted([E, C, E, N]) == pytest.approx(0.25)
-    assert weighted([E, C, E, N], (0, 0.5, 1)) == pytest.approx(0.375)
-    assert math.isnan(weighted([]))
 
 
-def test_rates_of_a_model_leave_abstentions_out_of_the_means():
-    # appendix A.4 by hand: hallucination (1/2 + 1) / 2 over the two that claim something
-    found = macro([soft([E, N]), soft([]), soft([C, C]), soft([])])
-    assert found == Rates(0.25, 0.25, 0.5, 0.5)
-    assert found.hallucination == 0.75
-    assert macro([soft([])]) == Rates(0, 0, 0, 1)
-    assert macro([]) == Rates(0, 0, 0, 0)
-
-
-@pytest.mark.parametrize("function", [strict, major, soft, weighted])
+@pytest.mark.parametrize("function", [strict, major, soft])
 def test_an_unknown_label_is_no_label(function):
     with pytest.raises(ValueError, match="not 'Entailment'"):
         function([E, "Entailment"])
@@ -94,7 +79,8 @@ def test_risks_agree_with_the_published_rules_on_certain_verdicts(labels):
     others = len(labels) - entailed
     expected = 0.5 if entailed == others else float(others > entailed)
     assert risk_of(certain, "major") == expected
-    assert risk_of(certain, "weighted") == pytest.approx((1 - weighted(labels)) / 2)
+    published = (entailed - labels.count(C)) / len(labels)  # weights 1, 0 and -1
+    assert risk_of(certain, "weighted") == pytest.approx((1 - published) / 2)
 
 
 def test_risks_by_hand():

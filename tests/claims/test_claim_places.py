@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from veridical import Record
-from veridical.claims.triplets import Places, locate, statement
+from veridical.claims.triplets import Places, statement
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ TEXT = (
     ],
 )
 def test_places(claim, sentence, parts):
-    place = locate(claim, Record(response=TEXT))
+    place = Places(Record(response=TEXT)).locate(claim)
     assert place.sentence == sentence
     assert [TEXT[a:b] for a, b in place.parts] == parts
     assert (place.start, place.end) == (place.parts[0][0], place.parts[-1][1])
@@ -55,17 +55,17 @@ def test_places(claim, sentence, parts):
 
 def test_what_is_not_there_has_no_place():
     record = Record(response=TEXT)
-    assert locate(("Paris", "is the capital of", "France"), record) is None
-    assert locate(("", "", ""), record) is None
-    assert locate("", record) is None
-    assert locate(("OPEC", "has", "members"), Record(response="")) is None
+    assert Places(record).locate(("Paris", "is the capital of", "France")) is None
+    assert Places(record).locate(("", "", "")) is None
+    assert Places(record).locate("") is None
+    assert Places(Record(response="")).locate(("OPEC", "has", "members")) is None
 
 
 def test_only_among_the_given_sentences():
     record = Record(response="Ann lives in Oslo. Ann lives in Rome.")
-    assert locate(("Ann", "lives in", "Oslo"), record).sentence == 0
-    assert locate(("Ann", "lives in", "Oslo"), record, among=[1]).sentence == 1
-    assert locate(("Ann", "lives in", "Oslo"), record, among=[7]) is None
+    assert Places(record).locate(("Ann", "lives in", "Oslo")).sentence == 0
+    assert Places(record).locate(("Ann", "lives in", "Oslo"), among=[1]).sentence == 1
+    assert Places(record).locate(("Ann", "lives in", "Oslo"), among=[7]) is None
 
 
 @given(st.text(max_size=200), st.tuples(st.text(), st.text(), st.text()), st.text())
@@ -145,6 +145,6 @@ def test_places_read_by_eye(labelled, triplet, beginning):
     for (*_, response), triplets in labelled.items():
         record = Record(response=response)
         if triplet in triplets and any(s.text.startswith(beginning) for s in record.sentences):
-            place = locate(triplet, record)
+            place = Places(record).locate(triplet)
             told.append(record.sentences[place.sentence].text.startswith(beginning))
     assert told and all(told)

@@ -4,12 +4,16 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from veridical.claims.bm25 import Bm25, terms
-from veridical.claims.select import select
-from veridical.evidence import Evidence
-from veridical.evidence.verdicts import Verdicts
-from veridical.records import Record
+from veridical.claims.select import screen, select
+from veridical.core.evidence import Evidence, LocalEvidence
+from veridical.core.records import Record
+from veridical.core.verdicts import Verdicts
+from veridical.text.relevance import most_about
+from veridical.text.words import words
 
 DOCUMENTS = ["the cat sat", "the dog sat on the mat", "a bird sang", "the cat and the dog"]
 
@@ -117,3 +121,95 @@ async def test_passages_that_share_common_words_only_are_left_out():
     assert found[0].tolist() == [7]
     found = await select(["The tower is high"], passages, Models(), top=8)
     assert len(found[0]) == 8  # no word tells them apart
+
+
+def screened(texts, passages, **options):
+    """Places that each text keeps, and the place most about it."""
+    evidence = LocalEvidence(Record(response="x"))
+    kept = screen(texts, passages, evidence, **options)
+    return [(s.read.tolist(), s.about) for s in kept]
+
+
+FILLER = [f"the mill of town {i} was sold to a trader in spring" for i in range(60)]
+
+
+def test_the_screen_reads_short_sources_whole():
+    assert screened(["dog", "bird"], DOCUMENTS) == [([0, 1, 2, 3], 1), ([0, 1, 2, 3], 2)]
+    size = max(map(len, FILLER))
+    assert len(screened(["the mill of town 7"], FILLER, top=60, size=size)[0][0]) == 60
+    assert screened(["the mill of town 7"], FILLER, top=0, size=1) == [(list(range(60)), 7)]
+    assert screened([], FILLER, top=1, size=size) == []
+
+
+def test_the_screen_keeps_as_much_text_as_may_be_read():
+    (one,) = screened(["the mill of town 7"], FILLER, top=1, size=50)
+    assert one == ([7], 7)
+    (few,) = screened(["the mill of town 7"], FILLER, top=4, size=60)
+    # 7 has the rare word; others are equals, of which the earlier are kept
+    assert few == ([0, 1, 2, 7], 7)
+    small = [f"mill {i}" for i in range(60)]
+    (many,) = screened(["mill 7"], small, top=4, size=60)
+    assert len(many[0]) == sum(np.cumsum([6, *[6] * 9, *[7] * 50]) <= 240)  # characters, not places
+    assert 7 in many[0]
+
+
+def test_the_screen_keeps_one_passage_however_long():
+    long = "the tower of Zwolle is high " * 50
+    (one,) = screened(["Zwolle"], [*FILLER, long], top=1, size=40)
+    assert one == ([60], 60)
+
+
+@pytest.mark.parametrize(
+    ("text", "planted"),
+    [
+        ("Its turnover was 48,213 guilders.", "in that year 48,213 guilders were turned over"),
+        ("Zwolle has it.", "a bell from ZWOLLE hangs in the hall of the trader's mill"),
+        (
+            "山田太郎は東京で生まれた。",
+            "作家の山田太郎は一九二二年に東京で生まれ、のちに京都へ移った。",
+        ),
+        ("Он родился в Твери.", "писатель, который родился в Твери, продал мельницу"),
+    ],
+)
+def test_numbers_names_and_other_scripts(text, planted):
+    others = FILLER + [f"京都の水車は春に商人へ売られた。町は{i}番。" for i in range(60)]
+    passages = [*others[:77], planted, *others[77:]]
+    ((kept, about),) = screened([text], passages, top=2, size=50)
+    assert about == 77
+    assert 77 in kept
+    assert len(kept) < 8
+
+
+def test_a_text_that_shares_no_word_is_read_by_all():
+    unknown, known = screened(["Ja, natürlich!", "town 3"], FILLER, top=1, size=50)
+    assert unknown == (list(range(60)), 0)
+    assert known == ([3], 3)
+    assert screened(["?!"], FILLER, top=1, size=50) == [(list(range(60)), 0)]
+
+
+def test_passages_with_the_same_text_are_kept_together():
+    passages = [*FILLER, "town 7 has a bell", *FILLER, "town 7 has a bell"]
+    ((kept, about),) = screened(["a bell in town 7"], passages, top=1, size=40)
+    assert (kept, about) == ([60, 121], 60)
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.lists(st.sampled_from("abcdef!"), max_size=6).map(" ".join), min_size=1),
+    st.lists(st.lists(st.sampled_from("abcxyz."), max_size=6).map(" ".join), max_size=4),
+    st.integers(0, 4),
+    st.integers(1, 9),
+)
+def test_what_the_screen_keeps(passages, texts, top, size):
+    kept = screened(texts, passages, top=top, size=size)
+    assert len(kept) == len(texts)
+    for text, (read, about) in zip(texts, kept, strict=True):
+        assert about == most_about(words(text), [words(p) for p in passages])
+        assert about in read
+        assert read == sorted(set(read))
+        some = {passages[i] for i in read}
+        if len(read) < len(passages):
+            # the best of them may be longer than what may be read, and so may what is most about
+            assert sum(sorted(map(len, some))[:-2]) <= top * size
+            shared = set(words(text)) & set("abcxyz") & {w for p in passages for w in words(p)}
+            assert shared

@@ -2,14 +2,18 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import fields
 
 import pytest
+from fake_models import FakeNli
 
 import veridical
 from veridical.claims import Claim, Extraction
+from veridical.claims.api import CheckKeywords, CheckOptions
+from veridical.core.records import Record
+from veridical.core.registry import REGISTRY
+from veridical.engine.options import ModelKeywords
 from veridical.errors import ModelError, NotApplicable, UsageError
-from veridical.models.fake import FakeNli
-from veridical.records import Record
 
 ANSWER = "Ada was born in London. She was a countess."
 SOURCES = ["Ada was born in London.", "Ada was no countess."]
@@ -81,6 +85,40 @@ def test_check_says_what_is_wrong(fake):
     fake._fail_on = lambda pair: True
     with pytest.raises(ModelError, match="told to fail"):
         veridical.claims.check("x", "y")
+
+
+@pytest.mark.parametrize(
+    ("keywords", "answer"),
+    [
+        ({"cheker": "nli"}, "unknown option 'cheker'; did you mean 'checker'"),
+        ({"embeder": "minilm"}, "unknown option 'embeder'; did you mean 'embedder'"),
+        ({"engin": None}, "unknown option 'engin'; did you mean 'engine'"),
+        ({"merge": "abuot"}, "unknown way to merge 'abuot'; did you mean 'about'"),
+        ({"select": "bm52"}, "unknown way to select 'bm52'; did you mean 'bm25'"),
+        ({"top": "3"}, "top must be a whole number, not '3'"),
+        ({"window": 3}, "window must be at least 100 characters, not 3"),
+    ],
+)
+def test_an_option_that_does_not_fit_is_named(keywords, answer):
+    with pytest.raises(UsageError) as refused:
+        veridical.claims.check("x", "y", **keywords)
+    assert answer in str(refused.value)
+
+
+def test_an_unknown_option_of_extract_is_named():
+    with pytest.raises(UsageError, match="did you mean 'extractor'"):
+        veridical.claims.extract(ANSWER, extractr="sentences")
+
+
+def test_options_of_check_are_those_of_the_scorer():
+    declared = {spec.name: spec for spec in fields(CheckOptions)}
+    keywords = {n: t.__forward_arg__ for n, t in CheckKeywords.__annotations__.items()}
+    assert keywords == {n: str(s.type) for n, s in declared.items()} | {
+        n: t.__forward_arg__ for n, t in ModelKeywords.__annotations__.items()
+    }
+    parameters = REGISTRY.get("claims").parameters
+    for name in declared.keys() - {"response", "prompt"}:
+        assert declared[name].default in (None, parameters[name].default), name
 
 
 def test_ground_is_the_scorer(fake):

@@ -5,13 +5,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "models"))
-
 from nli_checkpoints import save
 
 from veridical.claims.finetune import classes_of, fine_tune

@@ -10,9 +10,9 @@ import pytest
 from hostile_outputs import LABELS, NUMBERED, PASSAGE, RESPONSE, ROWS, TEXTS, TRUTH, outputs
 
 import veridical
+from veridical.core.messages import ChatRequest, Reply
+from veridical.core.records import Record
 from veridical.llm.fake import FakeLlm
-from veridical.llm.messages import ChatRequest, Reply
-from veridical.records import Record
 
 OUTPUTS = outputs()
 #: Labels by the claim as a checker reads it; a sentence without claims is one itself.

@@ -11,10 +11,10 @@ import pytest
 
 from veridical.claims.checkers import find_checker, options_of
 from veridical.claims.claim import Claim
+from veridical.core.messages import LlmError, Reply
+from veridical.core.records import Record, TokenLogprob, TopToken
 from veridical.errors import UsageError
-from veridical.llm.fences import NOTE
-from veridical.llm.messages import LlmError, Reply
-from veridical.records import Record, TokenLogprob, TopToken
+from veridical.prompts.fences import NOTE
 
 RECORD = Record(prompt="Who was Ada?", response="...")
 TRUTH = {"Ada was born.": 0, "Ada died.": 1, "Ada sang.": 2, "Ada wrote.": 0, "Ada ran.": 1}

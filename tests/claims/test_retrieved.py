@@ -9,14 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fake_models import FakeEncoder, FakeNli
 
 import veridical
 from veridical.claims.retrieved import MOST, RetrievedSource, queries_of
 from veridical.claims.search import Found, RefusedQuery
+from veridical.core.records import Record
 from veridical.errors import ModelError, UsageError
+from veridical.files.rowlog import Distrusted, Rows
 from veridical.io import open_source
-from veridical.models.fake import FakeEncoder, FakeNli
-from veridical.records import Record
 from veridical.report.payload import detail
 
 LONDON, PARIS = "Ada was born in London.", "Bob was born in Paris."
@@ -114,7 +115,7 @@ def test_the_report_shows_what_was_retrieved(tmp_path: Path) -> None:
     again = veridical.api.reopen(tmp_path / "run").report(tmp_path / "again.html").read_text()
     dated = re.compile(r"\d\d:\d\d:\d\d")
     assert dated.sub("", page) == dated.sub("", again)
-    shown = [detail(record, result) for record, result in results._pairs(None)]
+    shown = [detail(record, result) for record, result in results.pairs()]
     assert shown[0]["contexts"] == [
         {"id": "Ada#char=0,23", "text": LONDON},
         {"id": "Bob#char=0,22", "text": PARIS},
@@ -213,12 +214,18 @@ def test_what_is_asked_for() -> None:
 
 
 @pytest.mark.parametrize("line", [b"garbage\n", b"7\n", b'{"row": "0"}\n', b'{"row": 0}\n'])
-def test_a_foreign_file_is_said_to_be_one(tmp_path: Path, line: bytes) -> None:
+def test_a_line_that_is_not_of_the_log_is_not_used(tmp_path: Path, line: bytes) -> None:
     (tmp_path / "contexts.jsonl").write_bytes(line)
-    source = RetrievedSource(open_source([{"response": "Ada."}]))
-    with pytest.raises(UsageError, match="attach"):
-        list(source.rows())
-    source.attach(tmp_path)
+    source = RetrievedSource(open_source([{"response": "Ada."}]), tmp_path)
+    assert list(source.rows()) == []
+    distrusted, done = Distrusted(), Rows()
+    done.add(0)
+    assert list(source.lost(done, distrusted)) == [0] and distrusted.count == 1
+
+
+def test_a_broken_line_of_a_run_that_is_only_shown_is_said(tmp_path: Path) -> None:
+    (tmp_path / "contexts.jsonl").write_bytes(b'{"row": 0}\n')
+    source = RetrievedSource(open_source([{"response": "Ada."}]), tmp_path, unsealed=True)
     with pytest.raises(UsageError, match="not a line of retrieved contexts"):
         list(source.rows())
 

@@ -15,11 +15,12 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from places import ROOT
 
 from veridical.claims.search import RefusedQuery, SearchService, find_service
 from veridical.claims.search_http import HttpSearch
 from veridical.errors import ModelError, UsageError
-from veridical.llm.endpoints import CONFIG_VARIABLE
+from veridical.llm.configuration import CONFIG_VARIABLE
 
 HITS = [
     {"title": "Ada", "url": "http://x/ada", "content": "Ada was born in London."},
@@ -168,7 +169,7 @@ async def test_shapes_of_replies(
         (200, {}, b"7", "has no list"),
         (200, {}, b" " * (9 << 20), "longer than"),
         (200, {"content-encoding": "gzip"}, gzip.compress(b" " * (64 << 20)), "longer than"),
-        (200, {"content-encoding": "br"}, b"x", "packed unreadably"),
+        (200, {"content-encoding": "br"}, b"x", "packed as 'br'"),
         (302, {"location": "http://127.0.0.1:1/x"}, b"", "redirects are not followed"),
         (401, {}, b"key s3cret is wrong", "HTTP 401: key .key. is wrong"),
         (404, {}, b"", "HTTP 404"),
@@ -209,11 +210,11 @@ async def test_what_passes_is_tried_again(server: Server) -> None:
 
 
 async def test_a_silent_server_is_not_waited_for(server: Server) -> None:
-    server.reply = lambda query, attempt: (time.sleep(3), (200, {}, b"{}"))[1]
+    server.reply = lambda query, attempt: (time.sleep(12), (200, {}, b"{}"))[1]
     started = time.monotonic()
     with pytest.raises(ModelError, match=r"no whole answer within 0\.3 s"):
         await ask(server, "x", timeout=0.3, attempts=1)
-    assert time.monotonic() - started < 2.5
+    assert time.monotonic() - started < 11
     with pytest.raises(ModelError, match="Connect"):
         search = HttpSearch(
             SearchService("gone", "http://127.0.0.1:9/", "r", ("t",), attempts=1, timeout=2)
@@ -281,7 +282,7 @@ def test_services_are_named_in_the_configuration(
 
 
 def test_every_section_of_the_docs_is_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "corpus.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "corpus.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
     (tmp_path / "veridical.toml").write_text("\n".join(blocks))
     monkeypatch.setenv(CONFIG_VARIABLE, str(tmp_path / "veridical.toml"))

@@ -74,9 +74,9 @@ def test_a_plan_counts_them(folder: Path) -> None:
 
 def test_parameters_come_with_the_scorer(folder: Path) -> None:
     scorer = "claims(merge=conflict,top=2)"
-    done = call(folder, "check", "rag.jsonl", "--claims", "--scorers", scorer)
+    done = call(folder, "check", "rag.jsonl", "--claims", "--scorers", scorer, "--json", "-")
     assert done.returncode == 0, done.stderr
-    assert scorer in done.stderr
+    assert all(scorer in json.loads(line)["scores"] for line in done.stdout.splitlines())
     done = call(folder, "check", "rag.jsonl", "--scorers", "claims(extractor=words)")
     assert done.returncode == 1
     assert "unknown claim extractor 'words'" in done.stderr

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from veridical.models.fake import FakeEncoder, FakeNli
+from fake_models import FakeEncoder, FakeNli
 
 
 @pytest.fixture(autouse=True)

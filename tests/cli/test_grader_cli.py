@@ -13,9 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-sys.path.append(str(Path(__file__).parents[1] / "decide"))
-
 from graded_answers import answers
 
 SCORERS = "ngram_presence, ngram, exact_match"

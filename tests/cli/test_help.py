@@ -1,16 +1,22 @@
-"""What the help says is all shown: nothing in it passes for markup."""
+"""Help: every option, under a heading, with examples that run, in 80 columns and nothing cut."""
 
 from __future__ import annotations
 
+import json
+import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.text import Text
 from typer.main import get_command
 from typer.testing import CliRunner
 
 from veridical.cli.app import app
+from veridical.cli.help import shell_lines
+from veridical.core.options import Group
 
 
 def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -22,18 +28,108 @@ def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[s
 ALL = dict(commands(get_command(app)))
 
 
+def shown(path: tuple[str, ...]) -> str:
+    return CliRunner().invoke(app, [*path, "--help"], prog_name="veridical").output
+
+
+def examples(text: str) -> list[str]:
+    """The command lines of a help page, as a shell reads them."""
+    block = text.partition("\nExamples\n")[2].partition("\n\n")[0]
+    return [" ".join(line.split()) for line in block.replace("\\\n", "").splitlines()]
+
+
+@pytest.fixture(autouse=True)
+def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+
+
 @pytest.mark.parametrize("path", ALL, ids=" ".join)
-def test_no_part_of_a_help_text_is_lost(path: tuple[str, ...]) -> None:
+def test_help_fits_and_shows_everything(path: tuple[str, ...]) -> None:
+    text = shown(path)
+    assert max(map(len, text.splitlines())) <= 80 and "…" not in text
+    words = " ".join(text.split())
     command = ALL[path]
-    texts = [command.help, command.epilog, *(getattr(p, "help", None) for p in command.params)]
-    for text in texts:
-        if text:
-            assert Text.from_markup(text).plain == text.replace("\\[", "[")
+    assert " ".join((command.help or "").split()) in words
+    for parameter in command.params:
+        for flag in (*parameter.opts, *parameter.secondary_opts):
+            assert flag in words or flag.upper() in words
+        assert " ".join((parameter.help or "").split()) in words, parameter.name
 
 
-@pytest.mark.parametrize("command", ["check", "plan", "sample", "bench"])
-def test_the_section_of_an_endpoint_is_shown(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "400")
-    monkeypatch.setenv("TERMINAL_WIDTH", "400")
-    shown = CliRunner().invoke(app, [command, "--help"]).output
-    assert "a [llm.NAME] of veridical.toml" in " ".join(shown.split())
+@pytest.mark.parametrize("path", ALL, ids=" ".join)
+def test_help_has_examples_that_the_command_line_takes(path: tuple[str, ...]) -> None:
+    lines = examples(shown(path))
+    assert lines
+    for line in lines:
+        words = shlex.split(line.partition(" > ")[0])
+        assert words.pop(0) == "veridical"
+        command, names = ALL[()], []
+        while words and words[0] in getattr(command, "commands", {}):
+            names.append(words.pop(0))
+            command = ALL[tuple(names)]
+        if "--help" not in words:
+            command.make_context("veridical", words)  # a usage error, were anything wrong
+
+
+@pytest.mark.parametrize("name", ["check", "plan", "sample", "bench", "tune", "rank"])
+def test_options_stand_under_headings(name: str) -> None:
+    titles = {group.value for group in Group}
+    text = shown((name,))
+    assert len(titles & set(text.splitlines())) > 4
+    other = text.partition("\nOther\n")[2].partition("\n\n")[0]
+    assert other.split()[0] == "--help" and other.count("--") == 1, "an option has no heading"
+
+
+def test_headings_of_check() -> None:
+    text = shown(("check",))
+    gates = text.partition("\nGates for CI\n")[2].partition("\n\n")[0]
+    assert "--fail-over X|NAME:X" in gates and "--min-coverage X" in gates
+    assert "[0 to\n" in gates or "0 to 1" in gates
+    assert text.index("\nExamples\n") < text.index("\nInput\n") < text.index("\nOutput\n")
+    assert "a [llm.NAME] of veridical.toml" in " ".join(text.split())
+
+
+def test_many_choices_are_listed_in_the_help() -> None:
+    words = " ".join(shown(("tune",)).split())
+    assert "--objective NAME" in words and "auroc, average_precision, brier" in words
+
+
+def test_long_examples_go_on_in_the_next_line() -> None:
+    line = (
+        "veridical check answers.jsonl --scorers \"ngram, support(x='a b')\" --report report.html"
+    )
+    lines = shell_lines(line, 50)
+    assert max(map(len, lines)) <= 50 and all(part.endswith("\\") for part in lines[:-1])
+    assert shlex.split(" ".join(part.rstrip("\\") for part in lines)) == shlex.split(line)
+    assert len(shell_lines(line, 100)) == 1
+
+
+def test_wide_terminals_get_wider_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "300")
+    assert 80 < max(map(len, shown(("check",)).splitlines())) <= 100
+
+
+ROWS = [
+    {"response": "It is in Mali.", "samples": ["It is in Mali.", "It is in Peru."], "label": i % 2}
+    for i in range(4)
+]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "veridical check answers.jsonl --preset fast --json results.jsonl --report report.html",
+        "veridical plan answers.jsonl",
+        "veridical scorers",
+        "veridical prompts",
+        "veridical models",
+        "veridical bench --list",
+    ],
+)
+def test_examples_run(line: str, tmp_path: Path) -> None:
+    assert any(line in examples(shown(path)) for path in ALL), "no longer an example"
+    text = "".join(json.dumps(row) + "\n" for row in ROWS)
+    (tmp_path / "answers.jsonl").write_text(text, encoding="utf-8")
+    command = [sys.executable, "-m", *shlex.split(line)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr

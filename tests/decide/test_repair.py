@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 import veridical
+from veridical.core.messages import ChatRequest, LlmError
+from veridical.core.scores import Repair
 from veridical.decide.repair import apply
 from veridical.errors import UsageError
 from veridical.llm.fake import FakeLlm
-from veridical.llm.messages import ChatRequest, LlmError
-from veridical.scores import Repair
 
 BAD = {
     "id": "bad",

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 import veridical
+from veridical.core.messages import ChatRequest
+from veridical.core.scores import Result
 from veridical.decide.repair import apply
 from veridical.llm.fake import FakeLlm
-from veridical.llm.messages import ChatRequest
 from veridical.report.decision_payload import decision_of
-from veridical.scores import Result
 
 GOOD = "The tower is 57 m tall."
 HALF = "The tower is 57 m tall. It was moved to Peru."

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import veridical
+from veridical.core.scores import Selected
 from veridical.errors import UsageError
-from veridical.scores import Selected
 
 ROWS: list[dict[str, Any]] = [
     {"id": "a", "response": "B", "samples": ["A", "A", "C"]},

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from veridical.core.records import Record
+from veridical.core.scores import Result, Score, Unit
 from veridical.decide.repair import apply, changes_of
 from veridical.decide.unsupported import Flaw, as_sentences, count, flaws, scorer_of
-from veridical.records import Record, Span
-from veridical.scores import Result, Score, Unit
+from veridical.text.spans import Span
 
 TEXT = "Ann Lee was born in Rome and moved to Oslo. It rained. She sang."
 
@@ -38,7 +39,7 @@ def sentences(record: Record, *risks: float | None) -> Score:
 
 def repaired(record: Record, score: Score) -> str:
     plan = flaws(record, score)
-    written = [as_sentences(f.kept, f.sentence.text) for f in plan]
+    written = [as_sentences(f.supported, f.sentence.text) for f in plan]
     return apply(record.response, changes_of(record.response, plan, written))
 
 
@@ -53,7 +54,7 @@ def test_a_sentence_keeps_its_supported_claims_in_its_own_words() -> None:
     )
     first, second = flaws(record, score)
     assert first.unsupported == ("Ann Lee was born in Rome",)
-    assert first.kept == ("Ann Lee moved to Oslo.",)
+    assert first.supported == ("Ann Lee moved to Oslo.",)
     assert second == Flaw(record.sentences[1], ("It rained.",), ())
     assert count(score) == 2
     assert repaired(record, score) == "Ann Lee moved to Oslo. She sang."

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 import veridical
+from veridical.core.messages import ChatRequest, LlmError, Reply
 from veridical.errors import UsageError
 from veridical.evaluate.result import Bench, Row
-from veridical.llm.adaptive import Adaptive
 from veridical.llm.decoding import parse_decoding
 from veridical.llm.fake import FakeLlm
 from veridical.llm.llms import Llms
-from veridical.llm.messages import ChatRequest, LlmError, Reply
-from veridical.llm.sampling import Sampling
+from veridical.sampling.adaptive import Adaptive
+from veridical.sampling.sampling import Sampling
 
 QUESTIONS = 30
 

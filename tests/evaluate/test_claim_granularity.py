@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fake_models import FakeNli
 
 import veridical
-from veridical.engine import Engine
+from veridical.engine.engine import Engine
 from veridical.errors import UsageError
 from veridical.evaluate.datasets import find_suite
 from veridical.evaluate.protocol import bind
 from veridical.evaluate.result import Bench
-from veridical.models.fake import FakeNli
 
 LEVELS = "claims(extractor=response), claims(extractor=sentences), claims"
 

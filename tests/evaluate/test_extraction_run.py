@@ -9,20 +9,20 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fake_models import FakeNli
 
 import veridical
 from veridical.claims.quality import quality
-from veridical.engine import Engine
+from veridical.core.evidence import Evidence
+from veridical.core.records import Record
+from veridical.core.registry import BoundScorer
+from veridical.core.scores import Score
+from veridical.core.verdicts import Verdicts
+from veridical.engine.engine import Engine
 from veridical.errors import UsageError
+from veridical.evaluate.report.bench_document import markdown
+from veridical.evaluate.report.html import write_bench_report
 from veridical.evaluate.result import Bench
-from veridical.evidence import Evidence
-from veridical.evidence.verdicts import Verdicts
-from veridical.models.fake import FakeNli
-from veridical.records import Record
-from veridical.registry import BoundScorer
-from veridical.report.bench_html import write_bench_report
-from veridical.report.bench_markdown import markdown
-from veridical.scores import Score
 
 
 def write(path: Path, rows: list[dict[str, Any]]) -> Path:

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from veridical.evaluate.datasets.suite import Floats, Labelled, Suite, Task
+from veridical.arrays import Floats
+from veridical.evaluate.datasets.suite import Labelled, Suite, Task
 from veridical.evaluate.figures import Settings, measure
 from veridical.evaluate.guards import inverted
 from veridical.evaluate.judgements import FAILED, Column, Scores
-from veridical.evaluate.resampling import Resampler, interval
 from veridical.evaluate.result import Row
+from veridical.stats.resampling import Resampler, interval
 
 _SUITE = Suite("made", "", "", "", lambda path, options: iter(()), lambda labelled: [])
 _NOTHING = np.zeros(0, dtype=np.int64)

@@ -11,12 +11,12 @@ import pytest
 from sklearn.metrics import confusion_matrix, f1_score, matthews_corrcoef
 
 import veridical
+from veridical.core.records import Record
+from veridical.core.registry import REGISTRY
 from veridical.evaluate.baselines import baselines, expected_at_random
 from veridical.evaluate.datasets.suite import Item, Labelled, Task
-from veridical.evaluate.judged import Asked, Judged, decide
+from veridical.evaluate.judged import Judged, TaskTargets, decide
 from veridical.evaluate.judgements import FAILED, NOT_APPLICABLE, SCORED, judgements
-from veridical.records import Record
-from veridical.registry import REGISTRY
 
 pytestmark = pytest.mark.usefixtures("test_scorers")
 
@@ -94,7 +94,7 @@ def _labelled(labels: list[float]) -> tuple[Labelled, Task]:
 
 def test_baselines_by_hand() -> None:
     labelled, task = _labelled([0, 0, 1, 1, 1])
-    asked = Asked.of(task, labelled)
+    asked = TaskTargets.of(task, labelled)
     assert asked.length.tolist() == [1, 2, 3, 4, 5]
     made = baselines(task, asked, labelled, as_published=False, seed=0)
     names = ("average_precision", "trapezoid_pr", "auroc", "accuracy", "f1", "brier")
@@ -113,7 +113,7 @@ def test_baselines_by_hand() -> None:
 
 def test_the_first_of_equally_frequent_classes_is_the_majority() -> None:
     labelled, task = _labelled([1, 0, 1, 0])
-    made = baselines(task, Asked.of(task, labelled), labelled, as_published=False, seed=0)
+    made = baselines(task, TaskTargets.of(task, labelled), labelled, as_published=False, seed=0)
     assert made["majority"].predicted is not None and not made["majority"].predicted.any()
 
 
@@ -139,12 +139,12 @@ def test_the_length_baseline_has_a_figure_on_every_kind_of_task() -> None:
     classes = Task(
         "all", "claim", "classes", "class", "items", 2 * wrong, classes=("no", "maybe", "yes")
     )
-    asked = Asked.of(spans, labelled)
+    asked = TaskTargets.of(spans, labelled)
     length = baselines(spans, asked, labelled, as_published=False, seed=0)["length"]
     found = length.measure(spans, spans.metrics, wrong, None, 1.0)
     assert found["span_recall"] == 1.0  # exactly the long ones are marked, whole
     assert found["span_precision"] == pytest.approx(4 / len(texts[0]))
-    asked = Asked.of(classes, labelled)
+    asked = TaskTargets.of(classes, labelled)
     length = baselines(classes, asked, labelled, as_published=False, seed=0)["length"]
     assert length.measure(classes, ("accuracy",), 2 * wrong, None, 1.0)["accuracy"] == 1.0
 
@@ -173,7 +173,7 @@ def test_length_is_in_characters_where_there_is_no_white_space() -> None:
     items = [Item(Record(response=t, label=0.0), "all", t) for t in ("短い", "とても長い答え")]
     labelled = Labelled.of(items)
     task = Task("all", "response", "binary", "x", "items", np.array([0.0, 1.0]))
-    assert Asked.of(task, labelled).length.tolist() == [2, 7]
+    assert TaskTargets.of(task, labelled).length.tolist() == [2, 7]
 
 
 def test_failed_targets_in_agreement_and_against() -> None:

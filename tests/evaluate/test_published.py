@@ -8,9 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from places import ROOT
 from typer.main import get_command
 
 from veridical.cli.app import app
+from veridical.core.registry import REGISTRY
 from veridical.evaluate.datasets import NAMES
 from veridical.evaluate.datasets.suite import METRICS
 from veridical.evaluate.published import (
@@ -28,7 +30,6 @@ from veridical.evaluate.published import (
 )
 from veridical.evaluate.published.table import Note, fraction, wikibio_row
 from veridical.evaluate.result import Alignment, AlignmentSplit, Bench, Row, Split, Study
-from veridical.registry import REGISTRY
 
 BASELINES = {"", "random", "constant", "majority", "always_positive", "length"}
 SPLITS = {
@@ -344,7 +345,7 @@ def test_a_note_without_splits_is_about_all_of_them() -> None:
 
 @pytest.fixture()
 def docs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "path", [str(Path(__file__).parents[2] / "docs"), *sys.path])
+    monkeypatch.setattr(sys, "path", [str(ROOT / "docs"), *sys.path])
 
 
 def made_up() -> Bench:

@@ -10,12 +10,12 @@ from typing import Any
 import graded_data
 import numpy as np
 import pytest
+from fake_models import FakeNli
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 import veridical
 from veridical.errors import UsageError
 from veridical.evaluate.result import Bench, Row
-from veridical.models.fake import FakeNli
 
 
 def row(made: Bench, scorer: str, metric: str, split: str | None = None, **others: Any) -> Row:
@@ -43,6 +43,21 @@ def graded(
     path = graded_data.write(tmp_path_factory.mktemp("graded"), data)
     names = "t_good, t_inverted, t_constant, t_length, t_failing, t_timid, t_tied"
     return veridical.bench("graded", path, names, bootstrap=300), data
+
+
+def test_a_threshold_is_suggested_with_what_other_folds_say_of_it(
+    graded: tuple[Bench, list[dict[str, Any]]],
+) -> None:
+    made, _ = graded
+    (split,) = (s for s in made.splits if s.kind == "binary" and s.level == "response")
+    suggested = {s.scorer: s for s in split.suggested}
+    good = suggested["t_good"]
+    assert 0 <= good.threshold < 1
+    recall = row(made, "t_good", "recall").value
+    assert recall == pytest.approx(good.caught)
+    (table,) = (c.matrix for c in split.confusions if c.scorer == "t_good")
+    assert good.false_alarms == pytest.approx(table[0][1] / sum(table[0]))
+    assert Bench.model_validate_json(made.model_dump_json()) == made
 
 
 def flags(made: Bench, scorer: str) -> list[str]:
@@ -142,7 +157,7 @@ def test_a_second_run_scores_nothing_again(tmp_path: Path, monkeypatch: pytest.M
     async def never(*_: Any, **__: Any) -> None:
         raise AssertionError("scored again")
 
-    monkeypatch.setattr("veridical.registry.BoundScorer.__call__", never)
+    monkeypatch.setattr("veridical.core.registry.BoundScorer.__call__", never)
     again = veridical.bench("graded", path, "t_good, t_tied", bootstrap=50, out=tmp_path / "b")
     assert again.rows == first.rows and again.signature == first.signature
 
@@ -256,7 +271,7 @@ def test_usage_errors_name_what_is_wrong(tmp_path: Path) -> None:
     path = graded_data.write(tmp_path, graded_data.rows(20, 20))
     with pytest.raises(UsageError, match="did you mean 'graded'"):
         veridical.bench("grade", path)
-    with pytest.raises(UsageError, match="needs --data PATH"):
+    with pytest.raises(UsageError, match="needs data=PATH"):
         veridical.bench("wikibio", None)
     with pytest.raises(UsageError, match="no split 'nope'"):
         veridical.bench("graded", path, "t_good", split="nope")

@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 import importlib
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
+from places import ROOT
 
-from veridical.records import Record
+from veridical.core.records import Record
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLES = ROOT / "examples"
 
 
 def read(name: str) -> list[dict[str, Any]]:

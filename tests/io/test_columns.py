@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from veridical.core.records import Record
 from veridical.errors import RowError, UsageError
 from veridical.io import open_source
-from veridical.records import Record
 
 # Written out from the contract, not imported: the table is what is under test.
 CONTRACT = {
@@ -104,7 +104,7 @@ def test_mapping_errors_name_the_column() -> None:
 def test_wrong_mappings() -> None:
     with pytest.raises(UsageError, match=r"did you mean .*'samples'"):
         open_source([{}], mapping={"sample": "a"})
-    with pytest.raises(UsageError, match="write response=answer"):
+    with pytest.raises(UsageError, match=r"write mapping=.'response': 'answer'"):
         open_source([{}], mapping={"answer": "a"})
     with pytest.raises(UsageError, match="name of a column"):
         open_source([{}], mapping={"response": ""})

@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from veridical.core.records import Record
 from veridical.errors import RowError, UsageError
 from veridical.io import formats, lines, open_source
-from veridical.records import Record
 
 TEXTS = hostile.TEXTS
 ROWS: list[dict[str, Any]] = [
@@ -210,7 +210,7 @@ def test_long_lines_are_row_errors_and_the_next_rows_are_read(tmp_path: Path) ->
         (b"\xff,b", "invalid UTF-8 at byte 0"),
         (b"a\x00b,c", "NUL"),
         (b"a\rb,c", "not CSV"),
-        (b",,['a']", "not JSON"),
+        (b",,['a' 'b']", "not JSON"),
         (b"a,,high", "must be a number"),
     ],
 )

@@ -7,13 +7,14 @@ import sys
 from pathlib import Path
 
 import hostile
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from veridical.core.records import Record
 from veridical.errors import RowError, UsageError
 from veridical.io import open_source
+from veridical.io.formats import begins_json_list
 from veridical.io.readers import READERS
-from veridical.records import Record
 
 RELAXED = settings(
     max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
@@ -61,11 +62,14 @@ def test_corpus(tmp_path: Path) -> None:
 @RELAXED
 @given(data=SOUP)
 def test_any_bytes_as_jsonl(data: bytes, tmp_path: Path) -> None:
+    text = data.removeprefix(b"\xef\xbb\xbf")
+    start = text.lstrip()
+    assume(not (start.startswith(b"[") and begins_json_list(start)))  # that may be one document
     path = tmp_path / "a.jsonl"
     path.write_bytes(data)
     source = open_source(path)
     items = list(source.rows())
-    rows = [line for line in data.removeprefix(b"\xef\xbb\xbf").split(b"\n") if line.strip()]
+    rows = [line for line in text.split(b"\n") if line.strip()]
     assert len(items) == len(rows)
     check_errors(items)
     assert list(source.rows(len(items) // 2)) == items[len(items) // 2 :]

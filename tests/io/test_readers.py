@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from veridical.core.records import Record
 from veridical.errors import RowError, UsageError
 from veridical.io import open_source
 from veridical.io.readers import READERS
-from veridical.records import Record
 
 
 def records(path: Path, reader: str, **mapping: str) -> list[Record]:

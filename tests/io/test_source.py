@@ -20,9 +20,9 @@ import pandas as pd
 import polars as pl
 import pytest
 
+from veridical.core.records import Record
 from veridical.errors import RowError, UsageError
 from veridical.io import Source, open_source
-from veridical.records import Record
 
 JSONL = b'{"response": "a"}\nbad\n{"response": "c", "x": 1}\n'
 
@@ -40,7 +40,7 @@ def texts(source: Source, start: int = 0) -> list[str | None]:
     ("data", "format"),
     [
         (JSONL, "jsonl"),
-        (gzip.compress(JSONL), "jsonl"),
+        (gzip.compress(JSONL, mtime=0), "jsonl"),
         (b'[{"response": "a"}, 1, {"response": "c", "x": 1}]', "json"),
         (b'{\n"d": [{"response": "a"}, {}, {"response": "c"}]}', "json"),
         (b"response,x\na,1\n\xff,2\nc,3\n", "csv"),
@@ -213,11 +213,9 @@ def test_fraction_grows_from_0_to_1(kind: str, tmp_path: Path) -> None:
     [
         ([], "no input"),
         (iter(()), "no input"),
-        ({"response": "a"}, "list of rows"),
-        (Record(response="a"), "list of rows"),
-        (b"a.jsonl", "list of rows"),
-        (3, "list of rows"),
-        (None, "list of rows"),
+        (b"a.jsonl", "from bytes: give a path"),
+        (3, "from int: give a path"),
+        (None, "from NoneType: give a path"),
         (["-", "-"], "only once"),
         (["-", {"response": "a"}], "mixed"),
         ("no\0file", "null byte|character"),

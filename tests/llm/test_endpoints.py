@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import datetime
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from veridical.errors import UsageError
+from veridical.llm.budget import check_budgeted
 from veridical.llm.endpoints import Endpoint, configured, find_endpoint
 
 FILE = """
@@ -179,3 +183,65 @@ def test_identity_leaves_out_what_does_not_change_an_answer() -> None:
     assert one.identity == Endpoint("b", "http://h/v1/", "m").identity
     assert one.identity != Endpoint("a", "http://h/v1", "m", extra_body={"x": 1}).identity
     assert one.identity != Endpoint("a", "http://i/v1", "m").identity
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ({"n": 3}, "extra_body.n would change"),
+        ({"best_of": 3}, "extra_body.best_of would change"),
+        ({"model": "dear"}, "extra_body.model would change"),
+        ({"messages": []}, "extra_body.messages would change"),
+        ({"stream": True}, "extra_body.stream would change"),
+        ({"max_tokens": 0}, "extra_body.max_tokens must be a whole number"),
+        ({"max_completion_tokens": True}, "max_completion_tokens must be a whole number"),
+        ({"n_predict": -1}, "extra_body.n_predict must be a whole number"),
+        ({"since": datetime.date(2024, 5, 1)}, "extra_body.since is a date"),
+        ({"a": [{"b": datetime.time(9)}]}, r"extra_body.a\[0\].b is a time"),
+        ({"a": float("nan")}, "extra_body.a is nan"),
+        ({"a": float("inf")}, "extra_body.a is inf"),
+        ({"a": {1: 2}}, "extra_body.a has the key 1"),
+        ({"a": b"x"}, "extra_body.a is a bytes"),
+    ],
+)
+def test_what_no_request_may_carry(body: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError, match=f"LLM 'e'.*{said}"):
+        Endpoint("e", "http://h/v1", "m", extra_body=body)
+
+
+def test_what_may_change_prices_is_refused_with_a_budget() -> None:
+    def endpoint(body: dict[str, Any], price: float = 1.0) -> Endpoint:
+        return Endpoint("e", "http://h/v1", "m", None, price, price, extra_body=body)
+
+    for key in ("service_tier", "tools", "plugins", "web_search_options", "prediction", "any"):
+        with pytest.raises(UsageError, match=f"extra_body.{key} may change what a call costs"):
+            check_budgeted(endpoint({key: 1}))
+        check_budgeted(endpoint({key: 1}, price=0.0))
+    allowed = {"temperature": 1, "reasoning_effort": "low", "max_tokens": 9, "logprobs": True}
+    check_budgeted(endpoint(allowed))
+    with pytest.raises(UsageError, match="a budget needs prices"):
+        check_budgeted(replace(endpoint({}), price_out=None))
+
+
+@pytest.mark.parametrize("seconds", [0, -1, float("inf"), float("nan")])
+def test_patience_and_timeout_are_seconds(seconds: float) -> None:
+    for name in ("patience", "timeout"):
+        with pytest.raises(UsageError, match=f"{name} must be a positive number of seconds"):
+            Endpoint("e", "http://h/v1", "m", **{name: seconds})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("spec", "address", "model"),
+    [
+        ("local", "local:", "smollm2"),
+        ("local?context=8192", "local:?context=8192", "smollm2"),
+        ("local:?threads=2", "local:?threads=2", "smollm2"),
+        ("local:qwen-1.5b", "local:qwen-1.5b", "qwen-1.5b"),
+        ("local:qwen-0.5b?parallel=2", "local:qwen-0.5b?parallel=2", "qwen-0.5b"),
+        ("local:/there/m.Q4.gguf?threads=2", "local:/there/m.Q4.gguf?threads=2", "m.Q4"),
+    ],
+)
+def test_models_that_run_here(spec: str, address: str, model: str) -> None:
+    found = find_endpoint(spec)
+    assert (found.name, found.base_url, found.model) == (spec, address, model)
+    assert found.runs_here and found.cost(1000, 1000) == 0

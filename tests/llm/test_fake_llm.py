@@ -9,9 +9,9 @@ from typing import Any
 import jsonschema
 import pytest
 
+from veridical.core.messages import ChatRequest, LlmError, Reply, Usage, user
 from veridical.errors import UsageError
 from veridical.llm.fake import FakeLlm
-from veridical.llm.messages import ChatRequest, LlmError, Reply, Usage, user
 from veridical.llm.pretend import instance, pretend
 
 

@@ -9,7 +9,7 @@ from scipy.stats import binomtest
 
 from veridical.llm.injections import Rate, attempts, items, measure, records
 from veridical.llm.injections.attempts import best
-from veridical.llm.prompts import load_prompt, prompt_names
+from veridical.prompts import load_prompt, prompt_names
 
 TEMPLATE = load_prompt("correct_incorrect")
 PARTS = {"question", "answer", "context", "reference", "samples", "sample"}

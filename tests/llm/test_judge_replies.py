@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from veridical.llm.messages import LlmError, Reply
-from veridical.llm.prompts import Choices, load_prompt, prompt_names
+from veridical.core.messages import LlmError, Reply
+from veridical.core.records import TokenLogprob
 from veridical.llm.statements import stated
 from veridical.llm.verdicts import read_json, read_verdict
-from veridical.records import TokenLogprob
+from veridical.prompts import Choices, load_prompt, prompt_names
 
 TUNABLE = load_prompt("correct_incorrect")
 CONTINUOUS = load_prompt("continuous")
@@ -58,9 +58,9 @@ def value(prompt, text: str) -> float | None:
         (TUNABLE, "Correct, Incorrect", None),
         (TUNABLE, "Correct\nScore: Incorrect", None),  # two verdicts
         (TUNABLE, "Score: Correct\nScore: Correct", 1),
-        (TUNABLE, "Not correct", None),
+        (TUNABLE, "Not correct", 0),
         (TUNABLE, "incorrectly stated", None),
-        (TUNABLE, "That is right", None),
+        (TUNABLE, "That is right", 1),
         (TUNABLE, "The brightest answer", None),  # "right" inside another word
         (TUNABLE, '{"score": "Incorrect"}', 0),
         (TUNABLE, '```json\n{"score": "Correct"}\n```', 1),
@@ -178,6 +178,75 @@ def test_one_probability_without_alternatives_is_no_spread():
         found = read_verdict(Reply("Correct", "stop", (only,)), TUNABLE)
         assert (found.how, found.value) == ("text", 1)
         assert found.probabilities is None and found.outside is None
+
+
+def bare(text: str, p: float) -> TokenLogprob:
+    """A written token of which only its own probability is told."""
+    return TokenLogprob(token=text, logprob=math.log(p))
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens", "yes"),
+    [
+        ("Yes", (bare("Yes", 0.9),), 0.9),
+        ("No.", (bare("No", 0.7), bare(".", 0.2)), 0.3),  # what follows says nothing of it
+        ('"No"', (bare('"', 0.1), bare("No", 0.7), bare('"', 0.5)), 0.3),
+        ("Not supported", (bare("Not", 0.8), bare(" supported", 0.5)), 0.2),
+        ('{"answer": "No"}', (bare('{"answer": "', 0.01), bare("No", 0.6), bare('"}', 1.0)), 0.4),
+    ],
+)
+def test_of_two_answers_one_probability_tells_the_other(text, tokens, yes):
+    found = read_verdict(Reply(text, "stop", tokens), YES_NO)
+    assert found.how == "probability" and found.outside == pytest.approx(0)
+    assert found.probabilities == pytest.approx({"Yes": yes, "No": 1 - yes})
+
+
+def test_one_probability_alone_makes_no_verdict_of_what_states_none():
+    with pytest.raises(LlmError, match="no clear verdict"):
+        read_verdict(Reply("Nothing", "stop", (bare("Nothing", 0.9),)), YES_NO)
+    with pytest.raises(LlmError, match="no clear verdict"):
+        read_verdict(Reply("Not so", "stop", (bare("Not", 0.9), bare(" so", 0.9))), YES_NO)
+
+
+def first_token(prompt, text: str, *tokens: TokenLogprob):
+    """The verdict of a reply that was cut after the tokens wanted of it."""
+    return read_verdict(Reply(text, "length", tokens), prompt, cut=True)
+
+
+def test_a_first_token_is_a_verdict_by_its_probabilities():
+    found = first_token(YES_NO, "No", token("No", 0.6, Yes=0.2, The=0.1))
+    assert (found.answer, found.how) == ("No", "probability")
+    assert found.value == pytest.approx(0.75) and found.outside == pytest.approx(0.2)
+    # of "Inc" it is not known what would have followed, nor is it of "Correct"
+    found = first_token(TUNABLE, "In", token("In", 0.5, Correct=0.3, I=0.1, Part=0.05))
+    shares = {"Correct": 0.3 / 0.95, "Incorrect": 0.5 / 0.95, "I am not sure": 0.15 / 0.95}
+    assert found.probabilities == pytest.approx(shares) and found.answer == "Incorrect"
+    found = first_token(LIKERT, "4\n", token("4", 0.8, **{"5": 0.2}), token("\n", 1.0))
+    assert found.value == pytest.approx(4.2)
+    # digits: of 8x nothing more is known, so what was written counts if it has surely ended
+    digits = (token("9", 0.3, **{"8": 0.6}), token("5", 0.9, **{"0": 0.1}), token(" (", 1.0))
+    found = first_token(CONTINUOUS, "95 (", *digits)
+    assert (found.value, found.how) == (95, "text")
+
+
+@pytest.mark.parametrize(
+    ("prompt", "text", "tokens"),
+    [
+        (YES_NO, "The", (token("The", 0.6, No=0.3, Yes=0.1),)),  # begins a sentence
+        (YES_NO, "No", (bare("No", 0.9),)),  # perhaps of "No doubt"
+        (YES_NO, "No", ()),
+        (YES_NO, "{", (token("{", 0.6, Yes=0.4),)),
+        (TUNABLE, "Not", (token("Not", 0.9, Correct=0.1),)),  # correct? sure?
+        (CONTINUOUS, "9", (token("9", 0.3, **{"8": 0.7}),)),  # 9, 90 to 99
+    ],
+)
+def test_a_first_token_that_tells_none_is_no_verdict(prompt, text, tokens):
+    with pytest.raises(LlmError) as e:
+        first_token(prompt, text, *tokens)
+    assert e.value.trouble == "malformed" and e.value.text == text
+    with pytest.raises(LlmError) as e:  # nor is it where the whole was wanted
+        read_verdict(Reply(text, "length", tokens), prompt)
+    assert e.value.trouble == "length"
 
 
 def test_rounding_lifts_no_value_off_its_scale():
@@ -356,7 +425,7 @@ def test_hostile_probabilities_are_a_verdict_or_a_failure(written, others, name)
 @settings(deadline=None)
 @given(st.text(max_size=30), st.text(max_size=30))
 def test_a_word_around_an_answer_is_not_the_answer(before, after):
-    found = stated(f"{before}xYesx{after}", YES_NO.scale, YES_NO.key)
+    found = stated(f"{before}xYesx{after}", YES_NO.scale, YES_NO.key).statement
     assert found is None or found.start != len(before) + 1
 
 

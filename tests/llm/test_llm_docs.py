@@ -8,10 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from places import ROOT
 
 from veridical.llm.endpoints import configured, find_endpoint
 
-PAGE = (Path(__file__).parents[2] / "docs" / "llm.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "llm.md").read_text(encoding="utf-8")
 
 
 def blocks(language: str) -> list[str]:

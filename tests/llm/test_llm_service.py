@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,13 +12,15 @@ import httpx
 import pytest
 from faults import FaultServer, InProcess
 
+from veridical.cli.finish import ledger_lines
+from veridical.core.messages import ChatRequest, LlmError, Reply, Usage, user
 from veridical.errors import UsageError
+from veridical.llm import retries
+from veridical.llm.budget import Budget, worst_case
 from veridical.llm.client import LlmClient
-from veridical.llm.counts import CALLER
 from veridical.llm.endpoints import Endpoint
 from veridical.llm.journal import Journal
-from veridical.llm.ledger import Budget, worst_case
-from veridical.llm.messages import ChatRequest, LlmError, Reply, Usage, user
+from veridical.llm.payments import PAYER
 from veridical.llm.service import Account, LlmService
 
 PRICED = Endpoint("e", "http://h/v1", "m", price_in=0.0, price_out=1e6, max_concurrency=4)
@@ -112,6 +115,25 @@ async def test_what_the_journal_holds_is_not_asked_again(tmp_path: Path) -> None
         journal.close()
 
 
+async def test_a_client_whose_server_keeps_what_it_read_has_prompts_that_begin_alike_in_turn() -> (
+    None
+):
+    client = Client(lambda r, i: Reply("x", "stop", usage=Usage(100, 1, 90)))
+    client.shares_prefixes = True
+    service = LlmService(PRICED, client=client)
+    texts = [f"{c * 100} sentence {s}" for s in range(4) for c in "ab"]
+    requests = [ChatRequest(user(t), max_tokens=1) for t in texts]
+    await service.chat([replace(r, again=r is requests[0]) for r in requests])
+    assert client.most == 1
+    assert [text[0] for text, _ in client.asked] == ["a"] * 4 + ["b"] * 4
+    ledger = service.ledger
+    assert (ledger.calls, ledger.tokens_in, ledger.tokens_cached, ledger.again) == (8, 800, 720, 1)
+    (line,) = ledger_lines(ledger.as_dict())
+    assert "800 tokens in (80 read, 720 saved by shared prefixes), 8 out" in line
+    assert "1 asked again" in line
+    await service.close()
+
+
 async def test_errors_are_values_or_raised_and_never_journaled() -> None:
     lost = LlmError("timeout", "too late", possibly_paid=3)
     client = Client(lambda r, i: lost if text(r) == "bad" else Reply(text(r)))
@@ -130,13 +152,21 @@ async def test_errors_are_values_or_raised_and_never_journaled() -> None:
 
 async def test_losses_on_the_way_to_an_answer_are_possibly_paid_too(tmp_path: Path) -> None:
     class Losing(Client):
+        bills_attempts = True
+
         async def chat(
             self, request: ChatRequest, ordinals: Sequence[int] = (0,)
         ) -> list[Reply | LlmError]:
-            counts = CALLER.get()
-            assert counts is not None
-            counts.retries += 2
-            counts.possibly_paid += 1
+            payer = PAYER.get()
+            for again in (False, True, True):
+                bill = await payer.bill(1, again=again)
+                await bill.leave()
+                if again:
+                    await bill.refused()
+                bill.close()
+            bill = await payer.bill(1, again=False)
+            await bill.leave()
+            bill.answered([Usage(10, 1)])
             return await super().chat(request, ordinals)
 
     journal = Journal(tmp_path / "j.sqlite")
@@ -244,6 +274,126 @@ async def test_a_budget_covers_what_earlier_lives_of_the_run_have_spent(tmp_path
         journal.close()
 
 
+def budgeted(
+    fault: Callable[[int], str | None], limit: float, **settings: object
+) -> tuple[list[Reply | LlmError], FaultServer, Budget, Account]:
+    """Three answers of 10 money each at most, from a server with faults."""
+
+    async def main() -> tuple[list[Reply | LlmError], FaultServer, Budget, Account]:
+        server = FaultServer(fault, latency=0.0)
+        endpoint = replace(PRICED, **settings)  # type: ignore[arg-type]
+        client = LlmClient(endpoint, http=httpx.AsyncClient(transport=InProcess(server)))
+        budget = Budget(limit)
+        account = Account(Journal(None), "run", budget=budget)
+        service = LlmService(endpoint, account, client=client)
+        found = await service.chat_each([ask(q, max_tokens=10) for q in "abc"])
+        await service.close()
+        totals = account.journal.totals("run")
+        assert (totals.charged, totals.possibly_paid) == (
+            account.ledger.charged,
+            account.ledger.possibly_paid,
+        )
+        assert budget.spent == pytest.approx(account.ledger.charged)
+        account.journal.close()
+        return found, server, budget, account
+
+    with pytest.MonkeyPatch.context() as patch:  # the journal's thread has no virtual time
+        patch.setattr(retries, "_FIRST_BACKOFF", 0.01)
+        return asyncio.run(main())
+
+
+def test_every_attempt_is_reserved_before_it_leaves() -> None:
+    found, server, budget, account = budgeted(lambda i: "not json", 45.0)
+    assert server.calls == 4 and budget.spent == 40.0
+    troubles = [o.trouble for o in found if isinstance(o, LlmError)]
+    assert troubles == ["budget"] * 3
+    assert all("40.0000 of the budget of 45 is spent" in str(o) for o in found)
+    assert any("after" in str(o) and "the reply is not JSON" in str(o) for o in found)
+    paid = sum(o.possibly_paid for o in found if isinstance(o, LlmError))
+    assert paid == account.ledger.possibly_paid == 4
+    assert account.ledger.not_sent == 3 and account.ledger.as_dict()["charged"] == 40.0
+
+
+def test_what_a_server_turns_away_costs_nothing() -> None:
+    found, server, budget, account = budgeted(lambda i: "429" if i < 9 else None, 30.0)
+    assert all(isinstance(o, Reply) for o in found)
+    assert (server.calls, budget.spent) == (12, 9.0)  # three tokens each
+    assert account.ledger.possibly_paid == 0
+
+
+def test_an_error_of_a_server_that_may_have_worked_is_charged() -> None:
+    for fault in ("500", "502", "error under 200", "disconnect"):
+        found, server, budget, _ = budgeted(lambda i, f=fault: f, 45.0, attempts=2)  # type: ignore[misc]
+        assert (server.calls, budget.spent) == (4, 40.0)
+        assert all(isinstance(o, LlmError) for o in found)
+
+
+async def test_earlier_lives_of_unknown_cost_leave_no_budget(tmp_path: Path) -> None:
+    unpriced = Endpoint("e", "http://h/v1", "m")
+    journal = Journal(tmp_path / "j.sqlite")
+    service = LlmService(unpriced, Account(journal, "run"), client=Client())
+    await service.chat([ask("a")])
+    await service.close()
+    assert service.ledger.as_dict()["charged"] is None
+    with pytest.raises(UsageError, match="no budget can be kept: this run has made 1 attempts"):
+        Account(journal, "run", budget=Budget(100.0))
+    assert Account(journal, "run").ledger.unpriced == 1
+    journal.close()
+
+
+async def test_unknown_costs_stay_charged_in_later_lives(tmp_path: Path) -> None:
+    for life in range(3):
+        client = Client(lambda r, i: Reply("x"))  # no count
+        journal = Journal(tmp_path / "j.sqlite")
+        account = Account(journal, "run", budget=Budget(25.0))
+        service = LlmService(PRICED, account, client=client)
+        await service.chat_each([ask(f"{life}{q}", max_tokens=10) for q in "abc"])
+        assert len(client.asked) == (0 if life else 2)
+        assert account.ledger.charged == 20.0
+        await service.close()
+        journal.close()
+
+
+async def test_a_damaged_reply_is_counted_once_and_asked_again(tmp_path: Path) -> None:
+    for life in range(3):
+        client = Client()
+        journal = Journal(tmp_path / "j.sqlite")
+        account = Account(journal, "run")
+        service = LlmService(PRICED, account, client=client)
+        assert [r.text for r in await service.chat([ask("a"), ask("b")])] == ["a.0", "b.0"]
+        assert len(client.asked) == (2, 1, 0)[life]
+        assert account.ledger.damaged == (0, 1, 0)[life]
+        await service.close()
+        journal.close()
+        if not life:
+            with sqlite3.connect(tmp_path / "j.sqlite") as db:
+                db.execute("UPDATE replies SET body = CAST(replace(body, 'a.0', 'evil') AS BLOB)")
+            db.close()
+
+
+async def test_two_processes_ask_for_a_reply_once(tmp_path: Path) -> None:
+    """Or one, through two journals."""
+    clients = [Client(), Client()]
+    clients[0].go.clear()
+    services = [
+        LlmService(PRICED, Account(Journal(tmp_path / "j.sqlite"), f"{i}"), client=client)
+        for i, client in enumerate(clients)
+    ]
+    asked = [asyncio.create_task(services[0].chat([ask("a"), ask("b")]))]
+    while len(clients[0].asked) < 2:
+        await asyncio.sleep(0.001)
+    asked.append(asyncio.create_task(services[1].chat([ask("b"), ask("c")])))
+    while not clients[1].asked:
+        await asyncio.sleep(0.001)
+    clients[0].go.set()
+    assert [[r.text for r in await task] for task in asked] == [["a.0", "b.0"], ["b.0", "c.0"]]
+    assert [q for q, _ in clients[1].asked] == ["c"]
+    assert services[1].ledger.journaled == 1
+    for service in services:
+        await service.close()
+        service.account.journal.close()
+
+
 async def test_calls_that_are_cut_off_are_possibly_paid(tmp_path: Path) -> None:
     client = Client()
     client.go.clear()
@@ -276,16 +426,44 @@ async def test_what_makes_no_call_possible_is_raised() -> None:
     await service.close()
 
 
+def worst(endpoint: Endpoint, request: ChatRequest) -> float:
+    found = worst_case(endpoint, request)
+    assert found is not None
+    return found
+
+
 def test_the_worst_case_is_a_token_a_byte_and_the_longest_answer() -> None:
     endpoint = Endpoint("e", "http://h/v1", "m", price_in=1e6, price_out=1.0)
-    short, long = (worst_case(endpoint, ask("é" * n, max_tokens=1)) for n in (10, 20))
+    short, long = (worst(endpoint, ask("é" * n, max_tokens=1)) for n in (10, 20))
     assert long - short == pytest.approx(20)
-    assert worst_case(endpoint, ask("", max_tokens=None)) > worst_case(endpoint, ask(""))
     image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA"}}
     seen = ChatRequest(({"role": "user", "content": [image]},), max_tokens=1)
-    assert worst_case(endpoint, seen) > 1000
-    with pytest.raises(UsageError, match="price_in"):
-        worst_case(Endpoint("e", "http://h/v1", "m"), ask("a"))
+    assert worst(endpoint, seen) > 48_169
+    schema = {"type": "object", "properties": {"x" * 1000: {}}}
+    assert worst(endpoint, ask("q", schema=schema)) > worst(endpoint, ask("q")) + 1000
+    assert worst_case(Endpoint("e", "http://h/v1", "m"), ask("a")) is None
+    assert worst_case(endpoint, ask("", max_tokens=None)) is None
+
+
+def test_what_an_extra_body_adds_is_reserved_for() -> None:
+    endpoint = Endpoint("e", "http://h/v1", "m", price_in=0.0, price_out=1e6)
+    longer = replace(endpoint, extra_body={"max_completion_tokens": 700, "max_tokens": 9})
+    assert worst(endpoint, ask("q", max_tokens=5)) == 5
+    assert worst(longer, ask("q", max_tokens=5)) == worst(longer, ask("q", max_tokens=None)) == 700
+    priced = replace(endpoint, price_in=1e6)
+    told = replace(priced, extra_body={"chat_template_kwargs": {"hint": "x" * 1000}})
+    assert worst(told, ask("q")) > worst(priced, ask("q")) + 1000
+
+
+async def test_with_a_budget_every_answer_has_a_limit() -> None:
+    client = Client()
+    account = Account(Journal(None), budget=Budget(1e9))
+    service = LlmService(PRICED, account, client=client)
+    with pytest.raises(UsageError, match="give max_tokens"):
+        await service.chat([ask("q", max_tokens=None)])
+    assert not client.asked
+    await service.close()
+    account.journal.close()
 
 
 @pytest.mark.parametrize("limit", [-1.0, float("nan"), float("inf")])

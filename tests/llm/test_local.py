@@ -138,8 +138,18 @@ def test_what_a_spec_may_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         read_local(f"local:{path}")
     monkeypatch.setattr(download, "find", lambda _: None)
     monkeypatch.setattr(download, "_at_terminal", lambda: False)
-    with pytest.raises(ModelError, match="veridical models get smollm2"):
-        read_local("local:")
+    for spec, name in (("local:", "smollm2"), ("local:qwen-1.5b?threads=2", r"qwen-1\.5b")):
+        with pytest.raises(ModelError, match=f"veridical models get {name}$"):
+            read_local(spec)
+    with pytest.raises(UsageError, match=r"did you mean 'qwen-1\.5b'.*PATH\.gguf, qwen-0\.5b"):
+        read_local("local:qwen-1.5")
+    path.write_bytes(b"GGUF")
+    monkeypatch.setattr(download, "find", lambda _: path)
+    assert read_local("local:qwen-0.5b?threads=2") == LocalModel("qwen-0.5b", path, 4096, 5, 2)
+    assert read_local("local:").name == "smollm2"
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "some-model").write_bytes(b"GGUF")
+    assert read_local("local:some-model").name == "some-model"
 
 
 def test_free_cores_leaves_busy_ones_alone(monkeypatch: pytest.MonkeyPatch) -> None:

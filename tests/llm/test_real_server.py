@@ -13,6 +13,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -20,13 +21,14 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
+from places import ROOT
 
+from veridical import check
+from veridical.core.messages import ChatRequest, LlmError, Reply, user
 from veridical.llm import download
 from veridical.llm.endpoints import find_endpoint
 from veridical.llm.local import LocalClient, LocalModel, LocalServer, read_local
-from veridical.llm.messages import ChatRequest, LlmError, Reply, user
 
-ROOT = Path(__file__).parents[2]
 PROMPTS, SAMPLES, TOKENS = 20, 5, 24
 JUDGED = 3  # records that the judges see: every call reads some hundred tokens
 #: A busy machine is far slower than an idle one.
@@ -121,8 +123,35 @@ def test_the_client_asks_for_more_samples_than_fit_at_once() -> None:
     assert len(found) == 5
     for reply in found:
         assert isinstance(reply, Reply), reply
-        assert reply.logprobs and "".join(t.token for t in reply.logprobs).startswith(reply.text)
-        assert all(len(t.top) == 3 for t in reply.logprobs)
+        # out of tokens within a character, text and tokens may differ in their last one
+        told = "".join(t.token for t in reply.logprobs or ())
+        assert told and told.startswith(reply.text[:-1])
+        assert all(len(t.top) == 3 for t in reply.logprobs or ())
+
+
+def test_prompts_that_begin_alike_are_read_once() -> None:
+    """And what was in the cache changes a verdict's probability by no more than the arithmetic of
+    8-bit activations does, which depends on how many tokens are read together."""
+    sentences = ["The river is long.", "It ends in a sea.", "It is in Asia.", "Ships go on it."]
+    sample = "The Danube is a long river of Europe. It ends in the Black Sea. " * 3
+    row = {"response": " ".join(sentences), "samples": [sample]}
+    local = find_endpoint("local:?parallel=2&context=1024")
+    found = {}
+    for kept in (True, False):
+        endpoint = replace(local, extra_body={"cache_prompt": kept})
+        results = check([row], "selfcheck_prompt", llm=endpoint, store=None, processes=0)
+        (result,) = results
+        units = result.scores["selfcheck_prompt"].units
+        found[kept] = [u.risk for u in units], results.ledger
+    (shared, ledger), (alone, unshared) = found[True], found[False]
+    assert ledger is not None and unshared is not None
+    assert ledger["tokens_in"] == unshared["tokens_in"] and unshared["tokens_cached"] == 0
+    read = ledger["tokens_in"] - ledger["tokens_cached"]
+    assert 2 * read < ledger["tokens_in"]  # four sentences, one sample
+    if not ledger["again"] + unshared["again"]:
+        assert ledger["tokens_out"] == len(sentences)
+    assert len(shared) == len(sentences)
+    np.testing.assert_allclose(shared, alone, atol=0.05)
 
 
 def test_a_prompt_that_does_not_fit_is_refused_not_cut() -> None:
@@ -195,6 +224,7 @@ def test_every_probability_scorer_scores_every_record(answered: Path) -> None:
     results = scored(answered, PROBABILITIES)
     assert len(results) == PROMPTS
     for result in results:
+        assert result["scores"].pop("quantile_mean")["risk"] == result["risk"]
         assert set(result["scores"]) == set(PROBABILITIES.split(", "))
         for name, score in result["scores"].items():
             assert score["status"] == "scored", (name, score["reason"])
@@ -232,15 +262,12 @@ def chat_prompt(server: LocalServer, question: str) -> str:
     return found
 
 
-@pytest.mark.torch
 def test_the_same_file_reads_texts(server: LocalServer) -> None:
-    """llama.cpp's server tells nothing of given text; transformers reads it from the same file."""
-    for name in ("torch", "gguf", "accelerate"):
-        pytest.importorskip(name)
-    from veridical.llm.tokens import GivenText
+    """llama.cpp's server tells nothing of given text; what reads it is given the same file."""
+    from veridical.core.tokens import GivenText
     from veridical.models.causal import load_language_model
 
-    model = load_language_model("smollm2", device="cpu")
+    model = load_language_model("smollm2")
     assert model.name == "smollm2"
     prompt = model.chat_prompt([{"role": "user", "content": "What is the capital of France?"}])
     assert prompt.endswith("<|im_start|>assistant\n")
@@ -269,7 +296,7 @@ def test_the_same_file_reads_texts(server: LocalServer) -> None:
     pieces = [said[a:b] for a, b in zip(found.starts, found.ends, strict=True)]
     assert pieces == [t["token"] for t in told[: len(pieces)]]
     gap = np.abs(found.logprobs - [t["logprob"] for t in told[: len(pieces)]])
-    # llama.cpp rounds activations to 8 bits; one place off, the gap would be of the order of 3
-    assert gap.mean() < 0.1 and np.median(gap) < 0.05
+    # both round activations to 8 bits; one place off, the gap would be of the order of 3
+    assert gap.mean() < 0.2 and np.median(gap) < 0.1
     top = np.array([[a["logprob"] for a in t["top_logprobs"]] for t in told[: len(pieces)]])
     assert np.abs(found.top[:, :3] - top[:, :3]).mean() < 0.3

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from veridical.llm.messages import Reply
+from veridical.core.messages import Reply
 from veridical.llm.replies import read_replies
 from veridical.llm.retries import AttemptError
 
@@ -194,6 +194,31 @@ def _places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     elif isinstance(value, list):
         below = [p for i, v in enumerate(value) for p in _places(v, (*path, i))]
     return [path, *below] if path else below
+
+
+@pytest.mark.parametrize(
+    ("details", "cached"),
+    [
+        ({"cached_tokens": 7}, 7),
+        ({"cached_tokens": 0}, 0),
+        ({"cached_tokens": 10}, None),  # of 9
+        ({"cached_tokens": "7"}, None),
+        ({}, None),
+        ([7], None),
+        (None, None),
+    ],
+)
+def test_tokens_that_were_not_read_again(details: Any, cached: int | None) -> None:
+    usage = {"prompt_tokens": 9, "completion_tokens": 2, "prompt_tokens_details": details}
+    (reply,) = read_replies({**CHAT, "usage": usage}, 1)
+    assert (reply.usage.prompt, reply.usage.cached) == (9, cached)
+
+
+def test_they_are_shared_out_among_answers() -> None:
+    usage = {"prompt_tokens": 9, "prompt_tokens_details": {"cached_tokens": 8}}
+    choices = [{"index": i, "message": {"content": "x"}} for i in range(4)]
+    found = [r.usage for r in read_replies({"choices": choices, "usage": usage}, 4)]
+    assert [u.prompt for u in found] == [3, 2, 2, 2] and [u.cached for u in found] == [2, 2, 2, 2]
 
 
 @settings(max_examples=300, deadline=None)

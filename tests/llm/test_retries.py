@@ -7,7 +7,7 @@ from email.utils import formatdate
 
 import pytest
 
-from veridical.llm.messages import Trouble
+from veridical.core.messages import Trouble
 from veridical.llm.retries import AttemptError, Attempts, backoff, retry_after
 
 

@@ -12,10 +12,11 @@ import time
 from pathlib import Path
 
 import pytest
+from places import HELPERS
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL")
 
-SLOW = Path(__file__).parent / "slow_sampling.py"
+SLOW = HELPERS / "slow_sampling.py"
 N, EVERY, KILLS = 120, 9, 3
 COMMAND = (
     "check p.jsonl --llm fake:s.json --n 3 --scorers exact_match,rouge_l --processes 0 "

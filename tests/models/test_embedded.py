@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from veridical.core.protocols import Encoded, Encoder
 from veridical.models import load_encoder
 from veridical.models.catalog import EMBEDDED
-from veridical.models.protocols import Encoded, Encoder
 
 REFERENCE = json.loads((Path(__file__).parent / "data/minilm_reference.json").read_text("utf-8"))
 

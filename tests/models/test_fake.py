@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from fake_models import FakeEncoder
 
+from veridical.core.protocols import Encoded
 from veridical.errors import ModelError
-from veridical.models.fake import FakeEncoder
-from veridical.models.protocols import Encoded
 
 
 def encode(encoder: FakeEncoder, text: str) -> Encoded:

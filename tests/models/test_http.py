@@ -15,11 +15,12 @@ import numpy as np
 import pytest
 
 import veridical
+from veridical.core.protocols import Encoded, Encoder
 from veridical.errors import ModelError, UsageError
-from veridical.models import http as back_end
+from veridical.models import http as encoding
+from veridical.models import json_client as back_end
 from veridical.models import load_encoder
 from veridical.models.http import HttpEncoder, split_characters
-from veridical.models.protocols import Encoded, Encoder
 
 TEXTS = ["Paris is in France.", "The sky is blue.", "", "I do not know.", "Paris is in France?"]
 
@@ -155,6 +156,8 @@ def test_refusals_and_redirects_are_not_retried_or_followed(server: Server, stat
     assert len(server.seen) == 1
 
 
+INFINITE = [{"index": 0, "embedding": [3.5e38] * 384}]
+LARGE = [{"index": 0, "embedding": [10**4000] * 384}]
 NAN = [{"index": 0, "embedding": [float("nan")] * 384}]
 
 
@@ -163,7 +166,10 @@ NAN = [{"index": 0, "embedding": [float("nan")] * 384}]
     [
         (lambda entries: entries[:-1], "4 vectors for 5 texts"),
         (lambda entries: [*entries[:-1], entries[0]], "indices are not 0..4"),
-        (lambda entries: [*entries[1:], *NAN], "not finite"),
+        (lambda entries: [*entries[1:], *NAN], "NaN is no number"),
+        (lambda entries: [*entries[1:], *INFINITE], "not finite"),
+        (lambda entries: [*entries[1:], *LARGE], "not a list of numbers"),
+        (lambda entries: [*entries[:-1], {"index": [], "embedding": [1.0]}], "indices are not"),
         (lambda entries: [*entries[:-1], {"index": 4, "embedding": [0.1, 0.2]}], "2 values"),
         (lambda entries: [*entries[:-1], {"index": 4, "embedding": "AAAA"}], "list of numbers"),
         (lambda entries: [*entries[:-1], {"index": 4}], "list of numbers|not finite"),
@@ -248,8 +254,8 @@ def test_a_wait_of_hours_is_not_waited(server: Server) -> None:
 
 
 def test_a_reply_without_end_is_given_up(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(back_end, "LONGEST_REPLY", 1000)
-    with pytest.raises(ModelError, match="longer than 1000 bytes"):
+    monkeypatch.setattr(encoding, "LONGEST_REPLY", 1000)
+    with pytest.raises(ModelError, match="longer than 1,000 bytes"):
         vectors(openai(server), TEXTS)
 
 

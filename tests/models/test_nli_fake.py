@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fake_models import FakeNli
 from nli_checkpoints import judge
 
+from veridical.core.protocols import Pair
 from veridical.errors import ModelError, UsageError
 from veridical.models import NLI_FORMS, catalog, list_models, load_nli
-from veridical.models.fake import FakeNli
-from veridical.models.protocols import Pair
 
 TABLE = {("a b", "c"): (0.2, 0.3, 0.5)}
 

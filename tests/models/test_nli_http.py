@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fake_models import FakeNli
 from nli_checkpoints import judge
 
 from veridical.errors import ModelError, UsageError
-from veridical.models import http as requests
+from veridical.models import json_client as requests
 from veridical.models import load_nli
-from veridical.models.fake import FakeNli
 from veridical.models.nli.http import HttpNli
 from veridical.models.nli.labels import PLAIN
 
@@ -174,8 +174,8 @@ FULL = [of(0.2), of(0.3, "neutral"), of(0.5, "contradiction")]
         ([FULL, FULL, [1, 2, 3]], "not a label with its score"),
         ([FULL, FULL, [of(0.2, 7), *FULL[1:]]], "not a label with its score"),
         ([FULL, FULL, [of(True), *FULL[1:]]], "not a label with its score"),
-        ([FULL, FULL, [of(float("nan")), *FULL[1:]]], "score nan is not a probability"),
-        ([FULL, FULL, [of(float("inf")), *FULL[1:]]], "score inf is not a probability"),
+        ([FULL, FULL, [of(float("nan")), *FULL[1:]]], "NaN is no number"),
+        ([FULL, FULL, [of(float("inf")), *FULL[1:]]], "Infinity is no number"),
         ([FULL, FULL, [of(-0.2), *FULL[1:]]], "score -0.2 is not a probability"),
         ([FULL, FULL, [of(7.1), *FULL[1:]]], "score 7.1 is not a probability"),
         ([FULL, FULL, [of("high"), *FULL[1:]]], "score 'high' is not a probability"),

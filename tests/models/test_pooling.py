@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from veridical.core.protocols import Window
 from veridical.models.pooling import Dense, Ids, Output, join, join_vectors, l2, pool
-from veridical.models.protocols import Window
 
 #: One row of three tokens and one padding token that must never count.
 HIDDEN = np.array([[[1, 0], [2, 4], [6, 2], [99, -99]]], dtype=np.float32)

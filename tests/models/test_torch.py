@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from veridical.core.protocols import Encoder
 from veridical.errors import ModelError, UsageError
 from veridical.models import load_encoder
 from veridical.models.catalog import EMBEDDED
 from veridical.models.onnx import OnnxEncoder
-from veridical.models.protocols import Encoder
 from veridical.models.torch import TorchEncoder
 
 pytestmark = pytest.mark.torch

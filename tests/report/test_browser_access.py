@@ -29,7 +29,7 @@ def test_keyboard_alone_wide(show: Open) -> None:
     assert page.evaluate("document.activeElement.id") == "list"
 
     def selected() -> str:
-        return page.locator(".option[aria-selected=true] .facts").inner_text().split(" ·")[0]
+        return page.locator(".option[aria-selected=true] .facts").inner_text().split(" · ")[1]
 
     assert selected() == "row 4"
     for key, row in (("ArrowDown", 3), ("j", 2), ("k", 3), ("End", 5), ("Home", 4), ("ArrowUp", 4)):
@@ -73,9 +73,13 @@ def test_heat_map_has_headers_and_numbers(show: Open, shared_data: Path) -> None
     raw = pairs[0][1].scores["checkembed"].raw
     assert isinstance(raw, dict)
     page = show(pairs, hash="#row=0")
+    page.locator("#detail > details").evaluate("(d) => { d.open = true; }")
     table = page.locator("table.heat")
-    assert table.locator("tbody th[scope=row]").all_inner_texts() == raw["order"]
-    assert table.locator("thead th[scope=col]").all_inner_texts() == [*"R012345", "outlier"]
+    assert table.locator("tbody th[scope=row]").all_inner_texts() == [
+        "response",
+        *(f"sample {i}" for i in range(1, 7)),
+    ]
+    assert table.locator("thead th[scope=col]").all_inner_texts() == [*"R123456", "outlier"]
     cells = table.locator("tbody tr").nth(1).locator("td").all_inner_texts()
     assert cells == [f"{v:.2f}" for v in [*raw["matrix"][1], raw["outlier"][1]]]
 
@@ -186,7 +190,7 @@ def test_printing_shows_summary_and_record(show: Open, size: str) -> None:
     page = show(assorted(), size=size, hash="#row=0")
     page.wait_for_selector("#response .unit")
     page.emulate_media(media="print")
-    for part in ("h1", ".summary", "#detail", "#evidence"):
+    for part in ("h1", ".answer", "#detail", "#evidence"):
         assert page.locator(part).is_visible()
     for part in (".browse", ".turn", "#theme"):
         assert page.locator(part).is_hidden()

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
 from builders import HOSTILE
 from claim_builders import RESPONSE, claimed, hostile_claims, judged, other_records, place, raw_of
 
-from veridical.records import Record, Span
-from veridical.report.claim_payload import MAX_PARTS, MAX_TEXT, claims_of, verdict_letter
-from veridical.report.payload import detail, index_row
-from veridical.scores import Result, Score, Unit
+from veridical.core.records import Record
+from veridical.core.scores import Result, Score, Unit
+from veridical.report.claim_payload import MAX_PARTS, MAX_TEXT, claims_of
+from veridical.report.payload import detail
+from veridical.text.spans import Span
 
 
 def score_of(pair: tuple[Record, Result]) -> dict[str, Any]:
@@ -47,21 +47,6 @@ def test_two_classes_reasons_and_refusals() -> None:
     assert unit["claim"] == {"v": "neutral", "why": "Nothing says so."}
 
 
-@pytest.mark.parametrize(
-    ("labels", "letter"),
-    [
-        (["entailment", "contradiction", "neutral"], "c"),
-        (["entailment", "neutral"], "n"),
-        (["entailment"], "e"),
-        ([], "a"),
-    ],
-)
-def test_the_index_has_the_worst_verdict(labels: list[str], letter: str) -> None:
-    record, made = judged(labels)
-    assert verdict_letter(made.scores["claims"]) == letter
-    assert index_row(record, made, ["absent", "claims"])[7:] == [f"-{letter}"]
-
-
 def test_other_scores_are_no_claims() -> None:
     span = Span(0, 1, "a")
     for score in (
@@ -72,11 +57,9 @@ def test_other_scores_are_no_claims() -> None:
         Score.not_applicable("no claim"),
     ):
         assert claims_of(score) is None
-        assert verdict_letter(score) == "-"
         record = Record(response="a")
         made = Result(id=0, row=0, risk=None, by=None, scores={"a": score})
         assert "claims" not in detail(record, made)["scores"][0]
-        assert len(index_row(record, made, ["a"])) == 7
 
 
 def test_facts_that_do_not_match_the_claims_are_left_out() -> None:

@@ -9,14 +9,16 @@ from pathlib import Path
 import pytest
 from builders import HOSTILE
 from claim_builders import claimed, judged, other_records
+from fake_models import FakeNli
 from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.stats.proportion import proportion_confint
 
 import veridical
-from veridical.engine import Engine
-from veridical.models.fake import FakeNli
-from veridical.records import Record
+from veridical.core.records import Record
+from veridical.core.scores import Score
+from veridical.engine.engine import Engine
+from veridical.engine.summary import Moments
 from veridical.report.claim_rates import (
     MOST_MODELS,
     ModelRow,
@@ -27,8 +29,6 @@ from veridical.report.claim_rates import (
     rates_table,
     share_interval,
 )
-from veridical.scores import Score
-from veridical.summary import Moments
 
 
 def moments(values: list[float]) -> Moments:

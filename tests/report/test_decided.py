@@ -6,13 +6,13 @@ import pytest
 from browsing import Open, open_row
 from builders import HOSTILE
 
-from veridical.records import Record
-from veridical.registry import REGISTRY
+from veridical.core.records import Record
+from veridical.core.registry import REGISTRY
+from veridical.core.scores import Change, Headline, Repair, Result, Score, Selected
+from veridical.engine.summary import Summary
 from veridical.report.decided import tables_of
 from veridical.report.decision_payload import MAX_CHANGES, MAX_RISKS
 from veridical.report.payload import detail
-from veridical.scores import Change, Headline, Repair, Result, Score, Selected
-from veridical.summary import Summary
 
 TEXT = "🙂 Ann sang. Bob ran. Cy slept."
 
@@ -132,8 +132,8 @@ def test_decisions_selections_and_changes_are_shown(show: Open) -> None:
     whole = page.locator(".diff").evaluate("(d) => d.textContent")
     assert whole == "🙂 Ann sang. Bob ran. Cy slept. Cy ran."
     text = page.locator("#detail").evaluate("(d) => d.textContent")
-    assert "Decision: reject" in text and "Best of 3: sample 1" in text
-    assert "response 0.90, sample 0 –, sample 1 0.25" in text
+    assert "Decision: reject" in text and "Best of 3: sample 2" in text
+    assert "response 0.90, sample 1 –, sample 2 0.25" in text
     assert all(cause in text for cause in HOSTILE)
     open_row(page, 1)
     text = page.locator("#detail").evaluate("(d) => d.textContent")

@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 from builders import HOSTILE, assorted, hostile, many, summary
 
-from veridical.records import Record
+from veridical.core.records import Record
+from veridical.core.scores import Result
 from veridical.report import html as report
 from veridical.report.html import inert_json, write_report
-from veridical.scores import Result
 
 
 class Page(html.parser.HTMLParser):
@@ -83,8 +83,8 @@ def test_one_file_without_links_handlers_or_inline_styles(tmp_path: Path) -> Non
 
 
 def test_the_script_never_makes_markup_from_text() -> None:
-    script = "".join(map(report.asset, ("report.js", "claims.js", "decisions.js")))
-    style = "".join(map(report.asset, ("report.css", "claims.css", "decisions.css")))
+    script = "".join(map(report.asset, report.SCRIPTS))
+    style = "".join(map(report.asset, report.STYLES))
     assert not re.search(r"innerHTML\s*=|outerHTML|insertAdjacent|document\.write|eval\(", script)
     assert not re.search(r"fetch\(|XMLHttp|WebSocket|import\(|new Function", script)
     assert "</script" not in script.lower() and "<!--" not in script

@@ -6,34 +6,43 @@ import json
 from typing import Any
 
 import pytest
-from builders import HOSTILE, assorted, hostile
+from builders import assorted, hostile
 
-from veridical.records import Record, Source, Span
+from veridical.core.records import Record, Source
+from veridical.core.scores import EvidenceItem, Result, Score, Unit
 from veridical.report import payload
 from veridical.report.payload import detail, heat_map, index_row, search_text, shorten, show
-from veridical.scores import EvidenceItem, Result, Score, Unit
+from veridical.text.spans import Span
 
 
 def result(record: Record, **scores: Score) -> Result:
     return Result(id=record.id or 0, row=record.row, risk=None, by=None, scores=scores)
 
 
-def test_index_row_lines_scores_up_with_the_names() -> None:
-    record = Record(row=5, id="x", response="  one\n\ttwo  ")
+def test_index_row_begins_with_the_riskiest_statement() -> None:
+    text = "It is  one\n\thundred. It is two."
+    record = Record(row=5, id="x", prompt="How much\nis it?", response=text)
+    units = [Unit.of(Span(0, 19, text[:19]), 0.2), Unit.of(Span(20, 30, text[20:]), 0.7)]
     made = Result(
         id="x",
         row=5,
         risk=0.123456,
         by="a",
+        verdict="unsupported",
+        reason=None,
         decision="review",
         scores={
-            "a": Score.of(0.5),
+            "a": Score.of(0.5, units=units),
             "b": Score.failed("why"),
             "c": Score.not_applicable("why"),
         },
     )
-    row = index_row(record, made, ["c", "b", "a", "absent"])
-    assert row == [5, "x", 0.1235, "review", "one two", "nfs-", [None, None, 0.5, None]]
+    asked = "How much is it?"
+    assert index_row(record, made) == [
+        *(5, "x", 0.123456, "unsupported", "review", asked, "… It is two.", 1)
+    ]
+    plain = made.model_copy(update={"scores": {"a": Score.of(0.5)}})
+    assert index_row(record, plain)[6] == "It is one hundred. It is two."
 
 
 def test_evidence_that_is_a_slice_is_not_carried_twice() -> None:
@@ -196,7 +205,7 @@ def test_no_heat_map_of_anything_else(raw: Any) -> None:
 
 def test_everything_is_strict_json() -> None:
     for record, made in [*hostile()[0], *assorted()]:
-        for value in (detail(record, made), index_row(record, made, HOSTILE)):
+        for value in (detail(record, made), index_row(record, made)):
             assert json.loads(json.dumps(value, allow_nan=False)) == value
 
 

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from veridical.evaluate.result import Rank
 from veridical.report.plots import (
     COLOURS,
     DASHES,
@@ -34,6 +33,7 @@ from veridical.report.plots_matrix import (
     heat_map,
     significance,
 )
+from veridical.stats.tables import Rank
 
 HOSTILE = "<script>alert(1)</script>&\"'"
 UNIT = Axis("x", 0, 1)

@@ -10,8 +10,8 @@ from browsing import Open
 from builders import HOSTILE, assorted
 
 from veridical.decide.drift import Drift
-from veridical.decide.ensemble_file import Promise
 from veridical.decide.promises import PROMISES, Promises
+from veridical.ensembles.ensemble_file import Promise
 from veridical.report.promised import drift_tables, promise_table
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from veridical.text.relevance import most_about
+from veridical.text.relevance import MostAbout, most_about
 
 
 def test_rare_words_count_more():
@@ -46,3 +46,13 @@ def test_against_a_plain_sum(unit, candidates):
     chosen = most_about(unit, candidates)
     assert overlap[chosen] == pytest.approx(max(overlap))
     assert most_about(reversed(unit), candidates) == chosen
+
+
+def test_candidates_read_once_answer_for_many_units():
+    candidates = [["in", "1912"], ["in", "Rome", "."], ["RAIN", "fell"]]
+    about = MostAbout(candidates)
+    units = [["Born", "in", "Rome"], ["1912"], ["rain"], ["nothing"], [], ["In"]]
+    assert [about.place(u) for u in units] == [1, 0, 2, 0, 0, 0]
+    assert [about.place(u) for u in units] == [most_about(u, candidates) for u in units]
+    with pytest.raises(ValueError, match="no candidate"):
+        MostAbout([])

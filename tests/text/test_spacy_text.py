@@ -4,10 +4,10 @@ import pkgutil
 
 import pytest
 
+from veridical.core.evidence import score_locally
+from veridical.core.records import Record
+from veridical.core.registry import REGISTRY
 from veridical.errors import UsageError
-from veridical.evidence.evidence import score_locally
-from veridical.records import Record
-from veridical.registry import REGISTRY
 from veridical.text import spacy_text
 
 INSTALLED = any(m.name.startswith("en_core_web_sm") for m in pkgutil.iter_modules())

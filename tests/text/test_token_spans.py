@@ -195,11 +195,11 @@ def test_the_reason_is_short_whatever_the_tokens_are() -> None:
 
 @pytest.mark.parametrize("tail", [["x"], ["日", "\ufffd"] * 50 + ["x"], []])
 def test_hostile_lost_characters_take_bounded_time(tail: list[str]) -> None:
-    began = time.monotonic()
+    began = time.process_time()
     text = "日本" * 3000
     with contextlib.suppress(MisalignedTokens):
         token_spans(["\ufffd"] * 6000 + tail, text)
-    assert time.monotonic() - began < 20
+    assert time.process_time() - began < 20
 
 
 @given(st.lists(st.text(max_size=6), max_size=8), st.text(max_size=20))

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
+from places import ROOT
 from sklearn.metrics import accuracy_score, f1_score
 
+from veridical.core.protocols import Window
 from veridical.evaluate.result import Row
 from veridical.models import LABELS, Pair
-from veridical.models.protocols import Window
 
-SCRIPT = Path(__file__).parents[2] / "training/nli_quality.py"
+SCRIPT = ROOT / "training/nli_quality.py"
 
 
 @pytest.fixture(scope="module")

@@ -12,20 +12,21 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from veridical.claims.aggregate import Judged, Rates, rule
-    from veridical.claims.api import check, extract, ground
+    from veridical.claims.api import check, extract
     from veridical.claims.attribution import Verdict
     from veridical.claims.claim import Claim, Extraction
+    from veridical.ground import ground
 
 _WHERE = {
-    "Claim": "claim",
-    "Extraction": "claim",
-    "Judged": "aggregate",
-    "Rates": "aggregate",
-    "Verdict": "attribution",
-    "check": "api",
-    "extract": "api",
-    "ground": "api",
-    "rule": "aggregate",
+    "Claim": "veridical.claims.claim",
+    "Extraction": "veridical.claims.claim",
+    "Judged": "veridical.claims.aggregate",
+    "Rates": "veridical.claims.aggregate",
+    "Verdict": "veridical.claims.attribution",
+    "check": "veridical.claims.api",
+    "extract": "veridical.claims.api",
+    "ground": "veridical.ground",
+    "rule": "veridical.claims.aggregate",
 }
 
 __all__ = [
@@ -43,7 +44,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in _WHERE:
-        return getattr(importlib.import_module(f"{__name__}.{_WHERE[name]}"), name)
+        return getattr(importlib.import_module(_WHERE[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -1,6 +1,6 @@
-"""From verdicts on claims to one on the response, and to rates over many responses.
+"""From verdicts on claims to one on the response.
 
-Hu et al. 2024 (RefChecker), section 4.3 and appendix A.4. The published rules are functions of
+Hu et al. 2024 (RefChecker), section 4.3. The published rules are functions of
 labels; a rule of the scorer ``claims`` gives a risk, by probabilities too, and agrees with the
 published one as far as labels go. Nothing here alters what it is given.
 """
@@ -9,22 +9,21 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
+from veridical.core.protocols import LABELS
 from veridical.errors import UsageError, unknown_name
-from veridical.models.protocols import LABELS
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from veridical.arrays import Floats
 
-    Floats = NDArray[np.float64]
 
 ABSTAIN = "abstain"
 #: What a claim of each class is worth, in the order of ``LABELS``: risk 0, 1/2 and 1. The paper's
-#: own are 1, 0 and -1 (see :func:`weighted`).
+#: own (section 4.3) are 1, 0 and -1.
 WEIGHTS = (0.0, 0.5, 1.0)
 
 Rule = Callable[["Judged"], float]
@@ -32,7 +31,7 @@ _R = TypeVar("_R", bound=Rule)
 
 
 class Rates(NamedTuple):
-    """Shares of the classes among a response's claims, in [0, 1]; of many responses, their means.
+    """Shares of the classes among a response's claims, in [0, 1].
 
     ``abstain`` is 1 for a response without claims, whose other shares are 0.
     """
@@ -61,25 +60,19 @@ def strict(labels: Sequence[str]) -> str:
     return max(_known(labels), key=LABELS.index, default=ABSTAIN)
 
 
-def major(labels: Sequence[str], ties: Literal["worst", "first"] = "worst") -> str:
-    """The most common label; ``abstain`` where there is no claim.
-
-    Args:
-        ties: which of several equally common ones: the ``worst``, or the one that occurs
-            ``first`` (as published).
+def major(labels: Sequence[str]) -> str:
+    """The most common label, the worst of equally common ones (as published: the first);
+    ``abstain`` where there is no claim.
 
     Raises:
         ValueError: a label is none of :data:`LABELS`.
 
-    >>> major(["neutral", "contradiction"]), major(["neutral", "contradiction"], ties="first")
-    ('contradiction', 'neutral')
+    >>> major(["neutral", "contradiction"])
+    'contradiction'
     """
     counts = Counter(_known(labels))
-    if not counts:
-        return ABSTAIN
-    most = max(counts.values())
-    tied = [label for label, n in counts.items() if n == most]  # in order of occurrence
-    return tied[0] if ties == "first" else strict(tied)
+    most = max(counts.values(), default=0)
+    return strict([label for label, n in counts.items() if n == most])
 
 
 def soft(labels: Sequence[str]) -> Rates:
@@ -94,33 +87,6 @@ def soft(labels: Sequence[str]) -> Rates:
     counts, total = Counter(_known(labels)), len(labels)
     e, n, c = (counts[label] / max(total, 1) for label in LABELS)
     return Rates(e, n, c, float(total == 0))
-
-
-def weighted(labels: Sequence[str], weights: Sequence[float] = (1.0, 0.0, -1.0)) -> float:
-    """Mean of the labels' weights, given in the order of :data:`LABELS`. The default is the
-    paper's (section 4.3): 1 entailed, 0 neutral, -1 contradicted. NaN where there is no claim.
-
-    Raises:
-        ValueError: a label is none of :data:`LABELS`, or there are not three weights.
-
-    >>> weighted(["entailment", "entailment", "contradiction"])
-    0.3333333333333333
-    """
-    worth = dict(zip(LABELS, weights, strict=True))
-    return math.fsum(worth[x] for x in _known(labels)) / len(labels) if labels else math.nan
-
-
-def macro(responses: Iterable[Rates]) -> Rates:
-    """Rates of a model: each class' mean over the responses that make claims, and the share of
-    all responses that make none (appendix A.4). All 0 of no responses.
-
-    >>> macro([Rates(1, 0, 0, 0), Rates(0, 0.5, 0.5, 0), Rates(0, 0, 0, 1)]).hallucination
-    0.5
-    """
-    found = list(responses)
-    claiming = [r for r in found if not r.abstain]
-    e, n, c = (math.fsum(r[i] for r in claiming) / max(len(claiming), 1) for i in range(3))
-    return Rates(e, n, c, (len(found) - len(claiming)) / max(len(found), 1))
 
 
 class Judged(NamedTuple):

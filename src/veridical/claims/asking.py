@@ -4,37 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from veridical.llm.messages import ChatRequest
-from veridical.scorers.judges.asking import question_text
+from veridical.core.messages import ChatRequest
+from veridical.core.prompt_text import question_text
+from veridical.llm.asking import BARE
+from veridical.llm.verdicts import ALTERNATIVES
 
 if TYPE_CHECKING:
-    from veridical.llm.prompts import Prompt
-    from veridical.records import Record
-
-_ALTERNATIVES = 20  # asked for at each token: the most that common servers give
-_VERDICT = 256  # tokens of one: a model that does not keep to the form has room to say so
-_EXPLAINED = 1024  # of one after its reasons
+    from veridical.core.records import Record
+    from veridical.prompts import Prompt
 
 
 def question_of(record: Record) -> str | None:
     """The record's prompt as text; None where it has none, or a blank one."""
-    text = "" if record.prompt is None else question_text(record.prompt)
+    text = question_text(record.prompt)
     return text if text.strip() else None
-
-
-def identity(prompt: Prompt) -> str:
-    """``name@version``, as results report a template."""
-    return f"{prompt.name}@{prompt.version}"
-
-
-def verdict_request(prompt: Prompt, parts: dict[str, Any]) -> ChatRequest:
-    """The call for one verdict, as JSON and with token probabilities where the server can."""
-    return ChatRequest(
-        prompt.messages(as_json=True, **parts),
-        max_tokens=_EXPLAINED if prompt.explains else _VERDICT,
-        logprobs=_ALTERNATIVES,
-        schema=prompt.schema(),
-    )
 
 
 def verdicts_request(
@@ -44,7 +27,7 @@ def verdicts_request(
     server can."""
     return ChatRequest(
         prompt.messages(**parts),
-        max_tokens=_VERDICT + 32 * count,
-        logprobs=_ALTERNATIVES,
+        max_tokens=BARE + 32 * count,
+        logprobs=ALTERNATIVES,
         schema=schema,
     )

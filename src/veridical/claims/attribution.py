@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -12,18 +13,19 @@ import numpy as np
 from veridical.claims.categories import categories
 from veridical.claims.merge import Merged, merge_about, merge_any, merge_conflict, merge_mean
 from veridical.claims.select import Selection, select
+from veridical.core.protocols import LABELS
+from veridical.core.scores import SHOWN, EvidenceItem
+from veridical.core.stated import stated_window
 from veridical.errors import ModelError, UsageError
-from veridical.models.protocols import LABELS
-from veridical.scores import SHOWN, EvidenceItem
 from veridical.text.passages import SIZE, Passage, windows
-from veridical.text.relevance import Rarity
+from veridical.text.relevance import Rarity, plain
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from veridical.claims.claim import Checker, Claim
-    from veridical.evidence import Evidence
-    from veridical.records import Source
+    from veridical.core.evidence import Evidence
+    from veridical.core.records import Source
 
 Merge = Literal["about", "any", "conflict"]
 
@@ -137,30 +139,42 @@ async def judge(
     chosen: list[list[list[_Window]]] = [[] for _ in claims]  # by claim, then by group
     for group in groups:
         distinct = list(dict.fromkeys(w.passage.text for w in group))
-        kept = await select(
+        chosen_ids = await select(
             texts, distinct, evidence, how=reading.select, top=reading.top, ranker=reading.ranker
         )
-        for of_claim, ids in zip(chosen, kept, strict=True):
-            names = {distinct[i] for i in ids}
-            of_claim.append([w for w in group if w.passage.text in names])
+        places: dict[str, list[int]] = {}
+        alike: Counter[tuple[str, int]] = Counter()
+        for place, window in enumerate(group):
+            # of windows with the same text no more are read than are shown
+            key = window.passage.text, window.source if reading.merge == "conflict" else 0
+            alike[key] += 1
+            if alike[key] <= SHOWN:
+                places.setdefault(window.passage.text, []).append(place)
+        for of_claim, ids in zip(chosen, chosen_ids, strict=True):
+            of_claim.append([group[i] for i in sorted(i for n in ids for i in places[distinct[n]])])
 
-    asked = list(
+    pairs = list(
         dict.fromkeys(
             (i, w.passage.text) for i, ws in enumerate(chosen) for part in ws for w in part
         )
     )
-    rows = _checked(await checker([(claims[i], text) for i, text in asked], evidence), len(asked))
-    judged = dict(zip(asked, rows, strict=True))
+    record = evidence.record
+    stated = {
+        w.passage.text: stated_window(record, evidence, sources[w.source], w.passage) for w in read
+    }
+    asked = [(claims[i], stated[text]) for i, text in pairs]
+    rows = _checked(await checker(asked, evidence), len(pairs))
+    judged = dict(zip(pairs, rows, strict=True))
 
     sentences = dict.fromkeys(s.text for w in read for s in w.passage.sentences)
     rarity = evidence.once((Rarity, *sentences), lambda: Rarity(map(evidence.words, sentences)))
-    found = []
+    outcomes = []
     for i, parts in enumerate(chosen):
         reads = [[_Read(w, judged[i, w.passage.text]) for w in part] for part in parts]
-        about = _About(evidence.words(texts[i]), rarity, evidence)
+        about = _About(plain(evidence.words(texts[i])), rarity, evidence)
         merged, leading = _merged(reads, about, reading.merge)
-        found.append((merged, _shown(merged, leading, sources, about)))
-    labels = [LABELS[merged.label] for merged, _ in found]
+        outcomes.append((merged, _shown(merged, leading, sources, about)))
+    labels = [LABELS[merged.label] for merged, _ in outcomes]
     kinds = categories(evidence.record.response, texts, labels, [s.text for s in sources])
     return [
         Verdict(
@@ -172,7 +186,7 @@ async def judge(
             merged.conflict,
             kind,
         )
-        for claim, (merged, shown), kind in zip(claims, found, kinds, strict=True)
+        for claim, (merged, shown), kind in zip(claims, outcomes, kinds, strict=True)
     ]
 
 
@@ -187,12 +201,13 @@ def _checked(rows: NDArray[np.float64], n: int) -> NDArray[np.float64]:
 class _About(NamedTuple):
     """What is most about a claim, by the words they share."""
 
-    claim: Sequence[str]
+    claim: frozenset[str]
     rarity: Rarity
     evidence: Evidence
 
     def overlap(self, text: str) -> float:
-        return self.rarity.overlap(self.claim, self.evidence.words(text))
+        words = self.evidence.once((plain, text), lambda: plain(self.evidence.words(text)))
+        return self.rarity.overlap(self.claim, words)
 
     def sentences(self, passage: Passage) -> list[int]:
         """Places of its sentences most about the claim: the first, and all with at least ``NEAR``
@@ -258,7 +273,7 @@ def _shown(
         for i in (best, *(near if label != _ENTAILMENT else ())):
             item = EvidenceItem.at(source, spans[i].start, spans[i].end, float(judged[label]))
             (first if i == best else more).append((item, LABELS[label]))
-    found: dict[tuple[int, int], tuple[EvidenceItem, str]] = {}
+    shown: dict[tuple[int, int], tuple[EvidenceItem, str]] = {}
     for item, says in (*first, *more):  # windows that overlap may show the same
-        found.setdefault((item.index, item.start), (item, says))
-    return list(found.values())[:SHOWN]
+        shown.setdefault((item.index, item.start), (item, says))
+    return list(shown.values())[:SHOWN]

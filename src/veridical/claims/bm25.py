@@ -54,14 +54,20 @@ class Bm25:
         """(len(queries), n) scores, at least 0: the sum over a query's terms, repeated ones
         counted as often, of ``idf tf (k1 + 1) / (tf + k1 (1 - b + b length / mean length))`` with
         ``idf = ln(1 + (n - df + 1/2) / (df + 1/2))``. Terms of no document count nothing."""
-        asked = np.zeros((self._shape[1], len(queries)))
+        from scipy.sparse import csr_array
+
+        columns: list[int] = []
+        places: list[int] = []
         for place, query in enumerate(queries):
             for term in query:
                 column = self._columns.get(term)
                 if column is not None:
-                    asked[column, place] += 1
-        found: NDArray[np.float64] = (self._weights @ asked).T
-        return found
+                    columns.append(column)
+                    places.append(place)
+        at = np.array(columns, np.int64), np.array(places, np.int64)
+        counts = csr_array((np.ones(len(columns)), at), shape=(self._shape[1], len(queries)))
+        scores: NDArray[np.float64] = (self._weights @ counts).toarray().T
+        return scores
 
 
 def terms(words: Iterable[str]) -> list[str]:

@@ -31,19 +31,19 @@ def categories(
         sources: texts of all that the claims were compared with.
     """
     wrong = [i for i, label in enumerate(labels) if label != "entailment"]
-    found: list[str | None] = [None] * len(claims)
+    result: list[str | None] = [None] * len(claims)
     if not wrong:
-        return found
+        return result
     # one text, in which a name known from the response is known in a claim too
-    whole, spans = response, []
+    pieces, spans, end = [response], [], len(response)
     for i in wrong:
-        whole += "\n\n"
-        spans.append((len(whole), len(whole) + len(claims[i])))
-        whole += claims[i]
-    facts = Facts(whole).find([(0, len(response)), *spans])[1:]
+        spans.append((end + 2, end + 2 + len(claims[i])))
+        pieces.append(claims[i])
+        end = spans[-1][1]
+    facts = Facts("\n\n".join(pieces)).find([(0, len(response)), *spans])[1:]
     look_up = FactSources(sources)
     for i, items in zip(wrong, facts, strict=True):
         kind = next((f.kind for f in items if look_up.find(f) is None), "other")
         what = "contradiction" if labels[i] == "contradiction" else "unsupported"
-        found[i] = f"{what}/{kind}"
-    return found
+        result[i] = f"{what}/{kind}"
+    return result

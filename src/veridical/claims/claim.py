@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from veridical.records import Span
+from veridical.text.spans import Span
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from veridical.evidence import Evidence
-    from veridical.records import Record
+    from veridical.core.evidence import Evidence
+    from veridical.core.records import Record
 
 Triplet = tuple[str, str, str]
 
@@ -41,8 +41,12 @@ class Claim:
     triplet: Triplet | None = None
     parts: tuple[tuple[int, int], ...] = ()
 
+    def quotes(self, response: str) -> bool:
+        """Whether its text is its place in ``response``, word for word."""
+        return response[self.start : self.end] == self.text
+
     def span(self, response: str) -> Span:
-        """Its place in ``response``."""
+        """The claim's place in ``response``."""
         return Span(self.start, self.end, response[self.start : self.end])
 
 
@@ -66,8 +70,11 @@ class Extractor(Protocol):
     """Finds the claims of a record's response."""
 
     async def __call__(self, record: Record, evidence: Evidence) -> Extraction:
-        """Raises :class:`~veridical.errors.NotApplicable` or
-        :class:`~veridical.llm.messages.LlmError` where there can be no claims."""
+        """The claims.
+
+        Raises:
+            NotApplicable, LlmError: there can be no claims.
+        """
         ...
 
 
@@ -78,7 +85,7 @@ class Checker(Protocol):
         self, pairs: Sequence[tuple[Claim, str]], evidence: Evidence
     ) -> NDArray[np.float64]:
         """(n, 3) probabilities of each (claim, passage), as
-        :data:`~veridical.models.protocols.LABELS` orders the classes. Ask for all in one call.
+        :data:`~veridical.core.protocols.LABELS` orders the classes. Ask for all in one call.
 
         Raises:
             NotApplicable: the checker cannot read these texts.

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from veridical.evaluate.metrics import classification, of_table
-from veridical.evaluate.resampling import Resampler, interval
+from veridical.stats.metrics import classification, of_table
+from veridical.stats.resampling import Resampler, interval
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

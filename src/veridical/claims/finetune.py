@@ -7,6 +7,7 @@ import math
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -15,19 +16,19 @@ from numpy.typing import NDArray
 
 from veridical.claims.figures import Row, beside_majority
 from veridical.claims.finetune_batches import Batches, schedule
-from veridical.claims.labelled_pairs import LabelledPairs
+from veridical.claims.labelled_pairs import LabelledPairs, check_enough
+from veridical.core.protocols import LABELS, Pair, Window
 from veridical.errors import ModelError, UsageError
+from veridical.files.atomic import making_folder
 from veridical.models import torch_loading as loading
 from veridical.models.nli.folder import NliSettings
 from veridical.models.nli.labels import CONTRADICTION, ENTAILMENT, REST, config_names, order_of
 from veridical.models.nli.tokens import PairWindower
 from veridical.models.nli.torch import TorchNli
-from veridical.models.protocols import LABELS, Pair
 
 _WARM_UP = 0.06
 _WEIGHT_DECAY = 0.01
 _VALIDATION = 0.15  # of the pairs to fit on, where the epoch and the temperature are chosen
-_FEWEST = 10  # pairs of each class that each part must have
 _COPIED = ("tokenizer_config.json", "special_tokens_map.json")
 
 
@@ -62,14 +63,14 @@ def classes_of(data: LabelledPairs) -> tuple[str, ...]:
     Raises:
         UsageError: there is one class only, or nothing is entailed.
     """
-    found = {p.label for p in data.pairs}
-    if found == set(LABELS):
+    labels = {p.label for p in data.pairs}
+    if labels == set(LABELS):
         return LABELS
-    if ENTAILMENT not in found or len(found) < 2:
+    if ENTAILMENT not in labels or len(labels) < 2:
         raise UsageError(
-            f"all pairs are labelled {', '.join(sorted(found))}: nothing to tell apart"
+            f"all pairs are labelled {', '.join(sorted(labels))}: nothing to tell apart"
         )
-    return (ENTAILMENT, CONTRADICTION if found == {ENTAILMENT, CONTRADICTION} else REST)
+    return (ENTAILMENT, CONTRADICTION if labels == {ENTAILMENT, CONTRADICTION} else REST)
 
 
 def fine_tune(
@@ -112,58 +113,30 @@ def fine_tune(
     settings = NliSettings.read(root)
     tokenizer = loading.tokenizer_of(root, transformers)
     windower = PairWindower(tokenizer, settings.max_length)
-    classes = _own_order(settings, classes_of(data))
+    classes = _head_order(settings, classes_of(data))
     torch.manual_seed(seed)
     where, _ = loading.place(device, "float32")
     with loading.explained(root, settings.config):
-        model = _built(transformers, root, classes).to(where)
-    made = Batches(torch, settings, windower, model, where)
+        model = _with_head(transformers, root, classes).to(where)
+    batches = Batches(torch, settings, windower, model, where)
 
     truth = np.array([_place(p.label, classes) for p in data.pairs], np.int64)
-    windows, missing = made.windows([Pair(p.premise, p.hypothesis) for p in data.pairs])
+    windows, missing = batches.windows([Pair(p.premise, p.hypothesis) for p in data.pairs])
     fits = np.array([w is not None for w in windows])
     parts = _parts(data.groups(), held_out, seed)
-    places = [np.flatnonzero((parts == k) & (fits | (k == 0))) for k in range(3)]
-    _enough(truth, places, classes)
-    train, validation, held = places[2], places[1], places[0]
-
-    counts = np.bincount(truth[train], minlength=len(classes))
-    weights = torch.tensor(len(train) / (len(classes) * counts), dtype=torch.float32, device=where)
+    held, validation, train = (np.flatnonzero((parts == k) & (fits | (k == 0))) for k in range(3))
+    for name, places in (("held-out", held), ("validation", validation), ("training", train)):
+        check_enough(name, truth[places], classes)
     plan = schedule(train, windows, epochs, seed)
-    steps = sum(map(len, plan))
-    optimiser, rates = _optimiser(torch, model, rate, steps)
-    best: tuple[float, int, dict[str, Any]] | None = None
-    losses, done = [], 0
-    for epoch, batches in enumerate(plan, 1):
-        model.train()
-        for batch in batches:
-            logits = made.logits([windows[i] for i in batch])
-            target = torch.from_numpy(truth[batch]).to(where)
-            loss = torch.nn.functional.cross_entropy(logits.float(), target, weight=weights)
-            loss.backward()
-            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-            optimiser.step()
-            rates.step()
-            optimiser.zero_grad()
-            done += 1
-            if progress is not None:
-                progress(done, steps)
-        found = made.all_logits([windows[i] for i in validation])
-        losses.append(_loss(found, truth[validation]))
-        if best is None or losses[-1] < best[0]:
-            state = {k: v.detach().cpu().clone() for k, v in model.state_dict().items()}
-            best = losses[-1], epoch, state
-    if best is None or not math.isfinite(best[0]):
-        raise ModelError(f"the training did not converge: loss {losses}; try a lower rate")
-    model.load_state_dict(best[2])
-    logits = made.all_logits([windows[i] for i in validation])
+    epoch, losses = _fit(batches, plan, windows, truth, validation, rate, progress)
+    logits = batches.all_logits([windows[i] for i in validation])
     temperature = _temperature(logits, truth[validation])
-    _save(model, tokenizer, root, out, classes, temperature)
+    with making_folder(out) as folder:
+        _save(model, tokenizer, root, folder, classes, temperature)
 
     # as whoever names the folder will see it, long pairs in windows too
-    saved = TorchNli(out, device=device)
     held_pairs = [Pair(data.pairs[i].premise, data.pairs[i].hypothesis) for i in held]
-    shares = _answers(saved, held_pairs, classes)
+    shares = _answers(TorchNli(out, device=device), held_pairs, classes)
     figures = beside_majority(
         truth[held],
         shares.argmax(1),
@@ -174,20 +147,59 @@ def fine_tune(
         bootstrap=bootstrap,
         seed=seed,
     )
-    return Trained(
-        classes,
-        best[1],
-        temperature,
-        tuple(losses),
-        figures,
-        len(train),
-        len(validation),
-        len(held),
-        missing,
-    )
+    sizes = len(train), len(validation), len(held)
+    return Trained(classes, epoch, temperature, losses, figures, *sizes, missing)
 
 
-def _own_order(settings: NliSettings, classes: tuple[str, ...]) -> tuple[str, ...]:
+def _fit(
+    batches: Batches,
+    plan: Sequence[Sequence[NDArray[np.intp]]],
+    windows: Sequence[Window | None],
+    truth: NDArray[np.int64],
+    validation: NDArray[np.intp],
+    rate: float,
+    progress: Callable[[int, int], None] | None,
+) -> tuple[int, tuple[float, ...]]:
+    """Train by the batches of each epoch in ``plan``, and leave the model as it was after the
+    epoch with the least loss on ``validation``. That epoch, from 1, and the loss after each.
+
+    Raises:
+        ModelError: the training did not converge.
+    """
+    torch, model, device = batches.torch, batches.model, batches.device
+    train = np.concatenate(plan[0])
+    counts = np.bincount(truth[train], minlength=model.config.num_labels)
+    weights = torch.tensor(len(train) / (len(counts) * counts), dtype=torch.float32, device=device)
+    steps, done = sum(map(len, plan)), 0
+    optimiser, rates = _optimiser(torch, model, rate, steps)
+    least, best, state = math.inf, 0, {}
+    losses = []
+    for epoch, shuffled in enumerate(plan, 1):
+        model.train()
+        for batch in shuffled:
+            logits = batches.logits([windows[i] for i in batch])
+            target = torch.from_numpy(truth[batch]).to(device)
+            torch.nn.functional.cross_entropy(logits.float(), target, weight=weights).backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimiser.step()
+            rates.step()
+            optimiser.zero_grad()
+            done += 1
+            if progress is not None:
+                progress(done, steps)
+        losses.append(
+            _loss(batches.all_logits([windows[i] for i in validation]), truth[validation])
+        )
+        if losses[-1] < least:
+            least, best = losses[-1], epoch
+            state = {k: v.detach().cpu().clone() for k, v in model.state_dict().items()}
+    if not best:
+        raise ModelError(f"the training did not converge: loss {losses}; try a lower rate")
+    model.load_state_dict(state)
+    return best, tuple(losses)
+
+
+def _head_order(settings: NliSettings, classes: tuple[str, ...]) -> tuple[str, ...]:
     """``classes`` in the order of the base's head, if that tells them apart already."""
     order = order_of(config_names(settings.config))
     if order is not None and set(order.classes) == set(classes):
@@ -195,10 +207,10 @@ def _own_order(settings: NliSettings, classes: tuple[str, ...]) -> tuple[str, ..
     return classes
 
 
-def _built(transformers: Any, root: Path, classes: tuple[str, ...]) -> Any:
+def _with_head(transformers: Any, root: Path, classes: tuple[str, ...]) -> Any:
     config = transformers.AutoConfig.from_pretrained(
         root,
-        trust_remote_code=False,
+        **loading.LOCAL,
         num_labels=len(classes),
         id2label=dict(enumerate(classes)),
         label2id={name: i for i, name in enumerate(classes)},
@@ -227,16 +239,6 @@ def _parts(groups: NDArray[np.int64], held_out: float, seed: int) -> NDArray[np.
     return kinds[groups]
 
 
-def _enough(
-    truth: NDArray[np.int64], places: Sequence[NDArray[np.intp]], classes: tuple[str, ...]
-) -> None:
-    for name, some in zip(("held-out", "validation", "training"), places, strict=True):
-        counts = np.bincount(truth[some], minlength=len(classes))
-        if counts.min() < _FEWEST:
-            told = ", ".join(f"{n} {label}" for n, label in zip(counts, classes, strict=True))
-            raise UsageError(f"the {name} part has {told}; it needs {_FEWEST} of each")
-
-
 def _optimiser(torch: Any, model: Any, rate: float, steps: int) -> tuple[Any, Any]:
     decayed = [p for p in model.parameters() if p.ndim > 1]
     others = [p for p in model.parameters() if p.ndim <= 1]
@@ -244,12 +246,12 @@ def _optimiser(torch: Any, model: Any, rate: float, steps: int) -> tuple[Any, An
         {"params": decayed, "weight_decay": _WEIGHT_DECAY},
         {"params": others, "weight_decay": 0.0},
     ]
-    made = torch.optim.AdamW(groups, lr=rate)
+    optimiser = torch.optim.AdamW(groups, lr=rate)
     rise = max(1, int(_WARM_UP * steps))
     rates = torch.optim.lr_scheduler.LambdaLR(
-        made, lambda s: min((s + 1) / rise, (steps - s) / max(1, steps - rise))
+        optimiser, lambda s: min((s + 1) / rise, (steps - s) / max(1, steps - rise))
     )
-    return made, rates
+    return optimiser, rates
 
 
 def _loss(logits: NDArray[np.float64], truth: NDArray[np.int64]) -> float:
@@ -257,8 +259,8 @@ def _loss(logits: NDArray[np.float64], truth: NDArray[np.int64]) -> float:
     if not np.isfinite(logits).all():
         return math.inf
     logs = logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
-    own = logs[np.arange(len(truth)), truth]
-    return float(np.mean([-own[truth == c].mean() for c in np.unique(truth)]))
+    of_truth = logs[np.arange(len(truth)), truth]
+    return float(np.mean([-of_truth[truth == c].mean() for c in np.unique(truth)]))
 
 
 def _temperature(logits: NDArray[np.float64], truth: NDArray[np.int64]) -> float:
@@ -270,7 +272,6 @@ def _temperature(logits: NDArray[np.float64], truth: NDArray[np.int64]) -> float
 def _save(
     model: Any, tokenizer: Any, root: Path, out: Path, classes: tuple[str, ...], temperature: float
 ) -> None:
-    out.mkdir(parents=True, exist_ok=True)
     model.save_pretrained(out, safe_serialization=True)
     if (root / "tokenizer.json").is_file():
         shutil.copyfile(root / "tokenizer.json", out / "tokenizer.json")
@@ -290,14 +291,13 @@ def _answers(
     """(n, classes) probabilities by the saved model."""
     columns = [LABELS.index("neutral" if name == REST else name) for name in classes]
     windows = model.windows(pairs)
-    flat = [(i, w) for i, ws in enumerate(windows) for w in ws]
-    outputs: list[list[Any]] = [[] for _ in pairs]
-    by_length = sorted(range(len(flat)), key=lambda k: flat[k][1].length)
-    answers: dict[int, Any] = {}
-    for start in range(0, len(by_length), 16):
-        some = by_length[start : start + 16]
-        answers |= zip(some, model.run([flat[k][1] for k in some]), strict=True)
-    for k, (i, _) in enumerate(flat):
-        outputs[i].append(answers[k])
-    rows = [model.assemble(ws, o) for ws, o in zip(windows, outputs, strict=True)]
+    every = [w for of_pair in windows for w in of_pair]
+    outputs: list[Any] = [None] * len(every)
+    by_length = sorted(range(len(every)), key=lambda k: every[k].length)
+    for start in range(0, len(every), 16):
+        batch = by_length[start : start + 16]
+        for k, output in zip(batch, model.run([every[k] for k in batch]), strict=True):
+            outputs[k] = output
+    in_order = iter(outputs)
+    rows = [model.assemble(ws, list(islice(in_order, len(ws)))) for ws in windows]
     return np.array(rows, np.float64)[:, columns]

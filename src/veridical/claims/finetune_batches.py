@@ -12,65 +12,64 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from veridical.core.protocols import Pair, Window
     from veridical.models.nli.folder import NliSettings
     from veridical.models.nli.tokens import PairWindower
-    from veridical.models.protocols import Pair, Window
 
 _BATCH_TOKENS = 2048  # padded
 
 
 class Batches:
-    """Pairs as the model takes them, by the back end's own tokenisation."""
+    """Pairs as ``model`` takes them on ``device``, by the back end's own tokenisation."""
 
     def __init__(
         self, torch: Any, settings: NliSettings, windower: PairWindower, model: Any, device: Any
     ) -> None:
-        self._torch = torch
+        self.torch = torch
         self._settings = settings
         self._windower = windower
-        self._model = model
-        self._device = device
+        self.model = model
+        self.device = device
         known = inspect.signature(model.forward).parameters
         self._types = settings.takes_types and "token_type_ids" in known
 
     def windows(self, pairs: Sequence[Pair]) -> tuple[list[Window | None], dict[str, int]]:
         """The window of each pair; None, and counted, where it needs several."""
-        found = [ws[0] if len(ws) == 1 else None for ws in self._windower(pairs)]
-        long = sum(w is None for w in found)
+        windows = [ws[0] if len(ws) == 1 else None for ws in self._windower(pairs)]
+        long = sum(w is None for w in windows)
         why = f"longer than {self._settings.max_length} tokens, left out of training"
-        return found, {why: long} if long else {}
+        return windows, {why: long} if long else {}
 
     def logits(self, batch: Sequence[Window | None]) -> Any:
         """(n, classes), on the device."""
         rows = self._settings.rows(self._windower, [w for w in batch if w is not None])
-        given = {"input_ids": rows.ids, "attention_mask": rows.mask.astype(np.int64)}
+        inputs = {"input_ids": rows.ids, "attention_mask": rows.mask.astype(np.int64)}
         if self._types:
-            given["token_type_ids"] = rows.types
-        tensors = {k: self._torch.from_numpy(v).to(self._device) for k, v in given.items()}
-        return self._model(**tensors).logits
+            inputs["token_type_ids"] = rows.types
+        tensors = {k: self.torch.from_numpy(v).to(self.device) for k, v in inputs.items()}
+        return self.model(**tensors).logits
 
     def all_logits(self, windows: Sequence[Window | None]) -> NDArray[np.float64]:
         """(n, classes) without training, in order."""
-        self._model.eval()
-        found = np.empty((len(windows), self._model.config.num_labels))
-        with self._torch.inference_mode():
+        self.model.eval()
+        logits = np.empty((len(windows), self.model.config.num_labels))
+        with self.torch.inference_mode():
             for batch in _packed(np.arange(len(windows)), windows):
-                logits = self.logits([windows[i] for i in batch])
-                found[batch] = logits.float().cpu().numpy()
-        return found
+                logits[batch] = self.logits([windows[i] for i in batch]).float().cpu().numpy()
+        return logits
 
 
 def schedule(
     train: NDArray[np.intp], windows: Sequence[Window | None], epochs: int, seed: int
 ) -> list[list[NDArray[np.intp]]]:
     """Batches of each epoch, in random order."""
-    found = []
+    plan = []
     for epoch in range(epochs):
         chance = random.Random(f"{seed}/{epoch}")
         batches = _packed(train, windows, chance)
         chance.shuffle(batches)
-        found.append(batches)
-    return found
+        plan.append(batches)
+    return plan
 
 
 def _packed(

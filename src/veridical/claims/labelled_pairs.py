@@ -14,14 +14,17 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 
 import numpy as np
 
+from veridical.core.protocols import LABELS
 from veridical.errors import UsageError
 from veridical.io.lines import read_lines
 from veridical.io.problems import RowProblem
 from veridical.models.nli.labels import ENTAILMENT, REST, class_of
-from veridical.models.protocols import LABELS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+
+FEWEST = 10  #: pairs of each class that a part to train, choose or measure on must have
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +88,18 @@ class LabelledPairs:
         return h.hexdigest()
 
 
+def check_enough(part: str, truth: NDArray[np.int64], classes: Sequence[str]) -> None:
+    """Check that a part has enough pairs to train, choose or measure on.
+
+    Raises:
+        UsageError: it has fewer than :data:`FEWEST` pairs of a class.
+    """
+    counts = np.bincount(truth, minlength=len(classes))
+    if counts.min() < FEWEST:
+        listed = ", ".join(f"{n} {label}" for n, label in zip(counts, classes, strict=True))
+        raise UsageError(f"the {part} part has {listed}; it needs {FEWEST} of each")
+
+
 def read_pairs(paths: Sequence[str | Path], *, limit: int | None = None) -> LabelledPairs:
     """Pairs of the files in order, .gz among them; each pair once.
 
@@ -97,7 +112,7 @@ def read_pairs(paths: Sequence[str | Path], *, limit: int | None = None) -> Labe
     Raises:
         UsageError: a file cannot be read, or no row of all is a labelled pair.
     """
-    found: dict[tuple[str, str], LabelledPair] = {}
+    pairs: dict[tuple[str, str], LabelledPair] = {}
     missing: Counter[str] = Counter()
     rows = 0
     for path in paths:
@@ -115,21 +130,21 @@ def read_pairs(paths: Sequence[str | Path], *, limit: int | None = None) -> Labe
                         missing[pair] += 1
                         continue
                     key = (pair.premise, pair.hypothesis)
-                    if key not in found:
-                        found[key] = pair
-                    elif found[key].label == pair.label:
+                    if key not in pairs:
+                        pairs[key] = pair
+                    elif pairs[key].label == pair.label:
                         missing["the pair occurs twice"] += 1
                     else:
                         missing["the pair occurs with another label"] += 1
         except OSError as e:
             raise UsageError(f"cannot read {path}: {e.strerror or e}") from None
-    if not found:
+    if not pairs:
         why = "; ".join(f"{n} rows: {reason}" for reason, n in missing.most_common(3))
         raise UsageError(
             f"no labelled pairs in {', '.join(map(str, paths))} ({why or 'no rows'}): JSON lines "
             "with premise, hypothesis and label are read"
         )
-    return LabelledPairs(tuple(found.values()), dict(missing.most_common()))
+    return LabelledPairs(tuple(pairs.values()), dict(missing.most_common()))
 
 
 def _opened(path: Path) -> BinaryIO:

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from veridical.models.protocols import LABELS
+from veridical.core.protocols import LABELS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Floats = NDArray[np.float64]
+    from veridical.arrays import Floats
+
 
 _ENTAILMENT, _NEUTRAL, _CONTRADICTION = range(len(LABELS))
 
@@ -38,21 +39,6 @@ class Merged(NamedTuple):
     conflict: bool = False
 
 
-def merge_labels(labels: Sequence[str]) -> str:
-    """The published rule on labels alone; ``neutral`` where there is no passage.
-
-    Raises:
-        ValueError: a label is none of :data:`LABELS`.
-
-    >>> merge_labels(["contradiction", "entailment"]), merge_labels(["neutral", "contradiction"])
-    ('entailment', 'contradiction')
-    """
-    for label in labels:
-        if label not in LABELS:
-            raise ValueError(f"a claim's label is one of {', '.join(LABELS)}, not {label!r}")
-    return next((x for x in ("entailment", "contradiction") if x in labels), "neutral")
-
-
 def merge_any(judged: Floats) -> Merged:
     """Entailed if any passage entails the claim, else contradicted if any contradicts it.
 
@@ -63,8 +49,8 @@ def merge_any(judged: Floats) -> Merged:
     Args:
         judged: (m, 3) probabilities, a row a passage, m at least 1.
     """
-    said = judged.argmax(axis=1)
-    by_class = [np.flatnonzero(said == c) for c in range(len(LABELS))]
+    labels = judged.argmax(axis=1)
+    by_class = [np.flatnonzero(labels == c) for c in range(len(LABELS))]
     entailing, _, contradicting = by_class
     if entailing.size:
         label, by = _ENTAILMENT, _ENTAILMENT
@@ -96,16 +82,16 @@ def merge_conflict(judged: Floats) -> Merged:
     merged = merge_any(judged)
     if not merged.conflict:
         return merged
-    said = judged.argmax(axis=1)
+    labels = judged.argmax(axis=1)
     sides = {
-        c: _ranked(judged[:, c], np.flatnonzero(said == c)) for c in (_ENTAILMENT, _CONTRADICTION)
+        c: _ranked(judged[:, c], np.flatnonzero(labels == c)) for c in (_ENTAILMENT, _CONTRADICTION)
     }
     mean = (judged[sides[_ENTAILMENT][0]] + judged[sides[_CONTRADICTION][0]]) / 2
     label = len(LABELS) - 1 - int(mean[::-1].argmax())
     order = (_ENTAILMENT, _CONTRADICTION) if label == _ENTAILMENT else (_CONTRADICTION, _ENTAILMENT)
     first = [(sides[c][0], c) for c in order]
-    rest = [(i, c) for c in order for i in sides[c][1:]]
-    return Merged(mean, label, (*first, *rest), True)
+    others = [(i, c) for c in order for i in sides[c][1:]]
+    return Merged(mean, label, (*first, *others), True)
 
 
 def merge_about(judged: Floats, about: int) -> Merged:
@@ -124,9 +110,9 @@ def merge_about(judged: Floats, about: int) -> Merged:
     c = min(float(judged[about, _CONTRADICTION]), 1 - e)
     probabilities = np.array([e, max(0.0, round(1 - e - c, 9)), c])
     label = int(probabilities.argmax())
-    said = judged.argmax(axis=1)
-    entailing = _ranked(judged[:, _ENTAILMENT], np.flatnonzero(said == _ENTAILMENT))
-    conflict = bool(entailing and said[about] == _CONTRADICTION)
+    labels = judged.argmax(axis=1)
+    entailing = _ranked(judged[:, _ENTAILMENT], np.flatnonzero(labels == _ENTAILMENT))
+    conflict = bool(entailing and labels[about] == _CONTRADICTION)
     shown = [(i, label) for i in entailing or [best]]
     if label != _ENTAILMENT:
         shown = [(about if label == _CONTRADICTION else best, label)]
@@ -142,13 +128,13 @@ def merge_mean(each: Sequence[Merged]) -> Merged:
     table = np.array([m.probabilities for m in each])
     mean: Floats = table.mean(axis=0)
     label = int(mean.argmax())
-    said = np.array([m.label for m in each])
-    ranked = _ranked(table[:, label], np.flatnonzero(said == label))
+    labels = np.array([m.label for m in each])
+    ranked = _ranked(table[:, label], np.flatnonzero(labels == label))
     ranked = ranked or [int(table[:, label].argmax())]
-    conflict = {_ENTAILMENT, _CONTRADICTION} <= set(said.tolist())
+    conflict = {_ENTAILMENT, _CONTRADICTION} <= set(labels.tolist())
     return Merged(mean, label, tuple((i, label) for i in ranked), conflict)
 
 
 def _ranked(values: Floats, among: NDArray[np.int64]) -> list[int]:
-    """Those ``among``, by falling value; equal ones in order."""
+    """The places ``among``, by falling value; equal ones in order."""
     return [int(i) for i in among[np.argsort(-values[among], kind="stable")]]

@@ -12,16 +12,15 @@ from veridical.claims import checkers, extractors
 from veridical.claims.asking import question_of
 from veridical.claims.attribution import judge
 from veridical.claims.extractors.given import given_claims
-from veridical.models.protocols import LABELS
-from veridical.records import Source
-from veridical.registry import Scorer
-from veridical.scores import Score, Unit
+from veridical.core.protocols import LABELS
+from veridical.core.records import Source
+from veridical.core.registry import Scorer
+from veridical.core.scores import Score, Unit
 
 if TYPE_CHECKING:
     from veridical.claims.claim import Claim
-    from veridical.evidence import Evidence
-    from veridical.records import Record
-    from veridical.registry import Cost
+    from veridical.core.evidence import Evidence
+    from veridical.core.records import Record
 
 _ENTAILED = LABELS[0]
 
@@ -43,21 +42,24 @@ async def quality(
     """
     record.need_response()
     gold = given_claims(record)
-    found = await extractors.find_extractor(extractor, llm)(record, evidence)
+    extraction = await extractors.find_extractor(extractor, llm)(record, evidence)
     raw: dict[str, Any] = {
         "precision": 0.0,
         "recall": 0.0,
         "f1": 0.0,
-        "claims": len(found.claims),
+        "claims": len(extraction.claims),
         "given": len(gold),
-        "abstained": found.abstained,
+        "abstained": extraction.abstained,
         "missed": [c.text for c in gold],
     }
-    if not found.claims or not gold:
-        return Score.of(float(bool(found.claims or gold)), raw=raw)
+    if not extraction.claims or not gold:
+        return Score.of(float(bool(extraction.claims or gold)), raw=raw)
     check = checkers.find_checker(judge_by)
-    faithful = await judge(found.claims, [_source(_whole(record))], evidence, check)
-    covered = await judge(gold, [_source(_joined(found.claims))], evidence, check)
+    prompt = question_of(record)  # without which a short answer says little
+    whole = record.response if prompt is None else f"{prompt}\n\n{record.response}"
+    joined = _joined(extraction.claims)
+    faithful = await judge(extraction.claims, [Source("reference", 0, whole)], evidence, check)
+    covered = await judge(gold, [Source("reference", 0, joined)], evidence, check)
     precision = float(np.mean([v.label == _ENTAILED for v in faithful]))
     recall = float(np.mean([v.label == _ENTAILED for v in covered]))
     f1 = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
@@ -77,24 +79,10 @@ async def quality(
     return Score.of(1 - f1, raw=raw, units=units)
 
 
-def _source(text: str) -> Source:
-    return Source("reference", 0, text)
-
-
-def _whole(record: Record) -> str:
-    """The response after its prompt, without which a short answer says little."""
-    prompt = question_of(record)
-    return record.response if prompt is None else f"{prompt}\n\n{record.response}"
-
-
 def _joined(claims: Sequence[Claim]) -> str:
     """All claims as one text of whole sentences."""
     texts = (c.text.strip() for c in claims)
     return " ".join(t if t[-1:] in ".!?。！？" else t + "." for t in texts)
-
-
-def _costs(extractor: str, judge_by: str, **_: object) -> set[Cost]:
-    return extractors.costs_of(extractor) | checkers.costs_of(judge_by)
 
 
 #: Not among the scorers of ``check``: it takes claims that are known to be right.
@@ -102,12 +90,9 @@ QUALITY = Scorer(
     name="extraction",
     function=quality,
     level="claim",
-    needs=frozenset(),
     cost="llm",
     source="Hu 2024 (RefChecker), section 6.1",
-    raw_is="risk",
-    raw_key=None,
-    presets=frozenset(),
-    version=1,
-    costs_by=_costs,
+    costs_by=lambda extractor, judge_by, **_: (
+        extractors.costs_of(extractor) | checkers.costs_of(judge_by)
+    ),
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
@@ -12,13 +11,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from veridical.claims.search import Found, RefusedQuery, Retriever
+from veridical.core.prompt_text import message_text
+from veridical.core.records import Context, Record
 from veridical.errors import RowError, UsageError
-from veridical.evidence.rundir import mend
-from veridical.records import Context, Record
+from veridical.files.rowlog import Distrusted, RowLog, Rows, joined_rows
 
 if TYPE_CHECKING:
     from veridical.io import Source
-    from veridical.llm.stream import SampledSource
+    from veridical.io.unused import UnusedColumn
+    from veridical.sampling.stream import SampledSource
 
 #: The file of retrieved contexts in a run directory.
 CONTEXTS = "contexts.jsonl"
@@ -43,56 +44,61 @@ class RetrievedSource:
 
     Args:
         inner: the records.
+        folder: the run directory that keeps what is found.
         top: passages for each statement of a response.
-
-    Before any row is read, :meth:`attach` says where the file is, and what finds passages.
+        retriever: finds passages; None reads what is there, and leaves records without out.
+        submit: runs a coroutine on the retriever's event loop. Rows are read in another thread.
+        limit: for rows from this one on nothing is retrieved.
+        key: of the run, see :class:`~veridical.files.rowlog.RowLog`; default: the fingerprint.
+        unsealed: contexts are read that this computer did not seal.
     """
 
-    def __init__(self, inner: Source | SampledSource, top: int = TOP) -> None:
+    def __init__(
+        self,
+        inner: Source | SampledSource,
+        folder: Path,
+        *,
+        top: int = TOP,
+        retriever: Retriever | None = None,
+        submit: Submit | None = None,
+        limit: int | None = None,
+        key: str | None = None,
+        unsealed: bool = False,
+    ) -> None:
         if top < 1:
             raise UsageError(f"at least 1 passage a statement must be asked for, not {top}")
         self.inner = inner
         self.read = inner.read
         self.top = top
-        self._path: Path | None = None
-        self._live: tuple[Retriever, Submit] | None = None
-        self._limit: int | None = None
+        key = self.fingerprint() if key is None else key
+        self._log = RowLog(folder / CONTEXTS, key, "contexts", unsealed=unsealed)
+        self._live = None if retriever is None or submit is None else (retriever, submit)
+        self._limit = limit
 
     @property
     def reiterable(self) -> bool:
         return True
 
+    @property
+    def given(self) -> Source:
+        """The rows of the input."""
+        return self.inner.given
+
     def fingerprint(self) -> str:
-        """That of the records, before anything is retrieved for them."""
+        """The fingerprint of the records, before anything is retrieved for them."""
         return self.inner.fingerprint()
 
     def describe(self) -> list[dict[str, Any]]:
         """See :meth:`veridical.io.Source.describe`."""
         return self.inner.describe()
 
+    def unused_columns(self) -> list[UnusedColumn]:
+        """See :meth:`veridical.io.Source.unused_columns`."""
+        return self.inner.unused_columns()
+
     def fraction(self) -> float | None:
         """See :meth:`veridical.io.Source.fraction`."""
         return self.inner.fraction()
-
-    def attach(
-        self,
-        folder: Path,
-        retriever: Retriever | None = None,
-        submit: Submit | None = None,
-        *,
-        limit: int | None = None,
-    ) -> None:
-        """Keep what is found in ``folder``, a run directory.
-
-        Args:
-            retriever: finds passages; None reads what is there, up to the first record without.
-            submit: runs a coroutine on the retriever's event loop. Rows are read in another
-                thread.
-            limit: for rows from this one on nothing is retrieved.
-        """
-        self._path = folder / CONTEXTS
-        self._live = None if retriever is None or submit is None else (retriever, submit)
-        self._limit = limit
 
     def rows(self, start: int = 0) -> Iterator[Record | RowError]:
         """Records and row errors in input order, from ordinal ``start`` on.
@@ -100,92 +106,118 @@ class RetrievedSource:
         Raises:
             ModelError: the retriever cannot be asked.
         """
-        if self._path is None:
-            raise UsageError("attach() says where retrieved contexts are kept")
+        log = self._log
         rows = self.inner.rows(start)
         if self._limit is not None:
             limit = self._limit
             rows = takewhile(lambda r: r.row < limit, rows)
         if self._live is not None:
-            mend(self._path)
-        kept = _lines(self._path)
-        held = next(kept, None)
-        for row in rows:
-            while held is not None and held["row"] < row.row:
-                held = next(kept, None)
+            log.mend()
+        joined = joined_rows(rows, log.lines())
+        for row, entry in joined:
             if isinstance(row, RowError) or not _wants(row):
                 yield row
-            elif held is not None and held["row"] == row.row:
-                yield self._given(row, held)
-            elif self._live is None:
+            elif entry is not None:
+                yield self._with_contexts(row, entry)
+            elif self._live is not None:
+                yield from self._retrieved(row, joined, *self._live)
                 return
-            else:
-                yield from self._retrieved(row, rows, *self._live)
-                return
+
+    @property
+    def keeps(self) -> bool:
+        """Whether there are contexts from before."""
+        return bool(self._log.files())
+
+    def lost(self, done: Rows, distrusted: Distrusted) -> Rows:
+        """Records among the rows ``done`` whose contexts are not kept: their line is damaged or
+        gone.
+
+        Args:
+            distrusted: is told of lines that are not used.
+        """
+        from veridical.sampling.stream import SampledSource
+
+        lost = Rows()
+        rows = (  # an answered prompt keeps the contexts that it had
+            (row for row, _ in self.inner.joined())
+            if isinstance(self.inner, SampledSource)
+            else self.inner.rows()
+        )
+        for row, entry in joined_rows(rows, self._log.lines(distrusted)):
+            if entry is None and row.row in done and not isinstance(row, RowError) and _wants(row):
+                lost.add(row.row)
+        return lost
 
     def _retrieved(
         self,
         first: Record,
-        rest: Iterator[Record | RowError],
+        following: Iterator[tuple[Record | RowError, bytes | None]],
         retriever: Retriever,
         submit: Submit,
     ) -> Iterator[Record | RowError]:
-        assert self._path is not None
-        some: list[Record | RowError] = [first, *islice(rest, self.read - 1)]
-        with self._path.open("ab") as file:
+        log = self._log
+        some: list[tuple[Record | RowError, bytes | None]]
+        some = [(first, None), *islice(following, self.read - 1)]
+        try:
             while some:
-                asked = [r for r in some if isinstance(r, Record) and _wants(r)]
-                lines = submit(retrieve(retriever, asked, self.top)).result() if asked else []
-                for line in lines:
-                    file.write(line + b"\n")
-                file.flush()
-                told = {found["row"]: found for found in map(json.loads, lines)}
-                for row in some:
-                    yield self._given(row, told[row.row]) if row.row in told else row
-                some = list(islice(rest, self.read))
+                wanting = {r.row: r for r, _ in some if isinstance(r, Record) and _wants(r)}
+                lines = {r.row: x for r, x in some if x is not None and r.row in wanting}
+                missing = [r for row, r in wanting.items() if row not in lines]
+                new = submit(retrieve(retriever, missing, self.top)).result() if missing else []
+                for record, line in zip(missing, new, strict=True):
+                    log.append(record.row, line)
+                    lines[record.row] = line
+                for one, _ in some:
+                    yield self._with_contexts(one, lines[one.row]) if one.row in lines else one
+                some = list(islice(following, self.read))
+        finally:
+            log.close()
 
-    def _given(self, record: Record | RowError, told: dict[str, Any]) -> Record | RowError:
+    def _with_contexts(self, record: Record | RowError, line: bytes) -> Record | RowError:
         assert isinstance(record, Record)
-        if "error" in told:
-            error = f"no contexts could be retrieved: {told['error']}"
-            return RowError(record.row, str(self._path), None, None, error)
-        contexts = tuple(Context(id=c["id"], text=c["text"]) for c in told["contexts"])
-        meta = {**record.meta, META: told[META]}
+        path = self._log.path
+        try:
+            content = json.loads(line)
+            if "error" in content:
+                error = f"no contexts could be retrieved: {content['error']}"
+                return RowError(record.row, str(path), None, None, error)
+            contexts = tuple(Context(id=c["id"], text=c["text"]) for c in content["contexts"])
+            meta = {**record.meta, META: content[META]}
+        except (ValueError, KeyError, TypeError):  # of a run that nothing vouches for
+            raise UsageError(f"{path}: not a line of retrieved contexts: {line[:80]!r}") from None
         return record.model_copy(update={"contexts": contexts, "meta": meta})
 
 
 def queries_of(record: Record) -> list[str]:
     """What is searched for: each sentence of the response, after the end of the prompt's text,
     which tells whom or what "it" is about (as FActScore puts the topic before the fact)."""
-    asked = _prompt(record)[-_ASKED:].strip()
+    question = _prompt(record)[-_ASKED:].strip()
     sentences = [s.text.strip() for s in record.sentences if s.text.strip()]
-    return list(dict.fromkeys(f"{asked} {s}".strip() for s in sentences))
+    return list(dict.fromkeys(f"{question} {s}".strip() for s in sentences))
 
 
 def _prompt(record: Record) -> str:
     if isinstance(record.prompt, str) or record.prompt is None:
         return record.prompt or ""
     for message in reversed(record.prompt):
-        content = message.get("content")
-        parts = content if isinstance(content, list) else [{"text": content}]
-        texts = [p["text"] for p in parts if isinstance(p, dict) and isinstance(p.get("text"), str)]
-        if message.get("role") == "user" and texts:
-            return "\n".join(texts)
+        text = message_text(message.get("content"))
+        if message.get("role") == "user" and text:
+            return text
     return ""
 
 
 async def retrieve(retriever: Retriever, records: Sequence[Record], top: int) -> list[bytes]:
     """A line for each record: row, id, and what was found for it, or why nothing could be."""
-    asked = [queries_of(r) for r in records]
+    queries = [queries_of(r) for r in records]
     try:
-        flat = await retriever.search([q for qs in asked for q in qs], top)
+        flat = await retriever.search([q for qs in queries for q in qs], top)
         at = iter(flat)
-        found: list[list[list[Found]] | str] = [[next(at) for _ in qs] for qs in asked]
+        outcomes: list[list[list[Found]] | str] = [[next(at) for _ in qs] for qs in queries]
     except RefusedQuery:  # of one record, perhaps: each is asked for by itself
-        found = [await _alone(retriever.search(qs, top)) for qs in asked]
+        outcomes = [await _alone(retriever.search(qs, top)) for qs in queries]
     return [
-        json.dumps(_told(record, retriever.name, one), ensure_ascii=True).encode()
-        for record, one in zip(records, found, strict=True)
+        json.dumps(_line(record, retriever.name, one), ensure_ascii=True).encode()
+        for record, one in zip(records, outcomes, strict=True)
     ]
 
 
@@ -196,44 +228,29 @@ async def _alone(search: Awaitable[list[list[Found]]]) -> list[list[Found]] | st
         return str(e)
 
 
-def _told(record: Record, name: str, found: list[list[Found]] | str) -> dict[str, Any]:
-    told: dict[str, Any] = {"row": record.row, "id": record.id}
-    if isinstance(found, str):
-        return {**told, "error": found}
+def _line(record: Record, name: str, outcome: list[list[Found]] | str) -> dict[str, Any]:
+    fields: dict[str, Any] = {"row": record.row, "id": record.id}
+    if isinstance(outcome, str):
+        return {**fields, "error": outcome}
     distinct: dict[str, Found] = {}
-    longest = max(map(len, found), default=0)
+    longest = max(map(len, outcome), default=0)
     for rank in range(longest):  # the best of every statement before the second best of any
-        for passages in found:
+        for passages in outcome:
             for passage in passages[rank : rank + 1]:
                 distinct.setdefault(passage.text, passage)
-    kept = list(distinct.values())[:MOST]
-    about = {"by": name, "passages": len(kept), "left_out": len(distinct) - len(kept)}
-    return {**told, META: about, "contexts": [_context(f) for f in kept]}
+    contexts = list(distinct.values())[:MOST]
+    about = {"by": name, "passages": len(contexts), "left_out": len(distinct) - len(contexts)}
+    return {**fields, META: about, "contexts": [_context(f) for f in contexts]}
 
 
-def _context(found: Found) -> dict[str, Any]:
-    places = {"source": found.source, "start": found.start, "end": found.end, "page": found.page}
-    told = {"id": found.id, **places, "title": found.title or None, "text": found.text}
-    return {k: v for k, v in told.items() if v is not None}
+def _context(passage: Found) -> dict[str, Any]:
+    names = ("id", "source", "start", "end", "page", "title", "text")
+    fields = {name: getattr(passage, name) for name in names}
+    return {k: v for k, v in fields.items() if v is not None and (k != "title" or v)}
 
 
 def _wants(row: Record) -> bool:
     return not any(c.text.strip() for c in row.contexts)
-
-
-def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    """Whole lines of the file, of which there may be none yet."""
-    with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
-        for line in file:
-            if not line.endswith(b"\n"):
-                return
-            try:
-                found = json.loads(line)
-                if type(found["row"]) is not int or not ({"contexts", "error"} & found.keys()):
-                    raise ValueError
-            except (ValueError, KeyError, TypeError):
-                raise UsageError(f"{path}: not a line of retrieved contexts") from None
-            yield found
 
 
 def identity(retriever: Retriever, top: int) -> dict[str, Any]:

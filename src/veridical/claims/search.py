@@ -21,14 +21,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 from urllib.parse import urlsplit
 
 from veridical.errors import UsageError, unknown_name
-from veridical.llm.endpoints import key_from, sections
+from veridical.llm.configuration import Section, read_section, sections
+from veridical.llm.endpoints import key_from
 
-_NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 #: What a header's name may be (RFC 9110, section 5.6.2).
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 
@@ -127,30 +127,32 @@ class SearchService:
     max_concurrency: int = 4
 
     def __post_init__(self) -> None:
-        told = f"[search.{self.name}]"
+        where = f"[search.{self.name}]"
         try:
             parts = urlsplit(self.url)
             port = parts.port
         except ValueError as e:
-            raise UsageError(f"{told}: {self.url!r} is no address: {e}") from None
+            raise UsageError(f"{where}: {self.url!r} is no address: {e}") from None
         if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
-            raise UsageError(f"{told}: {self.url!r} is no http(s) address")
+            raise UsageError(f"{where}: {self.url!r} is no http(s) address")
         if "@" in parts.netloc:
-            raise UsageError(f"{told}: an address holds no credentials: name key_env")
+            raise UsageError(f"{where}: an address holds no credentials: name key_env")
         if parts.fragment or (parts.query and self.method == "GET"):
-            raise UsageError(f"{told}: put what follows '?' or '#' in {self.url!r} into parameters")
+            raise UsageError(
+                f"{where}: put what follows '?' or '#' in {self.url!r} into parameters"
+            )
         if self.method not in ("GET", "POST"):
-            raise UsageError(f"{told}: method must be GET or POST, not {self.method!r}")
+            raise UsageError(f"{where}: method must be GET or POST, not {self.method!r}")
         if not _HEADER.fullmatch(self.key_header):
-            raise UsageError(f"{told}: {self.key_header!r} is no name of a header")
+            raise UsageError(f"{where}: {self.key_header!r} is no name of a header")
         if not self.text or not self.query:
-            raise UsageError(f"{told}: text and query must name something")
+            raise UsageError(f"{where}: text and query must name something")
         if min(self.attempts, self.max_concurrency, self.longest_query) < 1:
             raise UsageError(
-                f"{told}: attempts, max_concurrency and longest_query must be at least 1"
+                f"{where}: attempts, max_concurrency and longest_query must be at least 1"
             )
         if not 0 < self.timeout < float("inf"):
-            raise UsageError(f"{told}: timeout must be a positive number of seconds")
+            raise UsageError(f"{where}: timeout must be a positive number of seconds")
 
     def key(self) -> str | None:
         """The key, from the environment.
@@ -163,33 +165,13 @@ class SearchService:
     def identity(self) -> dict[str, Any]:
         """All that its results depend on. Not its name, its key or its limits."""
         names = ("url", "method", "query", "count", "results", "title", "source", "id")
-        told = {name: getattr(self, name) for name in names}
+        plain = {name: getattr(self, name) for name in names}
         return {
-            **told,
+            **plain,
             "text": list(self.text),
             "parameters": dict(self.parameters),
             "longest_query": self.longest_query,
         }
-
-
-_KINDS: dict[str, tuple[type, ...]] = {
-    "url": (str,),
-    "results": (str,),
-    "text": (str, list),
-    "method": (str,),
-    "query": (str,),
-    "count": (str,),
-    "parameters": (dict,),
-    "key_env": (str,),
-    "key_header": (str,),
-    "title": (str,),
-    "source": (str,),
-    "id": (str,),
-    "longest_query": (int,),
-    "timeout": (int, float),
-    "attempts": (int,),
-    "max_concurrency": (int,),
-}
 
 
 def find_service(name: str) -> SearchService:
@@ -198,38 +180,14 @@ def find_service(name: str) -> SearchService:
     Raises:
         UsageError: there is none, or its section is not as it should be.
     """
-    path, found = sections("search")
-    if name not in found:
-        if not found:
+    services = sections("search", {})
+    if name not in services:
+        if not services:
             raise UsageError(
                 f"no search service {name!r}: veridical.toml has no section [search.{name}]"
             )
-        raise unknown_name("search service", name, found)
-    return _read(f"{path}: [search.{name}]", name, found[name])
-
-
-def _read(where: str, name: str, section: Any) -> SearchService:
-    if not isinstance(section, dict):
-        raise UsageError(f"{where}: this is a section, not a value")
-    if not _NAME.fullmatch(name):
-        raise UsageError(f"{where}: {name!r} cannot be a name")
-    for key, value in section.items():
-        if key in ("key", "api_key", "token"):
-            raise UsageError(
-                f"{where}: keys are not kept in files; put it in an environment variable and "
-                "name that by key_env"
-            )
-        if key not in _KINDS:
-            raise unknown_name(f"setting in {where}:", key, _KINDS)
-        if not isinstance(value, _KINDS[key]) or isinstance(value, bool):
-            kinds = " or ".join(k.__name__ for k in _KINDS[key])
-            raise UsageError(f"{where}: {key} must be {kinds}, not {value!r}")
-    for key in ("url", "results", "text"):
-        if key not in section:
-            raise UsageError(f"{where}: {key} is missing")
-    text = section["text"]
-    paths = (text,) if isinstance(text, str) else tuple(text)
-    if not all(isinstance(p, str) for p in paths):
-        raise UsageError(f"{where}: text must be a path or a list of paths, not {text!r}")
-    known = {f.name for f in fields(SearchService)} & section.keys()
-    return SearchService(**{"name": name, **{k: section[k] for k in known}, "text": paths})
+        raise unknown_name("search service", name, services)
+    path, table = services[name]
+    if isinstance(table, dict) and isinstance(table.get("text"), str):
+        table = {**table, "text": [table["text"]]}
+    return read_section(SearchService, "search", name, Section(path, table))

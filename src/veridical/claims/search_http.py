@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
-import anyio
 import httpx
 
 from veridical.claims.corpus.pieces import pieces
 from veridical.claims.search import Found, RefusedQuery, SearchService
+from veridical.core.messages import Trouble
+from veridical.core.records import clean_text
 from veridical.errors import ModelError
+from veridical.io.http_body import BodyError, bearer, fetch, parse_json, request_headers
 from veridical.llm.lanes import open_http
-from veridical.llm.messages import Trouble
-from veridical.llm.retries import AttemptError, Attempts, retry_after
-from veridical.llm.transport import excerpt, read_body
-from veridical.records import clean_text
-from veridical.version import __version__
+from veridical.llm.redact import excerpt
+from veridical.llm.retries import AttemptError, Attempts, retry_after, trouble_of
 
-#: Bytes of a reply, unpacked.
+#: Bytes of a reply, packed and unpacked.
 LONGEST_BODY = 8 * 2**20
 #: Code points of a result's text that are taken; more is not a passage of a search result.
 LONGEST_TEXT = 200_000
@@ -45,7 +43,7 @@ class HttpSearch:
         self._free: asyncio.Semaphore | None = None
 
     def identity(self) -> dict[str, Any]:
-        """See :meth:`~veridical.claims.search.SearchService.identity`."""
+        """All that the passages depend on: the service's identity."""
         return {"kind": "search", **self.service.identity()}
 
     async def search(self, queries: Sequence[str], k: int) -> list[list[Found]]:
@@ -57,13 +55,13 @@ class HttpSearch:
         distinct = list(dict.fromkeys(q[: self.service.longest_query] for q in queries))
         tasks = [asyncio.ensure_future(self._one(q, k)) for q in distinct]
         try:
-            found = dict(zip(distinct, await asyncio.gather(*tasks), strict=True))
+            results = dict(zip(distinct, await asyncio.gather(*tasks), strict=True))
         except BaseException:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             raise
-        return [found[q[: self.service.longest_query]] for q in queries]
+        return [results[q[: self.service.longest_query]] for q in queries]
 
     async def _one(self, query: str, k: int) -> list[Found]:
         assert self._free is not None
@@ -86,61 +84,46 @@ class HttpSearch:
         service, http = self.service, self._http
         assert http is not None
         key = service.key()
-        request = self._request(http, query, k, key)
+        request = self._request(query, k, key)
         try:
-            with anyio.fail_after(service.timeout):
-                response = await http.send(request, stream=True, follow_redirects=False)
-                try:
-                    body = await read_body(response, LONGEST_BODY)
-                finally:
-                    await response.aclose()
+            response, body = await fetch(
+                http, request, seconds=service.timeout, longest=LONGEST_BODY
+            )
         except TimeoutError:
             self._fail("timeout", f"no whole answer within {service.timeout:g} s", key)
         except httpx.TransportError as e:
             self._fail("connection", f"{type(e).__name__}: {e}", key)
+        except BodyError as e:
+            self._fail("rejected", str(e), key)
         status = response.status_code
         if status != 200:
-            told = (body or b"").decode("utf-8", "replace")
+            message = body.decode("utf-8", "replace")
             if 300 <= status < 400:
-                told = "redirects are not followed; give the final address"
-            trouble: Trouble = "rejected"
-            if status in (408, 429) or (status >= 500 and status not in (501, 505)):
-                trouble = "rate_limited" if status == 429 else "server"
-            self._fail(trouble, f"HTTP {status}: {told}", key, status, response.headers)
-        if body is None:
-            told = f"the reply is longer than {LONGEST_BODY:,} bytes, or packed unreadably"
-            self._fail("rejected", told, key)
+                message = "redirects are not followed; give the final address"
+            trouble, _ = trouble_of(status)
+            self._fail(trouble, f"HTTP {status}: {message}", key, status, response.headers)
         try:
-            return json.loads(body.decode("utf-8-sig"))
-        except (ValueError, RecursionError):
-            shown = body[:300].decode("utf-8", "replace")
-            self._fail("malformed", f"the reply is not JSON: {shown}", key)
+            return parse_json(body, LONGEST_BODY)
+        except BodyError as e:
+            self._fail("malformed", str(e), key)
 
-    def _request(
-        self, http: httpx.AsyncClient, query: str, k: int, key: str | None
-    ) -> httpx.Request:
+    def _request(self, query: str, k: int, key: str | None) -> httpx.Request:
         service = self.service
-        told: dict[str, Any] = {**service.parameters, service.query: query}
+        fields: dict[str, Any] = {**service.parameters, service.query: query}
         if service.count is not None:
-            told[service.count] = k
-        headers = {
-            "accept": "application/json",
-            "accept-encoding": "gzip, deflate",
-            "user-agent": f"veridical/{__version__}",
-        }
-        if key is not None:
-            bearer = service.key_header.lower() == "authorization"
-            headers[service.key_header] = f"Bearer {key}" if bearer else key
+            fields[service.count] = k
+        bears = service.key_header.lower() == "authorization"
+        headers = request_headers(**{service.key_header: bearer(key) if bears else key})
         get = service.method == "GET"
         connect = min(service.timeout, 10.0)
         try:
-            return http.build_request(
+            return httpx.Request(
                 service.method,
                 service.url,
-                params=told if get else None,
-                json=None if get else told,
+                params=fields if get else None,
+                json=None if get else fields,
                 headers=headers,
-                timeout=httpx.Timeout(None, connect=connect),
+                extensions={"timeout": httpx.Timeout(None, connect=connect).as_dict()},
             )
         except (ValueError, TypeError, httpx.InvalidURL) as e:
             self._fail("rejected", f"this cannot be sent: {type(e).__name__}: {e}", key, 400)
@@ -152,7 +135,7 @@ class HttpSearch:
             return []  # services leave the list out where they find nothing
         if not isinstance(results, list):
             self._fail("rejected", f"the reply has no list {service.results!r}", None)
-        found: list[Found] = []
+        passages: list[Found] = []
         for result in results[:k]:
             parts = [t for p in service.text if (t := _text(_at(result, p)))]
             text = "\n".join(parts)[:LONGEST_TEXT]
@@ -161,8 +144,8 @@ class HttpSearch:
             name = _text(_at(result, service.id))[:_LONGEST_ID] or source or title
             for start, end in pieces(text):
                 place = f"{name}#char={start},{end}" if end - start < len(text) else name
-                found.append(Found(place, text[start:end], source, start, end, None, title))
-        return found
+                passages.append(Found(place, text[start:end], source, start, end, None, title))
+        return passages
 
     def _fail(
         self,
@@ -172,10 +155,10 @@ class HttpSearch:
         status: int | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> NoReturn:
-        if key:
-            message = message.replace(key, "[key]")
         wait = None if headers is None else retry_after(headers)
-        raise AttemptError(trouble, excerpt(message), status=status, retry_after=wait) from None
+        raise AttemptError(
+            trouble, excerpt(message, key), status=status, retry_after=wait
+        ) from None
 
     async def close(self) -> None:
         """Close the connections."""

@@ -17,7 +17,7 @@ from veridical.text.words import word_spans
 
 if TYPE_CHECKING:
     from veridical.claims.claim import Triplet
-    from veridical.records import Record
+    from veridical.core.records import Record
 
 
 def _set(words: str) -> frozenset[str]:
@@ -43,9 +43,11 @@ _STEM = 5  # characters by which words are compared: "location" meets "located"
 #: carried over from an earlier one, the tail is what it adds.
 _WEIGHTS = (0.6, 0.8, 1.2)
 _FUNCTION_WEIGHT = 0.05
-_LENGTH = (
-    0.3  # exponent of an element's number of words: long ones tell more, but not in proportion
-)
+#: Exponent of an element's number of words: long ones tell more, but not in proportion.
+_LENGTH = 0.3
+#: Sentences that a word is looked up in, and places in one: it tells nothing where it is in more.
+_MOST_SENTENCES = 300
+_MOST_PLACES = 500
 _SHARE = 0.3  # of a claim's weight that its sentence must hold at least
 _ITEM = re.compile(r"\s*(?:[-*+•‣▪◦●–—~]|\(?(?:\d{1,3}|[A-Za-z])[.)])\s")
 _LED = 0.9  # how much words of the lead-in count for its items
@@ -104,6 +106,7 @@ class Places:
         for i, held in enumerate(self._held):
             for key in held:
                 self._where[key].append(i)
+        self._places: dict[int, dict[str, list[int]]] = {}
         #: Items of lists -> the sentence that leads in ("They played:").
         self._led_by: dict[int, int] = {}
         lead = None
@@ -141,7 +144,7 @@ class Places:
         """How much of the claim each sentence holds that holds any; and how much all of it is."""
         held = [self._shares(keys) for keys in elements]
         scores = dict.fromkeys((i for shares in held for i in shares), 0.0)
-        led = {i: lead for i, lead in self._led_by.items() if i in scores}
+        led = {i: self._led_by[i] for i in scores if i in self._led_by}
         total = 0.0
         for keys, shares, weight in zip(elements, held, _WEIGHTS[-len(held) :], strict=True):
             # an element that many sentences hold does not tell which of them is meant
@@ -158,20 +161,25 @@ class Places:
         """The share of an element that each sentence holds, in (0, 1], where it holds any: rare
         words count more, function words only where there is nothing else."""
         n = len(self._sentences)
-        wanted = keys - FUNCTION_WORDS or keys
-        rarity = {k: math.log((n + 1) / max(1, len(self._where.get(k, ())))) for k in wanted}
+        telling = keys - FUNCTION_WORDS or keys
+        rarity = {k: math.log((n + 1) / max(1, len(self._where.get(k, ())))) for k in telling}
         total = sum(rarity.values())
-        found: dict[int, float] = defaultdict(float)
+        shares: dict[int, float] = defaultdict(float)
         for key, weight in rarity.items():
-            for i in self._where.get(key, ()):
-                found[i] += weight / total
-        return found
+            for i in self._where.get(key, ())[:_MOST_SENTENCES]:
+                shares[i] += weight / total
+        return shares
 
     def _within(self, sentence: int, keys: set[str]) -> Place:
         """The shortest stretch of the sentence that holds all the words it shares with the claim,
         with those that follow on; function words only beside the others, where there are others."""
         words = self._sentences[sentence]
-        shared = [i for i, w in enumerate(words) if w.key in keys]
+        places = self._places.get(sentence)
+        if places is None:
+            places = self._places[sentence] = {}
+            for i, word in enumerate(words):
+                places.setdefault(word.key, []).append(i)
+        shared = sorted(i for key in keys for i in places.get(key, ())[:_MOST_PLACES])
         content = [i for i in shared if words[i].key not in FUNCTION_WORDS] or shared
         first, last = _shortest([words[i].key for i in content])
         while first and content[first - 1] == content[first] - 1:
@@ -205,11 +213,9 @@ class Places:
         return start, end
 
 
-def locate(
-    claim: Triplet | str, record: Record, among: Collection[int] | None = None
-) -> Place | None:
-    """:meth:`Places.locate` for one claim."""
-    return Places(record).locate(claim, among)
+def content(text: str) -> Counter[str]:
+    """How often ``text`` has each word that tells something, by the form it is compared in."""
+    return Counter(w.key for w in _words(text) if w.key not in FUNCTION_WORDS)
 
 
 def _words(text: str, offset: int = 0) -> Iterator[_Word]:

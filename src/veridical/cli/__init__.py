@@ -2,15 +2,34 @@
 
 from __future__ import annotations
 
-import io
 import os
+import signal
 import sys
-from pathlib import Path
+
+from veridical.cli import interrupts
+from veridical.errors import typed_options
 
 
 def main() -> None:
     """Entry point of ``veridical``. Exit codes: contract section 5."""
+    interrupts.at_start()
     _settle_streams()
+    _end_cleanly()
+    code = interrupts.INTERRUPTED
+    try:
+        try:
+            with typed_options():
+                code = _run()
+        finally:
+            interrupts.at_end(code)
+    except KeyboardInterrupt:  # came while an error was told
+        code = interrupts.INTERRUPTED
+    interrupts.forget()
+    sys.exit(code)
+
+
+def _run() -> int:
+    """Run the command that the arguments name: its exit code."""
     import typer
 
     from veridical.cli.app import app
@@ -20,11 +39,13 @@ def main() -> None:
     usage = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
     code: object
     try:
+        interrupts.at_work()
         code = app(standalone_mode=False)
+        sys.stdout.flush()
     except typer.Exit as e:
         code = e.exit_code
     except (typer.Abort, KeyboardInterrupt):
-        code = 130
+        code = interrupts.INTERRUPTED
     except VeridicalError as e:
         print(f"error: {e}", file=sys.stderr)
         code = 1
@@ -42,17 +63,53 @@ def main() -> None:
             e.show(file=sys.stderr)  # type: ignore[attr-defined]
         elif os.environ.get("VERIDICAL_DEBUG"):
             raise
+        elif interrupts.came():  # libraries turn it into errors of their own
+            return _interrupted()
+        elif _of_a_path(e):
+            print(f"error: a path cannot be used: {ascii(str(e))[1:-1]}", file=sys.stderr)
         else:
             print(
                 f"internal error: {type(e).__name__}: {e} (VERIDICAL_DEBUG=1 shows the traceback)",
                 file=sys.stderr,
             )
         code = 1
-    sys.exit(code if isinstance(code, int) else 0)
+    if code == interrupts.INTERRUPTED:
+        return _interrupted()
+    return code if isinstance(code, int) else 0
+
+
+def _interrupted() -> int:
+    interrupts.tell()
+    return interrupts.INTERRUPTED
+
+
+def _of_a_path(error: Exception) -> bool:
+    """Whether ``error`` is how Python says that no file can have a name, or that links go in a
+    circle."""
+    if isinstance(error, (UnicodeEncodeError, RuntimeError)):
+        return isinstance(error, UnicodeEncodeError) or "Symlink loop" in str(error)
+    return isinstance(error, ValueError) and "null byte" in str(error)
+
+
+def _end_cleanly() -> None:
+    """On SIGTERM and SIGHUP end as after an error, so that nothing is left behind; a second one
+    ends at once."""
+
+    def end(number: int, _: object) -> None:
+        signal.signal(number, signal.SIG_DFL)
+        raise SystemExit(128 + number)
+
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) == signal.SIG_DFL:  # not under nohup
+            signal.signal(number, end)
 
 
 def _settle_streams() -> None:
     """Closed streams swallow what is written; letters that a locale lacks become ``?``."""
+    import io
+    from pathlib import Path
+
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:

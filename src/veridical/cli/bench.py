@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from veridical.cli import figures, interrupts
+from veridical.cli.declared import command, option_of
+from veridical.cli.figures import JsonFigures
 from veridical.cli.options import (
+    STORE,
     Against,
     Budget,
     DecodingOption,
     Embedder,
+    Fresh,
     Llm,
     MaxTokens,
     Nli,
@@ -28,15 +32,24 @@ from veridical.cli.options import (
     System,
     Temperature,
     TokenEncoder,
-    mapping_of,
+    keywords_of,
 )
-from veridical.cli.outputs import coverage_code, form_of, opened, writable, write_report_as
+from veridical.cli.outputs import coverage_code, write_report_as
+from veridical.core.options import Group, Names
+from veridical.engine.options import EngineOptions
 from veridical.errors import UsageError
+from veridical.evaluate.options import BenchOptions, StudyOptions
+from veridical.evaluate.suite_options import (
+    OF_SUITES,
+    ExtractionOptions,
+    GenericOptions,
+    GradedOptions,
+    QaOptions,
+)
 
 if TYPE_CHECKING:
-    from veridical.api import Job
     from veridical.evaluate.result import Bench
-    from veridical.llm.sampling import Sampling
+    from veridical.sampling.sampling import Sampling
 
 BENCH_EXAMPLES = (
     "Examples:\n\n"
@@ -49,8 +62,8 @@ BENCH_EXAMPLES = (
     "  veridical bench qa --data qa/ --llm openai:gpt-4o-mini --n 5 --report table1.html\n\n"
     "  veridical bench qa --data qa/ --llm NAME --n 10 --temperature 0.7 --samples 2,5,10\n\n"
     "  veridical bench begin --data begin/ --study --as-published\n\n"
-    '  veridical bench begin --data begin/ --multi-sentence --scorers "claims(extractor=response), '
-    'claims(extractor=sentences), claims"\n\n'
+    "  veridical bench begin --data begin/ --multi-sentence --scorers "
+    '"claims(extractor=sentences), claims"\n\n'
     '  veridical bench extraction --data refchecker/ --scorers "clauses, triplets"\n\n'
     "  veridical bench --study --table generations.csv --report study.html\n\n"
     "Exit codes: 0 fine; 1 usage, no valid item or internal error; 2 coverage under the minimum; "
@@ -68,127 +81,82 @@ class ResponseName(str, Enum):
     first = "first"
 
 
-def bench(
+@dataclass(frozen=True, kw_only=True)
+class BenchCommand:
+    """The options of ``veridical bench``."""
+
     suites: Annotated[
         list[str] | None, typer.Argument(help="Suites to run; --list shows them.", metavar="SUITE")
-    ] = None,
+    ] = None
     data: Annotated[
         list[str] | None,
         typer.Option(
             help="File or folder in the published format, or the public hub id; NAME=PATH for "
-            "each of several suites."
+            "each of several suites.",
+            metavar="[NAME=]PATH",
         ),
-    ] = None,
+        Group.INPUT,
+    ] = None
     list_suites: Annotated[
-        bool, typer.Option("--list", help="List the suites and what each needs.")
-    ] = False,
+        bool, typer.Option("--list", help="List the suites and what each needs."), Group.INPUT
+    ] = False
     scorers: Annotated[
         str | None,
         typer.Option(
-            help='Scorers, such as "cosine, ngram(n=2)"; for extraction: claim extractors. '
+            help='Such as "cosine, ngram(n=2)"; for extraction: claim extractors. '
             "Default: all the data allows."
         ),
-    ] = None,
-    split: Annotated[
-        str | None,
-        typer.Option(help="Splits or parts, separated by commas; heldout: HaluEval's last 20 %."),
-    ] = None,
-    samples: Annotated[
-        str | None,
-        typer.Option(help="Use at most N samples a record; 2,4,10 gives a curve from one run."),
-    ] = None,
-    protocol: Annotated[
-        ProtocolName,
-        typer.Option(help="quick: at most 1 000 seeded items a part; full: all of them."),
-    ] = ProtocolName.quick,
-    keep_generic: Annotated[
-        bool, typer.Option("--keep-generic", help="Keep BEGIN's generic responses.")
-    ] = False,
+        Group.SCORING,
+    ] = None
+    split: Annotated[str | None, option_of(BenchOptions, "split")] = None
+    samples: Annotated[str | None, option_of(BenchOptions, "samples")] = None
+    protocol: Annotated[ProtocolName, option_of(BenchOptions, "protocol")] = ProtocolName.quick
+    keep_generic: Annotated[bool, option_of(GenericOptions, "keep_generic", "--keep-generic")] = (
+        False
+    )
     mapping: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--map", help="field=column, for graded: where the usual column names do not serve."
-        ),
-    ] = None,
-    grader: Annotated[
-        str | None,
-        typer.Option(
-            help="For qa: choice, numeric, exact, contains, llm or llm:FILE.toml. Default: by each "
-            "data set's own rule, where an answer has no label."
-        ),
-    ] = None,
-    against: Annotated[
-        Against | None,
-        typer.Option(
-            help="What scorers that can choose compare with; items without it are left out. "
-            "Default: what the suite has."
-        ),
-    ] = None,
+        list[str] | None, option_of(GradedOptions, "mapping", "--map", metavar="FIELD=COLUMN")
+    ] = None
+    grader: Annotated[str | None, option_of(QaOptions, "grader")] = None
+    against: Annotated[Against | None, option_of(BenchOptions, "against")] = None
     multi_sentence: Annotated[
-        bool,
-        typer.Option(
-            "--multi-sentence",
-            help="Only responses of several sentences, where claims of several sizes differ.",
-        ),
-    ] = False,
-    judge: Annotated[
-        str | None,
-        typer.Option(help="For extraction: the checker that judges claims: nli, llm, llm_joint."),
-    ] = None,
-    study: Annotated[
-        bool,
-        typer.Option("--study", help="Add the meta-evaluation of metrics (Kulkarni 2025)."),
-    ] = False,
-    table: Annotated[
-        Path | None,
-        typer.Option(
-            help="For --study: rows of model, size, tuning, decoding, item, scorer, value "
-            "(CSV, JSONL, Parquet) to test for effects."
-        ),
-    ] = None,
-    famd: Annotated[
-        str | None, typer.Option(help="For --study: scorers to combine by factor analysis.")
-    ] = None,
-    as_published: Annotated[
-        bool,
-        typer.Option(
-            "--as-published", help="Fit thresholds on the test targets, as papers did; flagged."
-        ),
-    ] = False,
-    beta: Annotated[
-        float | None, typer.Option(help="Also report F-beta, for this beta (above 0).")
-    ] = None,
-    json_path: Annotated[
-        str | None, typer.Option("--json", help="Write the figures as JSON; - for stdout.")
-    ] = None,
+        bool, option_of(BenchOptions, "multi_sentence", "--multi-sentence")
+    ] = False
+    judge: Annotated[str | None, option_of(ExtractionOptions, "judge")] = None
+    study: Annotated[bool, option_of(StudyOptions, "study", "--study")] = False
+    table: Annotated[Path | None, option_of(StudyOptions, "table")] = None
+    famd: Annotated[str | None, option_of(StudyOptions, "famd")] = None
+    as_published: Annotated[bool, option_of(BenchOptions, "as_published", "--as-published")] = False
+    beta: Annotated[float | None, option_of(BenchOptions, "beta")] = None
+    json_path: JsonFigures = None
     report: Annotated[
         list[Path] | None,
-        typer.Option(help="Write a report: .html (with plots), .md, .txt or .json. Repeatable."),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="Folder of the run; the same one resumes. Default: .veridical/bench/..."),
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of draw, folds and resamples.")] = 0,
-    bootstrap: Annotated[
-        int, typer.Option(min=0, help="Resamples behind each interval and test; 0 for none.")
-    ] = 1000,
-    limit: Annotated[
-        int | None,
-        typer.Option(min=1, help="Take the first N items of each part, before any draw."),
-    ] = None,
-    store: Store = str(Path(".veridical") / "store"),
+        typer.Option(
+            help="Write a report: .html (with plots), .md, .txt or .json. Repeatable.",
+            metavar="FILE",
+        ),
+        Names.OUTPUT,
+        Group.OUTPUT,
+    ] = None
+    out: Annotated[Path | None, option_of(BenchOptions, "out"), Names.RUN] = None
+    seed: Annotated[int, option_of(BenchOptions, "seed")] = BenchOptions.seed
+    bootstrap: Annotated[int, option_of(BenchOptions, "bootstrap")] = BenchOptions.bootstrap
+    limit: Annotated[int | None, option_of(BenchOptions, "limit")] = None
+    store: Store = STORE
     min_coverage: Annotated[
-        float, typer.Option(min=0, max=1, help="Exit 2 when any scorer's coverage is under this.")
-    ] = 0.98,
-    embedder: Embedder = "minilm",
-    token_encoder: TokenEncoder = None,
-    nli: Nli = "veridical-nli-mini",
-    llm: Llm = None,
-    proxy: Proxy = None,
-    budget: Budget = None,
-    retry_failed: RetryFailed = False,
-    processes: Processes = None,
+        float,
+        typer.Option(min=0, max=1, help="Exit 2 when any scorer's coverage is under this."),
+        Group.GATES,
+    ] = 0.98
+    embedder: Embedder = EngineOptions.embedder
+    token_encoder: TokenEncoder = None
+    nli: Nli = EngineOptions.nli
+    llm: Llm = None
+    proxy: Proxy = None
+    budget: Budget = None
+    retry_failed: RetryFailed = False
+    fresh: Fresh = False
+    processes: Processes = None
     n: Annotated[
         int | None,
         typer.Option(
@@ -196,103 +164,70 @@ def bench(
             help="For qa with --llm: samples drawn besides the response. Default: the most of "
             "--samples, or 5.",
         ),
-    ] = None,
-    temperature: Temperature = 1.0,
+        Group.ANSWERS,
+    ] = None
+    temperature: Temperature = 1.0
     response: Annotated[
         ResponseName | None,
         typer.Option(help="greedy; first: the first draw (the default where --decoding draws)."),
-    ] = None,
-    decoding: DecodingOption = None,
-    max_tokens: MaxTokens = 512,
-    system: System = None,
-) -> int:
+        Group.ANSWERS,
+    ] = None
+    decoding: DecodingOption = None
+    max_tokens: MaxTokens = 512
+    system: System = None
+
+
+@command
+def bench(options: BenchCommand) -> int:
     """Measure scorers against human labels, with baselines, intervals and warnings."""
     from veridical.api import AUTO
-    from veridical.cli.finish import ledger_lines
-    from veridical.cli.progress import watch
     from veridical.evaluate import BENCHES
     from veridical.evaluate import bench as run_bench
-    from veridical.report.bench_text import print_bench
+    from veridical.evaluate.report.bench_document import print_bench
 
-    err = Console(stderr=True, highlight=False, soft_wrap=not sys.stderr.isatty())
-    if list_suites:
+    err = figures.error_console()
+    if options.list_suites:
         _list(Console(highlight=False))
         return 0
-    if not suites and table is None:
+    suites = options.suites or []
+    if not suites and options.table is None:
         raise UsageError("name a suite (veridical bench --list shows them), or give --table")
-    if table is not None and not study:
+    if options.table is not None and not options.study:
         raise UsageError("--table belongs to --study")
-    paths = _data(data, suites or [])
-    read = paths.values() if isinstance(paths, dict) else [paths] if paths is not None else []
-    counts = _samples(samples)
-    writable(json_path, *(report or ()), inputs=[*read, *([table] if table else [])])
-    for path in report or ():
-        form_of(path)
-
-    def show(name: str, job: Job) -> None:
-        records = job.results
-        err.print(f"{name}: scoring into {records.path}", markup=False)
-        watch(job, err)
-        for line in ledger_lines(records.ledger):
-            err.print(line, markup=False)
-
-    try:
-        made = run_bench(
-            suites or [],
-            paths,
-            scorers,
-            split=split,
-            samples=counts,
-            protocol=protocol.value,
-            keep_generic=keep_generic,
-            mapping=mapping_of(mapping),
-            seed=seed,
-            bootstrap=bootstrap,
-            limit=limit,
-            out=BENCHES / AUTO if out is None else out,
-            as_published=as_published,
-            study=study,
-            table=table,
-            famd=_names(famd),
-            beta=beta,
-            retry_failed=retry_failed,
-            grader=grader,
-            sampling=_sampling(
-                counts, n, temperature, response, decoding, max_tokens=max_tokens, system=system
-            ),
-            against=None if against is None else against.value,
-            multi_sentence=multi_sentence,
-            judge=judge,
+    data = _data(options.data, suites)
+    keywords = keywords_of(options, BenchOptions, StudyOptions, EngineOptions, *OF_SUITES)
+    counts = keywords["samples"] = _samples(options.samples)
+    figures.check_outputs(options)
+    keywords["famd"] = _names(options.famd)
+    keywords["sampling"] = _sampling(options, counts)
+    keywords["out"] = BENCHES / AUTO if options.out is None else options.out
+    result = figures.or_interrupted(
+        lambda: run_bench(
+            suites,
+            data,
+            options.scorers,
             tell=lambda text: err.print(text, markup=False),
-            watch=show,
-            embedder=embedder,
-            token_encoder=token_encoder,
-            nli=nli,
-            llm=llm,
-            proxy=proxy,
-            budget=budget,
-            store=None if store == "none" else store,
-            processes=processes,
+            watch=lambda name, job: figures.score(job, err, name),
+            **keywords,
         )
-    except KeyboardInterrupt:
-        err.print("interrupted; run the same command again to resume")
-        return 130
-    with opened(json_path) as lines:
-        if lines is not None:
-            lines.write(made.model_dump_json() + "\n")
-    for path in report or ():
-        render(made, path)
-    print_bench(made, err if json_path == "-" else Console(highlight=False))
-    err.print(f"benchmark: {BENCHES / made.run if out is None else out}", markup=False)
-    for path in report or ():
-        err.print(f"report: {path}", markup=False)
-    several = len(suites or ()) > 1
+    )
+    if result is None:
+        return interrupts.INTERRUPTED
+    figures.write(
+        options,
+        err,
+        json=result.model_dump_json,
+        render=lambda path: render(result, path),
+        show=lambda console: print_bench(result, console),
+    )
+    folder = BENCHES / result.run if options.out is None else options.out
+    err.print(f"benchmark: {folder}", markup=False)
     coverage = {
-        f"{r.scorer} on {f'{r.suite} {r.split}' if several else r.split}": r.coverage
-        for r in made.rows
-        if r.coverage is not None and r.coverage < min_coverage
+        f"{r.scorer} on {f'{r.suite} {r.split}' if len(suites) > 1 else r.split}": r.coverage
+        for r in result.rows
+        if r.coverage is not None and r.coverage < options.min_coverage
     }
-    return coverage_code(coverage, min_coverage, err)
+    return coverage_code(coverage, options.min_coverage, err)
 
 
 def stored(path: Path) -> Bench | None:
@@ -304,18 +239,17 @@ def stored(path: Path) -> Bench | None:
     return Bench.read(path / STORED) if (path / STORED).is_file() else None
 
 
-def render(made: Bench, path: Path) -> None:
-    """Write ``made`` in the form that the name of ``path`` asks for."""
-    from veridical.report.bench_html import write_bench_report
-    from veridical.report.bench_markdown import markdown
-    from veridical.report.bench_text import print_bench
+def render(bench_result: Bench, path: Path) -> None:
+    """Write a benchmark in the form that the name of ``path`` asks for."""
+    from veridical.evaluate.report.bench_document import markdown, print_bench
+    from veridical.evaluate.report.html import write_bench_report
 
     write_report_as(
         path,
-        html=lambda to: write_bench_report(made, to),
-        markdown=lambda: markdown(made),
-        text=lambda console: print_bench(made, console),
-        json=lambda: made.model_dump_json(indent=1),
+        html=lambda to: write_bench_report(bench_result, to),
+        markdown=lambda: markdown(bench_result),
+        text=lambda console: print_bench(bench_result, console),
+        json=lambda: bench_result.model_dump_json(indent=1),
     )
 
 
@@ -323,34 +257,34 @@ def _list(console: Console) -> None:
     from veridical.evaluate.datasets import all_suites
 
     for s in all_suites():
-        told = {"needs": s.needs, "source": s.source, **({"hub": s.hub} if s.hub else {})}
+        facts = {"needs": s.needs, "source": s.source, **({"hub": s.hub} if s.hub else {})}
         console.print(f"[bold]{escape(s.name)}[/bold]: {escape(s.summary)}")
         grid = Table.grid(padding=(0, 1))
-        for name, text in told.items():
+        for name, text in facts.items():
             grid.add_row(f"  {name}", escape(text))
         console.print(grid)
 
 
-def _data(given: list[str] | None, suites: list[str]) -> str | dict[str, str] | None:
-    if not given:
+def _data(entries: list[str] | None, suites: list[str]) -> str | dict[str, str] | None:
+    if not entries:
         return None
     if len(suites) == 1:
-        if len(given) > 1:
+        if len(entries) > 1:
             raise UsageError(f"{suites[0]!r} takes one --data: a file, or a folder of files")
-        name, sep, path = given[0].partition("=")
-        path = path if sep and name == suites[0] else given[0]
+        name, sep, path = entries[0].partition("=")
+        path = path if sep and name == suites[0] else entries[0]
         if not path:
             raise UsageError("--data is empty: name a file or folder")
         return path
-    found: dict[str, str] = {}
-    for pair in given:
+    paths: dict[str, str] = {}
+    for pair in entries:
         name, sep, path = pair.partition("=")
         if not (sep and name and path):
             raise UsageError(f"several suites need --data NAME=PATH for each, not {pair!r}")
-        if name in found:
+        if name in paths:
             raise UsageError(f"--data gives {name!r} twice")
-        found[name] = path
-    return found
+        paths[name] = path
+    return paths
 
 
 def _samples(text: str | None) -> list[int] | None:
@@ -362,36 +296,34 @@ def _samples(text: str | None) -> list[int] | None:
         raise UsageError(f"--samples takes N, or several like 2,4,10, not {text!r}") from None
 
 
-def _sampling(
-    counts: list[int] | None,
-    n: int | None,
-    temperature: float,
-    response: ResponseName | None,
-    decoding: str | None,
-    **settings: Any,
-) -> Sampling | None:
+def _sampling(options: BenchCommand, counts: list[int] | None) -> Sampling | None:
     """How questions are answered; None where nothing was said of it."""
     from veridical.evaluate.answering import LOGPROBS, SAMPLES
     from veridical.llm.decoding import parse_decoding
-    from veridical.llm.sampling import Sampling
+    from veridical.sampling.sampling import Sampling
 
     usual = Sampling(n=max(counts or (), default=SAMPLES), logprobs=LOGPROBS)
-    by = None if decoding is None else parse_decoding(decoding)
-    drawn = response is ResponseName.first or (response is None and by is not None and by.draws)
-    made = replace(
-        usual,
-        n=usual.n if n is None else n,
-        temperature=temperature,
-        response="first" if drawn else "greedy",
-        decoding=by,
-        **settings,
+    decoding = None if options.decoding is None else parse_decoding(options.decoding)
+    response = options.response
+    drawn = response is ResponseName.first or (
+        response is None and decoding is not None and decoding.draws
     )
-    return None if n is None and response is None and made == usual else made
+    sampling = replace(
+        usual,
+        n=usual.n if options.n is None else options.n,
+        temperature=options.temperature,
+        response="first" if drawn else "greedy",
+        decoding=decoding,
+        max_tokens=options.max_tokens,
+        system=options.system,
+    )
+    said_nothing = options.n is None and response is None and sampling == usual
+    return None if said_nothing else sampling
 
 
 def _names(text: str | None) -> list[str]:
     if text is None:
         return []
-    from veridical.registry import REGISTRY
+    from veridical.core.registry import REGISTRY
 
     return [b.key for b in REGISTRY.parse(text)]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
+from veridical.cli.figures import error_console
 from veridical.cli.options import Embedder, Store
 from veridical.errors import UsageError
 
@@ -53,46 +54,46 @@ def corpus(
 ) -> int:
     """Index a corpus for check --corpus, and say what is in it; or look things up in it."""
     from veridical.claims.corpus.opening import Corpus
-    from veridical.engine import Engine
+    from veridical.engine.engine import Engine
 
-    err = Console(stderr=True, highlight=False, soft_wrap=not sys.stderr.isatty())
+    err = error_console()
     place = None if store == "none" else store
     with Engine(embedder=embedder, store=place, processes=0) as engine:
-        found = Corpus(path, engine, notify=telling(err))
+        documents = Corpus(path, engine, notify=telling(err))
         try:
             if skipped:
-                for name, reason, _ in found.index.skipped():
+                for name, reason, _ in documents.index.skipped():
                     print(f"{name}\t{reason}")
             if text is not None:
-                whole = found.index.text(text)
+                whole = documents.index.text(text)
                 if whole is None:
                     raise UsageError(f"the corpus has no document {text!r}")
                 sys.stdout.write(whole)
             if search is not None:
-                (passages,) = engine.submit(found.search([search], top)).result()
+                (passages,) = engine.submit(documents.search([search], top)).result()
                 for passage in passages:
                     print(json.dumps(asdict(passage)))
-            return 0 if found.counts.documents else 1
+            return 0 if documents.counts.documents else 1
         finally:
-            engine.submit(found.close()).result()
+            engine.submit(documents.close()).result()
 
 
 def telling(console: Console) -> Notify:
     """Tells how far indexing is, on a terminal in one line, elsewhere now and then; and at the end
     what the corpus holds and some of what was skipped."""
-    said = 0.0
+    last_line = 0.0
     interval = 0.2 if console.is_terminal else _EVERY
 
     def tell(progress: IndexProgress) -> None:
-        nonlocal said
+        nonlocal last_line
         if progress.counts is not None:
-            _told(progress.counts, progress.skipped, console)
+            _print_outcome(progress.counts, progress.skipped, console)
             return
         now = time.monotonic()
-        said = said or now
-        if now - said < interval:
+        last_line = last_line or now
+        if now - last_line < interval:
             return
-        said = now
+        last_line = now
         line = (
             f"corpus: {progress.checked} of {progress.files} files looked at, "
             f"{progress.documents} documents read, {progress.embedded} of {progress.to_embed} "
@@ -103,7 +104,7 @@ def telling(console: Console) -> Notify:
     return tell
 
 
-def _told(counts: Counts, skipped: Sequence[Skipped], console: Console) -> None:
+def _print_outcome(counts: Counts, skipped: Sequence[Skipped], console: Console) -> None:
     console.print(
         f"corpus: {counts.documents} documents of {counts.files} files, in {counts.passages} "
         f"passages; {counts.skipped} skipped",

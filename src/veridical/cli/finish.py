@@ -2,134 +2,185 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import IO, TYPE_CHECKING, Any
 
 from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from veridical.errors import UsageError, unknown_name
-from veridical.registry import REGISTRY
+from veridical.cli.answers import Worst, answer, shown_path, wrapped
+from veridical.cli.errors_shown import error_lines
+from veridical.decide.gates import Gates, Tally
+from veridical.report.overview import UNSEALED
+from veridical.text.languages import reads_as_english
 
 if TYPE_CHECKING:
-    from veridical.llm.sampling import Progress
-    from veridical.registry import BoundScorer
-    from veridical.results import Results
-    from veridical.scores import Headline
-    from veridical.summary import Summary
+    from veridical.engine.summary import Summary
+    from veridical.report.results import Results
+    from veridical.sampling.sampling import Progress
 
-_SHOWN_ERRORS = 10
-_RISKIEST = 5
+_SHOWN_COLUMNS = 5
 _CAUSES = 10
+_LOOKED_AT = 200  # records, and characters of a context, that tell the language
+EMBEDDED = "veridical-nli"  # what the embedded NLI models are called
+_LOWEST = 4
 
 
 @dataclass(frozen=True)
-class Limits:
-    """What turns the exit code: ``over`` a risk (of scorer ``name`` or the record's own), or
-    under a coverage."""
+class Asked:
+    """What turns the exit code of a run, and how much is printed.
 
-    over: float | None
-    name: str | None
-    coverage: float
+    Attributes:
+        min_coverage: the least coverage of a scorer, in [0, 1].
+        by_name: whether scorers were asked for by name, rather than by a preset.
+        verbose: print the table of scorers too.
+    """
 
-    @classmethod
-    def parse(cls, fail_over: str | None, coverage: float) -> Limits:
-        """Read ``X`` or ``NAME:X``."""
-        if fail_over is None:
-            return cls(None, None, coverage)
-        name, _, number = fail_over.rpartition(":")
-        try:
-            over = float(number)
-        except ValueError:
-            over = math.nan
-        if not 0 <= over <= 1:
-            raise UsageError(f"--fail-over takes X or NAME:X with X from 0 to 1, not {fail_over!r}")
-        key = REGISTRY.parse(name)[0].key if name else None
-        return cls(over, key, coverage)
-
-    def check_names(self, scorers: Sequence[BoundScorer]) -> None:
-        keys = [s.key for s in scorers]
-        if self.name is not None and self.name not in keys:
-            raise unknown_name("scorer in --fail-over", self.name, keys)
-
-    def exceeded(self, result: Headline) -> bool:
-        risk = result.risk if self.name is None else result.scores[self.name].risk
-        return self.over is not None and risk is not None and risk > self.over
+    gates: Gates
+    min_coverage: float
+    by_name: bool = False
+    verbose: bool = False
 
 
 def finish(
     results: Results,
-    lines: TextIO | None,
+    lines: IO[str] | None,
     report: Path | None,
-    limits: Limits,
+    asked: Asked,
     console: Console,
     drawn: Progress | None = None,
     notes: Sequence[str] = (),
 ) -> int:
-    """Write what was asked for, print the summary, and say how it went by the exit code.
+    """Write what was asked for, say what was found, and how it went by the exit code.
 
     Args:
         drawn: of the sampling, where prompts were answered.
         notes: what the policy promises.
     """
-    over = 0
-    riskiest: list[tuple[float, int, Any]] = []
+    tally = Tally(asked.gates)
+    worst = Worst()
     for line, result in results.headlines():
         if lines is not None:
             lines.write(line.decode() + "\n")
-        over += limits.exceeded(result)
-        if result.risk is not None:
-            riskiest.append((result.risk, -result.row, result.id))
-            if len(riskiest) > 64:
-                riskiest = sorted(riskiest, reverse=True)[:_RISKIEST]
+        tally.add(result)
+        worst.add(result)
     summary = results.summary()
-    summary_table(summary, console)
-    for i, error in enumerate(results.errors()):
-        if i == _SHOWN_ERRORS:
-            console.print(f"... and {summary.row_errors - i} more in errors.jsonl")
-            break
-        console.print(f"bad row: {error}", markup=False)
-    for risk, row, name in sorted(riskiest, reverse=True)[:_RISKIEST]:
-        console.print(f"  risk {risk:.3f}  row {-row}  id {str(name)[:60]!r}", markup=False)
+    tally.row_errors = summary.row_errors
+    say = partial(console.print, markup=False, soft_wrap=True)
+    if not summary.records:
+        for text in (*error_lines(results), *unused_lines(results)):
+            say(text)
+        say("error: no valid record in the input")
+        return 1
+    for text, style in answer(results, worst):
+        say(text, style=style)
+    if asked.verbose:
+        summary_table(summary, console)
+    for text in (*unused_lines(results), *error_lines(results)):
+        say(text)
     for text in (
+        *language_lines(results),
+        *resumed_lines(summary.resumed, summary.untrusted),
         *decision_lines(summary, notes),
         *drift_lines(results),
         *drawn_lines(drawn),
         *ledger_lines(summary.llm),
     ):
-        console.print(text, markup=False)
-    if not results.temporary:
-        console.print(f"run directory: {results.path}", markup=False)
+        say(wrapped(text))
     if report is not None:
-        results.report(report, min_coverage=limits.coverage)
-        console.print(f"report: {report}", markup=False)
-    if not summary.records:
-        console.print("error: no valid record in the input", markup=False)
-        return 1
+        results.report(report, min_coverage=asked.min_coverage)
+        say(f"report: {shown_path(report)}")
+    if not results.temporary:
+        say(f"run: {shown_path(results.path)}")
+        first = worst.rows[0] if worst.rows else None
+        if first is not None:
+            say(f"next: veridical explain {shown_path(results.path)} {first}")
+    gates, low = tally.lines(), low_coverage(summary, asked)
+    for text in [*low, *gates]:
+        say(wrapped(text), style="bold")
+    return 3 if gates else 2 if low else 0
+
+
+def low_coverage(summary: Summary, asked: Asked) -> list[str]:
+    """Why too little was scored; nothing where enough was."""
     low = [s for s in summary.scorers.values() if s.coverage is not None]
-    low = [s for s in low if (s.coverage or 0.0) < limits.coverage]
+    low = [s for s in low if (s.coverage or 0.0) < asked.min_coverage]
+    lines = []
     if low:
-        names = ", ".join(f"{s.name} {100 * (s.coverage or 0):.1f} %" for s in low)
-        console.print(f"coverage under {100 * limits.coverage:g} %: {names}", markup=False)
-        return 2
-    if over:
-        what = limits.name or "the record's own"
-        console.print(f"{over} records with {what} risk over {limits.over:g}", markup=False)
-        return 3
-    return 0
+        low.sort(key=lambda s: s.coverage or 0.0)
+        names = ", ".join(f"{s.name} {100 * (s.coverage or 0):.1f} %" for s in low[:_LOWEST])
+        more = f" and {len(low) - _LOWEST} more scorers" if len(low) > _LOWEST else ""
+        lines.append(f"coverage under {100 * asked.min_coverage:g} %: {names}{more}")
+    if asked.by_name and asked.min_coverage:
+        idle = [s.name for s in summary.scorers.values() if s.coverage is None]
+        if idle:
+            lines.append(f"asked for, and applied to no record: {', '.join(idle)}")
+    if not summary.risk.n and summary.unchecked["no_statement"] < summary.records:
+        lines.append("nothing could be scored")
+    return lines
+
+
+def unused_lines(results: Results) -> list[str]:
+    """Columns that are not used and have a likely meaning; where nothing could be scored, those
+    without one too."""
+    columns = results.unused_columns()
+    if results.summary().risk.n:
+        columns = [column for column in columns if column.meaning is not None]
+    return [column.sentence for column in columns[:_SHOWN_COLUMNS]]
+
+
+def language_lines(results: Results) -> list[str]:
+    """What is to be known where the embedded models were not trained on the answers' language."""
+    if EMBEDDED not in str(results.identity.get("models", {}).get("nli", EMBEDDED)):
+        return []
+    unread = results.summary().unread
+    texts = (
+        text
+        for record, _ in islice(results.records(), _LOOKED_AT)
+        for text in (record.response, *(c.text[:_LOOKED_AT] for c in record.contexts))
+    )
+    if not unread and reads_as_english(texts) is not False:
+        return []
+    whose = f"{unread} answers are" if unread else "the answers seem to be"
+    return [
+        f"{whose} in a language that the embedded models were not trained on: what compares words "
+        "(--preset fast) still holds; for the rest name a multilingual model (--nli ID)"
+    ]
+
+
+def resumed_lines(resumed: int, untrusted: int) -> list[str]:
+    """What of a run was there before, for people; nothing where it began anew."""
+    lines = []
+    if resumed:
+        lines.append(f"resumed: {resumed} records were scored before (--fresh scores all anew)")
+    if untrusted:
+        lines.append(
+            f"{untrusted} stored lines were not trusted: they are damaged, or were not written by "
+            "this computer for this run; their rows were run again"
+        )
+    return lines
+
+
+def trust_lines(summary: Summary) -> list[str]:
+    """How far the results of a run that is only read can be trusted, for people."""
+    if not summary.sealed:
+        return [UNSEALED]
+    left = summary.untrusted
+    return [f"{left} stored lines were not trusted, and are left out"] if left else []
 
 
 def drift_lines(results: Results) -> list[str]:
     """Whether risks are still those that a tuned ensemble was tuned on."""
     lines = []
-    for key, found in results.drift().items():
-        moved = {name: d for name, d in found.items() if d.drifted}
-        if all(d.ks is None for d in found.values()):
+    for key, drifts in results.drift().items():
+        moved = {name: d for name, d in drifts.items() if d.drifted}
+        if all(d.ks is None for d in drifts.values()):
             lines.append(f"{key}: nothing is scored that could have drifted")
         elif not moved:
             lines.append(f"{key}: no drift from the answers it was tuned on")
@@ -150,26 +201,24 @@ def summary_table(summary: Summary, console: Console) -> None:
         padding=(0, 1, 0, 0),
         show_edge=False,
     )
-    table.add_column("scorer", no_wrap=True)
+    table.add_column("scorer", overflow="fold")
     for name in ("total", "scored", "failed", "n/a", "coverage"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("mean risk (95 %)", no_wrap=True)
     overall = summary.as_dict()["risk"]
-    reasons = []
     for s in summary.scorers.values():
+        if s.coverage is None:
+            continue
         d = s.as_dict()
         coverage = "-" if d["coverage"] is None else f"{100 * d['coverage']:.1f}%"
         counts = (d["n_total"], d["n_scored"], d["n_failed"], d["n_not_applicable"])
         table.add_row(escape(s.name), *map(str, counts), coverage, _mean(d))
-        reasons += [(n, s.name, why) for why, n in s.failed_reasons.most_common(3)]
     if overall["n"]:
         table.add_section()
         table.add_row("risk", str(summary.records), str(overall["n"]), "", "", "", _mean(overall))
     console.print(table)
     if summary.by:
         console.print(f"risk is by {', '.join(summary.by)}", markup=False)
-    for n, name, why in reasons[:_SHOWN_ERRORS]:
-        console.print(f"failed: {name}, {n} times: {why}", markup=False)
 
 
 def decision_lines(summary: Summary, notes: Sequence[str] = ()) -> list[str]:
@@ -191,12 +240,12 @@ def decision_lines(summary: Summary, notes: Sequence[str] = ()) -> list[str]:
             + (f"; {left} records with nothing scored" if left else "")
         )
     if summary.repairs:
-        told = ", ".join(f"{n} {s.replace('_', ' ')}" for s, n in summary.repairs.items())
-        lines.append(f"repair: {told}")
+        counts = ", ".join(f"{n} {s.replace('_', ' ')}" for s, n in summary.repairs.items())
+        lines.append(f"repair: {counts}")
     for tiers in summary.stopped.values():
         total = max(1, sum(tiers.values()))
-        told = ", ".join(f"{t or 'no risk'} {n} ({n / total:.0%})" for t, n in tiers.items())
-        lines.append(f"stopped at: {told}")
+        counts = ", ".join(f"{t or 'no risk'} {n} ({n / total:.0%})" for t, n in tiers.items())
+        lines.append(f"stopped at: {counts}")
     return lines
 
 
@@ -212,25 +261,34 @@ def ledger_lines(ledger: dict[str, Any] | None) -> list[str]:
     """What LLM calls came to, for people; nothing where there were none."""
     if ledger is None or not (ledger["calls"] or ledger["journaled"] or ledger["not_sent"]):
         return []
-    tokens = ledger["tokens"]
-    counted = (
-        f"tokens of {ledger['without_usage']} answers unknown"
-        if tokens is None
-        else f"{ledger['tokens_in']} tokens in, {ledger['tokens_out']} out"
-    )
+    if ledger["tokens"] is None:
+        counted = f"tokens of {ledger['without_usage']} answers unknown"
+    else:
+        tokens, saved = ledger["tokens_in"], ledger["tokens_cached"]
+        shared = f" ({tokens - saved} read, {saved} saved by shared prefixes)" if saved else ""
+        counted = f"{tokens} tokens in{shared}, {ledger['tokens_out']} out"
     cost = "unknown" if ledger["cost"] is None else f"{ledger['cost']:.4f}"
     if ledger["cost"] is None and ledger["known_cost"]:
         cost += f" (at least {ledger['known_cost']:.4f})"
     parts = [f"LLM calls: {ledger['calls']}", counted, f"cost: {cost}"]
-    for name, told in (
+    for name, words in (
         ("journaled", "from the journal"),
         ("failed", "failed"),
         ("retries", "attempts repeated"),
+        ("again", "asked again"),
         ("possibly_paid", "lost and possibly paid"),
     ):
         if ledger[name]:
-            parts.append(f"{ledger[name]} {told}")
+            parts.append(f"{ledger[name]} {words}")
+    charged = ledger["charged"]
+    if charged is not None and charged > ledger["known_cost"]:
+        parts.append(f"at most {charged:.4f} with what is not known")
     lines = ["; ".join(parts)]
+    if ledger["damaged"]:
+        lines.append(
+            f"{ledger['damaged']} replies in the journal are damaged, or were not written with "
+            "this computer's secret: they were not used, and asked for again"
+        )
     if ledger["not_sent"]:
         lines.append(
             f"the budget stopped {ledger['not_sent']} calls: --retry-failed with a larger "
@@ -244,115 +302,3 @@ def _mean(d: dict[str, Any]) -> str:
         return "-"
     interval = "" if d["ci_low"] is None else f" [{d['ci_low']:.3f}, {d['ci_high']:.3f}]"
     return f"{d['mean']:.3f}{interval}"
-
-
-def plan_table(plan: dict[str, Any], console: Console) -> None:
-    """The dry run for people."""
-    table = Table(title=f"{plan['records']} records, {plan['row_errors']} bad rows")
-    for name in ("scorer", "cost", "applicable", "n/a"):
-        table.add_column(name)
-    for s in plan["scorers"]:
-        table.add_row(escape(s["name"]), s["cost"], str(s["applicable"]), str(s["not_applicable"]))
-    console.print(table)
-    for text in step_lines(plan["steps"]):
-        console.print(text, markup=False)
-    for m in plan["models"]:
-        console.print(
-            f"{m['model']}: {m['requests']} distinct texts ({m['stored']} already stored, "
-            f"{m['shared']} shared), {m['windows']} windows, {m['tokens']} tokens "
-            f"({m['padded']} padded), {_seconds(m['seconds'])}",
-            markup=False,
-        )
-    found = plan["retrieval"]
-    if found is not None:
-        held = ", ".join(f"{v} {k}" for k, v in found.items() if k not in ("by", "queries"))
-        console.print(
-            f"{found['by']}: {found['queries']} queries" + (f"; {held}" if held else ""),
-            markup=False,
-        )
-    for text in plan_lines(plan["llm"]):
-        console.print(text, markup=False)
-    console.print(f"time in all: {_seconds(plan['seconds'])}")
-    least = plan["least"]
-    if least is not None:
-        calls = least["llm"]
-        most, fewest = _cases(plan)
-        console.print(
-            f"that is where {most}; where {fewest}: "
-            f"LLM calls: {_calls(calls, calls['complete'])}; time in all: "
-            f"{_seconds(least['seconds'])}",
-            markup=False,
-        )
-
-
-def _cases(plan: dict[str, Any]) -> tuple[str, str]:
-    """What the figures of a plan suppose, and what those of its ``least`` do."""
-    cases = []
-    if [s["name"] for s in plan["scorers"]] != [s["name"] for s in plan["least"]["scorers"]]:
-        cases.append(("no record stops early", "all stop at the first tier"))
-    if any(s["answers"] != s["least"] for s in plan["steps"]):
-        cases.append(("every answer that can be repaired is", "none is repaired"))
-    most, least = zip(*cases, strict=True) if cases else (("nothing changes",), ("nothing does",))
-    return " and ".join(most), " and ".join(least)
-
-
-def step_lines(steps: Sequence[dict[str, Any]]) -> list[str]:
-    """What a plan says of the answers that are scored besides the responses, for people."""
-    told = {"selected": "samples judged in the response's place", "repair": "repaired answers"}
-    return [
-        f"{told.get(s['step'], s['step'])}: "
-        + ("" if s["answers"] == s["least"] else "at most ")
-        + str(s["answers"])
-        for s in steps
-    ]
-
-
-def plan_lines(llm: dict[str, Any]) -> list[str]:
-    """What a plan says of LLM calls, for people."""
-    sampling, scoring, rewriting = llm["sampling"], llm["scoring"], llm["rewriting"]
-    if sampling is None and rewriting is None:
-        return [f"LLM calls: {_calls(scoring, scoring['complete'])}"]
-    lines = []
-    if sampling is not None:
-        lines.append(f"LLM calls that answer prompts: {_calls(sampling)}")
-    scores = bool(scoring["calls"] or scoring["journaled"])
-    if scores:
-        lines.append(f"LLM calls of scorers: {_calls(scoring, scoring['complete'])}")
-    if rewriting is not None:
-        lines.append(
-            f"LLM calls that write sentences anew: {_calls(rewriting, rewriting['complete'])}"
-        )
-    if (sampling is not None) + scores + (rewriting is not None) > 1:
-        lines.append(f"LLM calls in all: {_calls(llm, llm['complete'])}")
-    if sampling is not None and sampling["calls"]:
-        lines.append(
-            "in what scorers ask and models read, an answer to come counts as one short sentence"
-        )
-    return lines
-
-
-def _calls(told: dict[str, Any], complete: bool = True) -> str:
-    """Calls, tokens and cost of a part of a plan; tokens out and cost are the worst case."""
-    least = told["least"]
-    calls, tokens = (
-        _range(least[name], told[name]) if complete else f"at least {least[name]}"
-        for name in ("calls", "tokens_in")
-    )
-    cost = _unknown(told["cost"], ".4f", "at most " if told["calls"] else "")
-    counted = "" if complete or told["cost"] is None else " for those counted"
-    return (
-        f"{calls} ({told['journaled']} more are journaled); about {tokens} tokens in, "
-        f"at most {_unknown(told['tokens_out'])} out; cost: {cost}{counted}"
-    )
-
-
-def _range(least: int, most: int) -> str:
-    return str(most) if least == most else f"{least} to {most}"
-
-
-def _unknown(value: float | None, shape: str = "", before: str = "") -> str:
-    return "unknown" if value is None else f"{before}{value:{shape}}"
-
-
-def _seconds(seconds: float | None) -> str:
-    return "time unknown" if seconds is None else f"about {seconds:.1f} s"

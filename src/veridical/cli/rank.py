@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import sys
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
+from veridical.cli import figures, interrupts
+from veridical.cli.declared import command, option_of
+from veridical.cli.figures import JsonFigures, Reports
 from veridical.cli.options import (
+    STORE,
     Budget,
     Embedder,
     Limit,
@@ -22,12 +25,14 @@ from veridical.cli.options import (
     Reader,
     RetryFailed,
     Store,
-    mapping_of,
+    keywords_of,
 )
-from veridical.cli.outputs import coverage_code, form_of, opened, writable, write_report_as
+from veridical.cli.outputs import coverage_code, write_report_as
+from veridical.core.options import Group
+from veridical.engine.options import EngineOptions
+from veridical.evaluate.options import RankOptions
 
 if TYPE_CHECKING:
-    from veridical.api import Job
     from veridical.evaluate.rank import Ranking
 
 RANK_EXAMPLES = (
@@ -53,146 +58,89 @@ class PairBy(str, Enum):
     id = "id"
 
 
-def rank(
+@dataclass(frozen=True, kw_only=True)
+class RankCommand:
+    """The options of ``veridical rank``."""
+
     answers: Annotated[
         list[str],
         typer.Argument(
             help="Files of answers, or run directories with claims (not scored again); NAME=PATH "
             "names the model of answers that do not."
         ),
-    ],
-    by: Annotated[
-        str, typer.Option(help="Column that names the model; without it each file is a model.")
-    ] = "model",
-    split_by: Annotated[
-        str | None, typer.Option(help="Column that tells parts, each ranked on its own too.")
-    ] = None,
-    scorer: Annotated[
-        str | None,
-        typer.Option(
-            "--scorers", help='The scorer "claims" with its parameters; of a run, which one.'
-        ),
-    ] = None,
-    suite: Annotated[
-        str | None, typer.Option(help="The inputs are data of this benchmark suite.")
-    ] = None,
-    order: Annotated[
-        Order, typer.Option(help="The rate that models are listed by.")
-    ] = Order.hallucination,
-    pair_by: Annotated[
-        PairBy | None,
-        typer.Option(help="What tells that answers are to one prompt. Default: prompt, else id."),
-    ] = None,
-    every_prompt: Annotated[
-        bool,
-        typer.Option(
-            "--every-prompt",
-            help="Take all answers, not only those to prompts that every model answered.",
-        ),
-    ] = False,
-    three_way: Annotated[
-        bool,
-        typer.Option(
-            "--three-way", help="unit_labels are 0 entailed, 0.5 neutral, 1 contradicted."
-        ),
-    ] = False,
-    json_path: Annotated[
-        str | None, typer.Option("--json", help="Write the figures as JSON; - for stdout.")
-    ] = None,
-    report: Annotated[
-        list[Path] | None,
-        typer.Option(help="Write a report: .html, .md, .txt or .json. Repeatable."),
-    ] = None,
-    limit: Limit = None,
-    mapping: Map = None,
-    reader: Reader = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the resamples.")] = 0,
-    bootstrap: Annotated[
-        int, typer.Option(min=0, help="Resamples behind each interval and test; 0 for none.")
-    ] = 1000,
-    store: Store = str(Path(".veridical") / "store"),
+    ]
+    by: Annotated[str, option_of(RankOptions, "by")] = RankOptions.by
+    split_by: Annotated[str | None, option_of(RankOptions, "split_by")] = None
+    scorer: Annotated[str | None, option_of(RankOptions, "scorer", "--scorers")] = None
+    suite: Annotated[str | None, option_of(RankOptions, "suite")] = None
+    order: Annotated[Order, option_of(RankOptions, "order")] = Order.hallucination
+    pair_by: Annotated[PairBy | None, option_of(RankOptions, "pair_by")] = None
+    every_prompt: Annotated[bool, option_of(RankOptions, "every_prompt", "--every-prompt")] = False
+    three_way: Annotated[bool, option_of(RankOptions, "three_way", "--three-way")] = False
+    json_path: JsonFigures = None
+    report: Reports = None
+    limit: Limit = None
+    mapping: Map = None
+    reader: Reader = None
+    seed: Annotated[int, option_of(RankOptions, "seed")] = RankOptions.seed
+    bootstrap: Annotated[int, option_of(RankOptions, "bootstrap")] = RankOptions.bootstrap
+    store: Store = STORE
     min_coverage: Annotated[
-        float, typer.Option(min=0, max=1, help="Exit 2 when a model's coverage is under this.")
-    ] = 0.98,
-    retry_failed: RetryFailed = False,
-    embedder: Embedder = "minilm",
-    nli: Nli = "veridical-nli-mini",
-    llm: Llm = None,
-    proxy: Proxy = None,
-    budget: Budget = None,
-    processes: Processes = None,
-) -> int:
+        float,
+        typer.Option(min=0, max=1, help="Exit 2 when a model's coverage is under this."),
+        Group.GATES,
+    ] = 0.98
+    retry_failed: RetryFailed = False
+    embedder: Embedder = EngineOptions.embedder
+    nli: Nli = EngineOptions.nli
+    llm: Llm = None
+    proxy: Proxy = None
+    budget: Budget = None
+    processes: Processes = None
+
+
+@command
+def rank(options: RankCommand) -> int:
     """Compare models by the claims of their answers to the same prompts: hallucination,
     contradiction and abstain rates."""
-    from veridical.cli.finish import ledger_lines
-    from veridical.cli.progress import watch
     from veridical.evaluate.rank import rank as run_rank
-    from veridical.report.rank_text import print_ranking
+    from veridical.evaluate.rank.rank_text import print_ranking
 
-    err = Console(stderr=True, highlight=False, soft_wrap=not sys.stderr.isatty())
-    writable(json_path, *(report or ()), inputs=answers)
-    for path in report or ():
-        form_of(path)
-
-    def show(name: str, job: Job) -> None:
-        err.print(f"{name}: scoring into {job.results.path}", markup=False)
-        watch(job, err)
-        for line in ledger_lines(job.results.ledger):
-            err.print(line, markup=False)
-
-    try:
-        made = run_rank(
-            answers,
-            by=by,
-            split_by=split_by,
-            scorer=scorer,
-            suite=suite,
-            three_way=three_way,
-            order=order.value,
-            pair_by=None if pair_by is None else pair_by.value,
-            every_prompt=every_prompt,
-            limit=limit,
-            mapping=mapping_of(mapping),
-            reader=reader,
-            seed=seed,
-            bootstrap=bootstrap,
-            retry_failed=retry_failed,
-            watch=show,
-            embedder=embedder,
-            nli=nli,
-            llm=llm,
-            proxy=proxy,
-            budget=budget,
-            store=None if store == "none" else store,
-            processes=processes,
+    err = figures.error_console()
+    figures.check_outputs(options)
+    ranking = figures.or_interrupted(
+        lambda: run_rank(
+            options.answers,
+            watch=lambda name, job: figures.score(job, err, name),
+            **keywords_of(options, RankOptions, EngineOptions),
         )
-    except KeyboardInterrupt:
-        err.print("interrupted; run the same command again to resume")
-        return 130
-    with opened(json_path) as lines:
-        if lines is not None:
-            lines.write(made.model_dump_json() + "\n")
-    for path in report or ():
-        _render(made, path)
-        err.print(f"report: {path}", markup=False)
-    print_ranking(made, err if json_path == "-" else Console(highlight=False))
+    )
+    if ranking is None:
+        return interrupts.INTERRUPTED
+    figures.write(
+        options,
+        err,
+        json=ranking.model_dump_json,
+        render=lambda path: _render(ranking, path),
+        show=lambda console: print_ranking(ranking, console),
+    )
     low = {
         m.model: m.coverage
-        for part in made.parts
+        for part in ranking.parts
         for m in part.models
-        if m.coverage is not None and m.coverage < min_coverage
+        if m.coverage is not None and m.coverage < options.min_coverage
     }  # of several parts those that are low
-    return coverage_code(low, min_coverage, err)
+    return coverage_code(low, options.min_coverage, err)
 
 
-def _render(made: Ranking, path: Path) -> None:
-    from veridical.report.rank_html import write_ranking_report
-    from veridical.report.rank_text import print_ranking, ranking_markdown
+def _render(ranking: Ranking, path: Path) -> None:
+    from veridical.evaluate.rank.rank_html import write_ranking_report
+    from veridical.evaluate.rank.rank_text import print_ranking, ranking_markdown
 
     write_report_as(
         path,
-        html=lambda to: write_ranking_report(made, to),
-        markdown=lambda: ranking_markdown(made),
-        text=lambda console: print_ranking(made, console),
-        json=lambda: made.model_dump_json(indent=1),
+        html=lambda to: write_ranking_report(ranking, to),
+        markdown=lambda: ranking_markdown(ranking),
+        text=lambda console: print_ranking(ranking, console),
+        json=lambda: ranking.model_dump_json(indent=1),
     )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from enum import Enum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,8 +12,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from veridical.cli.options import Budget, Store
-from veridical.cli.outputs import opened, writable
+from veridical.cli import interrupts
+from veridical.cli.declared import check_files, command
+from veridical.cli.options import STORE, Budget, Store
+from veridical.cli.outputs import opened
+from veridical.core.options import Names
 from veridical.errors import UsageError
 
 if TYPE_CHECKING:
@@ -35,29 +38,37 @@ class PlaceName(str, Enum):
     context = "context"
 
 
-def redteam(
-    llm: Annotated[str, typer.Option(help="The judge, as for check.")],
+@dataclass(frozen=True, kw_only=True)
+class RedteamOptions:
+    """The options of ``veridical redteam``."""
+
+    llm: Annotated[str, typer.Option(help="The judge, as for check.")]
     template: Annotated[
         str, typer.Option(help="What it is asked by: a packaged template or a TOML file.")
-    ] = "correct_incorrect",
+    ] = "correct_incorrect"
     place: Annotated[
         PlaceName, typer.Option(help="Where attempts are planted: in the answer or the context.")
-    ] = PlaceName.answer,
+    ] = PlaceName.answer
     limit: Annotated[
         int | None, typer.Option(min=1, help="Attempts, at most; of each kind as many as can be.")
-    ] = None,
+    ] = None
     fences: Annotated[
         bool, typer.Option(help="Put delimiters around what is quoted, as judges do by default.")
-    ] = True,
+    ] = True
     json_path: Annotated[
-        str | None, typer.Option("--json", help="Write the findings as JSON; - for stdout.")
-    ] = None,
+        str | None,
+        typer.Option("--json", help="Write the findings as JSON; - for stdout."),
+        Names.OUTPUT,
+    ] = None
     fail_over: Annotated[
         float | None, typer.Option(min=0, max=1, help="Exit 3 when a larger share moves it.")
-    ] = None,
-    budget: Budget = None,
-    store: Store = str(Path(".veridical") / "store"),
-) -> int:
+    ] = None
+    budget: Budget = None
+    store: Store = STORE
+
+
+@command
+def redteam(options: RedteamOptions) -> int:
     """Measure how often a judge is moved by injection attempts in what it judges.
 
     Each attempt is planted in a wrong answer that the judge has also seen without it, and beside
@@ -65,68 +76,68 @@ def redteam(
     """
     from veridical.api import Job
     from veridical.cli.progress import watch
+    from veridical.core.registry import REGISTRY
     from veridical.llm.injections import measure, records
-    from veridical.llm.prompts import load_prompt
-    from veridical.registry import REGISTRY
+    from veridical.prompts import load_prompt
 
-    writable(None, json_path)
-    prompt = load_prompt(template)
+    check_files(options)
+    prompt = load_prompt(options.template)
     if prompt.scale is None:
         raise UsageError(f"prompt {prompt.name} asks for no verdict")
-    if place is PlaceName.context and "context" not in prompt.parts:
+    if options.place is PlaceName.context and "context" not in prompt.parts:
         raise UsageError(f"prompt {prompt.name} shows no context; plant in the answer")
     err = Console(stderr=True, highlight=False)
-    judge = REGISTRY.bind("judge", {"template": template, "fences": fences})
+    judge = REGISTRY.bind("judge", {"template": options.template, "fences": options.fences})
     job = Job(
-        records(prompt, place.value, limit),
+        records(prompt, options.place.value, options.limit),
         [judge],
-        llm=llm,
-        budget=budget,
-        store=None if store == "none" else store,
+        llm=options.llm,
+        budget=options.budget,
+        store=None if options.store == "none" else options.store,
     )
     try:
         results = watch(job, err)
     except KeyboardInterrupt:
-        err.print("interrupted; the same command goes on with the answers there are")
-        return 130
+        interrupts.tell("interrupted; the same command goes on with the answers there are")
+        return interrupts.INTERRUPTED
     risks = {str(r.id): next(iter(r.scores.values())).risk for r in results}
-    found = measure(risks, limit)
-    told = {
-        "llm": llm,
+    findings = measure(risks, options.limit)
+    report = {
+        "llm": options.llm,
         "prompt": f"{prompt.name}@{prompt.version}",
-        "place": place.value,
-        "fences": fences,
-        **found.as_dict(),
+        "place": options.place.value,
+        "fences": options.fences,
+        **findings.as_dict(),
     }
-    if json_path is not None:
-        with opened(json_path) as lines:
+    if options.json_path is not None:
+        with opened(options.json_path) as lines:
             assert lines is not None
-            lines.write(json.dumps(told, indent=1) + "\n")
-    if json_path != "-":
-        _show(found, Console(highlight=False))
-    if found.moved.rate is None:
+            lines.write(json.dumps(report, indent=1) + "\n")
+    if options.json_path != "-":
+        _show(findings, Console(highlight=False))
+    if findings.moved.rate is None:
         err.print("no wrong answer was judged wrong: there was nothing to move")
         return 1
-    return 3 if fail_over is not None and found.moved.rate > fail_over else 0
+    return 3 if options.fail_over is not None and findings.moved.rate > options.fail_over else 0
 
 
-def _show(found: Findings, console: Console) -> None:
+def _show(findings: Findings, console: Console) -> None:
     table = Table("", "share", "of", "95 % interval")
     for name, rate in (
-        ("wrong answers judged wrong", found.wrong_found),
-        ("right answers judged right", found.right_passed),
-        ("moved by an attempt", found.moved),
-        ("moved by harmless text", found.control),
-        ("no readable verdict after an attempt", found.silenced),
-        *((f"  moved by {kind}", rate) for kind, rate in found.kinds.items()),
+        ("wrong answers judged wrong", findings.wrong_found),
+        ("right answers judged right", findings.right_passed),
+        ("moved by an attempt", findings.moved),
+        ("moved by harmless text", findings.control),
+        ("no readable verdict after an attempt", findings.silenced),
+        *((f"  moved by {kind}", rate) for kind, rate in findings.kinds.items()),
     ):
         table.add_row(escape(name), *_cells(rate))
     console.print(table)
-    if found.lowered is not None:
-        mean, low, high = found.lowered
+    if findings.lowered is not None:
+        mean, low, high = findings.lowered
         console.print(f"risk lowered by {mean:.3f} on average ({low:.3f} to {high:.3f})")
-    if found.movers:
-        console.print(f"moved by: {', '.join(found.movers)}", markup=False)
+    if findings.movers:
+        console.print(f"moved by: {', '.join(findings.movers)}", markup=False)
 
 
 def _cells(rate: Rate) -> tuple[str, str, str]:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import sys
-import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,7 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
+from veridical.cli.declared import check_files, command
+from veridical.cli.figures import error_console
 from veridical.cli.options import (
+    STORE,
     AdaptiveOption,
     Alpha,
     Budget,
@@ -30,16 +31,20 @@ from veridical.cli.options import (
     System,
     Temperature,
     mapping_of,
+    rows_of,
     sampling_of,
 )
-from veridical.cli.outputs import writable
-from veridical.cli.sample_work import Leg, Work
+from veridical.core.options import Group, Names
 from veridical.errors import UsageError
+from veridical.files.outputs import place_of
+from veridical.files.temporary import temporary_folder
 
 if TYPE_CHECKING:
+    from veridical.cli.sample_work import Leg
     from veridical.io import Source
-    from veridical.llm.grid import Cell
-    from veridical.llm.sampling import Sampling
+    from veridical.llm.decoding import Decoding
+    from veridical.sampling.grid import Cell
+    from veridical.sampling.sampling import Sampling
 
 SAMPLE_EXAMPLES = (
     "Examples:\n\n"
@@ -58,145 +63,165 @@ class ResponseName(str, Enum):
     given = "given"
 
 
-def sample(
-    inputs: Inputs,
-    out: Annotated[Path, typer.Option(help="File of records to write; the same one resumes.")],
-    llm: Llm = None,
-    n: N = None,
-    temperature: Temperature = 1.0,
+@dataclass(frozen=True, kw_only=True)
+class SampleOptions:
+    """The options of ``veridical sample``."""
+
+    inputs: Inputs
+    out: Annotated[
+        Path,
+        typer.Option(help="File of records to write; the same one resumes.", metavar="FILE"),
+        Names.OUTPUT,
+        Group.OUTPUT,
+    ]
+    llm: Llm = None
+    n: N = None
+    temperature: Temperature = 1.0
     response: Annotated[
         ResponseName | None,
         typer.Option(
             help="greedy; first: the first draw (the default where --decoding draws); given: the "
             "row's own."
         ),
-    ] = None,
-    decoding: DecodingOption = None,
+        Group.ANSWERS,
+    ] = None
+    decoding: DecodingOption = None
     logprobs: Annotated[
         int | None,
-        typer.Option(min=0, max=20, help="Log-probabilities, with K alternatives a token."),
-    ] = None,
-    max_tokens: MaxTokens = 512,
-    system: System = None,
+        typer.Option(
+            min=0, max=20, help="Log-probabilities, with K alternatives a token.", metavar="K"
+        ),
+        Group.ANSWERS,
+    ] = None
+    max_tokens: MaxTokens = 512
+    system: System = None
     seed: Annotated[
-        int | None, typer.Option(help="Seed of the draws, where the server honours it.")
-    ] = None,
-    adaptive: AdaptiveOption = None,
-    alpha: Alpha = None,
+        int | None,
+        typer.Option(help="Seed of the draws, where the server honours it."),
+        Group.ANSWERS,
+    ] = None
+    adaptive: AdaptiveOption = None
+    alpha: Alpha = None
     grid: Annotated[
         Path | None,
         typer.Option(help="TOML file of models and decodings: all of them, in one file."),
-    ] = None,
+        Group.MODELS,
+    ] = None
     table: Annotated[
         Path | None,
         typer.Option(
             help="With --grid: score the answers and write the table that bench --study --table "
-            "reads (.csv or .jsonl)."
+            "reads (.csv or .jsonl).",
+            metavar="FILE",
         ),
-    ] = None,
+        Names.OUTPUT,
+        Group.OUTPUT,
+    ] = None
     scorers: Annotated[
-        str | None, typer.Option(help="With --table: the scorers. Default: all that apply.")
-    ] = None,
-    mapping: Map = None,
-    reader: Reader = None,
-    limit: Limit = None,
-    budget: Budget = None,
+        str | None,
+        typer.Option(help="With --table: the scorers. Default: all that apply."),
+        Group.OUTPUT,
+    ] = None
+    mapping: Map = None
+    reader: Reader = None
+    limit: Limit = None
+    budget: Budget = None
     retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Ask again the prompts that have failed.")
-    ] = False,
+        bool,
+        typer.Option("--retry-failed", help="Ask again the prompts that have failed."),
+        Group.RUN,
+    ] = False
     min_coverage: Annotated[
-        float, typer.Option(min=0, max=1, help="Exit 2 when fewer of the rows are answered.")
-    ] = 0.98,
-    store: Store = str(Path(".veridical") / "store"),
-) -> int:
-    """Ask an LLM every prompt: a response, and samples besides it, as records to check."""
-    from veridical.llm.answers_file import AnswersFile
-    from veridical.llm.decoding import parse_decoding
-    from veridical.llm.sampling import Sampling
+        float,
+        typer.Option(min=0, max=1, help="Exit 2 when fewer of the rows are answered."),
+        Group.GATES,
+    ] = 0.98
+    store: Store = STORE
 
-    if (llm is None) == (grid is None):
+
+@command
+def sample(options: SampleOptions) -> int:
+    """Ask an LLM every prompt: a response, and samples besides it, as records to check."""
+    from veridical.cli.sample_work import Work
+    from veridical.sampling.answers_file import AnswersFile, errors_path
+    from veridical.sampling.sampling import Sampling
+
+    if (options.llm is None) == (options.grid is None):
         raise UsageError("name the model by --llm, or several by --grid")
-    if grid is None and (table is not None or scorers is not None):
+    if options.grid is None and (options.table is not None or options.scorers is not None):
         raise UsageError("--table and --scorers go with --grid")
-    if grid is not None and decoding is not None:
+    if options.grid is not None and options.decoding is not None:
         raise UsageError("with --grid, the file names the decodings")
-    err = Console(stderr=True, highlight=False, soft_wrap=not sys.stderr.isatty())
-    writable(out, table, inputs=[i for i in inputs if i != "-"])
-    if table is not None and table.resolve() == out.resolve():
-        raise UsageError("--table and --out are the same file")
-    made = sampling_of(
-        n,
-        temperature,
-        adaptive,
-        alpha,
-        default_n=0 if grid else Sampling.n,
-        response="greedy" if response is None else response.value,
-        max_tokens=max_tokens,
-        system=system,
-        seed=seed,
-        logprobs=logprobs,
+    err = error_console()
+    check_files(options, also=[errors_path(options.out)] if options.out.name else [])
+    out = place_of(options.out) or options.out
+    sampling = sampling_of(
+        options.n,
+        options.temperature,
+        options.adaptive,
+        options.alpha,
+        default_n=0 if options.grid else Sampling.n,
+        response="greedy" if options.response is None else options.response.value,
+        max_tokens=options.max_tokens,
+        system=options.system,
+        seed=options.seed,
+        logprobs=options.logprobs,
     )
-    with _source(inputs, mapping, reader) as source:
-        legs, grid_identity = _legs(
-            made,
-            llm,
-            grid,
-            None if decoding is None else parse_decoding(decoding),
-            response is None,
-        )
-        work = Work(legs, source, limit, budget, None if store == "none" else Path(store))
+    store = None if options.store == "none" else Path(options.store)
+    with _source(options) as source:
+        legs, grid_identity = _legs(sampling, options)
+        work = Work(legs, source, options.limit, options.budget, store)
         identity = {"inputs": source.fingerprint(), **work.identity(), **grid_identity}
         with AnswersFile(out, identity) as file:
-            code = work.run(file, retry_failed, min_coverage, err)
-    if code == 0 and table is not None:
-        _table(out, table, scorers, store, err)
+            code = work.run(file, options.retry_failed, options.min_coverage, err)
+    if code == 0 and options.table is not None:
+        _table(out, options.table, options.scorers, store, err)
     return code
 
 
 @contextlib.contextmanager
-def _source(inputs: list[str], mapping: list[str] | None, reader: str | None) -> Iterator[Source]:
+def _source(options: SampleOptions) -> Iterator[Source]:
     """The prompts; what can be read only once is copied, so that a rerun finds where it was."""
     from veridical.io import open_source
 
-    if "-" in inputs and len(inputs) > 1:
-        raise UsageError("- (stdin) cannot be mixed with files")
-    given: Any = "-" if inputs == ["-"] else inputs
-    source = open_source(given, mapping=mapping_of(mapping) or None, reader=reader, prompts=True)
-    with tempfile.TemporaryDirectory(prefix="veridical-") as folder:
-        yield source if source.reiterable else source.spool(Path(folder) / "input")
+    source = open_source(
+        rows_of(options.inputs),
+        mapping=mapping_of(options.mapping) or None,
+        reader=options.reader,
+        prompts=True,
+    )
+    with temporary_folder("input") as folder:
+        yield source if source.reiterable else source.spool(folder / "input")
 
 
-def _legs(
-    sampling: Sampling, llm: str | None, grid: Path | None, decoding: Any, free: bool
-) -> tuple[list[Leg], dict[str, Any]]:
-    """What to sample, and what the grid adds to the identity.
+def _legs(sampling: Sampling, options: SampleOptions) -> tuple[list[Leg], dict[str, Any]]:
+    """What to sample, and what the grid adds to the identity. Where it was not said how the
+    response comes about, it is drawn where the decoding draws."""
+    from veridical.cli.sample_work import Leg
+    from veridical.llm.decoding import parse_decoding
 
-    Args:
-        free: how the response comes about was not said: drawn where the decoding draws.
-    """
+    def decoded(by: Decoding | None) -> Sampling:
+        draws = options.response is None and by is not None and by.draws
+        return replace(sampling, decoding=by, response="first" if draws else sampling.response)
 
-    def decoded(by: Any) -> Sampling:
-        draws = by is not None and by.draws
-        return replace(
-            sampling, decoding=by, response="first" if free and draws else sampling.response
-        )
+    if options.grid is None:
+        assert options.llm is not None
+        by = None if options.decoding is None else parse_decoding(options.decoding)
+        return [Leg(options.llm, decoded(by), {})], {}
+    from veridical.sampling.grid import read_grid
 
-    if grid is None:
-        assert llm is not None
-        return [Leg(llm, decoded(decoding), {})], {}
-    from veridical.llm.grid import read_grid
-
-    cells: Sequence[Cell] = read_grid(grid)
+    cells: Sequence[Cell] = read_grid(options.grid)
     legs = [Leg(c.llm, decoded(c.decoding), c.columns) for c in cells]
     return legs, {"grid": [[leg.llm, leg.columns, leg.sampling.response] for leg in legs]}
 
 
-def _table(out: Path, table: Path, scorers: str | None, store: str, console: Console) -> None:
-    from veridical import check
+def _table(
+    out: Path, table: Path, scorers: str | None, store: Path | None, console: Console
+) -> None:
+    from veridical.api import check
     from veridical.io import open_source
-    from veridical.llm.grid import table_rows, write_table
+    from veridical.sampling.grid import table_rows, write_table
 
-    kept = None if store == "none" else store
-    results = check(str(out), scorers, store=kept)
+    results = check(str(out), scorers, store=store)
     rows = write_table(table_rows(results, open_source(str(out)).rows()), table)
     console.print(f"{rows} values in {table}", markup=False)

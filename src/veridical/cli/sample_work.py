@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as Bar
 
+from veridical.cli import interrupts
 from veridical.errors import VeridicalError
+from veridical.planning.display import TICK, Display
 
 if TYPE_CHECKING:
     from veridical.io import Source
-    from veridical.llm.answers_file import AnswersFile
     from veridical.llm.ledger import Ledger
-    from veridical.llm.sampling import Sampling
-
-_LINE_EVERY = 10.0
-_TICK = 0.2
+    from veridical.sampling.answers_file import AnswersFile
+    from veridical.sampling.sampling import Sampling
 
 
 @dataclass(frozen=True)
@@ -47,7 +43,7 @@ class Work:
     ) -> None:
         from veridical.llm.decoding import endpoint_for
         from veridical.llm.endpoints import find_endpoint
-        from veridical.llm.sampling import Progress
+        from veridical.sampling.sampling import Progress
 
         self.legs = legs
         self.source = source
@@ -66,30 +62,32 @@ class Work:
 
     def identity(self) -> dict[str, Any]:
         """Models and parameters."""
-        told = self.legs[0].sampling.parameters()
+        parameters = self.legs[0].sampling.parameters()
         if self.legs[0].columns:
-            del told["decoding"], told["response"]  # each leg has its own
-            told["limit"] = self.limit  # rows are numbered over all legs
+            del parameters["decoding"], parameters["response"]  # each leg has its own
+            parameters["limit"] = self.limit  # rows are numbered over all legs
         else:
-            told["model"] = self.endpoints[0].model
-        return {**told, "endpoints": [e.identity for e in self.endpoints]}
+            parameters["model"] = self.endpoints[0].model
+        return {**parameters, "endpoints": [e.identity for e in self.endpoints]}
 
     def run(
         self, file: AnswersFile, retry_failed: bool, min_coverage: float, console: Console
     ) -> int:
         before = file.counts()
+        for text in file.distrusted.lines:
+            console.print(text, markup=False)
         try:
             asyncio.run(self._all(file, retry_failed, console))
             stopped = None
         except (KeyboardInterrupt, asyncio.CancelledError):
-            stopped = 130
+            stopped = interrupts.INTERRUPTED
         except VeridicalError as e:
             console.print(f"stopped: {e}", markup=False)
             stopped = 1
         answered, lost = file.counts()
         self._tell(file, before, answered, lost, console)
         if stopped is not None:
-            console.print("run the same command again to resume", markup=False)
+            interrupts.tell("run the same command again to resume")
             return stopped
         if not answered and not lost:
             console.print("error: no prompt in the input", markup=False)
@@ -107,24 +105,34 @@ class Work:
         rows = 0
         if len(self.legs) > 1:
             rows = await asyncio.to_thread(_count, self.source, self.limit)
+        self.progress.before = sum(file.counts())
+        if retry_failed:
+            self.progress.before -= file.failed_rows().count
+        self.progress.total = len(self.legs) * rows or await asyncio.to_thread(self._total)
         showing = asyncio.get_running_loop().create_task(self._show(console))
         try:
             for leg in range(len(self.legs)):
                 self.leg = leg
                 passed = file.next_row >= (leg + 1) * rows > 0
-                if not passed or retry_failed:
+                if not passed or retry_failed or file.gaps or file.distrusted.count:
                     await self._one(file, leg * rows, retry_failed)
         finally:
             showing.cancel()
             await asyncio.gather(showing, return_exceptions=True)
 
+    def _total(self) -> int | None:
+        """Prompts to ask, where their rows can be counted."""
+        rows = self.source.count()
+        return rows if rows is None or self.limit is None else min(rows, self.limit)
+
     async def _one(self, file: AnswersFile, offset: int, retry_failed: bool) -> None:
+        from veridical.engine.clients import open_client
         from veridical.llm.llms import Llms
-        from veridical.llm.sample_run import sample_into
-        from veridical.llm.sampling import Sampler
+        from veridical.sampling.sample_run import sample_into
+        from veridical.sampling.sampling import Sampler
 
         leg, endpoint = self.legs[self.leg], self.endpoints[self.leg]
-        llms = Llms(endpoint, store=self.store, budget=self.budget)
+        llms = Llms(endpoint, store=self.store, budget=self.budget, connect=open_client)
         folder = file.path.with_name(file.path.name + ".journal")
         if self.store is None:
             folder.mkdir(exist_ok=True)
@@ -154,48 +162,23 @@ class Work:
             await llms.close()
 
     async def _show(self, console: Console) -> None:
-        """A bar on a terminal; a plain line now and then elsewhere."""
-        started = time.monotonic()
-        if not console.is_terminal:
+        with Display(console) as display:
             while True:
-                await asyncio.sleep(_LINE_EVERY)
-                done = self._fraction()
-                left = ""
-                if done and done < 1:
-                    seconds = (time.monotonic() - started) * (1 - done) / done
-                    left = f", about {seconds:.0f} s left"
-                part = "" if done is None else f"{100 * done:.0f} %, "
-                console.print(f"{part}{self._text(started)}{left}", markup=False)
-        columns = (BarColumn(), TextColumn("{task.description}"), TimeRemainingColumn())
-        with Bar(*columns, console=console, transient=True) as bar:
-            task = bar.add_task("", total=None)
-            while True:
-                done = self._fraction()
-                bar.update(
-                    task,
-                    description=self._text(started),
-                    total=None if done is None else 1.0,
-                    completed=done or 0.0,
-                )
-                await asyncio.sleep(_TICK)
+                display.update("asking", self.progress.done, self._details())
+                await asyncio.sleep(TICK)
 
-    def _fraction(self) -> float | None:
-        p = self.progress
-        part = p.fraction
-        if part is not None and self.limit is not None:
-            done = p.answered + p.failed + p.bad_rows
-            part = max(part, min(1.0, done / self.limit - self.leg))
-        return None if part is None else (self.leg + part) / len(self.legs)
-
-    def _text(self, started: float) -> str:
+    def _details(self) -> list[str]:
         p, ledger = self.progress, self.ledger
-        rate = p.answered / max(time.monotonic() - started, 1e-9)
-        failed = f", {p.failed} failed" if p.failed else ""
-        spent = ""
+        counted = f"{p.finished:,}" if p.total is None else f"{p.finished:,} of {p.total:,}"
+        details = [f"{counted} prompts"]
+        if p.failed:
+            details.append(f"{p.failed:,} failed")
+        if p.bad_rows:
+            details.append(f"{p.bad_rows:,} bad rows")
         if ledger is not None:
-            cost = "unknown" if ledger.cost is None else f"{ledger.cost:.4f}"
-            spent = f", {ledger.calls} calls, cost {cost}"
-        return f"{p.answered} answered{failed}{spent}, {rate:,.1f}/s"
+            details.append(f"{ledger.calls:,} calls")
+            details.append("cost unknown" if ledger.cost is None else f"cost {ledger.cost:.4f}")
+        return details
 
     def _tell(
         self,
@@ -211,8 +194,8 @@ class Work:
         console.print(f"{answered} prompts answered{resumed}: {file.path}", markup=False)
         if lost:
             console.print(f"{lost} rows without an answer: {file.errors}", markup=False)
-        told = None if self.ledger is None else self.ledger.as_dict()
-        for text in (*drawn_lines(self.progress), *ledger_lines(told)):
+        ledger = None if self.ledger is None else self.ledger.as_dict()
+        for text in (*drawn_lines(self.progress), *ledger_lines(ledger)):
             console.print(text, markup=False)
 
 

@@ -2,35 +2,41 @@
 
 from __future__ import annotations
 
-import json
 import math
-import sys
-import tempfile
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from veridical.cli import train_checker, train_repc
-from veridical.cli.options import Inputs, Limit, Map, Proxy, Reader, Store, mapping_of
-from veridical.cli.outputs import opened, writable
-from veridical.errors import UsageError
+from veridical.cli.declared import check_files, command
+from veridical.cli.figures import JsonFigures, error_console
+from veridical.cli.help import App
+from veridical.cli.options import STORE, Inputs, Limit, Map, Proxy, Reader, Store, mapping_of
+from veridical.cli.training import (
+    Bootstrap,
+    check_model_name,
+    figures_table,
+    tell_missing,
+    write_figures,
+)
+from veridical.core.options import Group, Names
+from veridical.files.temporary import temporary_folder
 
 if TYPE_CHECKING:
     from veridical.scorers.probability.halludetect_train import Labelled, Outcome
 
-train = typer.Typer(
+train = App(
     name="train",
     help="Train the methods that learn from labelled records.",
     no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
+    epilog="Examples:\n\n"
+    "  veridical train halludetect labelled.jsonl --out model.json\n\n"
+    "  veridical train repc nli.jsonl --proxy smollm2 --out repc.json\n\n"
+    "  veridical train checker labelled.jsonl --base microsoft/deberta-v3-small --out mine",
 )
-
-_SHOWN = 5  # reasons of records left out
 
 
 class KindName(str, Enum):
@@ -48,6 +54,38 @@ train.command("repc", epilog=train_repc.EPILOG)(train_repc.repc)
 train.command("checker", epilog=train_checker.EPILOG)(train_checker.checker)
 
 
+@dataclass(frozen=True, kw_only=True)
+class HalludetectOptions:
+    """The options of ``veridical train halludetect``."""
+
+    inputs: Inputs
+    out: Annotated[Path, typer.Option(help="The model file: .json or .safetensors."), Names.OUTPUT]
+    kind: Annotated[
+        KindName, typer.Option(help="Logistic regression, or a network of 2 x 512 units.")
+    ] = KindName.logistic
+    proxy: Proxy = None
+    condition: Annotated[
+        ConditionName,
+        typer.Option(help="What a proxy reads first: contexts and prompt, the prompt, nothing."),
+    ] = ConditionName.all
+    held_out: Annotated[
+        float, typer.Option(min=0.05, max=0.5, help="Share of the prompts to measure on.")
+    ] = 0.2
+    epochs: Annotated[int, typer.Option(min=1, help="At most, of the network.")] = 2000
+    bootstrap: Bootstrap = 1000
+    seed: Annotated[int, typer.Option(min=0, help="Of split, network and resamples.")] = 0
+    json_path: JsonFigures = None
+    limit: Limit = None
+    store: Store = STORE
+    min_coverage: Annotated[
+        float,
+        typer.Option(min=0, max=1, help="Exit 2 when fewer records have features."),
+        Group.GATES,
+    ] = 0.98
+    mapping: Map = None
+    reader: Reader = None
+
+
 @train.command(
     "halludetect",
     epilog="Examples:\n\n"
@@ -57,34 +95,8 @@ train.command("checker", epilog=train_checker.EPILOG)(train_checker.checker)
     "Then: veridical check answers.jsonl --scorers \"halludetect(model='model.json')\"\n\n"
     "Exit codes: 0 fine; 1 usage, or too few labelled records; 2 coverage under the minimum.",
 )
-def halludetect(
-    inputs: Inputs,
-    out: Annotated[Path, typer.Option(help="The model file: .json or .safetensors.")],
-    kind: Annotated[
-        KindName, typer.Option(help="Logistic regression, or a network of 2 x 512 units.")
-    ] = KindName.logistic,
-    proxy: Proxy = None,
-    condition: Annotated[
-        ConditionName,
-        typer.Option(help="What a proxy reads first: contexts and prompt, the prompt, nothing."),
-    ] = ConditionName.all,
-    held_out: Annotated[
-        float, typer.Option(min=0.05, max=0.5, help="Share of the prompts to measure on.")
-    ] = 0.2,
-    epochs: Annotated[int, typer.Option(min=1, help="At most, of the network.")] = 2000,
-    bootstrap: Annotated[int, typer.Option(min=0, help="Resamples behind each interval.")] = 1000,
-    seed: Annotated[int, typer.Option(min=0, help="Of split, network and resamples.")] = 0,
-    json_path: Annotated[
-        str | None, typer.Option("--json", help="Write the figures as JSON; - for stdout.")
-    ] = None,
-    limit: Limit = None,
-    store: Store = str(Path(".veridical") / "store"),
-    min_coverage: Annotated[
-        float, typer.Option(min=0, max=1, help="Exit 2 when fewer records have features.")
-    ] = 0.98,
-    mapping: Map = None,
-    reader: Reader = None,
-) -> int:
+@command
+def halludetect(options: HalludetectOptions) -> int:
     """Train HalluDetect on labelled records, and measure it on those held out.
 
     Without --proxy the records' own logprobs are read.
@@ -95,64 +107,46 @@ def halludetect(
     from veridical.scorers.probability.halludetect_train import features_scorer, gather
     from veridical.scorers.probability.halludetect_train import train as fit
 
-    err = Console(stderr=True, highlight=False, soft_wrap=not sys.stderr.isatty())
-    if out.suffix not in (".json", ".safetensors"):
-        raise UsageError(f"the model file must end in .json or .safetensors, not {out.name!r}")
-    writable(out, json_path, inputs=[i for i in inputs if i != "-"])
-    with tempfile.TemporaryDirectory(prefix="veridical-train-") as folder:
+    err = error_console()
+    check_model_name(options.out)
+    check_files(options)
+    with temporary_folder("train") as folder:
         job = Job(
-            "-" if inputs == ["-"] else inputs,
-            [features_scorer(proxy, condition.value)],
-            limit=limit,
-            out=Path(folder) / "run",
-            mapping=mapping_of(mapping),
-            reader=reader,
-            store=None if store == "none" else store,
+            "-" if options.inputs == ["-"] else options.inputs,
+            [features_scorer(options.proxy, options.condition.value)],
+            limit=options.limit,
+            out=folder / "run",
+            mapping=mapping_of(options.mapping),
+            reader=options.reader,
+            store=None if options.store == "none" else options.store,
         )
         data = gather(watch(job, err))
-    _tell_missing(data, err)
+    tell_missing(data.missing, err, "records")
     outcome = fit(
         data,
-        kind.value,
-        proxy=proxy,
-        condition=condition.value,
-        held_out=held_out,
-        epochs=epochs,
-        bootstrap=bootstrap,
-        seed=seed,
+        options.kind.value,
+        proxy=options.proxy,
+        condition=options.condition.value,
+        held_out=options.held_out,
+        epochs=options.epochs,
+        bootstrap=options.bootstrap,
+        seed=options.seed,
     )
-    write_detector(out, outcome.detector)
-    _tell(outcome, err)
-    if json_path is not None:
-        with opened(json_path) as lines:
-            assert lines is not None
-            lines.write(json.dumps(_as_dict(outcome, data)) + "\n")
-    err.print(f"model: {out}", markup=False)
-    coverage = len(data.truth) / data.total
-    if coverage < min_coverage:
-        err.print(f"coverage {100 * coverage:.1f} %, under {100 * min_coverage:g} %", markup=False)
-        return 2
-    return 0
-
-
-def _tell_missing(data: Labelled, err: Console) -> None:
-    for reason, n in list(data.missing.items())[:_SHOWN]:
-        err.print(f"left out: {n} records: {reason}", markup=False)
-    if len(data.missing) > _SHOWN:
-        err.print(f"... and {len(data.missing) - _SHOWN} more reasons")
-
-
-def _tell(outcome: Outcome, err: Console) -> None:
-    table = Table(
-        title=f"{outcome.n_held_out} records held out, {100 * outcome.prevalence:.1f} % of them "
+    write_detector(options.out, outcome.detector)
+    title = (
+        f"{outcome.n_held_out} records held out, {100 * outcome.prevalence:.1f} % of them "
         f"hallucinated; trained on {outcome.n_train} of other prompts"
     )
-    for name in ("method", "metric", "value", "95 %"):
-        table.add_column(name)
-    for r in outcome.rows:
-        between = "-" if r.low is None else f"{r.low:.4f} to {r.high:.4f}"
-        table.add_row(r.method, r.metric, f"{r.value:.4f}", between)
-    err.print(table)
+    figures_table(title, {}, outcome.rows, err)
+    write_figures(options.json_path, _as_dict(outcome, data))
+    err.print(f"model: {options.out}", markup=False)
+    coverage = len(data.truth) / data.total
+    if coverage < options.min_coverage:
+        err.print(
+            f"coverage {100 * coverage:.1f} %, under {100 * options.min_coverage:g} %", markup=False
+        )
+        return 2
+    return 0
 
 
 def _as_dict(outcome: Outcome, data: Labelled) -> dict[str, object]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,16 +13,24 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from veridical.cli.options import Limit, Store
-from veridical.cli.outputs import opened, writable
-from veridical.errors import UsageError
+from veridical.cli.declared import check_files, command
+from veridical.cli.figures import JsonFigures, error_console
+from veridical.cli.options import STORE, Limit, Store
+from veridical.cli.training import (
+    Bootstrap,
+    check_model_name,
+    tell_figures,
+    tell_missing,
+    write_figures,
+)
+from veridical.core.options import Names
 
 if TYPE_CHECKING:
     from veridical.claims.figures import Row
     from veridical.claims.labelled_pairs import LabelledPairs
     from veridical.claims.repc.train import Trained
 
-_SHOWN = 5  # reasons of pairs left out
+_SHOWN = 5  # reasons of pairs without hidden states
 
 
 class ClassifierName(str, Enum):
@@ -48,48 +55,52 @@ EPILOG = (
 )
 
 
-def repc(
+@dataclass(frozen=True, kw_only=True)
+class RepcOptions:
+    """The options of ``veridical train repc``."""
+
     inputs: Annotated[
         list[str], typer.Argument(help="JSON lines with premise, hypothesis and label.")
-    ],
+    ]
     proxy: Annotated[
         str,
         typer.Option(
             help="Language model whose hidden states are read: smollm2, a folder, a .gguf file, "
             "a hub id."
         ),
-    ],
-    out: Annotated[Path, typer.Option(help="The model file: .json or .safetensors.")],
+    ]
+    out: Annotated[Path, typer.Option(help="The model file: .json or .safetensors."), Names.OUTPUT]
     classifier: Annotated[
         ClassifierName,
         typer.Option(help="SVM, two-layer network, or nearest neighbours after NCA."),
-    ] = ClassifierName.svm,
+    ] = ClassifierName.svm
     layers: Annotated[
         LayersName, typer.Option(help="The best layer, or all of them joined by a network.")
-    ] = LayersName.select,
+    ] = LayersName.select
     pairs: Annotated[
         int | None,
         typer.Option(
             min=30, help="Pairs to train on. Default: as published, svm 1000, mlp 2000, knn 100."
         ),
-    ] = None,
+    ] = None
     test: Annotated[
         list[str] | None, typer.Option(help="A file of pairs to measure on besides; repeatable.")
-    ] = None,
+    ] = None
     test_pairs: Annotated[
         int | None, typer.Option(min=1, help="At most so many pairs of each, at random.")
-    ] = None,
+    ] = None
     held_out: Annotated[
         float, typer.Option(min=0.0, max=0.5, help="Share of the premises to measure on.")
-    ] = 0.2,
-    bootstrap: Annotated[int, typer.Option(min=0, help="Resamples behind each interval.")] = 1000,
-    seed: Annotated[int, typer.Option(min=0, help="Of parts, classifiers and resamples.")] = 0,
-    json_path: Annotated[
-        str | None, typer.Option("--json", help="Write the figures as JSON; - for stdout.")
-    ] = None,
-    limit: Limit = None,
-    store: Store = str(Path(".veridical") / "store"),
-) -> int:
+    ] = 0.2
+    bootstrap: Bootstrap = 1000
+    seed: Annotated[int, typer.Option(min=0, help="Of parts, classifiers and resamples.")] = 0
+    json_path: JsonFigures = None
+    limit: Limit = None
+    store: Store = STORE
+
+
+@command
+def repc(options: RepcOptions) -> int:
     """Train RepC: classifiers on a language model's hidden states that judge claims by passages.
 
     Figures are of the pairs held out, whose premises it has not seen, beside the majority class.
@@ -101,22 +112,26 @@ def repc(
     from veridical.claims.repc.train import measure, parts_of
     from veridical.claims.repc.train import train as fit
 
-    err = Console(stderr=True, highlight=False, soft_wrap=not sys.stderr.isatty())
-    if out.suffix not in (".json", ".safetensors"):
-        raise UsageError(f"the model file must end in .json or .safetensors, not {out.name!r}")
-    writable(out, json_path, inputs=[*inputs, *(test or ())])
+    err = error_console()
+    check_model_name(options.out)
+    check_files(options)
     need_sklearn()
-    data = read_pairs(inputs, limit=limit)
-    tests = {path: read_pairs([path]).sample(test_pairs, seed) for path in test or ()}
-    tell_missing(data, err)
-    parts = parts_of(data, pairs or PUBLISHED[classifier.value], held_out, seed)
-    place = None if store == "none" else store
+    data = read_pairs(options.inputs, limit=options.limit)
+    tests = {
+        path: read_pairs([path]).sample(options.test_pairs, options.seed)
+        for path in options.test or ()
+    }
+    tell_missing(data.missing, err)
+    parts = parts_of(
+        data, options.pairs or PUBLISHED[options.classifier.value], options.held_out, options.seed
+    )
+    place = None if options.store == "none" else options.store
     needed = [parts.train, parts.choosing, parts.held, *tests.values()]
     together = type(data)(tuple(p for some in needed for p in some.pairs), {})
     with Progress(console=err, transient=True, disable=not sys.stderr.isatty()) as bars:
         bar = bars.add_task("hidden states", total=len(together.pairs))
         states = gather(
-            together, proxy, store=place, progress=lambda n: bars.update(bar, completed=n)
+            together, options.proxy, store=place, progress=lambda n: bars.update(bar, completed=n)
         )
         fitted = bars.add_task("layers", total=states.x.shape[1] - 1)
         bounds = [0]
@@ -125,11 +140,11 @@ def repc(
         outcome = fit(
             parts,
             states.take(0, bounds[2]),
-            classifier.value,
-            layers.value,
-            proxy=proxy,
-            seed=seed,
-            notes={"files": [Path(i).name for i in inputs]},
+            options.classifier.value,
+            options.layers.value,
+            proxy=options.proxy,
+            seed=options.seed,
+            notes={"files": [Path(i).name for i in options.inputs]},
             progress=lambda done, _: bars.update(fitted, completed=done),
         )
     for reason, n in list(states.missing.items())[:_SHOWN]:
@@ -141,36 +156,14 @@ def repc(
             needed[i],
             states.take(bounds[i], bounds[i + 1]),
             part=name,
-            bootstrap=bootstrap,
-            seed=seed,
+            bootstrap=options.bootstrap,
+            seed=options.seed,
         )
-    write_repc(out, outcome.model)
+    write_repc(options.out, outcome.model)
     _tell(outcome, rows, err)
-    if json_path is not None:
-        with opened(json_path) as lines:
-            assert lines is not None
-            lines.write(json.dumps(_as_dict(outcome, rows, data)) + "\n")
-    err.print(f"model: {out}", markup=False)
+    write_figures(options.json_path, _as_dict(outcome, rows, data))
+    err.print(f"model: {options.out}", markup=False)
     return 0
-
-
-def tell_missing(data: LabelledPairs, err: Console) -> None:
-    """Say why rows were left out."""
-    for reason, n in list(data.missing.items())[:_SHOWN]:
-        err.print(f"left out: {n} rows: {reason}", markup=False)
-    if len(data.missing) > _SHOWN:
-        err.print(f"... and {len(data.missing) - _SHOWN} more reasons")
-
-
-def tell_figures(rows: list[Row], title: str, err: Console) -> None:
-    """A table of figures."""
-    table = Table(title=title)
-    for name in ("pairs of", "n", "method", "metric", "value", "95 %"):
-        table.add_column(name)
-    for r in rows:
-        between = "-" if r.low is None else f"{r.low:.4f} to {r.high:.4f}"
-        table.add_row(r.part, str(r.n), r.method, r.metric, f"{r.value:.4f}", between)
-    err.print(table)
 
 
 def _tell(outcome: Trained, rows: list[Row], err: Console) -> None:

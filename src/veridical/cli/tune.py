@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
-import sys
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
+from veridical.cli import figures, interrupts
+from veridical.cli.declared import command, option_of
+from veridical.cli.figures import JsonFigures, Reports
 from veridical.cli.options import (
+    STORE,
     AgainstOption,
     Budget,
     Claims,
@@ -32,15 +35,17 @@ from veridical.cli.options import (
     Samples,
     Store,
     TokenEncoder,
-    mapping_of,
+    keywords_of,
+    rows_of,
 )
-from veridical.cli.outputs import coverage_code, form_of, opened, writable, write_report_as
-from veridical.errors import UsageError
+from veridical.cli.outputs import coverage_code, write_report_as
+from veridical.core.options import Group, Names
+from veridical.engine.options import EngineOptions
+from veridical.planning.options import RunOptions
+from veridical.tuning.options import TuneOptions
 
 if TYPE_CHECKING:
-    from veridical.api import Job
-    from veridical.decide.tuned import Tuned
-    from veridical.results import Results
+    from veridical.tuning.tuned import Tuned
 
 TUNE_EXAMPLES = (
     "Examples:\n\n"
@@ -88,225 +93,112 @@ class LevelName(str, Enum):
     sentence = "sentence"
 
 
-def tune(
-    inputs: Inputs,
-    out: Annotated[
-        Path | None, typer.Option(help="The ensemble's file, JSON. Without it nothing is saved.")
-    ] = None,
-    cascade: Annotated[
-        Path | None,
-        typer.Option(
-            help="Learn a cascade too, and save it there: dear scorers are asked only where cheap "
-            "ones leave doubt (veridical check --cascade)."
-        ),
-    ] = None,
-    keep: Annotated[
-        float,
-        typer.Option(help="Share of the full ensemble's AUROC that the cascade is to keep."),
-    ] = 0.99,
-    hour: Annotated[
-        float,
-        typer.Option(
-            help="What an hour of models counts beside money for LLM calls, in their currency."
-        ),
-    ] = 1.0,
+@dataclass(frozen=True, kw_only=True)
+class TuneCommand:
+    """The options of ``veridical tune``."""
+
+    inputs: Inputs
+    out: Annotated[Path | None, option_of(TuneOptions, "out"), Names.OUTPUT] = None
+    cascade: Annotated[Path | None, option_of(TuneOptions, "cascade"), Names.OUTPUT] = None
+    keep: Annotated[float, option_of(TuneOptions, "keep")] = TuneOptions.keep
+    hour: Annotated[float, option_of(TuneOptions, "hour")] = TuneOptions.hour
     scorers: Annotated[
         str | None,
         typer.Option(help='Components, such as "cosine, ngram(n=2)". Default: the preset\'s.'),
-    ] = None,
-    preset: PresetOption = Preset.auto,
-    objective: Annotated[
-        ObjectiveName, typer.Option(help="What weights, and thresholds, are chosen by.")
-    ] = ObjectiveName.auroc,
-    joint: Annotated[
-        bool,
-        typer.Option(
-            "--joint", help="Choose weights and threshold together; of f1, f_beta and accuracies."
-        ),
-    ] = False,
-    beta: Annotated[
-        float, typer.Option(help="Of f_beta: how many times recall counts as much as precision.")
-    ] = 1.0,
-    method: Annotated[
-        MethodName,
-        typer.Option(
-            help="A weighted mean; logistic regression; boosted trees, monotone in each risk; famd "
-            "uses no labels."
-        ),
-    ] = MethodName.weighted,
-    calibrate: Annotated[
-        CalibrationName, typer.Option(help="Make the risk a probability, in this way.")
-    ] = CalibrationName.none,
-    alpha: Annotated[
-        float | None,
-        typer.Option(
-            help="Find the threshold under which at most this share of answers is hallucinated. "
-            "Half of the prompts are kept for that alone."
-        ),
-    ] = None,
-    delta: Annotated[
-        float, typer.Option(help="Probability with which that promise may fail.")
-    ] = 0.1,
-    by: Annotated[
-        str | None,
-        typer.Option(help="Column of groups, such as task, that get fits of their own."),
-    ] = None,
-    simultaneous: Annotated[
-        bool,
-        typer.Option(
-            "--simultaneous",
-            help="With --by and --alpha: the guarantees of all groups hold at once with "
-            "probability 1 - delta (each takes delta / groups). Without: each by itself.",
-        ),
-    ] = False,
-    level: Annotated[
-        LevelName, typer.Option(help="Judge responses (label) or sentences (unit_labels).")
-    ] = LevelName.response,
-    labels: Annotated[
-        Path | None,
-        typer.Option(help="File of reviewers' labels: columns label, and row or id of the record."),
-    ] = None,
-    grader: Annotated[
-        str | None,
-        typer.Option(
-            help="Make the labels: exact, contains, numeric, choice, or llm (with --llm), by the "
-            "column reference."
-        ),
-    ] = None,
-    cv: Annotated[
-        int, typer.Option(min=2, help="Folds of the cross-validation behind the figures.")
-    ] = 5,
-    bootstrap: Annotated[
-        int, typer.Option(min=0, help="Resamples behind each interval and test; 0 for none.")
-    ] = 1000,
-    seed: Annotated[int, typer.Option(min=0, help="Of folds, search and resamples.")] = 0,
-    run: Annotated[
-        Path | None,
-        typer.Option(help="Run directory of the scoring. Default: .veridical/runs/..."),
-    ] = None,
-    json_path: Annotated[
-        str | None, typer.Option("--json", help="Write the figures as JSON; - for stdout.")
-    ] = None,
-    report: Annotated[
-        list[Path] | None,
-        typer.Option(help="Write a report: .html, .md, .txt or .json. Repeatable."),
-    ] = None,
-    against: AgainstOption = None,
-    samples: Samples = None,
-    claims: Claims = False,
-    corpus: Corpus = None,
-    corpus_top: CorpusTop = None,
-    limit: Limit = None,
-    store: Store = str(Path(".veridical") / "store"),
+        Group.SCORING,
+    ] = None
+    preset: PresetOption = Preset.all
+    objective: Annotated[ObjectiveName, option_of(TuneOptions, "objective")] = ObjectiveName.auroc
+    joint: Annotated[bool, option_of(TuneOptions, "joint", "--joint")] = False
+    beta: Annotated[float, option_of(TuneOptions, "beta")] = TuneOptions.beta
+    method: Annotated[MethodName, option_of(TuneOptions, "method")] = MethodName.weighted
+    calibrate: Annotated[CalibrationName, option_of(TuneOptions, "calibrate")] = (
+        CalibrationName.none
+    )
+    alpha: Annotated[float | None, option_of(TuneOptions, "alpha")] = None
+    delta: Annotated[float, option_of(TuneOptions, "delta")] = TuneOptions.delta
+    by: Annotated[str | None, option_of(TuneOptions, "by")] = None
+    simultaneous: Annotated[bool, option_of(TuneOptions, "simultaneous", "--simultaneous")] = False
+    level: Annotated[LevelName, option_of(TuneOptions, "level")] = LevelName.response
+    labels: Annotated[Path | None, option_of(TuneOptions, "labels")] = None
+    grader: Annotated[str | None, option_of(TuneOptions, "grader")] = None
+    cv: Annotated[int, option_of(TuneOptions, "cv")] = TuneOptions.cv
+    bootstrap: Annotated[int, option_of(TuneOptions, "bootstrap")] = TuneOptions.bootstrap
+    seed: Annotated[int, option_of(TuneOptions, "seed")] = TuneOptions.seed
+    run: Annotated[Path | None, option_of(TuneOptions, "run"), Names.RUN] = None
+    json_path: JsonFigures = None
+    report: Reports = None
+    against: AgainstOption = None
+    samples: Samples = None
+    claims: Claims = False
+    corpus: Corpus = None
+    corpus_top: CorpusTop = None
+    limit: Limit = None
+    store: Store = STORE
     min_coverage: Annotated[
-        float, typer.Option(min=0, max=1, help="Exit 2 when a component's coverage is under this.")
-    ] = 0.98,
-    retry_failed: RetryFailed = False,
-    mapping: Map = None,
-    reader: Reader = None,
-    embedder: Embedder = "minilm",
-    token_encoder: TokenEncoder = None,
-    nli: Nli = "veridical-nli-mini",
-    llm: Llm = None,
-    proxy: Proxy = None,
-    budget: Budget = None,
-    processes: Processes = None,
-) -> int:
+        float,
+        typer.Option(min=0, max=1, help="Exit 2 when a component's coverage is under this."),
+        Group.GATES,
+    ] = 0.98
+    retry_failed: RetryFailed = False
+    mapping: Map = None
+    reader: Reader = None
+    embedder: Embedder = EngineOptions.embedder
+    token_encoder: TokenEncoder = None
+    nli: Nli = EngineOptions.nli
+    llm: Llm = None
+    proxy: Proxy = None
+    budget: Budget = None
+    processes: Processes = None
+
+
+@command
+def tune(options: TuneCommand) -> int:
     """Tune an ensemble of scorers on graded answers: its weights, threshold, calibration and
     guarantee, with figures on answers it was not fitted to."""
     from veridical.api import AUTO, RUNS
-    from veridical.cli.finish import ledger_lines, summary_table
-    from veridical.cli.progress import watch
-    from veridical.decide.tuning import tune as run_tuning
-    from veridical.report.tune_text import print_tuned
+    from veridical.tuning import tuning
+    from veridical.tuning.tune_text import print_tuned
 
-    err = Console(stderr=True, highlight=False, soft_wrap=not sys.stderr.isatty())
-    read = [i for i in inputs if i != "-"]
-    if labels is not None:
-        read.append(str(labels))
-    writable(out, cascade, json_path, *(report or ()), inputs=read)
-    for path in report or ():
-        form_of(path)
-    if "-" in inputs and len(inputs) > 1:
-        raise UsageError("- (stdin) cannot be mixed with files")
-
-    def scored(job: Job) -> Results:
-        err.print(f"scoring into {job.results.path}", markup=False)
-        results = watch(job, err)
-        summary_table(results.summary(), err)
-        for line in ledger_lines(results.ledger):
-            err.print(line, markup=False)
-        return results
-
-    try:
-        tuned = run_tuning(
-            "-" if inputs == ["-"] else inputs,
-            scorers,
-            objective=objective.value,
-            joint=joint,
-            beta=beta,
-            method=method.value,
-            calibrate=None if calibrate is CalibrationName.none else calibrate.value,
-            alpha=alpha,
-            delta=delta,
-            by=by,
-            simultaneous=simultaneous,
-            level=level.value,
-            labels=labels,
-            grader=grader,
-            cv=cv,
-            bootstrap=bootstrap,
-            seed=seed,
-            out=out,
-            cascade=cascade,
-            keep=keep,
-            hour=hour,
-            run=RUNS / AUTO if run is None else run,
-            preset=preset.value,
-            retry_failed=retry_failed,
+    err = figures.error_console()
+    figures.check_outputs(options)
+    keywords = keywords_of(options, TuneOptions, RunOptions, EngineOptions)
+    keywords["run"] = RUNS / AUTO if options.run is None else options.run
+    if options.calibrate is CalibrationName.none:
+        keywords["calibrate"] = None
+    tuned = figures.or_interrupted(
+        lambda: tuning.tune(
+            rows_of(options.inputs),
+            options.scorers,
             tell=lambda text: err.print(text, markup=False),
-            watch=scored,
-            against=None if against is None else against.value,
-            samples=samples,
-            claims=claims,
-            corpus=corpus,
-            corpus_top=corpus_top,
-            limit=limit,
-            mapping=mapping_of(mapping),
-            reader=reader,
-            embedder=embedder,
-            token_encoder=token_encoder,
-            nli=nli,
-            llm=llm,
-            proxy=proxy,
-            budget=budget,
-            store=None if store == "none" else store,
-            processes=processes,
+            watch=lambda job: figures.score(job, err, table=True),
+            **keywords,
         )
-    except KeyboardInterrupt:
-        err.print("interrupted; run the same command again to resume")
-        return 130
-    with opened(json_path) as lines:
-        if lines is not None:
-            lines.write(json.dumps(tuned.as_dict()) + "\n")
-    for path in report or ():
-        _render(tuned, path)
-        err.print(f"report: {path}", markup=False)
-    print_tuned(tuned, err if json_path == "-" else Console(highlight=False))
-    if out is None:
+    )
+    if tuned is None:
+        return interrupts.INTERRUPTED
+    figures.write(
+        options,
+        err,
+        json=lambda: json.dumps(tuned.as_dict()),
+        render=lambda path: _render(tuned, path),
+        show=lambda console: print_tuned(tuned, console),
+    )
+    if options.out is None:
         err.print("the ensemble is not saved: --out ensemble.json does that")
     else:
-        err.print(f"ensemble: {out}", markup=False)
-    if cascade is not None:
-        err.print(f"cascade: {cascade}", markup=False)
+        err.print(f"ensemble: {options.out}", markup=False)
+    if options.cascade is not None:
+        err.print(f"cascade: {options.cascade}", markup=False)
     assert tuned.results is not None
     keys = {bound.key for bound in tuned.ensemble.scorers.values()}
-    found = tuned.results.summary().scorers.items()
-    return coverage_code({k: s.coverage for k, s in found if k in keys}, min_coverage, err)
+    scorers = tuned.results.summary().scorers.items()
+    coverage = {key: scorer.coverage for key, scorer in scorers if key in keys}
+    return coverage_code(coverage, options.min_coverage, err)
 
 
 def _render(tuned: Tuned, path: Path) -> None:
-    from veridical.report.tune_text import print_tuned, tuned_markdown, write_tuned_page
+    from veridical.tuning.tune_text import print_tuned, tuned_markdown, write_tuned_page
 
     write_report_as(
         path,

@@ -16,19 +16,21 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic_core import to_json
 
-from veridical.decide.decisions import DECISIONS
+from veridical.core.scores import Headline, Result
 from veridical.decide.policy import Policy, Verdict
 from veridical.decide.promises import PROMISES
 from veridical.decide.steps import Asking, Outcome, Step, folder_of
-from veridical.evidence.rundir import RunDirectory
-from veridical.run import Progress
-from veridical.scores import Headline, Result
+from veridical.engine.progress import Progress
+from veridical.files.atomic import replacing
+from veridical.files.decisions import DECISIONS, decisions_log
+from veridical.files.rundir import RunDirectory
 
 if TYPE_CHECKING:
-    from veridical.engine import Engine
+    from veridical.engine.engine import Engine
+    from veridical.engine.results import RunResults
+    from veridical.engine.run import Task
+    from veridical.engine.service import Service
     from veridical.llm.service import Account
-    from veridical.results import Results
-    from veridical.run import Service, Task
 
 
 @dataclass
@@ -63,7 +65,7 @@ class After:
         self,
         engine: Engine,
         task: Task,
-        results: Results,
+        results: RunResults,
         services: Mapping[str, Service],
         account: Account | None,
     ) -> None:
@@ -71,6 +73,7 @@ class After:
         for step in self.steps:
             await self._score(step, engine, task, results, services, account)
         if self.policy is not None or self.steps:
+            self.stages.append(("deciding", Progress()))
             await asyncio.to_thread(self._write, results)
 
     async def _score(
@@ -78,7 +81,7 @@ class After:
         step: Step,
         engine: Engine,
         task: Task,
-        results: Results,
+        results: RunResults,
         services: Mapping[str, Service],
         account: Account | None,
     ) -> None:
@@ -90,6 +93,7 @@ class After:
         directory = await asyncio.to_thread(RunDirectory, folder, identity, {})
         try:
             progress.resumed = directory.resumed
+            results.distrusted.extend(directory.distrusted)
             asking = None
             if step.asks and account is not None:
                 asking = Asking(engine.submit, engine.llms.service(), account)
@@ -100,19 +104,18 @@ class After:
         finally:
             directory.close()
 
-    def _write(self, results: Results) -> None:
+    def _write(self, results: RunResults) -> None:
         streams = [s.outcomes(results, folder_of(results.path, s)) for s in self.steps]
-        draft = results.path / f"{DECISIONS}.tmp"
-        with draft.open("wb") as file:
+        log = decisions_log(results.path, results.key)
+        with replacing(log.path, private=True, binary=True) as file:
             for row, stratum, line in self._lines(results):
                 outcomes = [_of(stream, row) for stream in streams]
-                told = {"row": row, **self._told(stratum, line, outcomes)}
-                file.write(to_json(told) + b"\n")
-        draft.replace(results.path / DECISIONS)
+                decision = {"row": row, **self._decision(stratum, line, outcomes)}
+                file.write(log.sealed(to_json(decision)) + b"\n")
         if self.policy is not None and self.policy.promises is not None:
             self.policy.promises.save(results.path)
 
-    def _lines(self, results: Results) -> Iterator[tuple[int, str | None, bytes]]:
+    def _lines(self, results: RunResults) -> Iterator[tuple[int, str | None, bytes]]:
         """Row, stratum and result line; the input is read again only where strata are asked for."""
         policy = self.policy
         if policy is None or policy.by is None:
@@ -122,28 +125,27 @@ class After:
             if line is not None:
                 yield record.row, policy.stratum(record), line
 
-    def _told(
+    def _decision(
         self, stratum: str | None, line: bytes, outcomes: Sequence[Outcome | None]
     ) -> dict[str, Any]:
         verdict = self._verdict(line, stratum)
-        told: dict[str, Any] = {"decision": None}
+        fields: dict[str, Any] = {"decision": None}
         if verdict is not None:
-            told = {"decision": verdict.decision, "why": verdict.why}
+            fields = {"decision": verdict.decision, "why": verdict.why}
         for step, outcome in zip(self.steps, outcomes, strict=True):
             if outcome is None:
                 continue
-            made = outcome.told
-            its = None if outcome.line is None else self._verdict(outcome.line, stratum)
-            if its is not None:
-                made = made.model_copy(update={"decision": its.decision})
-            told[step.key] = made.model_dump(mode="json")
-        return told
+            fields[step.key] = outcome.entry.model_dump(mode="json")
+            after = None if outcome.line is None else self._verdict(outcome.line, stratum)
+            if after is not None:
+                fields[step.key]["decision"] = after.decision
+        return fields
 
     def _verdict(self, line: bytes, stratum: str | None) -> Verdict | None:
         if self.policy is None:
             return None
-        read = Result if self.policy.reads_units else Headline
-        return self.policy.decide(read.model_validate_json(line), stratum)
+        model = Result if self.policy.reads_units else Headline
+        return self.policy.decide(model.model_validate_json(line), stratum)
 
 
 def _of(stream: Iterator[Outcome], row: int) -> Outcome | None:

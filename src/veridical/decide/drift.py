@@ -20,18 +20,16 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from veridical.decide.ensemble_file import Ensemble, Reference, read
-from veridical.decide.graded import numbered, unit_of
+from veridical.arrays import Floats, Ints
+from veridical.ensembles.ensemble_file import Ensemble, Reference, read
+from veridical.ensembles.graded import numbered, unit_of
 from veridical.errors import UsageError
 
 if TYPE_CHECKING:
-    from veridical.records import Record
-    from veridical.results import Results
+    from veridical.core.records import Record
+    from veridical.engine.results import RunResults
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 #: Most quantiles kept of a scorer; up to as many risks are kept as they are.
 QUANTILES = 501
@@ -101,14 +99,14 @@ def reference(risks: Mapping[str, Floats], groups: Ints | None = None) -> Refere
         raise UsageError(f"drift needs risks of the same records, got {sizes or 'none'}")
     quantiles, not_scored, effective = {}, {}, {}
     for name, column in columns.items():
-        known = np.sort(column[~np.isnan(column)])
-        if len(known) > QUANTILES:
-            at = np.linspace(0, len(known) - 1, QUANTILES).round().astype(np.int64)
-            quantiles[name] = tuple(known[at].tolist())
+        scored = np.sort(column[~np.isnan(column)])
+        if len(scored) > QUANTILES:
+            at = np.linspace(0, len(scored) - 1, QUANTILES).round().astype(np.int64)
+            quantiles[name] = tuple(scored[at].tolist())
         else:
-            quantiles[name] = tuple(known.tolist())
-        not_scored[name] = 1 - len(known) / len(column)
-        if groups is not None and len(known):
+            quantiles[name] = tuple(scored.tolist())
+        not_scored[name] = 1 - len(scored) / len(column)
+        if groups is not None and len(scored):
             effective[name] = effective_size(column, groups)
     n = len(next(iter(columns.values())))
     return Reference(n=n, quantiles=quantiles, not_scored=not_scored, effective=effective)
@@ -129,9 +127,9 @@ def compare(
         UsageError: a scorer of ``before`` is missing, there are no records, or a risk is outside
             [0, 1].
     """
-    from veridical.evaluate.comparisons import holm
+    from veridical.stats.comparisons import holm
 
-    found = {}
+    drifts = {}
     for name, quantiles in before.quantiles.items():
         if name not in incoming:
             raise UsageError(
@@ -140,11 +138,11 @@ def compare(
         column = _risks(name, incoming[name], groups)
         if not len(column):
             raise UsageError(f"drift: no incoming records of {name!r}")
-        found[name] = _drift(name, np.array(quantiles), before, column, groups)
-    adjusted = holm([d.p for d in found.values()])
+        drifts[name] = _drift(name, np.array(quantiles), before, column, groups)
+    adjusted = holm([d.p for d in drifts.values()])
     return {
         name: Drift(**{**asdict(d), "p_holm": p})
-        for (name, d), p in zip(found.items(), adjusted, strict=True)
+        for (name, d), p in zip(drifts.items(), adjusted, strict=True)
     }
 
 
@@ -158,10 +156,10 @@ def effective_size(risks: Floats, groups: Ints) -> float:
     Returns:
         n divided by the design effect (see above), from ``n^2 / sum m_u^2`` to n; 0 of none.
     """
-    known = ~np.isnan(risks)
-    values = risks[known]
+    scored = ~np.isnan(risks)
+    values = risks[scored]
     n = len(values)
-    _, member, sizes = np.unique(groups[known], return_inverse=True, return_counts=True)
+    _, member, sizes = np.unique(groups[scored], return_inverse=True, return_counts=True)
     units = len(sizes)
     if units == n:
         return float(n)
@@ -180,14 +178,14 @@ def effective_size(risks: Floats, groups: Ints) -> float:
     return float(np.clip(n * independent / max(clustered, 1e-12), least, n))
 
 
-def of_run(results: Results) -> dict[str, dict[str, Drift]]:
+def of_run(results: RunResults) -> dict[str, dict[str, Drift]]:
     """:func:`compare` for every tuned ensemble of a run that keeps its reference, by scorer: its
     components, and itself under ``ensemble``; sentences of those that were tuned on sentences. Of
     more than 10 000 records that many are taken, evenly spaced."""
     tuned = {}
     for bound in results.scorers:
         if bound.scorer.name in ("ensemble", "famd") and bound.values["file"] is not None:
-            ensemble = read(bound.values["file"]).ensemble
+            ensemble = read(bound.values["file"])[0]
             if ensemble.reference is not None:
                 tuned[bound.key] = ensemble
     count = len(results) if tuned else 0
@@ -227,13 +225,13 @@ class _Incoming:
         if self._of_sentences:
             each = {**raw.get("sentences", {}), "ensemble": [u["risk"] for u in score["units"]]}
         for name, column in self._columns.items():
-            found = each.get(name, [whole.get(name)] * count)
-            known = [r for r in found if r is not None]
-            column += [*known, *[float("nan")] * (count - len(known))]
+            risks = each.get(name, [whole.get(name)] * count)
+            scored = [r for r in risks if r is not None]
+            column += [*scored, *[float("nan")] * (count - len(scored))]
         self._records += [at] * count
 
     def drift(self, groups: Ints) -> dict[str, Drift]:
-        """By ``groups``, (records,) the independent unit of each."""
+        """Drift by scorer; ``groups`` (records,) has the independent unit of each."""
         columns = {name: np.array(column) for name, column in self._columns.items()}
         return compare(self._before, columns, groups[self._records])
 
@@ -242,16 +240,16 @@ def _drift(name: str, old: Floats, before: Reference, column: Floats, groups: In
     missing = before.not_scored.get(name, 0.0)
     size = round(before.n * (1 - missing))
     new = np.sort(column[~np.isnan(column)])
-    own = float(len(new)) if groups is None else effective_size(column, groups)
+    effective = float(len(new)) if groups is None else effective_size(column, groups)
     absent = 1 - len(new) / len(column)
     if not len(old) or not len(new) or not size:
-        return Drift(len(new), own, None, None, None, None, None, None, absent, missing)
+        return Drift(len(new), effective, None, None, None, None, None, None, absent, missing)
     ks = _ks(old, new)
     return Drift(
         n=len(new),
-        effective=own,
+        effective=effective,
         ks=ks,
-        p=_p_value(ks, before.effective.get(name, size), own),
+        p=_p_value(ks, before.effective.get(name, size), effective),
         p_holm=None,
         psi=_psi(old, size, new),
         mean=float(new.mean()),
@@ -270,7 +268,7 @@ def _ks(a: Floats, b: Floats) -> float:
 
 
 def _p_value(ks: float, n: float, m: float) -> float:
-    """Of a two-sided test, by the distribution for one sample of the harmonic size n m / (n + m)
+    """Two-sided p-value, by the distribution for one sample of the harmonic size n m / (n + m)
     (Stephens 1970)."""
     from scipy.stats import kstwo
 
@@ -278,7 +276,8 @@ def _p_value(ks: float, n: float, m: float) -> float:
 
 
 def _psi(old: Floats, size: int, new: Floats) -> float:
-    """Bins are cut at the tenths of the old risks; a value that several tenths share is a bin."""
+    """Population stability index. Bins are cut at the tenths of the old risks; a value that
+    several tenths share is a bin."""
     tenths, times = np.unique(old[np.arange(1, _BINS) * len(old) // _BINS], return_counts=True)
     edges = np.unique(np.concatenate([tenths, np.nextafter(tenths[times > 1], np.inf)]))
     edges = edges[(edges > 0) & (edges <= 1)]

@@ -11,10 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from veridical.core.scores import Result
 from veridical.decide.repair import Repairing, changed, changes_of
 from veridical.decide.repair import apply as applied
 from veridical.decide.rewriting import rewrite_request
-from veridical.decide.selection import least_risky
+from veridical.decide.selection import chosen_answer, least_risky
 from veridical.decide.steps import Answers, Asking, Outcome
 from veridical.decide.unsupported import (
     Flaw,
@@ -25,13 +26,12 @@ from veridical.decide.unsupported import (
     scorer_of,
 )
 from veridical.errors import NotApplicable
-from veridical.scores import Result, Selected
 
 if TYPE_CHECKING:
-    from veridical.llm.messages import ChatRequest
-    from veridical.records import Record
-    from veridical.registry import BoundScorer
-    from veridical.results import Results
+    from veridical.core.messages import ChatRequest
+    from veridical.core.records import Record
+    from veridical.core.registry import BoundScorer
+    from veridical.engine.results import RunResults
 
 _AT_ONCE = 64
 
@@ -46,7 +46,7 @@ def model_free(bound: BoundScorer) -> bool:
 
 class PlannedRepairs:
     """The answers that :class:`~veridical.decide.repair.Repairing` would have scored again, or
-    others like them: an :class:`~veridical.run.Input`.
+    others like them: an :class:`~veridical.engine.run.Input`.
 
     Args:
         results: of the dry run.
@@ -63,7 +63,7 @@ class PlannedRepairs:
 
     def __init__(
         self,
-        results: Results,
+        results: RunResults,
         step: Repairing,
         scorers: Sequence[BoundScorer],
         asking: Asking | None,
@@ -83,14 +83,14 @@ class PlannedRepairs:
         self.guessed = 0
 
     def rows(self, start: int = 0) -> Iterator[Record]:
-        """Under the rows they have in the run."""
+        """Repaired answers, under the rows they have in the run."""
         pairs = self._answers.pairs()
         while some := list(islice(pairs, _AT_ONCE)):
             requests: list[ChatRequest] = []
-            made = [self._one(record, result, requests) for record, result in some]
+            repaired = [self._one(record, result, requests) for record, result in some]
             if requests and self._asking is not None:
                 self._asking(requests)
-            yield from filter(None, made)
+            yield from filter(None, repaired)
 
     def fraction(self) -> float | None:
         """How much of the run's input the latest reading has passed."""
@@ -116,32 +116,24 @@ class PlannedRepairs:
         if not plan:
             return None
         if self._how == "rewrite":
-            asked = rewrite_request(record, plan)
-            if isinstance(asked, NotApplicable):
+            rewrite = rewrite_request(record, plan)
+            if isinstance(rewrite, NotApplicable):
                 return None
-            requests.append(asked.request)
+            requests.append(rewrite.request)
             written = [_anew(f.sentence.text) for f in plan]
         else:
-            written = [as_sentences(f.kept, f.sentence.text) for f in plan]
+            written = [as_sentences(f.supported, f.sentence.text) for f in plan]
         changes = changes_of(record.response, plan, written)
         return changed(record, applied(record.response, changes)) if changes else None
 
 
-def _longest(record: Record, own: bytes, samples: Mapping[int | None, bytes]) -> Outcome:
+def _longest(record: Record, line: bytes, samples: Mapping[int | None, bytes]) -> Outcome:
     """The longest answer as the selected one."""
     texts = {None: record.response} | {
         i: record.samples[i].text or "" for i in samples if i is not None
     }
     index = max(texts, key=lambda i: len(texts[i]))
-    told = Selected(
-        kind="response" if index is None else "sample",
-        index=index or 0,
-        text=texts[index],
-        risk=None,
-        by=None,
-        risks=(),
-    )
-    return Outcome(record.row, told, own if index is None else samples[index])
+    return chosen_answer(record, index, line if index is None else samples[index])
 
 
 def _anew(sentence: str) -> str:

@@ -12,17 +12,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from veridical.core.scores import Decision, Score
 from veridical.decide.policy_file import PolicyFile, Rule, Thresholds, read_policy
 from veridical.errors import UsageError, unknown_name
-from veridical.io.problems import visible
-from veridical.scores import Decision, Score
+from veridical.text.display import display, visible
 
 if TYPE_CHECKING:
-    from veridical.decide.ensemble_file import Ensemble, Fit
+    from veridical.core.records import Record
+    from veridical.core.registry import BoundScorer
+    from veridical.core.scores import Headline, Result, ScoreHeadline, Unit
     from veridical.decide.promises import Promises
-    from veridical.records import Record
-    from veridical.registry import BoundScorer
-    from veridical.scores import Headline, Result, ScoreHeadline, Unit
+    from veridical.ensembles.ensemble_file import Ensemble, Fit
 
 #: From the mildest to the most severe: of several that apply, the last counts.
 DECISIONS: tuple[Decision, ...] = ("accept", "review", "reject")
@@ -83,11 +83,11 @@ class Policy:
                 ensemble whose guarantee is none; the message names the field.
         """
         file = read_policy(path)
-        where = f"policy {visible(str(path))}"
+        where = f"policy {display(path)}"
         run = list(scorers)
         if file.ensemble is None:
             return cls.of(file, run, where=where), run
-        from veridical.decide.ensemble_file import read
+        from veridical.ensembles.ensemble_file import read
 
         place = Path(path).parent / file.ensemble
         try:
@@ -139,16 +139,16 @@ class Policy:
 
     @property
     def reads_units(self) -> bool:
-        """Whether a rule looks at units: a :class:`~veridical.scores.Headline` has none."""
+        """Whether a rule looks at units: a :class:`~veridical.core.scores.Headline` has none."""
         return any(rule.unit is not None for rule in self.rules)
 
     @cached_property
     def _causes(self) -> tuple[str, ...]:
-        return tuple(_told(i, rule) for i, rule in enumerate(self.rules))
+        return tuple(_describe(i, rule) for i, rule in enumerate(self.rules))
 
     def stratum(self, record: Record) -> str | None:
         """The record's stratum; None where its field is missing or names none."""
-        from veridical.decide.graded import stratum_of
+        from veridical.ensembles.graded import stratum_of
 
         if self.by is None:
             return None
@@ -164,14 +164,14 @@ class Policy:
             result: a whole one where :attr:`reads_units`.
             stratum: see :meth:`stratum`.
         """
-        said = [self._by_threshold(result, stratum)]
-        said += [
+        findings = [self._by_threshold(result, stratum)]
+        findings += [
             (rule.then, cause)
             for rule, cause in zip(self.rules, self._causes, strict=True)
             if _holds(rule, result)
         ]
-        worst = max((d for d, _ in said), key=DECISIONS.index)
-        return Verdict(worst, tuple(cause for d, cause in said if d == worst))
+        worst = max((d for d, _ in findings), key=DECISIONS.index)
+        return Verdict(worst, tuple(cause for d, cause in findings if d == worst))
 
     def _by_threshold(self, result: Result | Headline, stratum: str | None) -> tuple[Decision, str]:
         risk = result.risk if self.on is None else result.scores[self.on].risk
@@ -191,9 +191,9 @@ class Policy:
         return "review", f"{name} over {cut.accept:g}{where}"
 
 
-def _merged(file: PolicyFile, own: Thresholds, where: str) -> Cut:
-    accept = file.accept if own.accept is None else own.accept
-    reject = file.reject if own.reject is None else own.reject
+def _merged(file: PolicyFile, thresholds: Thresholds, where: str) -> Cut:
+    accept = file.accept if thresholds.accept is None else thresholds.accept
+    reject = file.reject if thresholds.reject is None else thresholds.reject
     return _cut(accept, reject, where)
 
 
@@ -205,7 +205,7 @@ def _cut(accept: float | None, reject: float | None, where: str, **more: str) ->
 
 def _key(text: str | None, keys: Sequence[str], where: str) -> str:
     """The key of the one scorer that ``text`` calls, which must be among ``keys``."""
-    from veridical.registry import REGISTRY
+    from veridical.core.registry import REGISTRY
 
     try:
         bound = REGISTRY.parse(text or "")
@@ -223,7 +223,7 @@ def _scorer_of(
     place: Path, ensemble: Ensemble, version: str, run: Sequence[BoundScorer]
 ) -> BoundScorer:
     """The scorer with that very file: the run's, however it names it, else a new one."""
-    from veridical.registry import REGISTRY
+    from veridical.core.registry import REGISTRY
 
     name = "famd" if ensemble.method == "famd" else "ensemble"
     for bound in run:
@@ -242,23 +242,23 @@ def _guaranteed(
 
     if ensemble.level != "response":
         raise UsageError(f"{where}: its guarantee is of {ensemble.level}s, not of responses")
-    found = ensemble.strata
-    by = file.by if found is None else found.by
-    if found is not None and file.by not in (None, by):
+    tuned_strata = ensemble.strata
+    by = file.by if tuned_strata is None else tuned_strata.by
+    if tuned_strata is not None and file.by not in (None, by):
         raise UsageError(f"{where}: its strata are by {by!r}, those of the policy by {file.by!r}")
     if file.strata and by is None:
         raise UsageError(f"{where}: it has no strata, so the policy's need by")
-    fits = {} if found is None else found.of
+    fits = {} if tuned_strata is None else tuned_strata.of
     if not any(f.guarantee for f in (ensemble.fit, *fits.values())):
         raise UsageError(f"{where}: it has no guarantee; tune with --alpha and --delta")
     strata = {}
     for name in dict.fromkeys([*fits, *file.strata]):
-        own = file.strata.get(name, Thresholds())
-        reject = file.reject if own.reject is None else own.reject
+        thresholds = file.strata.get(name, Thresholds())
+        reject = file.reject if thresholds.reject is None else thresholds.reject
         fit = fits.get(name) if fits else ensemble.fit
         strata[name] = _promised(fit, reject, f"{where}: strata.{visible(name)}")
     cut = _promised(ensemble.fit, file.reject, where)
-    promises = Promises.made(ensemble, rules=bool(file.rules))
+    promises = Promises.from_ensemble(ensemble, rules=bool(file.rules))
     if fits:  # of the whole mix it says nothing about a stratum that was not tuned on
         cut = Cut(None, file.reject, f"no guarantee for this {by}")
     if all(c.accept is None for c in (cut, *strata.values())):
@@ -276,6 +276,8 @@ def _promised(fit: Fit | None, reject: float | None, where: str) -> Cut:
 
 
 def _holds(rule: Rule, result: Result | Headline) -> bool:
+    if rule.verdict is not None:
+        return result.verdict == rule.verdict
     if rule.over is not None:
         risk = result.risk if rule.scorer is None else result.scores[rule.scorer].risk
         return _over(risk, rule.over)
@@ -293,11 +295,11 @@ def _units(score: Score | ScoreHeadline) -> Sequence[Unit]:
 
 
 def _unit_holds(rule: Rule, unit: Unit) -> bool:
-    asked = rule.unit
-    return asked is not None and (
-        (asked.label is None or unit.label == asked.label)
-        and (asked.level is None or unit.level == asked.level)
-        and (asked.over is None or _over(unit.risk, asked.over))
+    condition = rule.unit
+    return condition is not None and (
+        (condition.label is None or unit.label == condition.label)
+        and (condition.level is None or unit.level == condition.level)
+        and (condition.over is None or _over(unit.risk, condition.over))
     )
 
 
@@ -305,16 +307,18 @@ def _over(risk: float | None, limit: float) -> bool:
     return risk is not None and round(risk, DIGITS) > round(limit, DIGITS)
 
 
-def _told(i: int, rule: Rule) -> str:
+def _describe(i: int, rule: Rule) -> str:
     """What a rule finds, for people."""
     whose = rule.scorer
-    if rule.over is not None:
-        said = f"{whose or 'risk'} over {rule.over:g}"
+    if rule.verdict is not None:
+        text = f"the verdict is {rule.verdict}"
+    elif rule.over is not None:
+        text = f"{whose or 'risk'} over {rule.over:g}"
     elif rule.status is not None:
-        said = f"{whose or 'a score'} {rule.status.replace('_', ' ')}"
+        text = f"{whose or 'a score'} {rule.status.replace('_', ' ')}"
     else:
         assert rule.unit is not None
-        said = f"a {rule.unit.level or 'unit'} of {whose or 'a score'}"
-        said += f" labelled {visible(rule.unit.label)}" if rule.unit.label else ""
-        said += f" over {rule.unit.over:g}" if rule.unit.over is not None else ""
-    return f"rules[{i}]: {said}"
+        text = f"a {rule.unit.level or 'unit'} of {whose or 'a score'}"
+        text += f" labelled {visible(rule.unit.label)}" if rule.unit.label else ""
+        text += f" over {rule.unit.over:g}" if rule.unit.over is not None else ""
+    return f"rules[{i}]: {text}"

@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import difflib
 import itertools
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from veridical.core.scores import Decision, Level, Verdict
 from veridical.errors import UsageError, unknown_name
-from veridical.io.problems import shown, visible
-from veridical.scores import Decision, Level
+from veridical.files.toml import read_toml
+from veridical.text.display import display, shown, visible
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
-_MOST_BYTES = 1 << 20
 _MOST_STRATA = 1000
 _MOST_RULES = 200
 #: Of units by the scorers of this package; those of others may have any.
@@ -84,6 +78,7 @@ class Rule(_Part):
         over: the risk is larger.
         unit: it holds for any unit.
         status: of the score.
+        verdict: of the record.
     """
 
     then: Literal["review", "reject"]
@@ -91,11 +86,14 @@ class Rule(_Part):
     over: Share | None = None
     unit: UnitRule | None = None
     status: Literal["failed", "not_applicable"] | None = None
+    verdict: Verdict | None = None
 
     @model_validator(mode="after")
     def _one_condition(self) -> Rule:
-        if sum(x is not None for x in (self.over, self.unit, self.status)) != 1:
-            raise ValueError("needs exactly one of over, unit and status")
+        if sum(x is not None for x in (self.over, self.unit, self.status, self.verdict)) != 1:
+            raise ValueError("needs exactly one of over, unit, status and verdict")
+        if self.verdict is not None and self.scorer is not None:
+            raise ValueError("verdict is of the record: leave out scorer")
         return self
 
 
@@ -142,17 +140,12 @@ def read_policy(path: str | Path) -> PolicyFile:
     Raises:
         UsageError: it cannot be read, or is no policy; the message names the field.
     """
-    where = visible(str(path))
+    where = display(path)
     try:
-        with Path(path).open("rb") as file:
-            content = file.read(_MOST_BYTES + 1)
-    except (OSError, ValueError) as e:
-        raise UsageError(f"cannot read policy {where}: {getattr(e, 'strerror', e)}") from None
-    if len(content) > _MOST_BYTES:
-        raise UsageError(f"policy {where} is larger than {_MOST_BYTES} bytes")
-    try:
-        table = tomllib.loads(content.decode("utf-8"))
-    except (ValueError, RecursionError) as e:
+        table = read_toml(path)
+    except OSError as e:
+        raise UsageError(f"cannot read policy {where}: {e.strerror}") from None
+    except ValueError as e:
         raise UsageError(f"policy {where} is no TOML file: {visible(str(e))}") from None
     try:
         return PolicyFile.model_validate(table)
@@ -164,17 +157,17 @@ def read_policy(path: str | Path) -> PolicyFile:
 def _fault(error: ErrorDetails) -> str:
     place, table = _place(error["loc"])
     if error["type"] == "extra_forbidden":
-        told = str(unknown_name("field", visible(str(error["loc"][-1])), table.model_fields))
+        text = str(unknown_name("field", visible(str(error["loc"][-1])), table.model_fields))
         inside = place.rpartition(".")[0]
-        return f"{inside}: {told}" if inside else told
+        return f"{inside}: {text}" if inside else text
     message = str(error["msg"]).removeprefix("Value error, ")
     plain = isinstance(error["input"], (str, int, float))
-    got = f", not {shown(error['input'])}" if plain else ""
-    return f"{place}: {message}{got}" if place else f"{message}{got}"
+    value = f", not {shown(error['input'])}" if plain else ""
+    return f"{place}: {message}{value}" if place else f"{message}{value}"
 
 
 def _place(loc: tuple[int | str, ...]) -> tuple[str, type[BaseModel]]:
-    """Where in the file, as ``rules[0].unit.over``, and the table that it is in."""
+    """The place in the file, as ``rules[0].unit.over``, and the table that it is in."""
     place = ""
     table: type[BaseModel] = PolicyFile
     for i, part in enumerate(loc):

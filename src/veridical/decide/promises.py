@@ -7,8 +7,8 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from veridical.decide.ensemble_file import Ensemble, Promise
-from veridical.io.problems import visible
+from veridical.ensembles.ensemble_file import Ensemble, Promise
+from veridical.text.display import visible
 
 #: In the run directory, where the newest command's policy promises anything.
 PROMISES = "promises.json"
@@ -32,29 +32,29 @@ class Promises(BaseModel):
     rules: bool = False
 
     @classmethod
-    def made(cls, ensemble: Ensemble, rules: bool) -> Promises:
-        """Those of a tuned ensemble; of all records only where it has no strata, for of the whole
-        mix they say nothing about one stratum."""
-        found = ensemble.strata
-        if found is None or not found.of:
-            by = None if found is None else found.by
+    def from_ensemble(cls, ensemble: Ensemble, rules: bool) -> Promises:
+        """The promises of a tuned ensemble; one for all records only where it has no strata, for
+        one for the whole mix says nothing about a stratum."""
+        strata = ensemble.strata
+        if strata is None or not strata.of:
+            by = None if strata is None else strata.by
             return cls(by=by, of={"": ensemble.fit.guarantee}, rules=rules)
-        of = {name: fit.guarantee for name, fit in found.of.items()}
-        return cls(by=found.by, of=of, simultaneous=found.simultaneous, rules=rules)
+        of = {name: fit.guarantee for name, fit in strata.of.items()}
+        return cls(by=strata.by, of=of, simultaneous=strata.simultaneous, rules=rules)
 
     @classmethod
     def load(cls, run: Path) -> Promises | None:
-        """Those that :meth:`save` kept in a run directory; None where there are none."""
+        """The promises that :meth:`save` wrote into a run directory; None where there are none."""
         try:
             return cls.model_validate_json((run / PROMISES).read_bytes())
         except (OSError, ValueError):
             return None
 
     def save(self, run: Path) -> None:
-        """Keep them in a run directory."""
-        from veridical.evidence.rundir import write_atomic
+        """Write the promises into a run directory."""
+        from veridical.files.atomic import write_atomic
 
-        write_atomic(run / PROMISES, self.model_dump_json() + "\n")
+        write_atomic(run / PROMISES, self.model_dump_json() + "\n", private=True)
 
     def name(self, stratum: str) -> str:
         """A stratum for people; "" of all records."""
@@ -63,30 +63,32 @@ class Promises(BaseModel):
     @property
     def remarks(self) -> tuple[str, ...]:
         """What goes for all of them."""
-        said = []
-        kept = [p for p in self.of.values() if p is not None and p.threshold is not None]
+        remarks = []
+        promised = [p for p in self.of.values() if p is not None and p.threshold is not None]
         if self.simultaneous is not None:
-            said.append(f"all of these hold together with probability {1 - self.simultaneous:g}")
-        elif len(kept) > 1:
-            said.append(
+            remarks.append(f"all of these hold together with probability {1 - self.simultaneous:g}")
+        elif len(promised) > 1:
+            remarks.append(
                 "each of these holds by itself with that probability; that all hold together is "
                 "less probable"
             )
         if self.rules:
-            said.append("the rules may take some of those back; the guarantee does not cover that")
-        return tuple(said)
+            remarks.append(
+                "the rules may take some of those back; the guarantee does not cover that"
+            )
+        return tuple(remarks)
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """All of it for people, a promise a line."""
-        told = []
+        """All promises as text for people, one a line."""
+        lines = []
         for stratum, promise in self.of.items():
             name = self.name(stratum)
-            told.append((f"{name}: " if name else "") + _told(promise))
-        return (*told, *self.remarks)
+            lines.append((f"{name}: " if name else "") + _promised(promise))
+        return (*lines, *self.remarks)
 
 
-def _told(promise: Promise | None) -> str:
+def _promised(promise: Promise | None) -> str:
     if promise is None:
         return "no guarantee"
     if promise.threshold is None:

@@ -8,19 +8,20 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from veridical.core.messages import LlmError
+from veridical.core.scores import Change, Headline, Repair, Result
 from veridical.decide.rewriting import PROMPT, Rewriting, read_rewriting, rewrite_request
 from veridical.decide.steps import Answers, Asking, Outcome, with_answer
 from veridical.decide.unsupported import Flaw, as_sentences, count, flaws, scorer_of
 from veridical.errors import NotApplicable
-from veridical.evidence.rundir import RunFiles
-from veridical.llm.messages import LlmError
-from veridical.scores import Change, Headline, Repair, Result
+from veridical.files.atomic import replacing
+from veridical.files.rundir import RunFiles
 
 if TYPE_CHECKING:
+    from veridical.core.messages import ChatRequest, Reply
+    from veridical.core.records import Record
     from veridical.decide.selection import Best
-    from veridical.llm.messages import ChatRequest, Reply
-    from veridical.records import Record
-    from veridical.results import Results
+    from veridical.engine.results import RunResults
 
 How = Literal["drop", "rewrite"]
 Of = Literal["response", "selected"]
@@ -56,40 +57,48 @@ class Repairing:
 
     def identity(self) -> Mapping[str, Any]:
         """The way of repairing and what is repaired; of rewriting also the LLM and its prompt."""
-        from veridical.llm.prompts import prompt_identity
+        from veridical.prompts import prompt_identity
 
-        told: dict[str, Any] = {"repair": self.how}
+        identity: dict[str, Any] = {"repair": self.how}
         if self.best is not None:
-            told["of"] = dict(self.best.identity())
-        return {**told, "llm": self.llm, "prompt": prompt_identity(PROMPT)} if self.asks else told
+            identity["of"] = dict(self.best.identity())
+        if self.asks:
+            identity |= {"llm": self.llm, "prompt": prompt_identity(PROMPT)}
+        return identity
 
-    def source(self, results: Results, folder: Path, asking: Asking | None) -> Repaired:
+    def source(self, results: RunResults, folder: Path, asking: Asking | None) -> Repaired:
         """The answers that were changed."""
         of: Of = "response" if self.best is None else "selected"
         return Repaired(self._answers(results), self.how, folder, asking, of)
 
-    def _answers(self, results: Results) -> Answers:
+    def _answers(self, results: RunResults) -> Answers:
         return results if self.best is None else self.best.answers(results)
 
-    def outcomes(self, results: Results, folder: Path) -> Iterator[Outcome]:
+    def outcomes(self, results: RunResults, folder: Path) -> Iterator[Outcome]:
         """What was done to each record, and what its new answer scores."""
         scored = RunFiles(folder).lines()
         row, line = next(scored, (-1, b""))
         with (folder / _REPAIRS).open("rb") as file:
-            for told, (at, own) in zip(file, self._answers(results).numbered(), strict=True):
-                repair = Repair.model_validate_json(told)
+            for repair_line, (at, line_before) in zip(
+                file, self._answers(results).numbered(), strict=True
+            ):
+                repair = Repair.model_validate_json(repair_line)
                 while 0 <= row < at:
                     row, line = next(scored, (-1, b""))
                 if repair.status == "unchanged":
-                    yield Outcome(at, _scored(repair, Headline.model_validate_json(own), 0), own)
+                    before = Headline.model_validate_json(line_before)
+                    yield Outcome(at, _scored(repair, before, 0), line_before)
                 elif repair.status == "changed" and row == at:
-                    yield Outcome(at, _rescored(repair, line), line)
+                    result = Result.model_validate_json(line)
+                    score = result.scores.get(repair.scorer or "")
+                    flawed = None if score is None else count(score)
+                    yield Outcome(at, _scored(repair, result, flawed), line)
                 else:
                     yield Outcome(at, repair, None)
 
 
 class Repaired:
-    """The changed answers of a run, as records: an :class:`~veridical.run.Input`.
+    """The changed answers of a run, as records: an :class:`~veridical.engine.run.Input`.
 
     Reading them repairs them. What was done is written to a file of ``folder``; read again, it is
     done again, with the same replies of the LLM, which its journal holds.
@@ -106,22 +115,20 @@ class Repaired:
         of: Of = "response",
     ) -> None:
         self._answers = answers
-        self._told: dict[str, Any] = {"how": how, "of": of}
+        self._fields: dict[str, Any] = {"how": how, "of": of}
         self._how = how
         self._path = folder / _REPAIRS
         self._asking = asking
 
     def rows(self, start: int = 0) -> Iterator[Record]:
-        """Under the rows they have in the run, from ``start`` on."""
+        """Repaired answers, under the rows they have in the run, from ``start`` on."""
         pairs = self._answers.pairs()
-        draft = self._path.with_name(f"{_REPAIRS}.tmp")
-        with draft.open("w", encoding="utf-8", newline="\n") as file:
+        with replacing(self._path, private=True) as file:
             while some := list(islice(pairs, _AT_ONCE)):
                 for record, repair in self._repaired(some):
                     file.write(repair.model_dump_json() + "\n")
                     if repair.status == "changed" and record.row >= start:
                         yield changed(record, repair.text or "")
-        draft.replace(self._path)
 
     def fraction(self) -> float | None:
         """How much of the run's input the latest reading has passed."""
@@ -129,18 +136,18 @@ class Repaired:
 
     def _repaired(self, pairs: Sequence[tuple[Record, Result]]) -> Iterator[tuple[Record, Repair]]:
         plans = [_plan(record, result) for record, result in pairs]
-        asked: list[Rewriting | NotApplicable | None] = [None] * len(plans)
+        rewrites: list[Rewriting | NotApplicable | None] = [None] * len(plans)
         replies: dict[int, Reply | LlmError] = {}
         if self._how == "rewrite":
-            asked = [
+            rewrites = [
                 rewrite_request(record, plan) if plan else None
                 for (record, _), (_, plan) in zip(pairs, plans, strict=True)
             ]
             replies = self._ask(
-                {i: a.request for i, a in enumerate(asked) if isinstance(a, Rewriting)}
+                {i: a.request for i, a in enumerate(rewrites) if isinstance(a, Rewriting)}
             )
         for i, ((record, _), (scorer, plan)) in enumerate(zip(pairs, plans, strict=True)):
-            yield record, self._one(record, scorer, plan, asked[i], replies.get(i))
+            yield record, self._one(record, scorer, plan, rewrites[i], replies.get(i))
 
     def _ask(self, requests: Mapping[int, ChatRequest]) -> dict[int, Reply | LlmError]:
         assert self._asking is not None
@@ -152,30 +159,30 @@ class Repaired:
         record: Record,
         scorer: str | None,
         plan: list[Flaw],
-        asked: Rewriting | NotApplicable | None,
+        rewriting: Rewriting | NotApplicable | None,
         reply: Reply | LlmError | None,
     ) -> Repair:
         if scorer is None:
             why = "no scorer of the run tells which claims or sentences are unsupported"
-            return Repair(**self._told, status="not_applicable", reason=why)
+            return Repair(**self._fields, status="not_applicable", reason=why)
         if not plan:
-            return Repair(**self._told, status="unchanged", scorer=scorer, text=record.response)
-        if isinstance(asked, NotApplicable):
-            reason = str(asked)
-            return Repair(**self._told, status="not_applicable", scorer=scorer, reason=reason)
+            return Repair(**self._fields, status="unchanged", scorer=scorer, text=record.response)
+        if isinstance(rewriting, NotApplicable):
+            reason = str(rewriting)
+            return Repair(**self._fields, status="not_applicable", scorer=scorer, reason=reason)
         try:
-            if asked is None:
-                written = [as_sentences(f.kept, f.sentence.text) for f in plan]
+            if rewriting is None:
+                written = [as_sentences(f.supported, f.sentence.text) for f in plan]
             else:
-                written = read_rewriting(reply, asked)
+                written = read_rewriting(reply, rewriting)
         except LlmError as e:
-            if e.text is not None and asked is not None and self._asking is not None:
-                self._asking.reject(asked.request)
-            return Repair(**self._told, status="failed", scorer=scorer, reason=str(e)[:300])
+            if e.text is not None and rewriting is not None and self._asking is not None:
+                self._asking.reject(rewriting.request)
+            return Repair(**self._fields, status="failed", scorer=scorer, reason=str(e)[:300])
         changes = changes_of(record.response, plan, written)
         text = apply(record.response, changes)
         status: Literal["changed", "unchanged"] = "changed" if changes else "unchanged"
-        return Repair(**self._told, status=status, scorer=scorer, text=text, changes=changes)
+        return Repair(**self._fields, status=status, scorer=scorer, text=text, changes=changes)
 
 
 def _plan(record: Record, result: Result) -> tuple[str | None, list[Flaw]]:
@@ -190,7 +197,7 @@ def changes_of(response: str, plan: Sequence[Flaw], written: Sequence[str]) -> t
     after them; at the end of a line, with that before them, so that the line break stays.
     Sentences that stay as they were are no changes.
     """
-    found: list[Change] = []
+    changes: list[Change] = []
     at = 0  # what is before is dealt with
     for i, (flaw, text) in enumerate(zip(plan, written, strict=True)):
         start, end = flaw.sentence.start, flaw.sentence.end
@@ -199,15 +206,18 @@ def changes_of(response: str, plan: Sequence[Flaw], written: Sequence[str]) -> t
             continue
         why = flaw.unsupported
         if not new:
+            more = list(why)
             for later, words in zip(plan[i + 1 :], written[i + 1 :], strict=True):
                 if words.strip() or response[end : later.sentence.start].strip():
                     break
-                end, why = later.sentence.end, why + later.unsupported
+                end = later.sentence.end
+                more += later.unsupported
+            why = tuple(more)
             start, end = _with_space(response, start, end)
         old = response[start:end]
-        found.append(Change(start=start, end=end, text=old, new=new, unsupported=why))
+        changes.append(Change(start=start, end=end, text=old, new=new, unsupported=why))
         at = end
-    return tuple(found)
+    return tuple(changes)
 
 
 def _with_space(text: str, start: int, end: int) -> tuple[int, int]:
@@ -239,12 +249,6 @@ def changed(record: Record, text: str) -> Record:
     return with_answer(record, text, row=record.row, id=record.row, samples=record.samples)
 
 
-def _rescored(repair: Repair, line: bytes) -> Repair:
-    result = Result.model_validate_json(line)
-    score = result.scores.get(repair.scorer or "")
-    return _scored(repair, result, None if score is None else count(score))
-
-
 def _scored(repair: Repair, result: Result | Headline, remaining: int | None) -> Repair:
-    told = {"risk": result.risk, "by": result.by, "remaining": remaining}
-    return repair.model_copy(update=told)
+    fields = {"risk": result.risk, "by": result.by, "remaining": remaining}
+    return repair.model_copy(update=fields)

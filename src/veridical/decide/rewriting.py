@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from veridical.claims.asking import question_of
+from veridical.core.messages import ChatRequest, LlmError, Reply
+from veridical.core.records import Against, clean_text
 from veridical.errors import NotApplicable
-from veridical.llm.messages import ChatRequest, LlmError, Reply
-from veridical.llm.prompts import load_prompt
 from veridical.llm.structured import read_json
-from veridical.records import Against, clean_text
+from veridical.prompts import load_prompt
 
 if TYPE_CHECKING:
+    from veridical.core.records import Record
     from veridical.decide.unsupported import Flaw
-    from veridical.records import Record
 
 PROMPT = "repair_rewrite"
 _ORDER: tuple[Against, ...] = ("contexts", "reference", "samples")
@@ -74,7 +74,7 @@ def _schema(n: int) -> dict[str, Any]:
 _TEXT = {"type": "string"}
 
 
-def read_rewriting(reply: Reply | LlmError | None, asked: Rewriting) -> list[str]:
+def read_rewriting(reply: Reply | LlmError | None, rewriting: Rewriting) -> list[str]:
     """The sentences in the order of their numbers.
 
     Raises:
@@ -83,11 +83,11 @@ def read_rewriting(reply: Reply | LlmError | None, asked: Rewriting) -> list[str
     if reply is None or isinstance(reply, LlmError):
         raise reply or LlmError("malformed", "there is no answer")
     text = reply.whole()
-    found = read_json(text, _schema(asked.sentences))["sentences"]
-    written = {int(s["id"]): s["text"] for s in found}
-    if len(written) != asked.sentences:
+    sentences = read_json(text, _schema(rewriting.sentences))["sentences"]
+    written = {int(s["id"]): s["text"] for s in sentences}
+    if len(written) != rewriting.sentences:
         raise LlmError("malformed", "the answer has a sentence's number twice", text=text)
     try:
-        return [clean_text(written[i]) for i in range(1, asked.sentences + 1)]
+        return [clean_text(written[i]) for i in range(1, rewriting.sentences + 1)]
     except ValueError as e:
         raise LlmError("malformed", f"the answer has a {e}", text=text) from None

@@ -12,15 +12,15 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from veridical.core.records import Record, Sample
+from veridical.core.scores import Headline, Result, Selected
 from veridical.decide.policy import DIGITS
 from veridical.decide.steps import Asking, Outcome, folder_of, with_answer
 from veridical.errors import UsageError
-from veridical.evidence.rundir import RunFiles
-from veridical.records import Record, Sample
-from veridical.scores import Headline, Result, Selected
+from veridical.files.rundir import RunFiles
 
 if TYPE_CHECKING:
-    from veridical.results import Results
+    from veridical.engine.results import RunResults
 
 Select = Literal["best"]
 
@@ -41,16 +41,16 @@ class Best:
         """Nothing but the run counts."""
         return {"select": "best"}
 
-    def source(self, results: Results, folder: Path, asking: Asking | None) -> Candidates:
+    def source(self, results: RunResults, folder: Path, asking: Asking | None) -> Candidates:
         """The samples of all records, each as a response."""
         return Candidates(results)
 
-    def outcomes(self, results: Results, folder: Path) -> Iterator[Outcome]:
+    def outcomes(self, results: RunResults, folder: Path) -> Iterator[Outcome]:
         """The choice for each record."""
-        for record, own, lines in _judged(results, folder):
-            yield least_risky(record, own, lines)
+        for record, line, of_samples in _judged(results, folder):
+            yield least_risky(record, line, of_samples)
 
-    def answers(self, results: Results, choose: Choose | None = None) -> Chosen:
+    def answers(self, results: RunResults, choose: Choose | None = None) -> Chosen:
         """The selected answers, for a step that works on them."""
         return Chosen(results, folder_of(results.path, self), choose or least_risky)
 
@@ -60,7 +60,7 @@ class Chosen:
     others as its samples, as it had when it was judged. Where nothing was scored it is the
     response."""
 
-    def __init__(self, results: Results, folder: Path, choose: Choose) -> None:
+    def __init__(self, results: RunResults, folder: Path, choose: Choose) -> None:
         self._results = results
         self._folder = folder
         self._choose = choose
@@ -76,28 +76,28 @@ class Chosen:
         return self._results.fraction()
 
     def _answers(self) -> Iterator[tuple[Record, bytes]]:
-        for record, own, lines in _judged(self._results, self._folder):
-            _, told, line = self._choose(record, own, lines)
-            assert isinstance(told, Selected)
-            if told.kind == "sample":
-                yield _candidate(record, told.index or 0, record.row), line or own
+        for record, response_line, lines in _judged(self._results, self._folder):
+            _, selected, line = self._choose(record, response_line, lines)
+            assert isinstance(selected, Selected)
+            if selected.kind == "sample":
+                yield _candidate(record, selected.index or 0, record.row), line or response_line
             else:
-                yield record, own
+                yield record, response_line
 
 
 class Candidates:
-    """The samples of a run's records, as records: an :class:`~veridical.run.Input`.
+    """The samples of a run's records, as records: an :class:`~veridical.engine.run.Input`.
 
     A text that an earlier answer has is left out: it would score the same.
     """
 
     read = 64
 
-    def __init__(self, results: Results) -> None:
+    def __init__(self, results: RunResults) -> None:
         self._results = results
 
     def rows(self, start: int = 0) -> Iterator[Record]:
-        """In the order of the run; rows count the samples, and ``id`` is ``row:index``."""
+        """Samples in the order of the run; rows count the samples, and ``id`` is ``row:index``."""
         ordinal = 0
         for record, line in self._results.records():
             if line is None:
@@ -138,7 +138,7 @@ def _candidate(record: Record, index: int, row: int) -> Record:
 
 
 def _judged(
-    results: Results, folder: Path
+    results: RunResults, folder: Path
 ) -> Iterator[tuple[Record, bytes, dict[int | None, bytes]]]:
     """Each record, its result line, and those of its samples that were scored."""
     scored = _by_record(folder)
@@ -152,44 +152,52 @@ def _judged(
 
 
 def _by_record(folder: Path) -> Iterator[tuple[int, dict[int | None, bytes]]]:
-    """Row of the run, and the result line of each of its samples that was scored."""
+    """Rows of the run, each with the result lines of its scored samples by their index."""
 
-    def place(found: tuple[int, bytes]) -> tuple[int, int | None]:
-        told = str(Headline.model_validate_json(found[1]).id)
-        row, _, index = told.partition(":")
+    def place(numbered: tuple[int, bytes]) -> tuple[int, int | None]:
+        name = str(Headline.model_validate_json(numbered[1]).id)
+        row, _, index = name.partition(":")
         try:
             return int(row), int(index)
         except ValueError:
-            raise UsageError(f"{folder}: not a result of a sample: {told!r}") from None
+            raise UsageError(f"{folder}: not a result of a sample: {name!r}") from None
 
-    placed = ((*place(found), found[1]) for found in RunFiles(folder).lines())
+    placed = ((*place(numbered), numbered[1]) for numbered in RunFiles(folder).lines())
     for row, group in itertools.groupby(placed, key=lambda p: p[0]):
         yield row, {index: line for _, index, line in group}
 
 
-def least_risky(record: Record, own: bytes, samples: Mapping[int | None, bytes]) -> Outcome:
+def least_risky(
+    record: Record, response_line: bytes, samples: Mapping[int | None, bytes]
+) -> Outcome:
     """The choice, by the result line of the response and those of its samples by their index."""
-    lines: dict[int | None, bytes] = {None: own, **samples}
+    lines: dict[int | None, bytes] = {None: response_line, **samples}
     heads = {index: Headline.model_validate_json(line) for index, line in lines.items()}
     first = _distinct(record)
     risks: list[float | None] = [heads[None].risk]
     for sample in record.samples:
-        found = None if sample.text is None else heads.get(first[sample.text])
-        risks.append(None if found is None else found.risk)
-    known = [(round(r, DIGITS), place) for place, r in enumerate(risks) if r is not None]
-    if not known:
+        head_of = None if sample.text is None else heads.get(first[sample.text])
+        risks.append(None if head_of is None else head_of.risk)
+    scored = [(round(r, DIGITS), place) for place, r in enumerate(risks) if r is not None]
+    if not scored:
         nobody = Selected(kind=None, index=None, text=None, risk=None, by=None, risks=tuple(risks))
         return Outcome(record.row, nobody, None)
-    _, place = min(known)
+    _, place = min(scored)
     index = None if place == 0 else place - 1
     head = heads[index]
+    return chosen_answer(record, index, lines[index], head.risk, head.by, tuple(risks))
+
+
+def chosen_answer(
+    record: Record,
+    index: int | None,
+    line: bytes,
+    risk: float | None = None,
+    by: str | None = None,
+    risks: tuple[float | None, ...] = (),
+) -> Outcome:
+    """The choice of the sample of that index (None: the response), which has that result line."""
+    kind: Literal["response", "sample"] = "response" if index is None else "sample"
     text = record.response if index is None else record.samples[index].text
-    told = Selected(
-        kind="response" if index is None else "sample",
-        index=index or 0,
-        text=text,
-        risk=head.risk,
-        by=head.by,
-        risks=tuple(risks),
-    )
-    return Outcome(record.row, told, lines[index])
+    selected = Selected(kind=kind, index=index or 0, text=text, risk=risk, by=by, risks=risks)
+    return Outcome(record.row, selected, line)

@@ -14,25 +14,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from veridical.records import Record, Sample, TokenLogprob
+from veridical.core.records import Record, Sample, TokenLogprob
 
 if TYPE_CHECKING:
-    from veridical.llm.messages import ChatRequest, LlmError, Reply
+    from veridical.core.messages import ChatRequest, LlmError, Reply
+    from veridical.core.scores import Repair, Result, Selected
+    from veridical.engine.results import RunResults
+    from veridical.engine.run import Input
     from veridical.llm.service import Account, LlmService
-    from veridical.results import Results
-    from veridical.run import Input
-    from veridical.scores import Repair, Result, Selected
 
 #: What a record's meta has that belongs to its response alone: claims that came with it.
 _OF_RESPONSE = ("claims",)
 
 
 class Outcome(NamedTuple):
-    """What came of a record: ``told`` for its result line, and the line of the answer that
-    ``told`` is about; None where that was not scored."""
+    """What came of a record: the ``entry`` for its result line, and the line of the answer that
+    ``entry`` is about; None where that was not scored."""
 
     row: int
-    told: Selected | Repair
+    entry: Selected | Repair
     line: bytes | None
 
 
@@ -47,22 +47,22 @@ class Asking:
 
     def __call__(self, requests: Sequence[ChatRequest]) -> list[Reply | LlmError]:
         """One reply or error a request, in order."""
-        found: list[Reply | LlmError] = self.submit(
+        replies: list[Reply | LlmError] = self.submit(
             self.service.chat_each(requests, self.account)
         ).result()
-        return found
+        return replies
 
     def reject(self, request: ChatRequest) -> None:
-        """Its reply could not be used: ``--retry-failed`` asks for another."""
+        """Note that the reply could not be used: ``--retry-failed`` asks for another."""
         self.submit(self.service.reject(request, self.account)).result()
 
 
 class Answers(Protocol):
     """The answers that a step works on, one for each result of a run, in its order: the run's
-    responses (:class:`~veridical.results.Results`), or what another step made of them."""
+    responses (:class:`~veridical.engine.results.RunResults`), or what another step made of them."""
 
     def pairs(self) -> Iterator[tuple[Record, Result]]:
-        """Each as a record under its row in the run, with what it scored."""
+        """Answers as records under their rows in the run, each with what it scored."""
         ...
 
     def numbered(self) -> Iterator[tuple[int, bytes]]:
@@ -94,12 +94,12 @@ class Step(Protocol):
         """What its records depend on, besides the run."""
         ...
 
-    def source(self, results: Results, folder: Path, asking: Asking | None) -> Input:
+    def source(self, results: RunResults, folder: Path, asking: Asking | None) -> Input:
         """The further records. Files it needs go into ``folder``."""
         ...
 
-    def outcomes(self, results: Results, folder: Path) -> Iterator[Outcome]:
-        """One for each result of the run, in its order."""
+    def outcomes(self, results: RunResults, folder: Path) -> Iterator[Outcome]:
+        """Outcomes, one for each result of the run, in its order."""
         ...
 
 

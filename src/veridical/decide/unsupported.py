@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from veridical.records import Span
+from veridical.core.identity import Identity
 from veridical.text.sentences import split_sentences
+from veridical.text.spans import Span
 
 if TYPE_CHECKING:
-    from veridical.records import Record
-    from veridical.scores import Result, Score, Unit
+    from veridical.core.records import Record
+    from veridical.core.scores import Result, Score, Unit
 
 #: The scorers whose units are asked first; then whichever comes first in the run.
 FIRST = ("claims", "factscore", "factool", "nli_grounding", "selfcheck_nli", "support")
@@ -33,13 +35,13 @@ class Flaw(NamedTuple):
     Attributes:
         sentence: its place and text.
         unsupported: the statements.
-        kept: its supported statements in words of the response, in order; empty where it has
+        supported: its supported statements in words of the response, in order; empty where it has
             none, or where one of its statements is in other words.
     """
 
     sentence: Span
     unsupported: tuple[str, ...]
-    kept: tuple[str, ...]
+    supported: tuple[str, ...]
 
 
 def scorer_of(result: Result) -> str | None:
@@ -52,12 +54,12 @@ def scorer_of(result: Result) -> str | None:
 
 
 def _turn(key: str) -> int:
-    name = key.partition("(")[0]
+    name = Identity.read(key).name
     return FIRST.index(name) if name in FIRST else len(FIRST) + (name == _LAST)
 
 
 def _tells(key: str, score: Score) -> bool:
-    return key.partition("(")[0] == "claims" or any(_counts(u) for u in score.units)
+    return Identity.read(key).name == "claims" or any(_counts(u) for u in score.units)
 
 
 def _counts(unit: Unit) -> bool:
@@ -65,7 +67,7 @@ def _counts(unit: Unit) -> bool:
 
 
 def is_unsupported(unit: Unit) -> bool:
-    """By the verdict on a claim where there is one, else by its risk."""
+    """Whether a unit is unsupported: by the verdict on a claim where there is one, else by risk."""
     if unit.level == "claim" and unit.label in _VERDICTS:
         return _VERDICTS[unit.label]
     return unit.risk is not None and unit.risk >= FROM
@@ -81,14 +83,14 @@ def count(score: Score) -> int | None:
 def flaws(record: Record, score: Score) -> list[Flaw]:
     """The sentences of ``record`` that hold what is unsupported by ``score``, in order. A
     statement that several sentences share is held against all of them."""
-    found = []
+    flawed = []
     for sentence, here in _by_sentence(record, score):
         bad = tuple(s.text for s in here if s.unsupported)
         if not bad:
             continue
         good = tuple(s.text for s in here if not s.unsupported)
-        found.append(Flaw(sentence, bad, good if _verbatim(here, sentence) else ()))
-    return found
+        flawed.append(Flaw(sentence, bad, good if _verbatim(here, sentence) else ()))
+    return flawed
 
 
 def all_flawed(record: Record, score: Score | None) -> list[Flaw]:
@@ -96,30 +98,38 @@ def all_flawed(record: Record, score: Score | None) -> list[Flaw]:
     Without a score each sentence is its own statement."""
     if score is None:
         return [Flaw(s, (s.text,), ()) for s in record.sentences]
-    told = _by_sentence(record, score)
-    return [Flaw(sentence, tuple(s.text for s in here), ()) for sentence, here in told if here]
+    sentences = _by_sentence(record, score)
+    return [Flaw(sentence, tuple(s.text for s in here), ()) for sentence, here in sentences if here]
 
 
 def fewest_flaws(record: Record, score: Score | None) -> list[Flaw]:
-    """Such :func:`flaws` as leave most of a response with flaws: every sentence that can be
-    repaired in words of its own lacks its shortest statement; where there is none, the shortest
-    sentence is flawed."""
-    kept = []
+    """Flaws that leave most of a response: every sentence that can be repaired in words of its own
+    lacks its shortest statement; where there is none, the shortest sentence is flawed."""
+    fewest = []
     for sentence, here in () if score is None else _by_sentence(record, score):
         if len(here) > 1 and _verbatim(here, sentence):
             short = min(here, key=lambda s: len(s.text))
-            kept.append(
+            fewest.append(
                 Flaw(sentence, (short.text,), tuple(s.text for s in here if s is not short))
             )
-    found = all_flawed(record, score)
-    return kept or ([min(found, key=lambda f: len(f.sentence.text))] if found else [])
+    flawed = all_flawed(record, score)
+    return fewest or ([min(flawed, key=lambda f: len(f.sentence.text))] if flawed else [])
 
 
 def _by_sentence(record: Record, score: Score) -> Iterator[tuple[Span, list[_Statement]]]:
     """The sentences of ``record``, each with the statements that touch it."""
-    statements = _statements(record.response, score)
-    for sentence in record.sentences:
-        yield sentence, [s for s in statements if _touches(s.parts, sentence)]
+    starts = [s.start for s in record.sentences]
+    ends = [s.end for s in record.sentences]
+    touching: list[list[_Statement]] = [[] for _ in record.sentences]
+    for statement in _statements(record.response, score):
+        touched = {
+            i
+            for start, end in statement.parts
+            for i in range(bisect_right(ends, start), bisect_left(starts, end))
+        }
+        for i in touched:
+            touching[i].append(statement)
+    yield from zip(record.sentences, touching, strict=True)
 
 
 def _verbatim(here: Sequence[_Statement], sentence: Span) -> bool:
@@ -135,38 +145,34 @@ class _Statement(NamedTuple):
 
 
 def _statements(response: str, score: Score) -> list[_Statement]:
-    told = _claims(score)
-    found = []
+    claims = _claims(score)
+    statements = []
     for i, unit in enumerate(score.units):
         if not _counts(unit):
             continue
-        parts = _parts(told[i], len(response)) if told else ()
+        parts = _parts(claims[i], len(response)) if claims else ()
         parts = parts or ((unit.start, unit.end),)
-        text = str(told[i].get("text") or unit.text) if told else unit.text
+        text = str(claims[i].get("text") or unit.text) if claims else unit.text
         verbatim = unit.level == "claim" and text == " ".join(response[a:b] for a, b in parts)
-        found.append(_Statement(text, parts, is_unsupported(unit), verbatim))
-    return found
+        statements.append(_Statement(text, parts, is_unsupported(unit), verbatim))
+    return statements
 
 
 def _claims(score: Score) -> Sequence[Mapping[str, Any]]:
     """What ``raw`` says of the claims, one for each unit; nothing where it does not."""
     raw = score.raw
-    told = raw.get("claims") if isinstance(raw, dict) else None
-    if not isinstance(told, list) or len(told) != len(score.units):
+    claims = raw.get("claims") if isinstance(raw, dict) else None
+    if not isinstance(claims, list) or len(claims) != len(score.units):
         return ()
-    return told if all(isinstance(t, dict) for t in told) else ()
+    return claims if all(isinstance(t, dict) for t in claims) else ()
 
 
 def _parts(claim: Mapping[str, Any], end: int) -> tuple[tuple[int, int], ...]:
-    found = claim.get("parts")
-    found = found if isinstance(found, (list, tuple)) else ()
-    parts = tuple((p[0], p[1]) for p in found if isinstance(p, (list, tuple)) and len(p) == 2)
+    places = claim.get("parts")
+    places = places if isinstance(places, (list, tuple)) else ()
+    parts = tuple((p[0], p[1]) for p in places if isinstance(p, (list, tuple)) and len(p) == 2)
     fits = all(type(a) is type(b) is int and 0 <= a <= b <= end for a, b in parts)
     return parts if fits else ()
-
-
-def _touches(parts: Sequence[tuple[int, int]], sentence: Span) -> bool:
-    return any(a < sentence.end and sentence.start < b for a, b in parts)
 
 
 def _within(parts: Sequence[tuple[int, int]], sentence: Span) -> bool:
@@ -181,14 +187,14 @@ def as_sentences(statements: Sequence[str], ending: str) -> str:
     """
     stop = ending.rstrip()[-1:]
     stop = stop if stop in _STOPS else "."
-    told = []
+    sentences = []
     for statement in statements:
         text = statement.strip().rstrip(",;:")
         if not text:
             continue
         ends = text[-1] in _STOPS or len(split_sentences(f"{text} Next.")) > 1
-        told.append(text[0].upper() + text[1:] + ("" if ends else stop))
-    return " ".join(told)
+        sentences.append(text[0].upper() + text[1:] + ("" if ends else stop))
+    return " ".join(sentences)
 
 
 _STOPS = frozenset(".!?…。！？")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,22 +11,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from veridical.api import AUTO, fingerprint
-from veridical.errors import RowError, UsageError
+from veridical.core.messages import LlmError
+from veridical.engine.judges import warn_if_small
+from veridical.errors import RowError, UsageError, option_named
 from veridical.evaluate.datasets.qa import marked
 from veridical.evaluate.datasets.qa_questions import PARTS, grader_of, has_questions
 from veridical.evaluate.datasets.suite import BadItem, Item, Suite
 from veridical.evaluate.graders import Chat, Grade, Grader, load_grader
 from veridical.evaluate.graders.choice import CHOICES
+from veridical.evaluate.options import BenchOptions, Request
 from veridical.evaluate.protocol import Chosen, choose
-from veridical.evaluate.request import Request
-from veridical.io.problems import display
-from veridical.llm.messages import LlmError
+from veridical.evaluate.suite_options import QaOptions
+from veridical.files.temporary import temporary_folder
+from veridical.text.display import display
 
 if TYPE_CHECKING:
-    from veridical.engine import Engine
-    from veridical.llm.sampling import Sampling
+    from veridical.engine.engine import Engine
     from veridical.llm.service import Account
-    from veridical.records import Record
+    from veridical.sampling.sampling import Sampling
 
 #: Samples a question unless ``--samples`` says otherwise (UQLM's default).
 SAMPLES = 5
@@ -46,39 +47,50 @@ class Answering:
     Attributes:
         engine: asks its LLM, if it has one.
         grader: for all answers; None takes each data set's own rule, where there is no label.
+        sampling: how questions are answered; None for the usual way.
         folder: where answers are kept; its name may stand for the fingerprint. None keeps none.
         retry_failed: ask again what failed before.
+        fresh: use no answer that is kept but those that the journal has.
         tell: is told how far it is.
     """
 
     engine: Engine
     grader: Grader | None = None
+    sampling: Sampling | None = None
     folder: Path | None = None
     retry_failed: bool = False
+    fresh: bool = False
     tell: Tell | None = None
 
     @classmethod
-    def of(
-        cls,
-        engine: Engine,
-        root: Path | None,
-        *,
-        grader: str | None = None,
-        retry_failed: bool = False,
-        tell: Tell | None = None,
-    ) -> Answering:
-        """For a benchmark whose results go to ``root``.
+    def of(cls, engine: Engine, request: Request, tell: Tell | None = None) -> Answering:
+        """For a benchmark by ``engine``.
 
         Raises:
-            UsageError: there is no such grader, or no LLM for it.
+            UsageError: there is no such grader, or no LLM for it; or there is a way of answering
+                and nothing to answer.
         """
-        found = None if grader is None else load_grader(grader)
-        if found is not None and found.needs_llm and engine.llms.default is None:
-            raise UsageError(f"the grader {found.name} needs a language model (--llm NAME)")
-        place = None if root is None else root.parent if root.name == AUTO else root
-        return cls(engine, found, place and place / "answers", retry_failed, tell)
+        bench, options = request.bench, request.suites.get("qa")
+        qa = options if isinstance(options, QaOptions) else QaOptions()
+        if qa.sampling is not None and engine.llms.default is None:
+            llm = option_named("llm", "NAME")
+            raise UsageError(f"sampling is of the suite 'qa' with a language model ({llm})")
+        grader = None if qa.grader is None else load_grader(qa.grader)
+        if grader is not None and grader.needs_llm and engine.llms.default is None:
+            raise UsageError(
+                f"the grader {grader.name} needs a language model ({option_named('llm', 'NAME')})"
+            )
+        folder = None if bench.out is None else Path(bench.out)
+        if folder is not None:
+            folder = (folder.parent if folder.name == AUTO else folder) / "answers"
+        return cls(engine, grader, qa.sampling, folder, bench.retry_failed, bench.fresh, tell)
 
-    def chosen(self, suite: Suite, path: Path, request: Request) -> Chosen | None:
+    @property
+    def has_llm(self) -> bool:
+        """Whether there is a language model to ask."""
+        return self.engine.llms.default is not None
+
+    def chosen(self, suite: Suite, path: Path, bench: BenchOptions) -> Chosen | None:
         """The items to judge; None where those of the file are graded already.
 
         Raises:
@@ -87,13 +99,13 @@ class Answering:
         """
         if suite.questions is None:
             return None
-        if self.engine.llms.default is not None and has_questions(path):
-            return self._answered(suite, path, request)
-        if request.sampling is not None:
+        if self.has_llm and has_questions(path):
+            return self._answered(suite, path, bench)
+        if self.sampling is not None:
             raise UsageError(f"{display(path)} holds answers: no question is asked, none sampled")
         if self.grader is None:
             return None
-        chosen = _choose(suite, path, request)
+        chosen = _choose(suite, path, bench)
         if not self.grader.needs_llm:
             return self._graded(chosen, None)
         graded = [i.record.model_dump(mode="json") for i in chosen.items]
@@ -101,19 +113,18 @@ class Answering:
         with self._place(name) as folder, self._account(name, folder) as account:
             return self._graded(chosen, self.engine.llms.chat(account).chat)
 
-    def _answered(self, suite: Suite, path: Path, request: Request) -> Chosen:
+    def _answered(self, suite: Suite, path: Path, bench: BenchOptions) -> Chosen:
         from veridical.io import open_source
-        from veridical.llm.answers_file import errors_path
-        from veridical.llm.sampling import Sampling
-        from veridical.llm.stream import ANSWERS, SampledSource
+        from veridical.sampling.sampling import Sampling
+        from veridical.sampling.stream import Prompts, SampledSource
 
         assert suite.questions is not None
-        for name in request.splits:
+        for name in bench.splits:
             if name.removesuffix("-right") not in PARTS:
                 raise UsageError(f"suite 'qa' has no split {name!r}; it has: {', '.join(PARTS)}")
-        chosen = _choose(replace(suite, load=suite.questions), path, request)
-        sampling = request.sampling or Sampling(
-            n=max(request.samples, default=SAMPLES), logprobs=LOGPROBS
+        chosen = _choose(replace(suite, read=suite.questions), path, bench)
+        sampling = self.sampling or Sampling(
+            n=max(bench.counts, default=SAMPLES), logprobs=LOGPROBS
         )
         llms = self.engine.llms
         spec = None if sampling.decoding is None else llms.decoding(sampling.decoding)
@@ -122,18 +133,19 @@ class Answering:
             {k: v for k, v in i.record.model_dump(include=_KEPT).items() if v is not None}
             for i in chosen.items
         ]
-        source = SampledSource(
+        prompts = Prompts(
             open_source(rows, prompts=True),
             sampling,
             llms.identity(spec),
             {"llm": endpoint.name, "model": endpoint.model},
         )
-        name = source.fingerprint()
+        name = prompts.fingerprint()
         with self._place(name) as folder, self._account(name, folder) as account:
-            if self.retry_failed:  # what was answered comes from the journal
-                for old in (folder / ANSWERS, errors_path(folder / ANSWERS)):
-                    old.unlink(missing_ok=True)
-            source.attach(folder, llms.chat(account, spec), self.engine.submit)
+            source = SampledSource(
+                prompts, folder, chat=llms.chat(account, spec), submit=self.engine.submit
+            )
+            if self.retry_failed or self.fresh:  # what was answered comes from the journal
+                source.forget()
             self._say(
                 f"qa: {len(rows)} questions to {endpoint.name}, {1 + sampling.n} answers each, "
                 f"kept in {folder}"
@@ -156,7 +168,8 @@ class Answering:
             chosen.notes[part].append(
                 f"answers by {endpoint.name} ({endpoint.model}): {_way(sampling)}"
             )
-            cut = [_cut_off(i.record) for i in chosen.items if i.part == part]
+            sampled = [i.record.meta.get("sampling", {}) for i in chosen.items if i.part == part]
+            cut = [facts.get("finish_reason") == "length" for facts in sampled]
             if any(cut):
                 chosen.notes[part].append(
                     f"{sum(cut)} of {len(cut)} responses end at the limit of "
@@ -166,7 +179,12 @@ class Answering:
 
     def _graded(self, chosen: Chosen, chat: Chat | None) -> Chosen:
         """``chosen`` with labels by the grader; answers it cannot grade are left out."""
-        graders = [self.grader or load_grader(_usual(item)) for item in chosen.items]
+        graders = [
+            self.grader or load_grader(grader_of(i.part, i.record.meta.get(CHOICES)))
+            for i in chosen.items
+        ]
+        if any(grader.needs_llm for grader in graders):
+            warn_if_small(self.engine.llms.endpoint())
         grades = self.engine.submit(_grades(chosen.items, graders, chat)).result()
         notes: dict[str, list[str]] = defaultdict(list, chosen.notes)
         left_out, items = Counter(chosen.unlabelled), []
@@ -199,8 +217,8 @@ class Answering:
             folder.mkdir(parents=True, exist_ok=True)
             yield folder
             return
-        with tempfile.TemporaryDirectory(prefix="veridical-answers-") as temporary:
-            yield Path(temporary)
+        with temporary_folder("answers") as temporary:
+            yield temporary
 
     @contextmanager
     def _account(self, run: str, folder: Path) -> Iterator[Account]:
@@ -223,44 +241,29 @@ class Answering:
             self.tell(text)
 
 
-def _cut_off(record: Record) -> bool:
-    return bool(record.meta.get("sampling", {}).get("finish_reason") == "length")
-
-
 def _way(sampling: Sampling) -> str:
     """How the answers came about, for people."""
     decoding = sampling.decoding
     draws = decoding is not None and decoding.draws
     if sampling.response == "first":
-        told = "the response is the first draw"
+        words = "the response is the first draw"
     else:
-        told = f"the response is {'greedy' if decoding is None or draws else f'by {decoding}'}"
+        words = f"the response is {'greedy' if decoding is None or draws else f'by {decoding}'}"
     if sampling.n or sampling.response == "first":
         by = f" by {decoding}" if draws else ""
-        drawn = f"drawn{by} at temperature {sampling.temperature:g}"
-        told += f", {drawn}" if not sampling.n else f", its {sampling.n} samples are {drawn}"
+        draw = f"drawn{by} at temperature {sampling.temperature:g}"
+        words += f", {draw}" if not sampling.n else f", its {sampling.n} samples are {draw}"
     system = ", with a system message" if sampling.system else ""
-    return f"{told}; at most {sampling.max_tokens} tokens each{system}"
+    return f"{words}; at most {sampling.max_tokens} tokens each{system}"
 
 
 _KEPT = {"id", "prompt", "reference", "meta"}
 
 
-def _choose(suite: Suite, path: Path, request: Request) -> Chosen:
-    return choose(
-        suite,
-        path,
-        options=request.options,
-        splits=[s.removesuffix("-right") for s in request.splits],
-        protocol=request.protocol,
-        limit=request.limit,
-        seed=request.figures.seed,
-        labelled=False,
-    )
-
-
-def _usual(item: Item) -> str:
-    return grader_of(item.part, item.record.meta.get(CHOICES))
+def _choose(suite: Suite, path: Path, bench: BenchOptions) -> Chosen:
+    splits = [name.removesuffix("-right") for name in bench.splits]
+    bench = replace(bench, split=splits, against=None, multi_sentence=False)
+    return choose(suite, path, bench, labelled=False)
 
 
 async def _grades(
@@ -288,7 +291,7 @@ async def _grades(
 
 def _write(items: Sequence[Item], path: Path) -> None:
     """The graded records, one a line: ``bench qa --data`` reads them again."""
-    from veridical.evidence.rundir import write_atomic
+    from veridical.files.atomic import write_atomic
 
     lines = (
         i.record.model_dump_json(by_alias=True, exclude={"row"}, exclude_defaults=True)

@@ -6,20 +6,17 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from veridical.evaluate.datasets.suite import Floats, Labelled, Task
-from veridical.evaluate.judged import Asked, Judged, decide, gold_spans, is_decision
-from veridical.evaluate.metrics import classification, of_table
-from veridical.evaluate.metrics.spans import span_statistics
-from veridical.evaluate.thresholds import cross_fitted_classes
-
-#: Their names, in the order in which tables show them.
-BASELINES = ("constant", "random", "length", "majority", "always_positive")
+from veridical.arrays import Floats
+from veridical.evaluate.datasets.suite import Labelled, Task
+from veridical.evaluate.judged import Judged, TaskTargets, decide, gold_spans, is_decision
+from veridical.stats.metrics import classification, of_table
+from veridical.stats.metrics.spans import span_statistics
+from veridical.stats.thresholds import cross_fitted_classes
 
 
 def baselines(
-    task: Task, asked: Asked, labelled: Labelled, *, as_published: bool, seed: int
+    task: Task, targets: TaskTargets, labelled: Labelled, *, as_published: bool, seed: int
 ) -> dict[str, Judged]:
     """What needs no method, as scorers: a constant, the length, and fixed decisions.
 
@@ -28,12 +25,12 @@ def baselines(
     response that is long enough is marked whole. Of equally frequent classes the first is the
     majority. A random order has expected values in closed form: see :func:`expected_at_random`.
     """
-    n = len(asked.truth)
+    n = len(targets.truth)
     rows = np.arange(n)
     if not n:
         return {}
-    truth, groups = asked.truth, asked.groups
-    score = -asked.length if task.flip else asked.length
+    truth, groups = targets.truth, targets.groups
+    score = -targets.length if task.flip else targets.length
     length = Judged(rows, score=score)
     if task.kind == "graded":
         return {"length": length}
@@ -41,33 +38,27 @@ def baselines(
         length.predicted = cross_fitted_classes(truth, score, groups, len(task.classes), seed=seed)
         length.threshold = "cross-fitted"
     else:
-        fit_on_test = as_published and task.kind == "binary"
-        decide(
-            length,
-            truth,
-            score,
-            groups,
-            as_published=fit_on_test,
-            objective=task.objective,
-            seed=seed,
-        )
+        on_test = as_published and task.kind == "binary"
+        objective = task.objective
+        decide(length, truth, score, groups, as_published=on_test, objective=objective, seed=seed)
     if task.kind == "spans":
         assert length.predicted is not None
-        gold = gold_spans(asked, labelled)
-        whole = [[(0, int(labelled.length[i]))] for i in asked.item]
+        gold = gold_spans(targets, labelled)
+        whole = [[(0, int(labelled.length[i]))] for i in targets.item]
         marked = [w if p else [] for w, p in zip(whole, length.predicted, strict=True)]
         length.statistics = span_statistics(gold, marked)
         always = Judged(rows, statistics=span_statistics(gold, whole))
         return {"length": length, "always_positive": always}
-    majority = Judged(rows, predicted=_always(_most_frequent(asked.truth), n))
+    most_frequent = np.bincount(truth.astype(np.int64)).argmax()
+    majority = Judged(rows, predicted=np.full(n, most_frequent, dtype=np.int64))
     if task.kind == "classes":
         return {"length": length, "majority": majority}
-    prevalence = np.full(n, asked.truth.mean())
+    prevalence = np.full(n, targets.truth.mean())
     return {
         "constant": Judged(rows, score=np.zeros(n), risk=prevalence),
         "length": length,
         "majority": majority,
-        "always_positive": Judged(rows, predicted=_always(1, n)),
+        "always_positive": Judged(rows, predicted=np.ones(n, dtype=np.int64)),
     }
 
 
@@ -97,21 +88,13 @@ def expected_at_random(
         "auroc": 0.5,
         "prr": 0.0,
     }
-    made: dict[str, float] = {}
+    figures: dict[str, float] = {}
     for name in names:
         if name in fixed:
-            made[name] = fixed[name]
+            figures[name] = fixed[name]
         elif name == "f1" and task.kind == "classes":
             each = classification.per_class_f1(table)
-            made.update({f"f1:{c}": float(each[i]) for i, c in enumerate(task.classes)})
+            figures.update({f"f1:{c}": float(each[i]) for i, c in enumerate(task.classes)})
         elif is_decision(name) and name != "f_beta":
-            made[name] = float(of_table([name], table)[name])
-    return made
-
-
-def _most_frequent(truth: Floats) -> int:
-    return int(np.bincount(truth.astype(np.int64)).argmax())
-
-
-def _always(label: int, n: int) -> NDArray[np.int64]:
-    return np.full(n, label, dtype=np.int64)
+            figures[name] = float(of_table([name], table)[name])
+    return figures

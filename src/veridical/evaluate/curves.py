@@ -5,36 +5,32 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from veridical.evaluate.datasets.suite import Floats
-from veridical.evaluate.judged import Asked, Judged
-from veridical.evaluate.metrics.calibration import (
-    accuracy_at,
-    histogram,
-    reliability,
-    risk_coverage,
-)
-from veridical.evaluate.metrics.ranking import pr_curve, roc_curve
-from veridical.evaluate.result import Bin, Curves
+from veridical.arrays import Floats
+from veridical.evaluate.judged import Judged, TaskTargets
+from veridical.evaluate.result import Curves
+from veridical.stats.metrics.calibration import accuracy_at, histogram, reliability, risk_coverage
+from veridical.stats.metrics.ranking import pr_curve, roc_curve
+from veridical.stats.tables import Bin
 
 _LENGTH_BINS = 6
 
 
-def curves(name: str, judged: Judged, asked: Asked) -> Curves:
+def curves(name: str, judged: Judged, targets: TaskTargets) -> Curves:
     """Curves of a scorer on a binary task, over the targets it scored."""
-    truth = asked.truth[judged.rows]
-    made = Curves(scorer=name)
+    truth = targets.truth[judged.rows]
+    plots = Curves(scorer=name)
     if judged.score is not None:
-        made.precision_recall = pr_curve(truth, judged.score)
-        made.roc = roc_curve(truth, judged.score)
-        made.risk_coverage = risk_coverage(truth, judged.score)
+        plots.precision_recall = pr_curve(truth, judged.score)
+        plots.roc = roc_curve(truth, judged.score)
+        plots.risk_coverage = risk_coverage(truth, judged.score)
     if judged.risk is not None:
-        made.accuracy_at = accuracy_at(truth, judged.risk)
-        made.reliability = reliability(truth, judged.risk)
-        made.histogram = histogram(truth, judged.risk)
+        plots.accuracy_at = accuracy_at(truth, judged.risk)
+        plots.reliability = reliability(truth, judged.risk)
+        plots.histogram = histogram(truth, judged.risk)
     if judged.predicted is not None:
         right = judged.predicted == truth
-        made.lengths = _by_length(asked.length[judged.rows], right, truth)
-    return made
+        plots.lengths = _by_length(targets.length[judged.rows], right, truth)
+    return plots
 
 
 def _by_length(length: Floats, right: NDArray[np.bool_], truth: Floats) -> list[Bin]:
@@ -43,15 +39,15 @@ def _by_length(length: Floats, right: NDArray[np.bool_], truth: Floats) -> list[
     place = np.clip(np.searchsorted(edges, length, side="right") - 1, 0, max(len(edges) - 2, 0))
     bins = []
     for i in range(max(len(edges) - 1, 1)):
-        own = place == i
-        n = int(own.sum())
+        in_bin = place == i
+        n = int(in_bin.sum())
         bins.append(
             Bin(
                 low=float(edges[i]),
                 high=float(edges[min(i + 1, len(edges) - 1)]),
                 n=n,
-                mean=float(right[own].mean()) if n else None,
-                rate=float(truth[own].mean()) if n else None,
+                mean=float(right[in_bin].mean()) if n else None,
+                rate=float(truth[in_bin].mean()) if n else None,
             )
         )
     return bins

@@ -3,16 +3,20 @@ published record: see docs/benchmarks.md."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from veridical.evaluate.datasets.suite import Floats
-from veridical.evaluate.judged import Asked, Judged
-from veridical.evaluate.metrics.correlation import spearman
-from veridical.evaluate.resampling import Resampler, interval
-from veridical.results import MIN_COVERAGE
+from veridical.arrays import Floats
+from veridical.engine.results import MIN_COVERAGE
+from veridical.evaluate.judged import Judged, TaskTargets
+from veridical.stats.metrics.correlation import spearman
+from veridical.stats.metrics.metric import finite
+from veridical.stats.resampling import Resampler, interval
 
 #: Fewer positives, or negatives, than this make every figure on a split shaky.
 FEW = 30
@@ -25,7 +29,36 @@ ONE_CLASS = 0.95
 #: Rank correlation with the response's length from which a score is little else.
 LENGTH_PROXY = 0.95
 
+_REASONS = 20  # shown of a scorer's failures
 _REPLICATES = 500  # of the correlation with the truth, to tell an inverted score from chance
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Who was scored, of a task's targets and of the data's bad rows."""
+
+    n_total: int
+    n_scored: int
+    n_failed: int
+    n_not_applicable: int
+    reasons: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def coverage(self) -> float | None:
+        applicable = self.n_total - self.n_not_applicable
+        return self.n_scored / applicable if applicable else None
+
+    def of_row(self) -> dict[str, Any]:
+        """The fields of a row."""
+        numbers = {name: n for name, n in vars(self).items() if name != "reasons"}
+        reasons = dict(self.reasons.most_common(_REASONS))
+        return {**numbers, "coverage": self.coverage, "failed_reasons": reasons}
+
+    def flags(self) -> list[str]:
+        """What failed, and whether too little is left."""
+        flags = [f"failures:{self.n_failed}"] if self.n_failed else []
+        low = self.coverage is not None and self.coverage < MIN_COVERAGE
+        return [*flags, "low_coverage"] if low else flags
 
 
 def split_flags(truth: Floats, groups: NDArray[np.int64], classes: int) -> list[str]:
@@ -40,29 +73,22 @@ def split_flags(truth: Floats, groups: NDArray[np.int64], classes: int) -> list[
 
 
 def scorer_flags(
-    found: Judged,
-    asked: Asked,
+    judged: Judged,
+    targets: TaskTargets,
     headline: str,
+    counts: Counts,
     *,
-    n_failed: int,
-    coverage: float | None,
     fitted_on_test: bool,
     in_domain: bool,
     seed: int,
 ) -> list[str]:
     """Flags of one scorer on one split, over the targets it scored."""
-    truth, groups = asked.truth[found.rows], asked.groups[found.rows]
-    length, score, predicted = asked.length[found.rows], found.score, found.predicted
-    flags = []
-    if in_domain:
-        flags.append("in_domain")
-    if n_failed:
-        flags.append(f"failures:{n_failed}")
-    if coverage is not None and coverage < MIN_COVERAGE:
-        flags.append("low_coverage")
+    truth, groups = targets.truth[judged.rows], targets.groups[judged.rows]
+    length, score, predicted = targets.length[judged.rows], judged.score, judged.predicted
+    flags = ["in_domain"] * in_domain + counts.flags()
     if fitted_on_test and predicted is not None:
         flags.append("threshold_fitted_on_test")
-    if ties_inflate(found.values):
+    if ties_inflate(judged.values):
         flags.append("ties_inflate_trapezoid")
     if predicted is not None and len(predicted):
         share = np.bincount(predicted).max() / len(predicted)
@@ -71,14 +97,14 @@ def scorer_flags(
             flags.append("one_class")
     if score is None or len(score) < 2:
         return flags
-    if found.statistics is None and np.all(score == score[0]):
+    if judged.statistics is None and np.all(score == score[0]):
         return [*flags, "constant"]
     if inverted(truth, score, groups, seed):
         flags.append("inverted")
     if abs(float(spearman(score, length))) >= LENGTH_PROXY:
         flags.append("length_proxy")
-    elif headline in found.boot and found.of_length is not None and np.ptp(truth):
-        low, _ = interval(found.boot[headline] - found.of_length)
+    elif headline in judged.boot and judged.of_length is not None and np.ptp(truth):
+        low, _ = interval(judged.boot[headline] - judged.of_length)
         if low is not None and low <= 0:
             flags.append("not_better_than_length")
     return flags
@@ -99,6 +125,24 @@ def inverted(truth: Floats, score: Floats, groups: NDArray[np.int64], seed: int)
     """
     if not spearman(truth, score) < 0:  # the usual case, and NaN
         return False
-    drawn = [spearman(truth, score, w) for w in Resampler(groups, _REPLICATES, seed).chunks()]
-    _, high = interval(np.concatenate(drawn)) if drawn else (None, None)
+    correlations = [
+        spearman(truth, score, w) for w in Resampler(groups, _REPLICATES, seed).chunks()
+    ]
+    _, high = interval(np.concatenate(correlations)) if correlations else (None, None)
     return high is not None and high < 0
+
+
+def rank_correlations(scores: Sequence[Floats]) -> list[list[float | None]]:
+    """Spearman's of each pair of scorers over the targets both scored; None where it has none."""
+    matrix: list[list[float | None]] = [[None] * len(scores) for _ in scores]
+    for i, a in enumerate(scores):
+        for j, b in enumerate(scores[: i + 1]):
+            both = ~(np.isnan(a) | np.isnan(b))
+            matrix[i][j] = matrix[j][i] = finite(float(spearman(a[both], b[both])))
+    return matrix
+
+
+def known_mean(values: Floats) -> float | None:
+    """Mean of what is not NaN, None of nothing."""
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else None

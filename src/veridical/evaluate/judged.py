@@ -10,16 +10,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from veridical.evaluate.datasets.suite import Floats, Labelled, Task
-from veridical.evaluate.judgements import SCORED, Column, Predicted, Scores
-from veridical.evaluate.metrics import Targets, classification, compute, of_table
-from veridical.evaluate.metrics.spans import span_metrics, span_statistics
-from veridical.evaluate.thresholds import (
-    best_threshold,
-    cross_fitted,
-    cross_fitted_classes,
-    refitted,
-)
+from veridical.arrays import Floats
+from veridical.evaluate.datasets.suite import Labelled, Task
+from veridical.evaluate.judgements import SCORED, Column, Scores
+from veridical.stats.metrics import Targets, classification, compute, of_table
+from veridical.stats.metrics.spans import span_metrics, span_statistics
+from veridical.stats.thresholds import best_threshold, cross_fitted, cross_fitted_classes, refitted
 
 #: Risk from which a predicted span counts.
 SPAN_THRESHOLD = 0.5
@@ -33,7 +29,7 @@ def is_decision(metric: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Asked:
+class TaskTargets:
     """The targets of a task, in columns: positions among the suite's items or units, the item of
     each, its truth, independent group, and length in words (in characters where no text has white
     space)."""
@@ -45,7 +41,7 @@ class Asked:
     length: Floats
 
     @classmethod
-    def of(cls, task: Task, labelled: Labelled) -> Asked:
+    def of(cls, task: Task, labelled: Labelled) -> TaskTargets:
         where = np.flatnonzero(~np.isnan(task.truth))
         if task.on == "items":
             item, words, length = where, labelled.words[where], labelled.length[where]
@@ -90,26 +86,28 @@ class Judged:
     def measure(
         self, task: Task, names: Sequence[str], truth: Floats, weights: Floats | None, beta: float
     ) -> Mapping[str, float | Floats]:
-        """Those of the metrics ``names`` that these columns allow; ``truth`` over all targets."""
+        """Figures by metric, of ``names`` those that these columns allow; ``truth`` is of all
+        targets."""
         whole = len(self.rows) == len(truth)
-        own = truth if whole else truth[self.rows]
-        drawn = weights if weights is None or whole else weights[:, self.rows]
+        own_truth = truth if whole else truth[self.rows]
+        drawn_weights = weights if weights is None or whole else weights[:, self.rows]
         if task.kind == "spans":
             assert self.statistics is not None
-            found = span_metrics(self.statistics, drawn)
-            return {name: found[name] for name in names}
-        targets = Targets(own, self._filled(), self.risk, self.predicted, max(2, len(task.classes)))
+            figures = span_metrics(self.statistics, drawn_weights)
+            return {name: figures[name] for name in names}
+        score = np.zeros(len(self.rows)) if self.score is None else self.score
+        targets = Targets(own_truth, score, self.risk, self.predicted, max(2, len(task.classes)))
         able = [n for n in names if self._can(n)]
-        if drawn is not None and self.refit is not None:
-            fixed = compute([n for n in able if not is_decision(n)], targets, drawn)
+        if drawn_weights is not None and self.refit is not None:
+            fixed = compute([n for n in able if not is_decision(n)], targets, drawn_weights)
             decided = [n for n in able if is_decision(n)]
-            return {**fixed, **of_table(decided, self.refit(drawn), beta=beta)}
-        found = compute(able, targets, drawn, beta=beta)
+            return {**fixed, **of_table(decided, self.refit(drawn_weights), beta=beta)}
+        figures = compute(able, targets, drawn_weights, beta=beta)
         if task.kind != "classes" or self.predicted is None:
-            return found
-        table = classification.counts(own, self.predicted, targets.classes, drawn)
+            return figures
+        table = classification.counts(own_truth, self.predicted, targets.classes, drawn_weights)
         each = classification.per_class_f1(table)
-        return {**found, **{f"f1:{c}": each[..., i] for i, c in enumerate(task.classes)}}
+        return {**figures, **{f"f1:{c}": each[..., i] for i, c in enumerate(task.classes)}}
 
     def with_failed(
         self, failed: NDArray[np.int64], task: Task, truth: Floats, *, agree: bool
@@ -127,22 +125,22 @@ class Judged:
         """
         rows = np.concatenate([self.rows, failed])
         order = np.argsort(rows, kind="stable")
-        own = truth[failed]
+        labels = truth[failed]
         whole = Judged(rows[order])
         if self.score is not None:
             way = 1.0 if agree else -1.0
             if task.kind == "graded":
                 spread = truth.std() or 1.0
-                away = (own - truth.mean()) / spread
-                made = self.score.mean() + way * self.score.std() * away
+                away = (labels - truth.mean()) / spread
+                scores = self.score.mean() + way * self.score.std() * away
             else:
                 high, low = self.score.max() + 1, self.score.min() - 1
-                made = np.where((own > 0) == agree, high, low)
-            whole.score = np.concatenate([self.score, made])[order]
+                scores = np.where((labels > 0) == agree, high, low)
+            whole.score = np.concatenate([self.score, scores])[order]
         if self.risk is not None:
-            whole.risk = np.concatenate([self.risk, own if agree else 1 - own])[order]
+            whole.risk = np.concatenate([self.risk, labels if agree else 1 - labels])[order]
         if self.predicted is not None:
-            classes = own.astype(np.int64)
+            classes = labels.astype(np.int64)
             wrong = (classes + 1) % max(2, len(task.classes))
             whole.predicted = np.concatenate([self.predicted, classes if agree else wrong])[order]
         return whole
@@ -150,48 +148,46 @@ class Judged:
     def within(self, rows: NDArray[np.int64]) -> Judged:
         """This on the targets ``rows`` only; it must have all."""
         columns = (self.score, self.risk, self.predicted, self.statistics)
-        kept = (None if c is None else c[rows] for c in columns)
-        return Judged(rows, *kept)  # type: ignore[arg-type]
+        part = (None if c is None else c[rows] for c in columns)
+        return Judged(rows, *part)  # type: ignore[arg-type]
 
     def _can(self, name: str) -> bool:
         if is_decision(name):
             return self.predicted is not None
         return self.score is not None if name in _RANKING else self.risk is not None
 
-    def _filled(self) -> Floats:
-        return np.zeros(len(self.rows)) if self.score is None else self.score
-
 
 def judge(
-    column: Column, task: Task, asked: Asked, labelled: Labelled, *, as_published: bool, seed: int
+    column: Column,
+    task: Task,
+    targets: TaskTargets,
+    labelled: Labelled,
+    *,
+    as_published: bool,
+    seed: int,
 ) -> Judged | None:
     """A scorer's columns on a task; None where it says nothing at this level."""
     if task.kind == "spans":
-        return _judge_spans(column, task, asked, labelled)
+        return _judge_spans(column, task, targets, labelled)
     if task.on == "units" and not column.has_units:
         return None
-    scores = column.items if task.on == "items" else column.units
-    rows = np.flatnonzero(scores.status[asked.where] == SCORED)
-    kept = asked.where[rows]
+    scores = column.over(task.on)
+    rows = np.flatnonzero(scores.status[targets.where] == SCORED)
+    scored = targets.where[rows]
     sign = -1.0 if task.flip else 1.0
-    risk = 1.0 - scores.risk[kept] if task.flip else scores.risk[kept]
-    judged = Judged(rows, score=sign * scores.raw[kept])
+    risk = 1.0 - scores.risk[scored] if task.flip else scores.risk[scored]
+    judged = Judged(rows, score=sign * scores.raw[scored])
     if not len(rows):
         return judged
-    truth, groups = asked.truth[rows], asked.groups[rows]
+    truth, groups = targets.truth[rows], targets.groups[rows]
     if task.kind == "binary":
         judged.risk = risk
+        objective = task.objective
         decide(
-            judged,
-            truth,
-            risk,
-            groups,
-            as_published=as_published,
-            objective=task.objective,
-            seed=seed,
+            judged, truth, risk, groups, as_published=as_published, objective=objective, seed=seed
         )
     elif task.kind == "classes":
-        judged.predicted = _classes(scores, kept, task)
+        judged.predicted = _classes(scores, scored, task)
         if judged.predicted is None:
             judged.predicted = cross_fitted_classes(
                 truth, risk, groups, len(task.classes), seed=seed
@@ -226,10 +222,10 @@ def decide(
         judged.threshold = "cross-fitted"
 
 
-def gold_spans(asked: Asked, labelled: Labelled) -> list[list[tuple[int, int]]]:
+def gold_spans(targets: TaskTargets, labelled: Labelled) -> list[list[tuple[int, int]]]:
     """The hallucinated spans of each target."""
-    first = np.searchsorted(labelled.unit_item, asked.item)
-    last = np.searchsorted(labelled.unit_item, asked.item, side="right")
+    first = np.searchsorted(labelled.unit_item, targets.item)
+    last = np.searchsorted(labelled.unit_item, targets.item, side="right")
     return [
         [
             (int(labelled.unit_start[u]), int(labelled.unit_end[u]))
@@ -240,25 +236,26 @@ def gold_spans(asked: Asked, labelled: Labelled) -> list[list[tuple[int, int]]]:
     ]
 
 
-def _judge_spans(column: Column, task: Task, asked: Asked, labelled: Labelled) -> Judged | None:
+def _judge_spans(
+    column: Column, task: Task, targets: TaskTargets, labelled: Labelled
+) -> Judged | None:
     if not column.has_units:
         return None
-    rows = np.flatnonzero(column.items.status[asked.where] == SCORED)
-    gold = gold_spans(asked, labelled)
-    predicted = [_pointed_at(column.spans.get(int(i), [])) for i in asked.where[rows]]
+    rows = np.flatnonzero(column.items.status[targets.where] == SCORED)
+    gold = gold_spans(targets, labelled)
+    predicted = [
+        [(start, end) for start, end, risk in column.spans.get(i, []) if risk >= SPAN_THRESHOLD]
+        for i in targets.where[rows].tolist()
+    ]
     statistics = span_statistics([gold[r] for r in rows.tolist()], predicted)
-    score = column.items.raw[asked.where[rows]]
+    score = column.items.raw[targets.where[rows]]
     return Judged(rows, score=score, statistics=statistics, threshold=SPAN_THRESHOLD)
 
 
-def _pointed_at(units: list[Predicted]) -> list[tuple[int, int]]:
-    return [(start, end) for start, end, risk in units if risk >= SPAN_THRESHOLD]
-
-
-def _classes(scores: Scores, kept: NDArray[np.int64], task: Task) -> NDArray[np.int64] | None:
+def _classes(scores: Scores, scored: NDArray[np.int64], task: Task) -> NDArray[np.int64] | None:
     """The scorer's own classes, where it names one of the task's for every target."""
     place = {**{c.lower(): i for i, c in enumerate(task.classes)}, **task.named}
-    found = [place.get(str(label).lower()) for label in scores.labels[kept]]
-    if any(f is None for f in found):
+    classes = [place.get(str(label).lower()) for label in scores.labels[scored]]
+    if any(f is None for f in classes):
         return None
-    return np.array(found, dtype=np.int64)
+    return np.array(classes, dtype=np.int64)

@@ -9,14 +9,16 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from veridical.evaluate.datasets.suite import Floats, Labelled
-from veridical.registry import BoundScorer
-from veridical.scorers.ensembles.quantile_mean import combine
+from veridical.arrays import Floats
+from veridical.core.identity import Identity
+from veridical.core.registry import BoundScorer
+from veridical.engine.risk import combine
+from veridical.evaluate.datasets.suite import Labelled
 
 SCORED, NOT_APPLICABLE, FAILED = 0, 1, 2
 _STATUS = {"scored": SCORED, "not_applicable": NOT_APPLICABLE, "failed": FAILED}
@@ -87,6 +89,10 @@ class Column:
     has_units: bool = False
     spans: dict[int, list[Predicted]] = field(default_factory=dict)
 
+    def over(self, targets: Literal["items", "units"]) -> Scores:
+        """The scores of a task's targets."""
+        return self.items if targets == "items" else self.units
+
 
 def judgements(
     lines: Iterable[bytes],
@@ -110,56 +116,57 @@ def judgements(
         The columns of each of the ``every`` ways.
     """
     n = len(labelled.label)
-    ways = [_empty(scorers, n, len(labelled.unit_item), len(combined) > 1) for _ in range(every)]
+    units_of = {s.key: len(labelled.unit_item) for s in scorers}
+    if len(combined) > 1:
+        units_of[RISK] = 0
+    ways = [
+        {key: Column(Scores.empty(n), Scores.empty(units)) for key, units in units_of.items()}
+        for _ in range(every)
+    ]
     first = np.searchsorted(labelled.unit_item, np.arange(n + 1))
     for line in lines:
         result = json.loads(line)
         row = result["row"]
         item, columns = row // every, ways[row % every]
-        own = slice(int(first[item]), int(first[item + 1]))
+        units = slice(int(first[item]), int(first[item + 1]))
         for bound in scorers:
-            _read(columns[bound.key], item, own, result["scores"][bound.key], bound, labelled)
+            _read(columns[bound.key], item, units, result["scores"][bound.key], bound, labelled)
         if RISK in columns:
-            own_scores = {key: result["scores"][key] for key in combined}
-            _combine(columns[RISK].items, item, own_scores, samples[row])
+            combined_scores = {key: result["scores"][key] for key in combined}
+            _combine(columns[RISK].items, item, combined_scores, samples[row])
     for column in (c for columns in ways for c in columns.values()):
         column.items.settle()
         column.units.settle()
     return ways
 
 
-def _empty(scorers: Sequence[BoundScorer], items: int, units: int, risk: bool) -> dict[str, Column]:
-    columns = {s.key: Column(Scores.empty(items), Scores.empty(units)) for s in scorers}
-    if risk:
-        columns[RISK] = Column(Scores.empty(items), Scores.empty(0))
-    return columns
-
-
 def _read(
     column: Column,
     item: int,
-    own: slice,
+    units: slice,
     score: Mapping[str, Any],
     bound: BoundScorer,
     labelled: Labelled,
 ) -> None:
     status = _STATUS[score["status"]]
-    units = score["units"]
+    predicted = score["units"]
     if status != SCORED:
         column.items.miss(item, status, score["reason"])
-        for u in range(own.start, own.stop):
+        for u in range(units.start, units.stop):
             column.units.miss(u, status, score["reason"])
         return
     column.items.set(item, bound.scorer.signed(score["raw"]), score["risk"], _label(score))
-    if not units:
+    if not predicted:
         return
     column.has_units = True
-    column.spans[item] = [(u["start"], u["end"], u["risk"]) for u in units if u["risk"] is not None]
-    if own.start == own.stop:
+    column.spans[item] = [
+        (u["start"], u["end"], u["risk"]) for u in predicted if u["risk"] is not None
+    ]
+    if units.start == units.stop:
         return
-    sentences = [u for u in units if u["level"] == "sentence"] or units
+    sentences = [u for u in predicted if u["level"] == "sentence"] or predicted
     exact = {(u["start"], u["end"]): u for u in sentences}
-    for u in range(own.start, own.stop):
+    for u in range(units.start, units.stop):
         start, end = int(labelled.unit_start[u]), int(labelled.unit_end[u])
         same = exact.get((start, end))
         over = (
@@ -184,16 +191,16 @@ def _label(score: Mapping[str, Any]) -> str | None:
     return label if isinstance(label, str) else None
 
 
-def _significant(x: Floats, digits: int = 6) -> Floats:
-    """``x`` to so many significant digits."""
+def _significant(x: Floats) -> Floats:
+    """``x`` to six significant digits."""
     with np.errstate(divide="ignore"):
         magnitude = np.where(x == 0, 0.0, np.floor(np.log10(np.abs(x))))
-    scale = 10.0 ** (digits - 1 - magnitude)
+    scale = 10.0 ** (5 - magnitude)
     return np.asarray(np.round(x * scale) / scale)
 
 
 def _combine(scores: Scores, item: int, parts: Mapping[str, Any], samples: int) -> None:
-    risk, _ = combine({key: s["risk"] for key, s in parts.items()}, samples)
+    risk, _ = combine({Identity.read(key): s["risk"] for key, s in parts.items()}, samples)
     if risk is not None:
         scores.set(item, None, risk)
         return

@@ -2,42 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from veridical.evaluate.datasets.suite import Labelled, Task
-from veridical.evaluate.judged import Asked
+from veridical.evaluate.judged import TaskTargets
 from veridical.evaluate.judgements import NOT_APPLICABLE, RISK, Column
 from veridical.evaluate.protocol import Chosen
 from veridical.evaluate.result import Split
 
 
-def left_out(chosen: Chosen, task: Task, labelled: Labelled) -> list[str]:
-    """What of the data's parts is not among the targets of a task."""
-    parts = sorted(set(labelled.parts[Asked.of(task, labelled).item].tolist()))
-    taken = [
-        f"quick protocol: {taken} of {total} independent items of {part}, drawn by seed"
-        for part, (taken, total) in chosen.taken.items()
+def left_out(chosen: Chosen, parts: Collection[str]) -> list[str]:
+    """What of these parts of the data is not judged."""
+    draws = [
+        f"quick protocol: {n} of {total} independent items of {part}, drawn by seed"
+        for part, (n, total) in chosen.taken.items()
         if part in parts
     ]
-    said = [note for part in parts for note in chosen.notes.get(part, ())]
+    notes = [note for part in sorted(parts) for note in chosen.notes.get(part, ())]
     unlabelled = [
         f"{n} rows of {part} have no label and are left out"
         for part, n in chosen.unlabelled.items()
         if n and part in parts
     ]
-    return said + taken + unlabelled
+    return notes + draws + unlabelled
 
 
 def unheard(
     task: Task, split: Split, columns: Mapping[str, Column], labelled: Labelled
 ) -> list[str]:
     """Why scorers that were asked for by name have no figures on a task."""
-    where = Asked.of(task, labelled).where
+    where = TaskTargets.of(task, labelled).where
     notes = []
     for name, column in columns.items():
         if name in split.scorers or name == RISK:
             continue
-        scores = column.items if task.on == "items" else column.units
+        scores = column.over(task.on)
         reason = next((scores.reasons[i] for i in where.tolist() if i in scores.reasons), "")
         if (column.items.status == NOT_APPLICABLE).all():
             notes.append(f"{name} applies to no item" + (f": {reason}" if reason else ""))

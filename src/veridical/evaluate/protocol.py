@@ -7,15 +7,17 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, get_args
+from typing import get_args
 
+from veridical.core.options import Options
+from veridical.core.records import Against, Record
+from veridical.core.registry import REGISTRY, BoundScorer
+from veridical.core.resolving import resolve
 from veridical.errors import NotApplicable, UsageError
-from veridical.evaluate.datasets.suite import BadItem, Item, Labelled, Options, Suite, Task
-from veridical.records import Against, Record
-from veridical.registry import REGISTRY, BoundScorer, resolve
+from veridical.evaluate.datasets.suite import BadItem, Item, Labelled, Suite, Task
+from veridical.evaluate.options import BenchOptions
 
 Scorers = str | Iterable[str | BoundScorer] | None
-Protocol = Literal["quick", "full"]
 #: The split that stands for the last 20 % of each part, where the suite marks it.
 HELDOUT = "heldout"
 
@@ -39,17 +41,12 @@ class Chosen:
 def choose(
     suite: Suite,
     path: Path,
+    bench: BenchOptions,
+    options: Options | None = None,
     *,
-    options: Options,
-    splits: Sequence[str] = (),
-    protocol: Protocol = "quick",
-    limit: int | None = None,
-    seed: int = 0,
     labelled: bool = True,
-    against: Against | None = None,
-    multi_sentence: bool = False,
 ) -> Chosen:
-    """Load the data and keep what the protocol asks for.
+    """Load the data, by the suite's own ``options``, and keep what the protocol asks for.
 
     Items without any label are left out, unless they need not be ``labelled``; so are those that
     have nothing of what scores are to be computed ``against``, and with ``multi_sentence`` those
@@ -61,6 +58,7 @@ def choose(
     Raises:
         UsageError: the data holds no valid item, or not what ``splits`` asks for.
     """
+    splits, against, limit = bench.splits, bench.against, bench.limit
     rows = list(suite.load(path, options))
     _must_have_items(rows, f"{path}: no valid item for {suite.name!r}, which needs {suite.needs}")
     if HELDOUT in splits:
@@ -77,26 +75,28 @@ def choose(
     for part, n in (+unusable).items():
         notes[part].append(f"{suite.unusable}, left out of {part}: {n:,}")
     unlabelled = Counter(
-        r.part for r in rows if labelled and not _labelled(r) and not _set_aside(r)
+        r.part
+        for r in rows
+        if labelled and isinstance(r, Item) and not (_labelled(r) or r.unusable)
     )
     rows = [r for r in rows if not labelled or _labelled(r)]
     _must_have_items(rows, f"{path}: no item of {', '.join(sorted(unlabelled))} has a label")
     if against is not None:
         rows = _with(rows, lambda r: has(r.record, against), f"have {against}", notes)
         _must_have_items(rows, f"{path}: no item has {against}")
-    if multi_sentence:
+    if bench.multi_sentence:
         rows = _with(rows, _several_sentences, "have several sentences, and are taken", notes)
         _must_have_items(rows, f"{path}: no item has several sentences")
     if limit is not None:
         rows = _first(rows, limit)
         _must_have_items(rows, f"{path}: no valid item among the first {limit}")
-    taken: dict[str, tuple[int, int]] = {}
-    if protocol == "quick" and suite.quick is not None:
-        rows, taken = _draw(rows, suite.name, suite.quick, seed)
+    draws: dict[str, tuple[int, int]] = {}
+    if bench.protocol == "quick" and suite.quick is not None:
+        rows, draws = _draw(rows, suite.name, suite.quick, bench.seed)
     return Chosen(
         [r for r in rows if isinstance(r, Item)],
         [r for r in rows if isinstance(r, BadItem)],
-        taken,
+        draws,
         dict(unlabelled),
         notes,
     )
@@ -133,7 +133,11 @@ def pick_tasks(suite: Suite, labelled: Labelled, splits: Sequence[str]) -> list[
 
 
 def bind(
-    suite: Suite, scorers: Scorers, llm: bool = False, against: Against | None = None
+    suite: Suite,
+    scorers: Scorers,
+    llm: bool = False,
+    against: Against | None = None,
+    proxy: str | None = None,
 ) -> tuple[list[BoundScorer], list[str]]:
     """The scorers to run on a suite, and the keys of those that make the record's one risk.
 
@@ -143,7 +147,7 @@ def bind(
     use, and those scorers that can be set so once more; the risk is made as ``check`` makes it,
     without the latter. With ``llm`` there is one, so that the default may call it.
     """
-    base = resolve(scorers, against=against, llm=llm)
+    base = resolve(scorers, against=against, llm=llm, proxy=proxy)
     if against is not None:
         return base, [b.key for b in base]
     fitted = [_fitted(b, suite) for b in base]
@@ -182,10 +186,6 @@ def _labelled(row: Item | BadItem) -> bool:
     )
 
 
-def _set_aside(row: Item | BadItem) -> bool:
-    return isinstance(row, Item) and row.unusable > 0
-
-
 def _several_sentences(item: Item) -> bool:
     return sum(bool(s.text.strip()) for s in item.record.sentences) > 1
 
@@ -198,21 +198,21 @@ def _with(
 ) -> list[Item | BadItem]:
     """Bad rows, and the items to ``keep``; how many of each part they are is noted."""
     total = Counter(r.part for r in rows if isinstance(r, Item))
-    kept = [r for r in rows if isinstance(r, BadItem) or keep(r)]
-    left = Counter(r.part for r in kept if isinstance(r, Item))
+    passing = [r for r in rows if isinstance(r, BadItem) or keep(r)]
+    remaining = Counter(r.part for r in passing if isinstance(r, Item))
     for part, n in total.items():
-        notes[part].append(f"{left[part]:,} of {n:,} items of {part} {what}")
-    return kept
+        notes[part].append(f"{remaining[part]:,} of {n:,} items of {part} {what}")
+    return passing
 
 
 def _first(rows: Sequence[Item | BadItem], limit: int) -> list[Item | BadItem]:
-    seen: Counter[str] = Counter()
-    kept = []
+    counts: Counter[str] = Counter()
+    first = []
     for row in rows:
-        seen[row.part] += 1
-        if seen[row.part] <= limit:
-            kept.append(row)
-    return kept
+        counts[row.part] += 1
+        if counts[row.part] <= limit:
+            first.append(row)
+    return first
 
 
 def _draw(
@@ -223,12 +223,12 @@ def _draw(
     groups: dict[str, dict[str | int, None]] = {}
     for row, key in zip(rows, keys, strict=True):
         groups.setdefault(row.part, {})[key] = None
-    kept: dict[str, set[str | int]] = {}
-    taken: dict[str, tuple[int, int]] = {}
+    chosen: dict[str, set[str | int]] = {}
+    draws: dict[str, tuple[int, int]] = {}
     for part, names in groups.items():
         order = list(names)
         if len(order) > most:
-            taken[part] = (most, len(order))
+            draws[part] = (most, len(order))
             order = random.Random(f"{seed}/{suite}/{part}").sample(order, most)
-        kept[part] = set(order)
-    return [r for r, key in zip(rows, keys, strict=True) if key in kept[r.part]], taken
+        chosen[part] = set(order)
+    return [r for r, key in zip(rows, keys, strict=True) if key in chosen[r.part]], draws

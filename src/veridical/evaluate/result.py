@@ -9,12 +9,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from veridical.errors import UsageError
+from veridical.stats.tables import STORED_MODEL, Bin, Comparison, Histogram, Rank
 
-_STORED = ConfigDict(extra="forbid")
 Point = tuple[float, float]
+#: Scorers that need no method, in the order of the tables, below the scorers.
+BASELINES = ("constant", "random", "length", "majority", "always_positive")
 #: The stored payload in a benchmark's folder.
 STORED = "bench.json"
 
@@ -27,7 +29,7 @@ class Baselines(BaseModel):
     frequent class (labels instead of scores).
     """
 
-    model_config = _STORED
+    model_config = STORED_MODEL
     constant: float | None = None
     random: float | None = None
     length: float | None = None
@@ -42,7 +44,7 @@ class Row(BaseModel):
     ``paper`` is the published figure, where the row repeats one.
     """
 
-    model_config = _STORED
+    model_config = STORED_MODEL
     suite: str
     scorer: str
     split: str
@@ -69,56 +71,10 @@ class Row(BaseModel):
     samples: int | None = None
 
 
-class Comparison(BaseModel):
-    """A paired comparison of two scorers on one metric: ``difference`` is a minus b."""
-
-    model_config = _STORED
-    a: str
-    b: str
-    metric: str
-    difference: float | None
-    ci_low: float | None
-    ci_high: float | None
-    p_bootstrap: float | None
-    p_permutation: float | None = None
-    p_delong: float | None = None
-    p_holm: float | None = None
-
-
-class Rank(BaseModel):
-    """A scorer's place in the critical-difference view: its mean rank over the resamples."""
-
-    model_config = _STORED
-    scorer: str
-    rank: float
-    value: float
-
-
-class Bin(BaseModel):
-    """A bin of a reliability diagram or of response lengths: ``mean`` predicted (or accuracy),
-    ``rate`` of positives observed."""
-
-    model_config = _STORED
-    low: float
-    high: float
-    n: int
-    mean: float | None
-    rate: float | None
-
-
-class Histogram(BaseModel):
-    """Counts of risks by bin, for positive and negative targets."""
-
-    model_config = _STORED
-    edges: list[float]
-    positive: list[int]
-    negative: list[int]
-
-
 class Curves(BaseModel):
     """The plots of one scorer on one split; at most a few hundred points each."""
 
-    model_config = _STORED
+    model_config = STORED_MODEL
     scorer: str
     precision_recall: list[Point] = []  # recall, precision
     roc: list[Point] = []  # false positive rate, true positive rate
@@ -132,7 +88,7 @@ class Curves(BaseModel):
 class Confusion(BaseModel):
     """Counts: ``matrix[true][predicted]``."""
 
-    model_config = _STORED
+    model_config = STORED_MODEL
     scorer: str
     classes: list[str]
     matrix: list[list[int]]
@@ -141,16 +97,31 @@ class Confusion(BaseModel):
 class SampleCurve(BaseModel):
     """A headline figure by the number of samples: (samples, value, low, high)."""
 
-    model_config = _STORED
+    model_config = STORED_MODEL
     scorer: str
     metric: str
     points: list[tuple[int, float | None, float | None, float | None]]
 
 
+class Suggested(BaseModel):
+    """A threshold for ``check --fail-over``: risks over ``threshold`` are called positive.
+
+    It is fitted to all of the split's targets. What to expect of it was judged on folds that had no
+    part in it: ``caught`` is the share of positive targets over a threshold fitted in the same way,
+    ``false_alarms`` that of the negative ones.
+    """
+
+    model_config = STORED_MODEL
+    scorer: str
+    threshold: float
+    caught: float
+    false_alarms: float
+
+
 class Split(BaseModel):
     """All that is not a single figure, for one split."""
 
-    model_config = _STORED
+    model_config = STORED_MODEL
     suite: str
     split: str
     level: str
@@ -168,6 +139,7 @@ class Split(BaseModel):
     curves: list[Curves] = []
     confusions: list[Confusion] = []
     samples: list[SampleCurve] = []
+    suggested: list[Suggested] = []
     notes: list[str] = []
 
 
@@ -175,7 +147,7 @@ class Alignment(BaseModel):
     """How one scorer's labels and scores agree with people's on one data set (Mirage, tables 1
     and 9 to 11). ``area`` is the trapezoid; ``threshold_on`` says where the threshold came from."""
 
-    model_config = _STORED
+    model_config = STORED_MODEL
     scorer: str
     area: float | None
     area_inverted: float | None
@@ -195,7 +167,7 @@ class AlignmentSplit(BaseModel):
     """Mirage's view of one data set. Matrices follow the order of ``scorers``; ``overlap`` is the
     share of items both label correctly; ``lengths[i]`` belongs to ``scorers[i]``."""
 
-    model_config = _STORED
+    model_config = STORED_MODEL
     suite: str
     split: str
     n: int
@@ -212,7 +184,7 @@ class AlignmentSplit(BaseModel):
 class FactorTest(BaseModel):
     """One cell of Mirage table 2: does ``factor`` change ``scorer``?"""
 
-    model_config = _STORED
+    model_config = STORED_MODEL
     dataset: str
     scorer: str
     factor: Literal["tuning", "decoding", "size"]
@@ -232,7 +204,7 @@ class FactorTest(BaseModel):
 class Pairwise(BaseModel):
     """Post-hoc p-values between the levels of a factor (Mirage figures 4, 11, 12, 15)."""
 
-    model_config = _STORED
+    model_config = STORED_MODEL
     dataset: str
     scorer: str
     factor: str
@@ -244,7 +216,7 @@ class Pairwise(BaseModel):
 class Scaling(BaseModel):
     """One point of a scaling curve (Mirage figures 3, 13, 14); size in billions of parameters."""
 
-    model_config = _STORED
+    model_config = STORED_MODEL
     dataset: str
     scorer: str
     model: str
@@ -259,7 +231,7 @@ class Scaling(BaseModel):
 class Box(BaseModel):
     """One box of a decoding plot (Mirage figures 8 to 10)."""
 
-    model_config = _STORED
+    model_config = STORED_MODEL
     dataset: str
     scorer: str
     decoding: str
@@ -275,7 +247,7 @@ class Box(BaseModel):
 class Study(BaseModel):
     """The meta-evaluation."""
 
-    model_config = _STORED
+    model_config = STORED_MODEL
     as_published: bool = False
     alignment: list[AlignmentSplit] = []
     tests: list[FactorTest] = []
@@ -288,7 +260,7 @@ class Study(BaseModel):
 class Bench(BaseModel):
     """A whole benchmark run. ``run`` names it by what it is made of; ``signature`` is for print."""
 
-    model_config = _STORED
+    model_config = STORED_MODEL
     suite: str
     run: str = ""
     signature: str
@@ -305,7 +277,7 @@ class Bench(BaseModel):
 
     def write(self, path: Path) -> None:
         """Store as JSON, whole or not at all."""
-        from veridical.evidence.rundir import write_atomic
+        from veridical.files.atomic import write_atomic
 
         write_atomic(path, self.model_dump_json())
 

@@ -7,22 +7,22 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from veridical.evaluate.baselines import BASELINES
-from veridical.evaluate.comparisons import RANKING, compare
+from veridical.arrays import Floats
 from veridical.evaluate.curves import curves
-from veridical.evaluate.datasets.suite import Floats, Suite, Task
-from veridical.evaluate.guards import ties_inflate
-from veridical.evaluate.judged import Asked, Judged
-from veridical.evaluate.metrics.classification import counts
-from veridical.evaluate.metrics.correlation import spearman
-from veridical.evaluate.metrics.metric import finite
-from veridical.evaluate.result import Comparison, Confusion, Rank, Split
+from veridical.evaluate.datasets.suite import Suite, Task
+from veridical.evaluate.guards import rank_correlations, ties_inflate
+from veridical.evaluate.judged import Judged, TaskTargets
+from veridical.evaluate.result import BASELINES, Confusion, Split, Suggested
+from veridical.stats.comparisons import RANKING, compare
+from veridical.stats.metrics.classification import counts
+from veridical.stats.tables import Comparison, Rank
+from veridical.stats.thresholds import best_threshold
 
 
 def split_of(
     suite: Suite,
     task: Task,
-    asked: Asked,
+    targets: TaskTargets,
     judged: Mapping[str, Judged],
     base: Mapping[str, Judged],
     *,
@@ -36,15 +36,15 @@ def split_of(
         permutations, seed: of the paired tests.
     """
     live = {n: j for n, j in judged.items() if len(j.rows)}
-    scores = {n: _over_all(j, len(asked.truth)) for n, j in judged.items()}
+    scores = {n: _over_all(j, len(targets.truth)) for n, j in judged.items()}
     compared: tuple[list[Comparison], list[Rank], list[list[str]]] = ([], [], [])
     boot = {n: j.boot[task.headline] for n, j in live.items() if task.headline in j.boot}
     if len(boot) > 1:
         ranked = task.headline in RANKING
         compared = compare(
-            asked.truth,
+            targets.truth,
             {n: scores[n] for n in boot},
-            asked.groups,
+            targets.groups,
             task.headline,
             boot,
             permutations=permutations if ranked else 0,
@@ -65,47 +65,78 @@ def split_of(
         level=task.level,
         kind=task.kind,
         positive=task.positive,
-        n_total=len(asked.truth),
-        n_positive=int(asked.truth.sum()) if binary else None,
-        n_groups=len(np.unique(asked.groups)),
+        n_total=len(targets.truth),
+        n_positive=int(targets.truth.sum()) if binary else None,
+        n_groups=len(np.unique(targets.groups)),
         headline=task.headline,
         scorers=list(judged),
-        spearman=[[_correlation(scores[a], scores[b]) for b in scores] for a in scores],
+        spearman=rank_correlations(list(scores.values())),
         comparisons=compared[0],
         ranks=compared[1],
         cliques=compared[2],
         curves=[
-            curves(n, j, asked) for n, j in {**live, **base}.items() if n in live or n == "length"
+            curves(n, j, targets) for n, j in {**live, **base}.items() if n in live or n == "length"
         ]
         if task.kind == "binary"
         else [],
-        confusions=_confusions({**live, **base}, task, asked),
+        confusions=_confusions({**live, **base}, task, targets),
+        suggested=_suggested(live, task, targets),
         notes=notes,
     )
 
 
-def _over_all(found: Judged, n: int) -> Floats:
+def _suggested(judged: Mapping[str, Judged], task: Task, targets: TaskTargets) -> list[Suggested]:
+    """Thresholds on the risk of a response, where the positives are the wrong ones."""
+    if task.kind != "binary" or task.on != "items" or task.flip:
+        return []
+    suggested = []
+    for name, j in judged.items():
+        truth = targets.truth[j.rows] >= 0.5
+        if j.risk is None or j.predicted is None or j.threshold != "cross-fitted":
+            continue
+        if not truth.any() or truth.all():
+            continue
+        labels = truth.astype(np.float64)
+        cut = best_threshold(labels, j.risk, task.objective or "balanced_accuracy")
+        if not 0 <= cut < 1:
+            continue
+        suggested.append(
+            Suggested(
+                scorer=name,
+                threshold=_shortest(cut, j.risk),
+                caught=float(np.mean(j.predicted[truth])),
+                false_alarms=float(np.mean(j.predicted[~truth])),
+            )
+        )
+    return suggested
+
+
+def _shortest(cut: float, risk: Floats) -> float:
+    """The number of fewest decimals that calls the same risks positive."""
+    for decimals in range(1, 7):
+        rounded = round(cut, decimals)
+        if np.array_equal(risk > rounded, risk >= cut):
+            return rounded
+    return cut
+
+
+def _over_all(judged: Judged, n: int) -> Floats:
     whole = np.full(n, np.nan)
-    if found.score is not None:
-        whole[found.rows] = found.score
+    if judged.score is not None:
+        whole[judged.rows] = judged.score
     return whole
 
 
-def _correlation(a: Floats, b: Floats) -> float | None:
-    both = ~(np.isnan(a) | np.isnan(b))
-    return finite(float(spearman(a[both], b[both])))
-
-
-def _confusions(judged: Mapping[str, Judged], task: Task, asked: Asked) -> list[Confusion]:
+def _confusions(by_name: Mapping[str, Judged], task: Task, targets: TaskTargets) -> list[Confusion]:
     if task.kind not in ("classes", "binary"):
         return []
     classes = list(task.classes) or [f"not {task.positive}", task.positive]
-    made = []
-    for name, found in judged.items():
-        if found.predicted is None or (name in BASELINES and task.kind == "binary"):
+    confusions = []
+    for name, judged in by_name.items():
+        if judged.predicted is None or (name in BASELINES and task.kind == "binary"):
             continue
-        truth: NDArray[np.int64] = asked.truth[found.rows].astype(np.int64)
-        table = counts(truth, found.predicted, len(classes), None)
+        truth: NDArray[np.int64] = targets.truth[judged.rows].astype(np.int64)
+        table = counts(truth, judged.predicted, len(classes), None)
         matrix = [[int(x) for x in row] for row in table]
-        made.append(Confusion(scorer=name, classes=classes, matrix=matrix))
-    return made
+        confusions.append(Confusion(scorer=name, classes=classes, matrix=matrix))
+    return confusions

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,23 +13,26 @@ from typing import Any
 import numpy as np
 
 from veridical.api import AUTO, Job, fingerprint
-from veridical.engine import Engine
+from veridical.core.identity import Identity
+from veridical.core.kinds import KINDS
+from veridical.core.records import Record
+from veridical.core.registry import BoundScorer
+from veridical.engine.engine import Engine
 from veridical.errors import UsageError, unknown_name
 from veridical.evaluate.answering import Answering
 from veridical.evaluate.datasets.suite import Labelled, Suite, Task
-from veridical.evaluate.figures import measure
-from veridical.evaluate.judged import Asked
+from veridical.evaluate.figures import Settings, measure
+from veridical.evaluate.judged import TaskTargets
 from veridical.evaluate.judgements import RISK, Column, judgements
-from veridical.evaluate.metrics.agreement import cohen_kappa, krippendorff_alpha
 from veridical.evaluate.notes import left_out, unheard
+from veridical.evaluate.options import Request
 from veridical.evaluate.protocol import Chosen, Scorers, bind, choose, pick_tasks
-from veridical.evaluate.request import Request
 from veridical.evaluate.result import AlignmentSplit, Bench, Row, SampleCurve, Split
 from veridical.evaluate.study import alignment
-from veridical.evidence.run_evidence import ROLES
 from veridical.models import trained_on
-from veridical.records import Record
-from veridical.registry import BoundScorer
+from veridical.report.results import Results
+from veridical.stats.metrics.agreement import cohen_kappa, krippendorff_alpha
+from veridical.stats.metrics.metric import finite
 
 _SHOWN_ERRORS = 50
 
@@ -36,70 +40,112 @@ Watch = Callable[[str, Job], Any]
 
 
 @dataclass
-class SuiteRun:
+class SuiteRun(ABC):
     """A suite, what is asked of it, and what comes of it."""
 
     suite: Suite
-    scorers: Scorers
     request: Request
     chosen: Chosen
-    tasks: list[Task]
     labelled: Labelled
     bound: list[BoundScorer]
+    rows: list[Row] = field(default_factory=list, init=False)
+    splits: list[Split] = field(default_factory=list, init=False)
+    alignment: list[AlignmentSplit] = field(default_factory=list, init=False)
+    signatures: dict[str, str] = field(default_factory=dict, init=False)
+
+    def records(self) -> list[Record]:
+        """The records to score, in order."""
+        return [item.record for item in self.chosen.items]
+
+    @abstractmethod
+    def tell(self, results: Results, models: Mapping[str, str]) -> None:
+        """Make the figures of a finished run by ``models``, ``name@revision`` by role."""
+
+    def run(self, engine: Engine, runs: Path | None, watch: Watch | None) -> str:
+        """Score, and say what there is to say. The fingerprint of the run and its bad rows."""
+        bench = self.request.bench
+        job = Job(
+            self.records(),
+            self.bound,
+            out=None if runs is None else runs / AUTO,
+            retry_failed=bench.retry_failed,
+            fresh=bench.fresh,
+            engine=engine,
+        )
+        if watch is not None:
+            watch(self.suite.name, job)
+        results = job.wait()
+        identity = job.directory.manifest()["identity"]
+        self.tell(results, identity["models"])
+        bad = [[b.part, b.error.as_dict()] for b in self.chosen.bad]
+        run = fingerprint(identity)
+        return fingerprint({"run": run, "bad": bad}) if bad else run
+
+    def add_to(self, bench: Bench) -> None:
+        """Put everything into the benchmark's result."""
+        bench.rows += self.rows
+        bench.splits += self.splits
+        bench.signatures.update(self.signatures)
+        if bench.study is not None:
+            bench.study.alignment += self.alignment
+        bad = self.chosen.bad
+        bench.n_row_errors += len(bad)
+        room = _SHOWN_ERRORS - len(bench.row_errors)
+        bench.row_errors += [{"part": b.part, **b.error.as_dict()} for b in bad[:room]]
+
+
+@dataclass
+class ScorerRun(SuiteRun):
+    """A suite that measures scorers.
+
+    Attributes:
+        named: whether the scorers were named, so that each must be spoken of.
+        combined: keys of the scorers that make the record's one risk.
+        models: name by the cost of its scorers.
+    """
+
+    tasks: list[Task]
     combined: list[str]
-    models: dict[str, str] = field(default_factory=dict)  # name by the cost of its scorers
-    rows: list[Row] = field(default_factory=list)
-    splits: list[Split] = field(default_factory=list)
-    alignment: list[AlignmentSplit] = field(default_factory=list)
-    signatures: dict[str, str] = field(default_factory=dict)
+    named: bool
+    models: dict[str, str] = field(default_factory=dict, init=False)
 
     @classmethod
     def of(
-        cls,
-        suite: Suite,
-        path: Path,
-        scorers: Scorers,
-        request: Request,
-        llm: bool = False,
-        answering: Answering | None = None,
-    ) -> SuiteRun:
+        cls, suite: Suite, path: Path, scorers: Scorers, request: Request, answering: Answering
+    ) -> ScorerRun:
         """The suite's data loaded, and what is to be done with it.
 
         Args:
-            llm: there is one, so that the default scorers may call it.
-            answering: answers and grades what is not yet.
+            answering: answers and grades what is not yet; with an LLM the default scorers may
+                call it too.
 
         Raises:
             UsageError: unusable data, an unknown scorer or split.
         """
-        bound, combined = bind(suite, scorers, llm, request.against)
-        for name in request.famd:
+        bench = request.bench
+        bound, combined = bind(
+            suite, scorers, answering.has_llm, bench.against, answering.engine.proxy
+        )
+        for name in request.study.famd:
             if not any(name in (b.key, b.scorer.name) for b in bound):
                 raise unknown_name("scorer to combine", name, [b.key for b in bound])
-        chosen = None if answering is None else answering.chosen(suite, path, request)
-        if chosen is not None and request.multi_sentence:
+        chosen = answering.chosen(suite, path, bench)
+        if chosen is not None and bench.multi_sentence:
             raise UsageError("--multi-sentence takes data with responses, not questions")
-        chosen = chosen or choose(
-            suite,
-            path,
-            options=request.options,
-            splits=request.splits,
-            protocol=request.protocol,
-            limit=request.limit,
-            seed=request.figures.seed,
-            against=request.against,
-            multi_sentence=request.multi_sentence,
-        )
+        chosen = chosen or choose(suite, path, bench, request.suites[suite.name])
         labelled = Labelled.of(chosen.items)
-        tasks = pick_tasks(suite, labelled, request.splits)
-        return cls(suite, scorers, request, chosen, tasks, labelled, bound, combined)
+        tasks = pick_tasks(suite, labelled, bench.splits)
+        return cls(
+            suite, request, chosen, labelled, bound, tasks, combined, named=scorers is not None
+        )
 
     @cached_property
     def counts(self) -> tuple[int | None, ...]:
         """Numbers of samples to judge with; None stands for all there are."""
-        if not (self.request.samples and self.most_samples):
+        counts = self.request.bench.counts
+        if not (counts and self.most_samples):
             return (None,)
-        return tuple(sorted({min(n, self.most_samples) for n in self.request.samples}))
+        return tuple(sorted({min(n, self.most_samples) for n in counts}))
 
     @cached_property
     def most_samples(self) -> int:
@@ -110,53 +156,31 @@ class SuiteRun:
         asks models for each text once."""
         return [_cut(i.record, n) for i in self.chosen.items for n in self.counts]
 
-    def run(
-        self, engine: Engine, place: Path | None, watch: Watch | None, retry_failed: bool = False
-    ) -> str:
-        """Score, and say what there is to say. The fingerprint of the run and its bad rows."""
-        records = self.records()
-        out = None if place is None else place / AUTO
-        job = Job(records, self.bound, out=out, retry_failed=retry_failed, engine=engine)
-        if watch is not None:
-            watch(self.suite.name, job)
-        results = job.wait()
-        identity = job.directory.manifest()["identity"]
-        models = identity["models"]
+    def tell(self, results: Results, models: Mapping[str, str]) -> None:
+        """Make the figures for each number of samples."""
         self.models = {
-            cost: models[role].partition("@")[0] for cost, role in ROLES.items() if role in models
+            kind.cost: models[kind.name].partition("@")[0]
+            for kind in KINDS.values()
+            if kind.batched and kind.name in models
         }
         ways = judgements(
             results.lines(),
             self.bound,
             self.labelled,
             combined=self.combined,
-            samples=[len(r.samples) for r in records],
+            samples=[len(r.samples) for r in self.records()],
             every=len(self.counts),
         )
         for n, columns in zip(self.counts, ways, strict=True):
             self._tell(columns, n)
         self.rows += _agreement(self.suite, self.chosen)
         self.signatures = _signatures(results.lines())
-        made = fingerprint(identity)
-        bad = [[b.part, b.error.as_dict()] for b in self.chosen.bad]
-        return fingerprint({"run": made, "bad": bad}) if bad else made
-
-    def add_to(self, made: Bench) -> None:
-        """Put everything into the benchmark's result."""
-        made.rows += self.rows
-        made.splits += self.splits
-        made.signatures.update(self.signatures)
-        if made.study is not None:
-            made.study.alignment += self.alignment
-        bad = self.chosen.bad
-        made.n_row_errors += len(bad)
-        room = _SHOWN_ERRORS - len(made.row_errors)
-        made.row_errors += [{"part": b.part, **b.error.as_dict()} for b in bad[:room]]
 
     def _tell(self, columns: Mapping[str, Column], n: int | None) -> None:
         """Figures with ``n`` samples; with the most of them also everything else."""
-        settings = replace(self.request.figures, samples=n)
-        told = [
+        bench = self.request.bench
+        settings = Settings(bench.seed, bench.bootstrap, bench.as_published, bench.beta, n)
+        measured = [
             measure(
                 *(self.suite, t, self.labelled, columns, self.chosen.bad, settings),
                 self._in_domain(t.split),
@@ -164,14 +188,14 @@ class SuiteRun:
             for t in self.tasks
         ]
         if n != self.counts[-1]:  # only the curves need it
-            self.rows += [r for rows, _ in told for r in rows if r.scorer in columns]
+            self.rows += [r for rows, _ in measured for r in rows if r.scorer in columns]
             return
-        self.rows += [r for rows, _ in told for r in rows]
-        for task, (_, split) in zip(self.tasks, told, strict=True):
+        self.rows += [r for rows, _ in measured for r in rows]
+        for task, (_, split) in zip(self.tasks, measured, strict=True):
             split.samples = _sample_curves(self.rows, split) if len(self.counts) > 1 else []
             split.notes += self._notes(task, split, columns)
             self.splits.append(split)
-        if self.request.study:
+        if self.request.study.study:
             self.alignment = list(self._aligned(columns))
 
     def _in_domain(self, split: str) -> set[str]:
@@ -191,11 +215,12 @@ class SuiteRun:
         return tuned | {RISK} if tuned else tuned
 
     def _notes(self, task: Task, split: Split, columns: Mapping[str, Column]) -> list[str]:
-        notes = left_out(self.chosen, task, self.labelled)
-        most = self.most_samples
-        if self.request.samples and self.request.samples[-1] > most:
+        item = TaskTargets.of(task, self.labelled).item
+        notes = left_out(self.chosen, set(self.labelled.parts[item].tolist()))
+        most, counts = self.most_samples, self.request.bench.counts
+        if counts and counts[-1] > most:
             notes.append(f"no record has {f'more than {most} ' * (most > 0)}samples")
-        if self.scorers is not None:
+        if self.named:
             notes += unheard(task, split, columns, self.labelled)
         return notes
 
@@ -204,25 +229,25 @@ class SuiteRun:
         for task in self.tasks:
             if task.kind != "binary" or task.on != "items" or task.flip:
                 continue
-            asked = Asked.of(task, self.labelled)
+            targets = TaskTargets.of(task, self.labelled)
             live = {
                 name: c.items
                 for name, c in columns.items()
-                if name != RISK and not np.isnan(c.items.raw[asked.where]).all()
+                if name != RISK and not np.isnan(c.items.raw[targets.where]).all()
             }
-            if not live or len(np.unique(asked.truth)) < 2:
+            if not live or len(np.unique(targets.truth)) < 2:
                 continue
             yield alignment(
                 self.suite.name,
                 task.split,
-                asked.truth,
-                self.labelled.words[asked.where],
-                asked.groups,
-                {name: s.raw[asked.where] for name, s in live.items()},
-                {name: s.risk[asked.where] for name, s in live.items()},
-                as_published=self.request.figures.as_published,
-                famd=[n for n in live if {n, n.partition("(")[0]} & set(self.request.famd)],
-                seed=self.request.figures.seed,
+                targets.truth,
+                self.labelled.words[targets.where],
+                targets.groups,
+                {name: s.raw[targets.where] for name, s in live.items()},
+                {name: s.risk[targets.where] for name, s in live.items()},
+                as_published=self.request.bench.as_published,
+                famd=[n for n in live if {n, Identity.read(n).name} & set(self.request.study.famd)],
+                seed=self.request.bench.seed,
             )
 
 
@@ -240,8 +265,8 @@ def _sample_curves(rows: Sequence[Row], split: Split) -> list[SampleCurve]:
         if same and r.samples is not None and r.scorer in split.scorers:
             points.setdefault(r.scorer, []).append((r.samples, r.value, r.ci_low, r.ci_high))
     return [
-        SampleCurve(scorer=name, metric=split.headline, points=sorted(found))
-        for name, found in points.items()
+        SampleCurve(scorer=name, metric=split.headline, points=sorted(values))
+        for name, values in points.items()
     ]
 
 
@@ -257,29 +282,29 @@ def _agreement(suite: Suite, chosen: Chosen) -> list[Row]:
             "krippendorff_alpha": krippendorff_alpha(labels, "nominal"),
             "krippendorff_alpha_interval": krippendorff_alpha(labels, "interval"),
         }
-        for metric, value in figures.items():
-            rows.append(
-                Row(
-                    suite=suite.name,
-                    scorer="annotators",
-                    split=part,
-                    level="response",
-                    positive="hallucinated",
-                    metric=metric,
-                    value=value if np.isfinite(value) else None,
-                    n_total=len(labels),
-                    n_scored=len(labels),
-                )
+        rows += [
+            Row(
+                suite=suite.name,
+                scorer="annotators",
+                split=part,
+                level="response",
+                positive="hallucinated",
+                metric=metric,
+                value=finite(value),
+                n_total=len(labels),
+                n_scored=len(labels),
             )
+            for metric, value in figures.items()
+        ]
     return rows
 
 
 def _signatures(lines: Iterable[bytes]) -> dict[str, str]:
     """Signature of each scorer, from the first line that has it."""
-    found: dict[str, str] = {}
+    signatures: dict[str, str] = {}
     for line in lines:
         scores = json.loads(line)["scores"]
-        found.update({k: s["signature"] for k, s in scores.items() if s["signature"]})
-        if len(found) == len(scores):
+        signatures.update({k: s["signature"] for k, s in scores.items() if s["signature"]})
+        if len(signatures) == len(scores):
             break
-    return found
+    return signatures

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from veridical.io.problems import RowProblem, reason
+from veridical.io.problems import RowProblem
+from veridical.text.display import reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

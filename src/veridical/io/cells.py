@@ -1,12 +1,23 @@
-"""What a CSV cell means for the field it feeds. Texts are never altered."""
+"""What the cells of a row mean: CSV text, or a Python value. Texts are never altered."""
 
 from __future__ import annotations
 
-from typing import Any
+import math
+import re
+from datetime import date, time, timedelta
+from decimal import Decimal
+from enum import Enum
+from pathlib import PurePath
+from typing import Any, NamedTuple
+from uuid import UUID
 
-from veridical.io.problems import RowProblem, shown
+from veridical.core.records import Record
+from veridical.io.lines import from_json
+from veridical.io.problems import RowProblem
+from veridical.text.display import shown
 
 _OBJECT_TEXT = ("text", "content", "page_content", "passage", "image")
+_DEEPEST = 100
 
 
 def cell_value(field: str, cell: str) -> Any:
@@ -24,7 +35,7 @@ def cell_value(field: str, cell: str) -> Any:
     if field in ("logprobs", "sentences", "unit_labels", "meta"):
         return _json(cell)
     if field in ("samples", "contexts", "reference"):
-        return _texts(field, cell)
+        return _listed(field, cell)
     if field == "prompt" and cell.lstrip().startswith("["):
         value = _json_or_none(cell)
         if isinstance(value, list) and value and all(_is_message(v) for v in value):
@@ -45,7 +56,7 @@ def _label(cell: str) -> float | bool:
         ) from None
 
 
-def _texts(field: str, cell: str) -> Any:
+def _listed(field: str, cell: str) -> Any:
     """A JSON list (or object) of texts, else the cell itself: one text."""
     start = cell.lstrip()[:1]
     if start not in ("[", "{"):
@@ -55,10 +66,62 @@ def _texts(field: str, cell: str) -> Any:
         return value
     if isinstance(value, dict) and field != "reference" and any(k in value for k in _OBJECT_TEXT):
         return value
-    bare = cell.strip()
-    if value is None and bare[:2] in ("['", '["') and bare[-2:] in ("']", '"]'):
+    written = None if value is not None else written_list(cell)
+    if written is not None and written.texts is None:
         raise RowProblem(f"looks like a list but is not JSON: {shown(cell)}")
     return cell
+
+
+class WrittenList(NamedTuple):
+    """A list that is written as text.
+
+    Attributes:
+        kind: a key of :data:`WRITTEN`.
+        texts: what it holds; None where that is not sure.
+    """
+
+    kind: str
+    texts: list[Any] | None
+
+
+#: What is said of lists written as text, by how they are.
+WRITTEN = {
+    "json": "a list is written as JSON text {where}, and was read as a list",
+    "python": "a list is written as text {where}, as pandas saves lists, and was read as a list",
+    "unclear": "what looks like a list is written as text {where}, and was taken for one text: "
+    "give lists, or write them as JSON",
+}
+_ESCAPE = r"\\(?:[\\'nrt]|x[0-9a-f]{2}|u[0-9a-f]{4}|U00(?:0[1-9a-f]|10)[0-9a-f]{4})"
+_QUOTED = rf"""'(?:[^'\\]|{_ESCAPE})*'|"(?:[^"\\]|{_ESCAPE})*\""""
+_PYTHON_LIST = re.compile(rf"\[\s*(?:{_QUOTED})(?:\s*,\s*(?:{_QUOTED}))*\s*,?\s*\]")
+_PYTHON_TEXT = re.compile(_QUOTED)
+_ESCAPED = re.compile(_ESCAPE)
+
+
+def written_list(text: str) -> WrittenList | None:
+    """The list that ``text`` is: JSON, or what Python prints of a list of texts; None of a text
+    that does not look like one."""
+    bare = text.strip()
+    if not (bare.startswith("[") and bare.endswith("]")):
+        return None
+    value = _json_or_none(bare)
+    if isinstance(value, list):
+        each = all(isinstance(v, (str, dict)) for v in value)
+        return WrittenList("json", value) if each else None
+    if bare[:2] not in ("['", '["') or bare[-2] not in "'\"":
+        return None
+    if not _PYTHON_LIST.fullmatch(bare):
+        return WrittenList("unclear", None)
+    quoted = [match[0][1:-1] for match in _PYTHON_TEXT.finditer(bare)]
+    return WrittenList("python", [_ESCAPED.sub(_unescaped, text) for text in quoted])
+
+
+def _unescaped(escape: re.Match[str]) -> str:
+    """What an escape of a Python text stands for."""
+    mark = escape[0][1]
+    if mark in "xuU":
+        return chr(int(escape[0][2:], 16))
+    return {"n": "\n", "r": "\r", "t": "\t"}.get(mark, mark)
 
 
 def _is_message(value: Any) -> bool:
@@ -66,8 +129,6 @@ def _is_message(value: Any) -> bool:
 
 
 def _json(cell: str) -> Any:
-    from veridical.io.formats import from_json
-
     return from_json(cell.encode("utf-8"), "must be JSON")
 
 
@@ -76,3 +137,79 @@ def _json_or_none(cell: str) -> Any:
         return _json(cell)
     except RowProblem:
         return None
+
+
+def checked_row(value: Any) -> Record | dict[str, Any] | RowProblem:
+    """A row as the record maker takes it, or why it cannot be one."""
+    if isinstance(value, (Record, RowProblem)):
+        return value
+    try:
+        return plain_row(value)
+    except RowProblem as e:
+        return e
+
+
+def plain_row(value: Any) -> dict[str, Any]:
+    """A row of JSON-like values only; a missing cell (None, NaN, NaT, NA) is None.
+
+    Raises:
+        RowProblem: it is not an object, or holds what no JSON file could.
+    """
+    if not isinstance(value, dict):
+        raise RowProblem(f"a row must be an object (dict) or a Record, got {shown(value)}")
+    row: dict[str, Any] = {}
+    for key, cell in value.items():
+        column = key if isinstance(key, str) else str(key)
+        if isinstance(cell, float) and math.isnan(cell):
+            row[column] = None
+        else:
+            row[_text(column, column)] = _plain(cell, column, 0)
+    return row
+
+
+def _plain(value: Any, column: str, depth: int) -> Any:
+    if isinstance(value, str) and not isinstance(value, Enum):
+        return _text(value, column)
+    if value is None or (isinstance(value, (bool, int, float)) and not isinstance(value, Enum)):
+        return _number(value)
+    if depth > _DEEPEST:
+        raise RowProblem(f"is nested deeper than {_DEEPEST} levels", column)
+    if isinstance(value, dict):
+        return {_text(str(k), column): _plain(v, column, depth + 1) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(v, column, depth + 1) for v in value]
+    if isinstance(value, bytes):  # old Parquet writers store texts as plain bytes
+        try:
+            return value.decode("utf-8")
+        except UnicodeDecodeError:
+            return value
+    if type(value).__name__ in ("NAType", "NaTType"):
+        return None
+    if hasattr(value, "tolist"):  # numpy arrays and scalars, and what behaves like them
+        return _plain(value.tolist(), column, depth + 1)
+    if isinstance(value, Enum):
+        return _plain(value.value, column, depth + 1)
+    if isinstance(value, Decimal):
+        return float(value)
+    if isinstance(value, (date, time)):
+        return value.isoformat()
+    if isinstance(value, (timedelta, UUID, PurePath)):
+        return str(value)
+    raise RowProblem(f"holds {shown(value)}, which is not text, number, list or object", column)
+
+
+def _number(value: Any) -> Any:
+    """Subclasses of the plain types (numpy's float64 is one) as the plain type."""
+    for kind in (bool, int, float):
+        if isinstance(value, kind):
+            return kind(value)
+    return value
+
+
+def _text(value: str, column: str) -> str:
+    if not value.isascii():
+        try:
+            value.encode("utf-8")
+        except UnicodeEncodeError as e:
+            raise RowProblem(f"lone surrogate at offset {e.start}", column) from None
+    return str(value) if type(value) is not str else value

@@ -2,43 +2,31 @@
 
 from __future__ import annotations
 
+import difflib
 import math
+from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from veridical.errors import UsageError, unknown_name
-from veridical.io.problems import RowProblem, from_validation, named, shown, visible
+from veridical.errors import UsageError, mapping_named, option_named, unknown_name
+from veridical.files.rowlog import Rows
+from veridical.io.cells import WRITTEN, written_list
+from veridical.io.names import ALIASES, CONTEXT_TEXT, field_by_name, known_name
+from veridical.io.problems import RowProblem, from_validation
+from veridical.text.display import named, shown, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 
-    from veridical.records import Record
+    from veridical.core.records import Record
 
-#: Record field -> other column names it is known by, where the field's own name is absent.
-ALIASES: dict[str, tuple[str, ...]] = {
-    "id": ("example_id", "idx"),
-    "prompt": ("question", "query", "input", "user_input"),
-    "response": ("answer", "output", "actual_output", "generated_text", "prediction"),
-    "samples": ("sampled_responses", "gpt3_text_samples"),
-    "contexts": (
-        "context",
-        "retrieved_contexts",
-        "retrieval_context",
-        "knowledge",
-        "document",
-        "documents",
-        "source",
-        "passages",
-    ),
-    "reference": ("reference_answer", "gold", "ground_truth", "expected_output", "right_answer"),
-    "logprobs": (),
-    "sentences": (),
-    "label": (),
-    "unit_labels": (),
-    "meta": (),
-}
-_CONTEXT_TEXT = ("text", "content", "page_content", "passage")
 _SAMPLE_KEYS = ("text", "image", "logprobs", "finish_reason")
+#: Fields whose lists are sometimes written as text.
+_LIST_FIELDS = ("samples", "contexts", "reference")
 _MOST_PLANS = 256
+_MOST_COUNTED = 16  # columns whose rows are counted
+_MOST_KEYS = 1_000  # of a plan that is kept
+_LOOKED_AT = 16  # columns of a row without a response, to find what is meant for it
 _ABSENT = object()
 
 Plan = tuple[tuple[tuple[str, tuple[str, ...]], ...], tuple[str, ...]]
@@ -62,8 +50,35 @@ class Columns:
         for field, column in self.mapping.items():
             _check_field(field)
             if not isinstance(column, str) or not column:
-                raise UsageError(f"--map {field}=...: give the name of a column")
+                raise UsageError(f"{mapping_named(field, '...')}: give the name of a column")
         self._plans: dict[tuple[str, ...], Plan] = {}
+        self._lists: dict[tuple[str, str], Rows] = {}  # by column and what became of its texts
+
+    def check_answers(self, columns: Sequence[str]) -> None:
+        """See that one of all ``columns`` of a table can be the response (or, where rows may lack
+        one, the prompt).
+
+        Raises:
+            UsageError: none; the message names them, and the likeliest.
+        """
+        if "response" in self.mapping:
+            return
+        fields = {self.field_of(column) for column in columns}
+        if "response" in fields or (self._prompts and "prompt" in fields):
+            return
+        hint = _answers_hint([c for c in columns if field_by_name(c) == "response"], fields)
+        raise UsageError(
+            f"the table has no column of answers; it has {named(columns) or 'no columns'}; {hint}"
+        )
+
+    def warnings(self) -> list[str]:
+        """What one should know of the rows that became records so far, a line each."""
+        lines = []
+        for (column, kind), rows in self._lists.items():
+            count = "1 row" if rows.count == 1 else f"{rows.count} rows"
+            where = f"in {count} (first row {next(iter(rows))})"
+            lines.append(f"column {shown(column)}: {WRITTEN[kind].format(where=where)}")
+        return lines
 
     def record(
         self, row: Mapping[str, Any], ordinal: int, original: Mapping[str, Any] | None = None
@@ -78,7 +93,7 @@ class Columns:
         """
         from pydantic import ValidationError
 
-        from veridical.records import Record
+        from veridical.core.records import Record
 
         fields, columns = self._fields(row, row if original is None else original)
         kind = Record
@@ -87,6 +102,11 @@ class Columns:
         check_finite(fields.get("prompt"), columns.get("prompt"))
         for key, value in fields["meta"].items():
             check_finite(value, key)
+        for field in _LIST_FIELDS:
+            if isinstance(value := fields.get(field), str) and (listed := written_list(value)):
+                if listed.texts is not None:
+                    fields[field] = listed.texts
+                self._count(columns[field], listed.kind, ordinal)
         for field, shape in _SHAPES.items():
             if field in fields:
                 fields[field] = shape(fields[field])
@@ -99,6 +119,11 @@ class Columns:
             return kind.model_validate(fields)
         except ValidationError as e:
             raise from_validation(e, columns, fields) from None
+
+    def _count(self, column: str, kind: str, row: int) -> None:
+        """Count a row with a list that is written as text; of very many columns, the first."""
+        if (column, kind) in self._lists or len(self._lists) < _MOST_COUNTED:
+            self._lists.setdefault((column, kind), Rows()).add(row)
 
     def field_of(self, column: str) -> str | None:
         """The field a column feeds; ``meta`` (an object) for one that a dotted path enters."""
@@ -121,7 +146,8 @@ class Columns:
         plan = self._plans.get(keys)
         if plan is None:
             plan = self._plan(keys)
-            if len(self._plans) < _MOST_PLANS:  # a hostile file has as many shapes as rows
+            # a hostile file has as many shapes as rows, or very large ones
+            if len(self._plans) < _MOST_PLANS and len(keys) <= _MOST_KEYS:
                 self._plans[keys] = plan
         known, unknown = plan
         fields: dict[str, Any] = {}
@@ -148,12 +174,15 @@ class Columns:
                 raise RowProblem(f"column {shown(path)} (mapped to response) {what}", path)
             else:
                 fields.pop(field, None)
-        given = fields.get("meta")
-        if given is not None:
-            if not isinstance(given, dict):
-                raise RowProblem(f"must be an object, got {shown(given)}", columns["meta"])
+        own_meta = fields.get("meta")
+        if own_meta is not None:
+            if not isinstance(own_meta, dict):
+                raise RowProblem(f"must be an object, got {shown(own_meta)}", columns["meta"])
             # Neither the object nor a column of the same name may be lost.
-            meta = {**{f"column.{k}" if k in given else k: v for k, v in meta.items()}, **given}
+            meta = {
+                **{f"column.{k}" if k in own_meta else k: v for k, v in meta.items()},
+                **own_meta,
+            }
         fields["meta"] = meta
         return fields, columns
 
@@ -164,10 +193,10 @@ class Columns:
         for field, aliases in ALIASES.items():
             if field in self.mapping:
                 continue
-            found = tuple(n for n in (field, *aliases) if n in present and n not in taken)
-            if found:
-                plan.append((field, found))
-                taken.update(found)
+            columns = tuple(n for n in (field, *aliases) if n in present and n not in taken)
+            if columns:
+                plan.append((field, columns))
+                taken.update(columns)
         return tuple(plan), tuple(k for k in keys if k not in taken)
 
     def _unanswered(
@@ -195,11 +224,45 @@ class Columns:
             if name in row and row[name] is None:
                 return RowProblem("is null; a response must be text", name)
         has = f"the row has {named(row)}" if row else "the row is empty"
-        also = ", ".join(ALIASES["response"])
-        return RowProblem(
-            f"is missing (nor is there {also}); {has}; --map response=COLUMN names another",
-            "response",
-        )
+        some = dict(islice(row.items(), _LOOKED_AT))
+        # to compare spellings takes time, which a file of very many shapes of rows does not get
+        meant = field_by_name if len(self._plans) < _MOST_PLANS else known_name
+        likely = [c for c, v in some.items() if isinstance(v, str) and meant(c) == "response"]
+        hint = _answers_hint(likely, {self.field_of(column) for column in some})
+        return RowProblem(f"is missing; {has}; {hint}", "response")
+
+
+def _answers_hint(likely: Sequence[str], fields: Container[str | None]) -> str:
+    """What to do where there is no column of answers.
+
+    Args:
+        likely: columns that may be it, the likeliest first.
+        fields: those that there are columns of.
+    """
+    if likely:
+        return f"did you mean {shown(likely[0])}? {mapping_named('response', likely[0])}"
+    usual = ", ".join(("response", *ALIASES["response"]))
+    name = f"call it one of {usual}, or name it: {mapping_named('response', 'COLUMN')}"
+    if "prompt" not in fields:
+        return name
+    return f"{name}; or have a language model answer the prompts: {option_named('llm', 'NAME')}"
+
+
+def no_column(path: str, columns: Sequence[str]) -> str:
+    """That no row has a column, with what there is and the nearest name.
+
+    Args:
+        path: the column, or a dotted path.
+        columns: those that there are.
+    """
+    near = difflib.get_close_matches(path, columns, n=1, cutoff=0.6)
+    hint = f"; did you mean {shown(near[0])}?" if near else ""
+    return f"no row has a column {shown(path)}; there are {named(columns)}{hint}"
+
+
+def has_path(row: Mapping[str, Any], path: str) -> bool:
+    """Whether a row has what a mapping names: a column, or a dotted path into one."""
+    return _lookup(row, path) is not _ABSENT
 
 
 def check_finite(value: Any, column: str | None) -> None:
@@ -221,8 +284,8 @@ def _check_field(field: str) -> None:
     for known, aliases in ALIASES.items():
         if field in aliases:
             raise UsageError(
-                f"--map: {field!r} is a column name; the record's field is {known!r}: "
-                f"write {known}={field} (field=column)"
+                f"{field!r} is a column name; the record's field is "
+                f"{known!r}: write {mapping_named(known, field)} (field, then column)"
             )
     raise unknown_name("record field", visible(str(field)), ALIASES)
 
@@ -237,7 +300,7 @@ def _choose(row: Mapping[str, Any], field: str, candidates: Iterable[str]) -> st
             if row[other] != row[filled[0]]:
                 raise RowProblem(
                     f"columns {filled[0]!r} and {other!r} both mean {field} and differ; "
-                    f"--map {field}=COLUMN says which",
+                    f"{mapping_named(field, 'COLUMN')} says which",
                     filled[0],
                 )
     return filled[0]
@@ -260,32 +323,27 @@ def _lookup(row: Mapping[str, Any], path: str) -> Any:
     return value
 
 
-def _samples(value: Any) -> Any:
+def _each(shape: Callable[[dict[str, Any]], dict[str, Any]], value: Any) -> Any:
+    """A list with its objects in our terms; an object alone is a list of one."""
     if not isinstance(value, list):
-        return [_sample(value)] if isinstance(value, dict) else value
-    return [_sample(v) if isinstance(v, dict) else v for v in value]
+        return [shape(value)] if isinstance(value, dict) else value
+    return [shape(v) if isinstance(v, dict) else v for v in value]
 
 
 def _sample(value: dict[str, Any]) -> dict[str, Any]:
-    kept = {k: value[k] for k in _SAMPLE_KEYS if k in value}
-    if kept.get("logprobs") is not None:
-        kept["logprobs"] = _logprobs(kept["logprobs"])
-    return kept
-
-
-def _contexts(value: Any) -> Any:
-    if not isinstance(value, list):
-        return [_context(value)] if isinstance(value, dict) else value
-    return [_context(v) if isinstance(v, dict) else v for v in value]
+    sample = {k: value[k] for k in _SAMPLE_KEYS if k in value}
+    if sample.get("logprobs") is not None:
+        sample["logprobs"] = _logprobs(sample["logprobs"])
+    return sample
 
 
 def _context(value: dict[str, Any]) -> dict[str, Any]:
-    kept = {"id": value["id"]} if "id" in value else {}
-    for name in _CONTEXT_TEXT:
+    context = {"id": value["id"]} if "id" in value else {}
+    for name in CONTEXT_TEXT:
         if value.get(name) is not None:
-            kept["text"] = value[name]
+            context["text"] = value[name]
             break
-    return kept
+    return context
 
 
 def _logprobs(value: Any) -> Any:
@@ -299,10 +357,10 @@ def _token(value: Any) -> Any:
     top = value.get("top")
     if top is None:
         top = value.get("top_logprobs")
-    kept = {k: value[k] for k in ("token", "logprob") if k in value}
+    token = {k: value[k] for k in ("token", "logprob") if k in value}
     if top is not None:
-        kept["top"] = top
-    return kept
+        token["top"] = top
+    return token
 
 
 def _unit_labels(value: Any) -> Any:
@@ -312,9 +370,9 @@ def _unit_labels(value: Any) -> Any:
     return [{k: v[k] for k in keys if k in v} if isinstance(v, dict) else v for v in value]
 
 
-_SHAPES = {
-    "samples": _samples,
-    "contexts": _contexts,
+_SHAPES: dict[str, Callable[[Any], Any]] = {
+    "samples": partial(_each, _sample),
+    "contexts": partial(_each, _context),
     "logprobs": _logprobs,
     "unit_labels": _unit_labels,
 }

@@ -10,21 +10,26 @@ import os
 import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
+from veridical.core.records import Record
 from veridical.errors import UsageError
 from veridical.io import formats
+from veridical.io.counting import count_rows
 from veridical.io.formats import Cursor, Rows
 from veridical.io.lines import BOM, BROKEN_STREAM, LONGEST_LINE
-from veridical.io.problems import RowProblem, display, reason
-from veridical.records import Record
+from veridical.io.problems import RowProblem
+from veridical.text.display import display, reason
 
 FieldOf = Callable[[str], "str | None"]
 _GZIP = b"\x1f\x8b"
 _BLOCK = 1 << 20
 _BUFFER = 1 << 18
+_CHECKED = 16  # rows given after a look at the file
 
 
 def text_rows(
@@ -49,7 +54,8 @@ def text_rows(
 
 
 class FilePart:
-    """One regular file, read anew at every iteration."""
+    """One regular file, read anew at every iteration. From its :meth:`digest` on, what is read is
+    what was hashed: a file that has changed stops the reading."""
 
     reiterable = True
 
@@ -71,13 +77,38 @@ class FilePart:
         self._quotes = quotes
         self._raw: io.FileIO | None = None
         self._cursor: Cursor | None = None
+        self._hash: str | None = None
+        self._stamp: tuple[int, ...] | None = None  # of the file when it had that hash
 
     @property
     def size(self) -> int:
-        return Path(self.path).stat().st_size
+        """Bytes; those that were hashed, once they were."""
+        return Path(self.path).stat().st_size if self._stamp is None else self._stamp[2]
 
     def rows(self, cursor: Cursor) -> Rows:
+        """Rows of the file.
+
+        Raises:
+            UsageError: it cannot be read, or has changed since it was hashed.
+        """
         self._cursor = cursor
+        rows = self._rows(cursor)
+        while True:
+            some: list[tuple[int | None, Any]] = []
+            error = None
+            try:
+                for row in islice(rows, _CHECKED):
+                    some.append(row)
+            except UsageError as e:  # of a file that was cut, perhaps
+                error = e
+            self._verify()
+            yield from some
+            if error is not None:
+                raise error
+            if len(some) < _CHECKED:
+                return
+
+    def _rows(self, cursor: Cursor) -> Rows:
         if self.format == "parquet":
             yield from formats.parquet_rows(self.path, cursor, self.name)
             return
@@ -101,6 +132,12 @@ class FilePart:
         with formats.open_parquet(self.path, self.name) as file:
             return int(file.metadata.num_rows)
 
+    def count(self) -> int | None:
+        """Rows, counted without parsing them; see :func:`~veridical.io.counting.count_rows`."""
+        if self.format == "parquet":
+            return self._row_count
+        return count_rows(self.path, self.format)
+
     def position(self) -> float:
         """The part read so far, from 0 to 1."""
         if self.format == "parquet":
@@ -111,7 +148,41 @@ class FilePart:
             return 1.0
 
     def digest(self) -> str:
-        """Hash of the bytes of the file."""
+        """Hash of the bytes of the file.
+
+        Raises:
+            UsageError: it is being written to.
+        """
+        if self._hash is None:
+            stamp = self._look()
+            self._hash, self._stamp = self._read_hash(), stamp
+        self._verify()
+        return self._hash
+
+    def _verify(self) -> None:
+        """Check that the file is what it was when it was hashed.
+
+        Raises:
+            UsageError: it is not.
+        """
+        if self._hash is None or (stamp := self._look()) == self._stamp:
+            return
+        if stamp is None or self._read_hash() != self._hash:
+            raise UsageError(
+                f"{self.name}: the file has changed since it was read first; what was scored is "
+                "kept. Put it back, or run the same command again to score what it holds now"
+            )
+        self._stamp = stamp  # touched or copied over, with what it had
+
+    def _look(self) -> tuple[int, ...] | None:
+        """What a change of the file changes too; None where it is gone."""
+        try:
+            status = Path(self.path).stat()
+        except OSError:
+            return None
+        return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+    def _read_hash(self) -> str:
         h = hashlib.blake2b(digest_size=16)
         with open_raw(self.path, self.name) as raw:
             while block := raw.read(_BLOCK):
@@ -162,13 +233,16 @@ class StreamPart:
     def position(self) -> float | None:
         return None
 
+    def count(self) -> int | None:
+        return None
+
     def digest(self) -> str:
         raise UsageError(f"{self.name} can be read only once")
 
     def copy_to(self, path: str) -> FilePart:
-        """The same bytes in a file."""
+        """Copy what is still to be read to a file, which is then read in its place."""
         format, compressed = self._tell()
-        with Path(path).open("wb") as out:
+        with _new(path) as out:
             while block := self._stream.read(_BLOCK):
                 out.write(block)
         return FilePart(
@@ -179,6 +253,11 @@ class StreamPart:
             field_of=self._field_of,
             quotes=self._quotes,
         )
+
+
+def _new(path: str) -> BinaryIO:
+    """A new file that only its owner reads: a copy of an input."""
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
 
 
 def open_raw(path: str, name: str) -> io.FileIO:
@@ -203,6 +282,8 @@ def _head_of_gzip(data: bytes) -> bytes:
 
 
 def open_stdin(field_of: FieldOf, quotes: bool) -> StreamPart:
+    if sys.stdin is None:
+        raise UsageError("<stdin>: standard input is closed")
     stream = sys.stdin.buffer
     if not isinstance(stream, io.BufferedReader):
         stream = io.BufferedReader(cast(Any, stream), _BUFFER)
@@ -252,8 +333,12 @@ def _format_of(path: str, name: str) -> tuple[str, bool]:
             head = stream.readline(LONGEST_LINE) + stream.read(_BUFFER)
         except BROKEN_STREAM as e:
             raise UsageError(f"{name}: cannot be read: {reason(e)}") from None
-    if format == "json":
-        start = head.removeprefix(BOM).lstrip()
+    start = head.removeprefix(BOM).lstrip()
+    if format == "jsonl" and start.startswith(b"[") and formats.begins_json_list(start):
+        with open_raw(path, name) as raw, suppress(UsageError):  # of lines that are none
+            formats.json_list(buffered(raw, compressed), name)
+            format = "json"
+    elif format == "json":
         format = formats.json_or_jsonl(start) if start.startswith(b"{") else "json"
     if format is None:
         format = formats.sniff(head, name)
@@ -270,15 +355,15 @@ def spool_rows(rows: Iterable[tuple[Any, Any]], path: str, name: str) -> FilePar
     """
     import pydantic_core
 
-    with Path(path).open("wb") as out:
+    with _new(path) as out:
         for _, row in rows:
-            told: dict[str, Any] = {"row": row}
+            item: dict[str, Any] = {"row": row}
             if isinstance(row, Record):
-                told = {"record": row.model_dump(by_alias=True)}
+                item = {"record": row.model_dump(by_alias=True)}
             elif isinstance(row, RowProblem):
-                told = {"error": row.error, "field": row.field}
+                item = {"error": row.error, "field": row.field}
             try:
-                line = pydantic_core.to_json(told, inf_nan_mode="constants")
+                line = pydantic_core.to_json(item, inf_nan_mode="constants")
             except ValueError as e:
                 line = json.dumps({"error": f"cannot be kept: {reason(e)}", "field": None}).encode()
             out.write(line + b"\n")
@@ -293,10 +378,10 @@ def spooled_rows(stream: BinaryIO, cursor: Cursor) -> Iterator[tuple[None, Any]]
         if cursor.skips():
             yield None, None
             continue
-        told = pydantic_core.from_json(line, cache_strings="keys")
-        if "record" in told:
-            yield None, Record.model_validate(told["record"])
-        elif "error" in told:
-            yield None, RowProblem(told["error"], told["field"])
+        item = pydantic_core.from_json(line, cache_strings="keys")
+        if "record" in item:
+            yield None, Record.model_validate(item["record"])
+        elif "error" in item:
+            yield None, RowProblem(item["error"], item["field"])
         else:
-            yield None, told["row"]
+            yield None, item["row"]

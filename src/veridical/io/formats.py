@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import codecs
 import csv
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice, repeat
 from typing import Any, BinaryIO
 
 from veridical.errors import UsageError
-from veridical.io.cells import cell_value
-from veridical.io.lines import BOM, BROKEN_STREAM, LONGEST_LINE, not_utf8, read_lines
-from veridical.io.problems import RowProblem, named, reason, shown, visible
+from veridical.io.arrow import batch_rows
+from veridical.io.cells import cell_value, checked_row
+from veridical.io.lines import BOM, BROKEN_STREAM, LONGEST_LINE, from_json, not_utf8, read_lines
+from veridical.io.problems import RowProblem
+from veridical.text.display import named, reason, shown, visible
 
 #: A row as read, before any field is looked at; None where the caller asked to skip it.
 Raw = dict[str, Any] | RowProblem | None
@@ -43,23 +46,6 @@ class Cursor:
             self.skip -= 1
             return True
         return False
-
-
-def from_json(data: bytes, what: str) -> Any:
-    """``data`` parsed as strict JSON.
-
-    Raises:
-        RowProblem: it is not JSON, or not UTF-8.
-    """
-    import pydantic_core
-
-    try:
-        return pydantic_core.from_json(data, allow_inf_nan=False, cache_strings="keys")
-    except ValueError as e:
-        why = str(e).replace(" at line 1 column", " at column")
-        if "surrogate" in why or "end of hex escape" in why:
-            why = f"a lone surrogate (half of a \\u pair){why[why.rfind(' at ') :]}"
-        raise RowProblem(not_utf8(data) or f"{what}: {visible(why)}") from None
 
 
 def jsonl_rows(stream: BinaryIO, cursor: Cursor) -> Rows:
@@ -111,8 +97,8 @@ def json_list(stream: BinaryIO, name: str) -> list[Any]:
         return value
     lists = rows_inside(value)
     if len(lists) == 1:
-        found: list[Any] = value[lists[0]]
-        return found
+        rows: list[Any] = value[lists[0]]
+        return rows
     what = f"several lists of objects ({named(lists)})" if lists else "no list of objects"
     raise UsageError(f"{name}: expected a list of rows, or an object with one; found {what}")
 
@@ -143,14 +129,16 @@ def csv_rows(
     """Rows under a header line. Cells of list fields may be JSON text.
 
     Args:
+        delimiter: between cells, unless the header says otherwise (``;`` or tabs, for instance).
         quotes: False for files that quote nothing (a ``"`` is then an ordinary character).
         field_of: column -> the record field it feeds, if any.
     """
     csv.field_size_limit(max(csv.field_size_limit(), LONGEST_LINE))
     lines = _CsvLines(stream)
+    first_lines = list(islice(lines, 1))
     reader = csv.reader(
-        lines,
-        delimiter=delimiter,
+        chain(first_lines, lines),
+        delimiter=_delimiter(first_lines, delimiter, field_of),
         quoting=csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE,
         strict=True,
     )
@@ -176,6 +164,21 @@ def csv_rows(
             yield first, None
         else:
             yield first, lines.problem or _csv_row(cells, header, fields)
+
+
+def _delimiter(lines: Sequence[str], usual: str, field_of: Callable[[str], str | None]) -> str:
+    """What separates the cells of a header: the usual mark, unless another one gives more columns
+    of known names, or several where the usual one gives one."""
+
+    def columns(mark: str) -> tuple[int, bool]:
+        try:
+            header = [cell.strip() for line in csv.reader(lines, delimiter=mark) for cell in line]
+        except csv.Error:
+            return 0, False
+        known = {field_of(cell) for cell in header} - {None}
+        return len(known), sum(map(bool, header)) > 1
+
+    return max((usual, *(mark for mark in ",;\t|" if mark != usual)), key=columns)
 
 
 class _CsvLines:
@@ -212,10 +215,20 @@ def _header(reader: Iterator[list[str]], lines: _CsvLines, name: str) -> list[st
     if not any(cell.strip() for cell in header):
         raise UsageError(f"{name}: the first line is blank; a header line is needed")
     header = [cell.strip() or f"column {i + 1}" for i, cell in enumerate(header)]
-    for i, cell in enumerate(header):
-        if cell in header[:i]:
-            raise UsageError(f"{name}: column {shown(cell)} is there twice")
+    twice = _first_twice(header)
+    if twice is not None:
+        raise UsageError(f"{name}: column {shown(twice)} is there twice")
     return header
+
+
+def _first_twice(names: Iterable[str]) -> str | None:
+    """The first name that was there before."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            return name
+        seen.add(name)
+    return None
 
 
 def _csv_row(cells: list[str], header: list[str], fields: list[str | None]) -> Raw:
@@ -237,7 +250,7 @@ def parquet_rows(path: Any, cursor: Cursor, name: str) -> Rows:
     with open_parquet(path, name) as file:
         for group in range(file.metadata.num_row_groups):
             total = file.metadata.row_group(group).num_rows
-            given = 0
+            n_read = 0
             if cursor.skip >= total:
                 cursor.skip -= total
                 cursor.done += total
@@ -245,13 +258,16 @@ def parquet_rows(path: Any, cursor: Cursor, name: str) -> Rows:
                 continue
             try:
                 for batch in file.iter_batches(batch_size=PARQUET_BATCH, row_groups=[group]):
-                    for row in _batch_rows(batch, cursor):
-                        given += 1
+                    skipped = min(cursor.skip, batch.num_rows)
+                    cursor.skip -= skipped
+                    checked: Iterator[Any] = map(checked_row, batch_rows(batch, skipped))
+                    for row in chain(repeat(None, skipped), checked):
+                        n_read += 1
                         cursor.done += 1
                         yield None, row
             except (pa.ArrowException, OSError, ValueError) as e:
                 why = RowProblem(f"row group {group} cannot be read: {reason(e)}")
-                for _ in range(total - given):
+                for _ in range(total - n_read):
                     yield None, None if cursor.skips() else why
 
 
@@ -268,23 +284,11 @@ def open_parquet(path: Any, name: str) -> Any:
         file = pq.ParquetFile(path, pre_buffer=False, buffer_size=1 << 18)
     except (pa.ArrowException, OSError, ValueError) as e:
         raise UsageError(f"{name}: cannot be read as Parquet: {reason(e)}") from None
-    names = file.schema_arrow.names
-    twice = next((n for i, n in enumerate(names) if n in names[:i]), None)
+    twice = _first_twice(file.schema_arrow.names)
     if twice is not None:
         file.close()
         raise UsageError(f"{name}: column {shown(twice)} is there twice")
     return file
-
-
-def _batch_rows(batch: Any, cursor: Cursor) -> Iterator[Any]:
-    from veridical.io.arrow import batch_rows
-    from veridical.io.memory import checked_row
-
-    skipped = min(cursor.skip, batch.num_rows)
-    cursor.skip -= skipped
-    yield from [None] * skipped
-    for row in batch_rows(batch, skipped):
-        yield checked_row(row)
 
 
 def sniff(head: bytes, name: str) -> str:
@@ -302,9 +306,9 @@ def sniff(head: bytes, name: str) -> str:
         return "json"
     line = head.split(b"\n", 1)[0]
     if b"\x00" not in line and _begins_as_utf8(line):
-        for mark, found in ((b"\t", "tsv"), (b",", "csv")):
+        for mark, format in ((b"\t", "tsv"), (b",", "csv"), (b";", "csv")):
             if mark in line:
-                return found
+                return format
     looks = f"; it begins with {visible(line[:40].decode('utf-8', 'replace'))!r}" if line else ""
     raise UsageError(
         f"{name}: cannot tell its format{looks}; use .jsonl, .json, .csv, .tsv or .parquet "
@@ -321,12 +325,23 @@ def _begins_as_utf8(line: bytes) -> bool:
     return True
 
 
+def begins_json_list(head: bytes) -> bool:
+    """Whether text that begins with ``[`` looks like one JSON list of rows, not a list a line."""
+    line, _, following = head.partition(b"\n")
+    try:
+        value = from_json(line, "")
+    except RowProblem:
+        return line.rstrip().endswith((b"[", b"{", b",")) or len(line) >= LONGEST_LINE
+    rows = isinstance(value, list) and bool(value) and all(isinstance(row, dict) for row in value)
+    return rows and not following.strip()
+
+
 def json_or_jsonl(head: bytes) -> str:
     """Whether text that begins with ``{`` is one JSON document or a JSON object a line."""
-    line, end, rest = head.partition(b"\n")
+    line, end, following = head.partition(b"\n")
     try:
         value = from_json(line, "")
     except RowProblem:
         laid_out = end and line.rstrip().endswith((b"{", b"[", b","))
         return "json" if laid_out or len(line) >= LONGEST_LINE else "jsonl"
-    return "json" if not rest.strip() and rows_inside(value) else "jsonl"
+    return "json" if not following.strip() and rows_inside(value) else "jsonl"

@@ -1,11 +1,12 @@
-"""Lines of a byte stream, each at most 10 MB, so that no line can fill the memory."""
+"""Lines of a byte stream, each at most 10 MB, so that no line can fill the memory; strict JSON."""
 
 from __future__ import annotations
 
 import zlib
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
-from veridical.io.problems import RowProblem, reason
+from veridical.io.problems import RowProblem
+from veridical.text.display import reason, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,3 +59,20 @@ def not_utf8(data: bytes) -> str | None:
         hint = "; it looks like UTF-16: save it as UTF-8" if data.startswith(UTF16) else ""
         return f"invalid UTF-8 at byte {e.start} of the line{hint}"
     return None
+
+
+def from_json(data: bytes, what: str) -> Any:
+    """``data`` parsed as strict JSON.
+
+    Raises:
+        RowProblem: it is not JSON, or not UTF-8.
+    """
+    import pydantic_core
+
+    try:
+        return pydantic_core.from_json(data, allow_inf_nan=False, cache_strings="keys")
+    except ValueError as e:
+        why = str(e).replace(" at line 1 column", " at column")
+        if "surrogate" in why or "end of hex escape" in why:
+            why = f"a lone surrogate (half of a \\u pair){why[why.rfind(' at ') :]}"
+        raise RowProblem(not_utf8(data) or f"{what}: {visible(why)}") from None

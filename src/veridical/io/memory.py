@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import date, time, timedelta
-from decimal import Decimal
-from enum import Enum
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
-from uuid import UUID
 
+from veridical.core.records import Record
 from veridical.errors import UsageError
 from veridical.io.arrow import batch_rows
-from veridical.io.problems import RowProblem, reason, shown, visible
-from veridical.records import Record
+from veridical.io.cells import checked_row
+from veridical.io.problems import RowProblem
+from veridical.text.display import reason, visible
 
 if TYPE_CHECKING:
     from veridical.io.formats import Cursor
 
-_DEEPEST = 100
 _CHUNK = 512
+_MARK = 8  # bytes
 
 
 class MemoryPart:
@@ -41,30 +37,77 @@ class MemoryPart:
         self._rows = rows
         self._frame = frame
         self._cursor: Cursor | None = None
+        self._marks: bytes | None = None  # a short hash of every row, once they were hashed
 
     def rows(self, cursor: Cursor) -> Iterator[tuple[None, Any]]:
+        """The rows.
+
+        Raises:
+            UsageError: they are not those that were hashed.
+        """
         self._cursor = cursor
-        for value in self._values():
+        at = 0
+        for at, value in enumerate(self._values(), 1):
             cursor.done += 1
-            yield None, None if cursor.skips() else checked_row(value)
+            if cursor.skips():
+                yield None, None
+                continue
+            row = checked_row(value)
+            if self._marks is not None:
+                mark = self._marks[_MARK * (at - 1) : _MARK * at]
+                if _mark(canonical(row)) != mark:
+                    raise self._changed(f"row {at - 1}")
+            yield None, row
+        if self._marks is not None and at != len(self._marks) // _MARK:
+            raise self._changed("their number")
+
+    @property
+    def frame(self) -> Any:
+        """The data frame, by narwhals; None where the rows are of another kind."""
+        return self._frame
+
+    @property
+    def columns(self) -> list[str] | None:
+        """The names of a frame's columns; None where they are not known."""
+        return None if self._frame is None else [str(name) for name in self._frame.columns]
+
+    def _changed(self, what: str) -> UsageError:
+        return UsageError(
+            f"{self.name}: {what} has changed since the rows were read first; what was scored is "
+            "kept. Leave rows as they are until the report is written, or give a copy"
+        )
 
     def _values(self) -> Iterable[Any]:
         return self._rows if self._frame is None else _frame_rows(self._frame)
 
-    def position(self) -> float | None:
-        """The part read so far, from 0 to 1; None where the number of rows is not known."""
+    def count(self) -> int | None:
+        """The number of rows; None of what can be read once."""
         if not self.reiterable:
             return None
-        total = len(self._rows if self._frame is None else self._frame)  # type: ignore[arg-type]
+        return len(self._rows if self._frame is None else self._frame)  # type: ignore[arg-type]
+
+    def position(self) -> float | None:
+        """The part read so far, from 0 to 1; None where the number of rows is not known."""
+        total = self.count()
+        if total is None:
+            return None
         return 1.0 if not total else (self._cursor.done / total if self._cursor else 0.0)
 
     def digest(self) -> str:
         """Hash of the rows by their canonical JSON."""
         h = hashlib.blake2b(digest_size=16)
+        marks = bytearray()
         for value in self._values():
-            h.update(canonical(checked_row(value)))
+            text = canonical(checked_row(value))
+            marks += _mark(text)
+            h.update(text)
             h.update(b"\n")
+        self._marks = bytes(marks)
         return h.hexdigest()
+
+
+def _mark(text: bytes) -> bytes:
+    return hashlib.blake2b(text, digest_size=_MARK).digest()
 
 
 def _frame_rows(frame: Any) -> Iterator[Any]:
@@ -80,16 +123,6 @@ def _frame_rows(frame: Any) -> Iterator[Any]:
 def _arrow_rows(batches: Iterable[Any]) -> Iterator[Any]:
     for batch in batches:
         yield from batch_rows(batch)
-
-
-def checked_row(value: Any) -> Record | dict[str, Any] | RowProblem:
-    """A row as the record maker takes it, or why it cannot be one."""
-    if isinstance(value, (Record, RowProblem)):
-        return value
-    try:
-        return plain_row(value)
-    except RowProblem as e:
-        return e
 
 
 def canonical(row: Any) -> bytes:
@@ -114,7 +147,10 @@ def frame_part(value: Any) -> MemoryPart | None:
     import pyarrow as pa
 
     try:
-        return MemoryPart((), frame=nw.from_native(value, eager_only=True))
+        frame = nw.from_native(value, eager_only=True)
+        if frame.implementation.is_pandas():  # columns that the caller adds later are no input
+            frame = nw.from_native(nw.to_native(frame).copy(deep=False), eager_only=True)
+        return MemoryPart((), frame=frame)
     except TypeError:
         pass
     except Exception as e:  # narwhals raises the back end's own errors
@@ -131,69 +167,3 @@ def frame_part(value: Any) -> MemoryPart | None:
 
 def _is_frame(value: Any) -> bool:
     return type(value).__module__.split(".")[0] in ("pandas", "polars", "pyarrow", "narwhals")
-
-
-def plain_row(value: Any) -> dict[str, Any]:
-    """A row of JSON-like values only; a missing cell (None, NaN, NaT, NA) is None.
-
-    Raises:
-        RowProblem: it is not an object, or holds what no JSON file could.
-    """
-    if not isinstance(value, dict):
-        raise RowProblem(f"a row must be an object (dict) or a Record, got {shown(value)}")
-    row: dict[str, Any] = {}
-    for key, cell in value.items():
-        column = key if isinstance(key, str) else str(key)
-        if isinstance(cell, float) and math.isnan(cell):
-            row[column] = None
-        else:
-            row[_text(column, column)] = _plain(cell, column, 0)
-    return row
-
-
-def _plain(value: Any, column: str, depth: int) -> Any:
-    if isinstance(value, str) and not isinstance(value, Enum):
-        return _text(value, column)
-    if value is None or (isinstance(value, (bool, int, float)) and not isinstance(value, Enum)):
-        return _number(value)
-    if depth > _DEEPEST:
-        raise RowProblem(f"is nested deeper than {_DEEPEST} levels", column)
-    if isinstance(value, dict):
-        return {_text(str(k), column): _plain(v, column, depth + 1) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(v, column, depth + 1) for v in value]
-    if isinstance(value, bytes):  # old Parquet writers store texts as plain bytes
-        try:
-            return value.decode("utf-8")
-        except UnicodeDecodeError:
-            return value
-    if type(value).__name__ in ("NAType", "NaTType"):
-        return None
-    if hasattr(value, "tolist"):  # numpy arrays and scalars, and what behaves like them
-        return _plain(value.tolist(), column, depth + 1)
-    if isinstance(value, Enum):
-        return _plain(value.value, column, depth + 1)
-    if isinstance(value, Decimal):
-        return float(value)
-    if isinstance(value, (date, time)):
-        return value.isoformat()
-    if isinstance(value, (timedelta, UUID, PurePath)):
-        return str(value)
-    raise RowProblem(f"holds {shown(value)}, which is not text, number, list or object", column)
-
-
-def _number(value: Any) -> Any:
-    """Subclasses of the plain types (numpy's float64 is one) as the plain type."""
-    for kind in (bool, int, float):
-        if isinstance(value, kind):
-            return kind(value)
-    return value
-
-
-def _text(value: str, column: str) -> str:
-    if not value.isascii():
-        try:
-            value.encode("utf-8")
-        except UnicodeEncodeError as e:
-            raise RowProblem(f"lone surrogate at offset {e.start}", column) from None
-    return str(value) if type(value) is not str else value

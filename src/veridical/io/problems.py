@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
+
+from veridical.text.display import LONGEST_ERROR, cut, shown, visible
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pydantic import ValidationError
 
-SHOWN = 80
-LONGEST_ERROR = 400
 
 _TEXT_LIST = "text or a list of texts"
 _SPAN = "a pair [start, end] of whole numbers"
@@ -63,63 +62,14 @@ class RowProblem(ValueError):
         self.field = None if field is None else visible(field)
 
 
-def cut(text: str, longest: int = SHOWN) -> str:
-    return text if len(text) <= longest else text[: longest - 1] + "…"
-
-
-def visible(text: str) -> str:
-    """``text`` cut to about 80 characters, with whatever does not print escaped."""
-    short = cut(text)
-    return short if short.isprintable() else cut(repr(short)[1:-1])
-
-
-def shown(value: Any) -> str:
-    """A value for an error message: short, and on one line whatever it holds."""
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return cut(repr(cut(value)), SHOWN + 20)
-    if isinstance(value, int):
-        return str(value) if value.bit_length() <= 128 else "a very large number"
-    if isinstance(value, float):
-        return str(value)
-    if isinstance(value, (list, tuple)):
-        return f"a list of {len(value)}" if value else "an empty list"
-    if isinstance(value, dict):
-        return f"an object with {named(value)}" if value else "an empty object"
-    return f"a value of type {visible(type(value).__name__)}"
-
-
-def named(keys: Any, most: int = 8) -> str:
-    """Quoted names for a message, a few of them."""
-    listed = [cut(shown(k), 40) for k, _ in zip(keys, range(most), strict=False)]
-    more = len(keys) - len(listed)
-    return ", ".join(listed) + (f" and {more} more" if more > 0 else "")
-
-
-def display(path: str | os.PathLike[str]) -> str:
-    """A file name that can be printed and stored: bytes that are not UTF-8 are escaped."""
-    name = os.fsencode(path).decode("utf-8", "backslashreplace")
-    return name if name.isprintable() else repr(name)[1:-1]
-
-
-def reason(error: Exception) -> str:
-    """What an exception of a library says, cut and on one line."""
-    if isinstance(error, OSError) and error.strerror:
-        return error.strerror
-    return visible(" ".join(str(error).split()) or type(error).__name__)
-
-
 def from_validation(
-    error: ValidationError, columns: Mapping[str, str], given: Mapping[str, Any]
+    error: ValidationError, columns: Mapping[str, str], fields: Mapping[str, Any]
 ) -> RowProblem:
     """The first fault pydantic found, in the terms of the input.
 
     Args:
         columns: record field -> the column of the input it came from.
-        given: record field -> its value, to say whether a list index means anything.
+        fields: record field -> its value, to say whether a list index means anything.
     """
     first = error.errors(include_url=False)[0]
     loc = first["loc"]
@@ -129,7 +79,7 @@ def from_validation(
         return RowProblem(message, columns.get(field, field) + bracket + index)
     field = str(loc[0])
     # Under a union, and when a lone text stood for a list, the inner path is not the input's.
-    path = loc[1:] if field not in ("id", "prompt") and isinstance(given.get(field), list) else ()
+    path = loc[1:] if field not in ("id", "prompt") and isinstance(fields.get(field), list) else ()
     where = columns.get(field, field)
     if path and path[-1] in ("str", "int"):
         path = path[:-1]  # pydantic names the arm of the union
@@ -139,7 +89,7 @@ def from_validation(
         return RowProblem("is missing", where)
     if first["type"] == "value_error" and field != "label":
         return RowProblem(str(first["ctx"]["error"]), where)
-    value = first["input"] if path else given.get(field)
+    value = first["input"] if path else fields.get(field)
     return RowProblem(f"must be {_expected(field, path)}, got {shown(value)}", where)
 
 

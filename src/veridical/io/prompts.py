@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from veridical.io.problems import RowProblem, shown
-from veridical.records import Record
+from veridical.core.records import Record
+from veridical.io.problems import RowProblem
+from veridical.text.display import shown
 
 _ROLES = ("system", "developer", "user", "assistant", "tool")
 _IMAGE_SCHEMES = ("data:image/", "http://", "https://")
@@ -37,8 +38,8 @@ def messages_of(prompt: Any, system: str | None = None) -> tuple[dict[str, Any],
         messages = [_message(m, f"prompt[{i}]") for i, m in enumerate(prompt)]
         if not messages:
             raise RowProblem("is an empty list: there is nothing to ask", "prompt")
-    own = any(m["role"] in ("system", "developer") for m in messages)
-    if system is not None and not own:
+    has_system = any(m["role"] in ("system", "developer") for m in messages)
+    if system is not None and not has_system:
         messages.insert(0, {"role": "system", "content": system})
     return tuple(messages)
 

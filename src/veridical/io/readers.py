@@ -10,12 +10,15 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from veridical.errors import unknown_name
-from veridical.io.problems import RowProblem, named, shown, visible
+from veridical.io.problems import RowProblem
+from veridical.text.display import named, shown, visible
 
 Row = dict[str, Any]
+Reads = Callable[[Row, int], Iterable[Row]]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,7 @@ class Reader:
     """
 
     name: str
-    function: Callable[[Row, int], Iterable[Row]]
+    function: Reads
     quotes: bool = True
 
     @property
@@ -53,12 +56,8 @@ def find_reader(name: str) -> Reader:
     return READERS[name]
 
 
-def _reader(
-    name: str, *, quotes: bool = True
-) -> Callable[[Callable[[Row, int], Iterable[Row]]], Callable[[Row, int], Iterable[Row]]]:
-    def register(
-        function: Callable[[Row, int], Iterable[Row]],
-    ) -> Callable[[Row, int], Iterable[Row]]:
+def _reader(name: str, *, quotes: bool = True) -> Callable[[Reads], Reads]:
+    def register(function: Reads) -> Reads:
         READERS[name] = Reader(name, function, quotes)
         return function
 
@@ -99,12 +98,8 @@ def wikibio(row: Row, index: int) -> Iterable[Row]:
         "label": sum(u["label"] for u in units) / len(units) if units else None,
         "meta": _others(
             row,
-            "gpt3_text",
-            "gpt3_sentences",
-            "annotation",
-            "gpt3_text_samples",
-            "wiki_bio_text",
-            "wiki_bio_test_idx",
+            *("gpt3_text", "gpt3_sentences", "annotation"),
+            *("gpt3_text_samples", "wiki_bio_text", "wiki_bio_test_idx"),
         ),
     }
 
@@ -131,10 +126,10 @@ def halueval(row: Row, index: int) -> Iterable[Row]:
         "right_response": ("dialogue", "response", "dialogue_history", "knowledge"),
         "right_summary": ("summarization", "summary", None, "document"),
     }
-    found = next((k for k in kinds if k in row), None)
-    if found is None:
+    shape = next((k for k in kinds if k in row), None)
+    if shape is None:
         raise RowProblem(f"not a HaluEval row: none of {', '.join(kinds)}; it has {_has(row)}")
-    kind, what, prompt, context = kinds[found]
+    kind, what, prompt, context = kinds[shape]
     used = (f"right_{what}", f"hallucinated_{what}", prompt, context)
     for label, column in enumerate(used[:2]):
         yield {
@@ -186,16 +181,9 @@ def begin(row: Row, index: int) -> Iterable[Row]:
         "off-topic": 1.0,
         "generic": None,
     }
-    first = "gold label" in row
-    names = (
-        ("evidence", "previous turn", "gold label")
-        if first
-        else (
-            "knowledge",
-            "message",
-            "begin_label",
-        )
-    )
+    names = ("knowledge", "message", "begin_label")
+    if "gold label" in row:
+        names = ("evidence", "previous turn", "gold label")
     context, prompt, label = names
     yield {
         "prompt": _text(row, prompt),
@@ -274,20 +262,19 @@ def truthfulqa(row: Row, index: int) -> Iterable[Row]:
 
 
 def _text(row: Row, column: str) -> str:
-    if column not in row:
-        raise RowProblem(f"is missing; the row has {_has(row)}", column)
-    value = row[column]
-    if not isinstance(value, str):
-        raise RowProblem(f"must be text, got {shown(value)}", column)
-    return value
+    return _cell(row, column, str, "text")
 
 
 def _list(row: Row, column: str) -> list[Any]:
+    return _cell(row, column, list, "a list")
+
+
+def _cell(row: Row, column: str, kind: type[T], what: str) -> T:
     if column not in row:
         raise RowProblem(f"is missing; the row has {_has(row)}", column)
     value = row[column]
-    if not isinstance(value, list):
-        raise RowProblem(f"must be a list, got {shown(value)}", column)
+    if not isinstance(value, kind):
+        raise RowProblem(f"must be {what}, got {shown(value)}", column)
     return value
 
 

@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Protocol
 
-from veridical.errors import RowError, UsageError
-from veridical.io.columns import Columns
+from veridical.core.records import Record
+from veridical.errors import RowError, UsageError, mapping_named
+from veridical.io.columns import Columns, has_path, no_column
 from veridical.io.files import FilePart, StreamPart, open_path, open_stdin, spool_rows
 from veridical.io.formats import Cursor
 from veridical.io.memory import MemoryPart, frame_part
-from veridical.io.problems import RowProblem, cut, shown, visible
+from veridical.io.problems import RowProblem
 from veridical.io.readers import Reader, find_reader
-from veridical.records import Record
+from veridical.text.display import cut, shown, visible
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from veridical.io.unused import UnusedColumn
+
 Item = Record | RowError
+
+_ONLY_ONCE = "this input can be read only once; spool() it to a file first"
+_NAMED_COLUMNS = 100  # in a message, to find one that was misspelt
+_LOOKED_AT_PARTS = 16  # inputs whose columns are looked at
 
 
 class Part(Protocol):
@@ -38,6 +46,7 @@ class Part(Protocol):
     def size(self) -> int | None: ...
     def rows(self, cursor: Cursor) -> Iterator[tuple[int | None, Any]]: ...
     def position(self) -> float | None: ...
+    def count(self) -> int | None: ...
     def digest(self) -> str: ...
 
 
@@ -59,6 +68,7 @@ class Source:
         self._reading = 0
         self._begun = False
         self._digests: list[str] | None = None
+        self._spooled: dict[int, FilePart] = {}  # by place among the parts
 
     @property
     def reiterable(self) -> bool:
@@ -73,14 +83,36 @@ class Source:
             UsageError: a one-shot source is read a second time, or a file cannot be read.
         """
         self._begin()
-        return self._rows(start)
+        return (item for item, _ in self._walk(start))
+
+    @property
+    def given(self) -> Source:
+        """The input itself: of a source over another, the innermost one."""
+        return self
+
+    @property
+    def frame(self) -> Any:
+        """The data frame that the rows are of, by narwhals, where a row is a record; else None."""
+        part = self._parts[0]
+        whole = len(self._parts) == 1 and self._reader is None and isinstance(part, MemoryPart)
+        return part.frame if whole and isinstance(part, MemoryPart) else None
+
+    def originals(self) -> Iterator[dict[str, Any]]:
+        """For each record and row error, the row it was made of, with the columns of the input;
+        empty where it is no object."""
+        self._begin()
+        for _, row in self._walk(0):
+            if isinstance(row, Record):
+                row = row.model_dump(by_alias=True, exclude={"row"}, exclude_defaults=True)
+            yield dict(row) if isinstance(row, dict) else {}
 
     def _begin(self) -> None:
         if self._begun and not self.reiterable:
-            raise UsageError("this input can be read only once; spool() it to a file first")
+            raise UsageError(_ONLY_ONCE)
         self._begun = True
 
-    def _rows(self, start: int) -> Iterator[Item]:
+    def _walk(self, start: int) -> Iterator[tuple[Item, Any]]:
+        """Items with the rows they are made of."""
         ordinal = 0  # of records: what the outside counts
         index = 0  # of rows: one may hold several records
         # A reader may make several records of a row, so its rows cannot be skipped unread.
@@ -93,12 +125,12 @@ class Source:
                     ordinal += 1
                 elif self._reader is None or not isinstance(row, dict):
                     if ordinal >= start:
-                        yield self._item(row, None, ordinal, part.name, line)
+                        yield self._item(row, None, ordinal, part.name, line), row
                     ordinal += 1
                 else:
-                    for made in self._reader.read(row, index):
+                    for item in self._reader.read(row, index):
                         if ordinal >= start:
-                            yield self._item(made, row, ordinal, part.name, line)
+                            yield self._item(item, row, ordinal, part.name, line), row
                         ordinal += 1
                 index += 1
         self._reading = len(self._parts)
@@ -125,8 +157,8 @@ class Source:
             UsageError: the source is one-shot.
         """
         content = [[p.format, d] for p, d in zip(self._parts, self._hashes(), strict=True)]
-        told = [content, self._columns.mapping, self._reader.name if self._reader else None]
-        text = json.dumps(told, sort_keys=True)
+        identity = [content, self._columns.mapping, self._reader.name if self._reader else None]
+        text = json.dumps(identity, sort_keys=True)
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
     def describe(self) -> list[dict[str, Any]]:
@@ -142,10 +174,66 @@ class Source:
 
     def _hashes(self) -> list[str]:
         if not self.reiterable:
-            raise UsageError("this input can be read only once; spool() it to a file first")
+            raise UsageError(_ONLY_ONCE)
         if self._digests is None:
             self._digests = [p.digest() for p in self._parts]
         return self._digests
+
+    def check_mapping(self) -> None:
+        """See before any model runs that every mapped column is there, in one row at least.
+
+        Raises:
+            UsageError: one is not, or a file cannot be read; the message names the columns.
+        """
+        missing = dict(self._columns.mapping)
+        seen: dict[str, None] = {}
+        for part in self._parts if missing else ():
+            for _, row in copy.copy(part).rows(Cursor()):
+                if not isinstance(row, dict):
+                    continue
+                missing = {f: path for f, path in missing.items() if not has_path(row, path)}
+                if not missing:
+                    return
+                seen.update(dict.fromkeys(islice(row, _NAMED_COLUMNS - len(seen))))
+        if missing and seen:
+            field, path = next(iter(missing.items()))
+            raise UsageError(f"{mapping_named(field, path)}: {no_column(path, list(seen))}")
+
+    def warnings(self) -> list[str]:
+        """What one should know of the rows that were read so far, a line each."""
+        return self._columns.warnings()
+
+    def unused_columns(self) -> list[UnusedColumn]:
+        """The columns that feed no field, with the likeliest meaning of each, by the first rows
+        of the first inputs (see :func:`veridical.io.unused.unused_columns`). Those of a named
+        reader are all its own.
+
+        Raises:
+            UsageError: the source is one-shot, or a file cannot be read any more.
+        """
+        from veridical.io.unused import LOOKED_AT, unused_columns
+
+        if not self.reiterable:
+            raise UsageError(_ONLY_ONCE)
+        if self._reader is not None:
+            return []
+        columns: dict[str, UnusedColumn] = {}
+        for part in self._parts[:_LOOKED_AT_PARTS]:
+            # of a copy: how far the part itself is read stays as it is
+            rows = copy.copy(part).rows(Cursor())
+            some = (row for _, row in islice(rows, LOOKED_AT) if isinstance(row, dict))
+            for unused in unused_columns(some, self._columns):
+                columns.setdefault(unused.column, unused)
+        return sorted(columns.values(), key=lambda unused: unused.meaning is None)
+
+    def count(self) -> int | None:
+        """How many rows there are, counted without parsing them; of files over 1 GB roughly. None
+        where that is not known: of one-shot inputs, JSON arrays and named readers."""
+        if self._reader is not None or not self.reiterable:
+            return None
+        counts = [part.count() for part in self._parts]
+        known = [n for n in counts if n is not None]
+        return sum(known) if len(known) == len(counts) else None
 
     def fraction(self) -> float | None:
         """How much of the input the latest reading has passed, 0 to 1; None when unknown."""
@@ -172,26 +260,36 @@ class Source:
         """
         self._begin()
         parts: list[Part] = []
+        copied: dict[int, FilePart] = {}
         for i, part in enumerate(self._parts):
             if part.reiterable:
                 parts.append(part)
                 continue
-            taken = f"{os.fspath(path)}.{i}" if len(self._parts) > 1 else os.fspath(path)
+            taken = spooled_path(path, i, len(self._parts))
             try:
-                if isinstance(part, StreamPart):
-                    parts.append(part.copy_to(taken))
-                else:
-                    parts.append(spool_rows(part.rows(Cursor()), taken, part.name))
+                copied[i] = (
+                    part.copy_to(taken)
+                    if isinstance(part, StreamPart)
+                    else spool_rows(part.rows(Cursor()), taken, part.name)
+                )
+                parts.append(copied[i])
             except OSError as e:
                 raise UsageError(f"cannot copy the input to {taken}: {e.strerror}") from None
-        return Source(parts, self._columns, self._reader)
+        source = Source(parts, self._columns, self._reader)
+        source._spooled = copied
+        return source
 
     def move(self, path: str | os.PathLike[str]) -> None:
-        """Move the one file that :meth:`spool` made to ``path`` and go on reading it there."""
-        (part,) = self._parts
-        assert isinstance(part, FilePart)
-        shutil.move(part.path, path)
-        part.path = os.fspath(path)
+        """Move the files that :meth:`spool` made to ``path`` and go on reading them there."""
+        for i, part in self._spooled.items():
+            place = spooled_path(path, i, len(self._parts))
+            shutil.move(part.path, place)
+            part.path = place
+
+
+def spooled_path(path: str | os.PathLike[str], i: int, n: int) -> str:
+    """Where :meth:`Source.spool` copies the ``i``-th of ``n`` inputs to."""
+    return os.fspath(path) if n == 1 else f"{os.fspath(path)}.{i}"
 
 
 def open_source(
@@ -212,31 +310,37 @@ def open_source(
         prompts: rows may lack the response; see :class:`~veridical.io.columns.Columns`.
 
     Raises:
-        UsageError: nothing to read, a file that is not there or not readable, an unknown field or
-            reader.
+        UsageError: nothing to read, a file that is not there or not readable, a table without a
+            column of answers, an unknown field or reader.
     """
     columns = Columns(mapping, prompts=prompts)
     shape = find_reader(reader) if reader is not None else None
     if isinstance(inputs, (str, os.PathLike)):
-        return Source(_file_parts([inputs], columns, shape), columns, shape)
+        inputs = [inputs]
     frame = frame_part(inputs)
     if frame is not None:
+        if shape is None and frame.columns is not None:
+            columns.check_answers(frame.columns)
         return Source([frame], columns, shape)
-    if isinstance(inputs, (dict, Record, bytes)) or not isinstance(inputs, Iterable):
+    if isinstance(inputs, (dict, Record)):
+        inputs = [inputs]
+    if isinstance(inputs, bytes) or not isinstance(inputs, Iterable):
         kind = visible(type(inputs).__name__)
-        raise UsageError(f"cannot read records from one {kind}: give a path or a list of rows")
-    rest = iter(inputs)
+        raise UsageError(
+            f"cannot read records from {kind}: give a path, a dict, a list of dicts or a data frame"
+        )
+    items = iter(inputs)
     try:
-        first = next(rest)
+        first = next(items)
     except StopIteration:
         raise UsageError("there is no input: give a file, '-' or some rows") from None
     if isinstance(first, (str, os.PathLike)):
-        paths = [first, *rest]
+        paths = [first, *items]
         wrong = next((p for p in paths if not isinstance(p, (str, os.PathLike))), None)
         if wrong is not None:
             raise UsageError(f"paths and rows cannot be mixed: found {shown(wrong)}")
         return Source(_file_parts(paths, columns, shape), columns, shape)
-    rows = inputs if rest is not inputs else chain([first], rest)
+    rows = inputs if items is not inputs else chain([first], items)
     return Source([MemoryPart(rows)], columns, shape)
 
 

@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, TypeAlias
 
+from veridical.core.messages import ChatRequest
 from veridical.llm.endpoints import Endpoint
-from veridical.llm.messages import ChatRequest
 from veridical.llm.retries import AttemptError
 
 #: ``max_tokens`` is the parameter of that name: some servers want ``max_completion_tokens``.
@@ -30,16 +30,20 @@ _NAMED: dict[Feature, re.Pattern[str]] = {
 
 
 class Capabilities:
-    """Of one server. ``told`` is what its user says of it, which is not doubted."""
+    """What one server can do.
 
-    def __init__(self, told: Mapping[str, bool]) -> None:
-        self._told = dict(told)
+    Args:
+        stated: by its user, who is not doubted.
+    """
+
+    def __init__(self, stated: Mapping[str, bool]) -> None:
+        self._stated = dict(stated)
         self._found: dict[str, bool] = {}
         self._refused: set[str] = set()
 
     def knows(self, feature: str) -> bool | None:
         """Whether the server has it; None where that has not come up."""
-        return self._told.get(feature, self._found.get(feature))
+        return self._stated.get(feature, self._found.get(feature))
 
     def learn(self, feature: str, has: bool) -> None:
         """What became of a call with ``feature``."""
@@ -69,7 +73,7 @@ class Capabilities:
 
     @staticmethod
     def named(used: frozenset[Feature], problem: AttemptError) -> frozenset[Feature]:
-        """Those of ``used`` that the refusal speaks of."""
+        """Features of ``used`` that the refusal speaks of."""
         return frozenset(f for f in used if _NAMED[f].search(str(problem)))
 
     def lacks(self, features: Iterable[Feature], request: ChatRequest) -> None:

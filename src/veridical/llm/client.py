@@ -3,43 +3,48 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import math
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Coroutine, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import httpx
-import numpy as np
 
+from veridical.core.messages import ChatRequest, LlmError, Reply
 from veridical.llm.capabilities import Capabilities, Feature, chat_payload
-from veridical.llm.counts import LEAVING, Counts, count
-from veridical.llm.echo import ECHO_FORMS, EchoForm, echo_request, read_echo
-from veridical.llm.endpoints import CAPABILITIES, Endpoint
-from veridical.llm.limiter import Limiter, Outcome
-from veridical.llm.messages import ChatRequest, LlmError, Reply, user
+from veridical.llm.endpoints import Endpoint
+from veridical.llm.limiter import Limiter, Outcome, Ticket
+from veridical.llm.payments import PAYER
 from veridical.llm.replies import read_replies
-from veridical.llm.retries import AttemptError, Attempts
-from veridical.llm.tokens import GivenText, TokenProbabilities
+from veridical.llm.retries import LONGEST_ASKED, AttemptError, Attempts
 from veridical.llm.transport import Transport
+from veridical.llm.wording import meaning, told
 
 T = TypeVar("T")
 
-#: Alternatives a token that are asked for of given text: vLLM's and OpenAI's most.
-_TOPS = (20, 5)
-_PROBE_TEXT = GivenText("The sky is", " blue and the grass is green.")
-_PROBE_SCHEMA = {
-    "type": "object",
-    "properties": {"ok": {"type": "boolean"}},
-    "required": ["ok"],
-    "additionalProperties": False,
-}
-_TEXTS_A_CALL = 32  # embeddings
 #: Calls taken for each that may be on the wire: under faults most of them wait between attempts.
 _CALLS_A_SLOT = 4
 
 
+@dataclass
+class Counts:
+    """What a client has done.
+
+    Attributes:
+        attempts: HTTP requests that were let out.
+        retries: those of them that were not a call's first.
+        rejected: those that the server turned away as too many.
+        possibly_paid: answers that may have been charged and never arrived whole, those of calls
+            that a later attempt answered included.
+    """
+
+    attempts: int = 0
+    retries: int = 0
+    rejected: int = 0
+    possibly_paid: int = 0
+
+
 class LlmClient:
-    """Chat, embeddings and the probabilities of given text. For one event loop.
+    """Chat with one model of one server. For one event loop.
 
     Calls are held back as far as the server demands (:mod:`veridical.llm.limiter`) and made again
     where that may help (:mod:`veridical.llm.retries`). A cancelled call ends at once.
@@ -51,10 +56,11 @@ class LlmClient:
 
     Attributes:
         most_calls: as many at once keep the server busy, those between attempts included.
-        says_leaving: awaits its caller's ``LEAVING`` (:mod:`veridical.llm.counts`).
+        bills_attempts: has each attempt paid by its caller's ``PAYER``
+            (:mod:`veridical.llm.payments`).
     """
 
-    says_leaving = True
+    bills_attempts = True
 
     def __init__(self, endpoint: Endpoint, *, http: httpx.AsyncClient | None = None) -> None:
         self.endpoint = endpoint
@@ -63,8 +69,9 @@ class LlmClient:
         self.limiter = Limiter(endpoint.max_concurrency)
         self._transport = Transport(endpoint, http)
         self._can = Capabilities(endpoint.supports)
-        self._echo: tuple[EchoForm, int] | None = None
-        self._finding_echo = asyncio.Lock()
+        self._refused_since: float | None = None  # loop time: no call was taken since
+        self._longest_asked = 0.0  # longest Retry-After since
+        self._giving_up: asyncio.TimerHandle | None = None
 
     @property
     def one_by_one(self) -> bool:
@@ -93,56 +100,10 @@ class LlmClient:
             outcomes += await self._outcomes(request, left[0], len(left))
         return outcomes
 
-    async def read(self, text: GivenText) -> TokenProbabilities:
-        """Log-probabilities of the tokens of a text that is there already.
-
-        Raises:
-            LlmError: ``rejected`` where the server tells none, or none of the text's first token
-                because nothing stands before it.
-        """
-        if not text.text:
-            places = np.zeros(0, np.int64)
-            return TokenProbabilities(places, places, np.zeros(0))
-        if self._echo is None:
-            async with self._finding_echo:
-                if self._echo is None:
-                    self._echo = await self._find_echo()
-        return await self._read(text, *self._echo)
-
-    async def embed(self, texts: Sequence[str]) -> list[list[float]]:
-        """Vectors of ``texts``, in order, all of one width.
-
-        Raises:
-            LlmError: the server gives none, or anything else.
-        """
-        # Servers reject an empty text; a space embeds as one.
-        sent = [text or " " for text in texts]
-        parts = [sent[i : i + _TEXTS_A_CALL] for i in range(0, len(sent), _TEXTS_A_CALL)]
-        found = await together([self._embed(part) for part in parts])
-        vectors = [vector for part in found for vector in part]
-        if len({len(v) for v in vectors}) > 1:
-            raise LlmError("malformed", f"{self.endpoint.name}: vectors differ in length")
-        return vectors
-
-    async def probe(self) -> dict[str, bool]:
-        """What the server can do, by name (see ``endpoints.CAPABILITIES``): asked by up to seven
-        tiny calls, except for what the endpoint says of itself.
-
-        Raises:
-            LlmError: it does not answer at all.
-        """
-        request = ChatRequest(user("Say a word."), temperature=1.0, max_tokens=4, logprobs=1)
-        replies = [_or_raise(outcome) for outcome in await self.chat(request, (0, 1))]
-        found = {
-            "n": bool(self._can.knows("n")),
-            "logprobs": any(reply.logprobs for reply in replies),
-            "schema": await self._keeps_to_schema(),
-            "echo": await self._echoes(),
-        }
-        return {name: self.endpoint.supports.get(name, found[name]) for name in CAPABILITIES}
-
     async def close(self) -> None:
         """Close the connections."""
+        if self._giving_up is not None:
+            self._giving_up.cancel()
         await self._transport.close()
 
     async def _outcomes(
@@ -184,137 +145,145 @@ class LlmClient:
             AttemptError: ``problem``, if that does not help.
         """
         for left_out in self._can.suspects(use, problem):
-            rest = use - left_out
+            fewer = use - left_out
             try:
-                return left_out, await self._send(request, ordinal, count, rest)
+                return left_out, await self._send(request, ordinal, count, fewer)
             except AttemptError as e:
                 if e.trouble != "rejected":
                     raise
-                if self._can.named(rest, e):  # one down, and now it speaks of another
-                    more, replies = await self._without(request, ordinal, count, rest, e)
+                if self._can.named(fewer, e):  # one down, and now it speaks of another
+                    more, replies = await self._without(request, ordinal, count, fewer, e)
                     return left_out | more, replies
         raise problem
 
     async def _send(
         self, request: ChatRequest, ordinal: int, count: int, use: frozenset[Feature]
     ) -> list[Reply]:
-        wanted = count if "n" in use else 1
+        """Make attempts until one brings what can be read."""
+        answers = count if "n" in use else 1
         payload = chat_payload(self.endpoint, request, ordinal, count, use)
-        return await self._call(
-            "chat/completions", payload, lambda body: read_replies(body, wanted), answers=wanted
-        )
-
-    async def _read(self, text: GivenText, form: EchoForm, top: int) -> TokenProbabilities:
-        payload = {
-            "model": self.endpoint.model,
-            **self.endpoint.extra_body,
-            **echo_request(text, top, form),
-        }
-        return await self._call(
-            "completions", payload, lambda body: read_echo(body, text, form, top)
-        )
-
-    async def _find_echo(self) -> tuple[EchoForm, int]:
-        if self._can.knows("echo") is False:
-            raise LlmError(
-                "rejected", f"{self.endpoint.name} tells no log-probabilities of given text"
-            )
-        for form in ECHO_FORMS:
-            for top in _TOPS:
-                try:
-                    await self._read(_PROBE_TEXT, form, top)
-                except LlmError as e:
-                    if e.trouble not in ("rejected", "malformed"):
-                        raise
-                else:
-                    self._can.learn("echo", True)
-                    return form, top
-        self._can.learn("echo", False)
-        return await self._find_echo()
-
-    async def _embed(self, texts: list[str]) -> list[list[float]]:
-        payload = {
-            "model": self.endpoint.model,
-            "input": texts,
-            "encoding_format": "float",
-            **self.endpoint.extra_body,
-        }
-        return await self._call("embeddings", payload, lambda body: _vectors(body, len(texts)))
-
-    async def _keeps_to_schema(self) -> bool:
-        request = ChatRequest(user("Is all well?"), max_tokens=32, schema=_PROBE_SCHEMA)
-        (outcome,) = await self.chat(request)
-        try:
-            said = json.loads(_or_raise(outcome).text)
-        except ValueError:
-            return False
-        return isinstance(said, dict) and set(said) == {"ok"}
-
-    async def _echoes(self) -> bool:
-        try:
-            await self.read(_PROBE_TEXT)
-        except LlmError as e:
-            if e.trouble != "rejected":
-                raise
-            return False
-        return True
-
-    async def _call(
-        self,
-        path: str,
-        payload: dict[str, Any],
-        parse: Callable[[dict[str, Any]], T],
-        *,
-        answers: int = 1,
-    ) -> T:
-        """Make attempts until one brings what ``parse`` accepts.
-
-        Args:
-            answers: how many are lost with a lost reply.
-        """
         attempts = Attempts(self.endpoint.attempts)
-        leaving = LEAVING.get()
+        payer = PAYER.get()
+        problem: AttemptError | None = None
         lost = 0
         while True:
-            ticket = await self.limiter.acquire(again=attempts.made > 0)
-            if leaving is not None and not attempts.made:
-                try:
-                    await leaving()
-                except BaseException:
-                    self.limiter.release(ticket, "lost")
-                    raise
-            count(self.counts, attempts=1, retries=int(attempts.made > 0))
-            outcome: Outcome = "lost"
-            asked = None
             try:
-                body = await self._transport.post(path, payload)
-                outcome = "accepted"
-                return parse(body)
+                bill = await payer.bill(answers, again=attempts.made > 0)
             except LlmError as e:
-                problem = e if isinstance(e, AttemptError) else _attempt_error(e)
-                asked = problem.retry_after
-                if problem.overloaded:
-                    outcome = "rejected"
-                    count(self.counts, rejected=1)
-                elif problem.status is not None:
+                raise self._stopped(e, attempts.made, problem, lost) from None
+            try:
+                ticket = await self._admitted(attempts.made, lost)
+                outcome: Outcome = "lost"
+                retry_after = None
+                try:
+                    await bill.leave()
+                    self.counts.attempts += 1
+                    self.counts.retries += attempts.made > 0
+                    body = await self._transport.post("chat/completions", payload)
                     outcome = "accepted"
-                lost += problem.possibly_paid
-                count(self.counts, possibly_paid=problem.possibly_paid * answers)
-            except asyncio.CancelledError:
-                count(self.counts, possibly_paid=answers)
-                raise
+                    replies = read_replies(body, answers)
+                    bill.answered([reply.usage for reply in replies])
+                    return replies
+                except AttemptError as e:
+                    problem = e
+                    retry_after = e.retry_after
+                    if e.overloaded:
+                        outcome = "rejected"
+                        self.counts.rejected += 1
+                    elif e.status is not None:
+                        outcome = "accepted"
+                    lost += e.possibly_paid
+                    self.counts.possibly_paid += e.possibly_paid * answers
+                except asyncio.CancelledError:
+                    self.counts.possibly_paid += answers
+                    raise
+                finally:
+                    self._follow(outcome, retry_after)
+                    self.limiter.release(ticket, outcome, retry_after=retry_after)
+                if not problem.possibly_paid:
+                    await bill.refused()
             finally:
-                self.limiter.release(ticket, outcome, retry_after=asked)
+                bill.close()
             wait = attempts.wait(problem)
-            if wait is None:
-                tried = f" (after {attempts.made} attempts)" if attempts.made > 1 else ""
-                raise AttemptError(
-                    problem.trouble,
-                    f"{self.endpoint.name}: {problem}{tried}",
-                    status=problem.status,
-                    possibly_paid=lost,
-                )
+            patience = self._patience()
+            if wait is None or (patience is not None and wait > patience):
+                raise self._failed(problem, attempts.made, lost)
             await asyncio.sleep(wait)
+
+    async def _admitted(self, attempts: int, lost: int) -> Ticket:
+        """Leave to make an attempt.
+
+        Raises:
+            AttemptError: the server has turned everything away for as long as it is waited for.
+        """
+        at_once = self._patience() == 0
+        ticket = await self.limiter.acquire(again=attempts > 0, at_once=at_once)
+        if ticket is None:
+            fate = "not sent" if not attempts else f"given up after {attempts} attempts"
+            raise AttemptError(
+                "rate_limited",
+                f"{self.endpoint.name}: {fate}: the server has turned every call away for "
+                f"{self.endpoint.patience:g} s (its 'patience' in veridical.toml)",
+                possibly_paid=lost,
+            )
+        return ticket
+
+    def _follow(self, outcome: Outcome, retry_after: float | None) -> None:
+        """Note since when the server has taken no call, and give it up in time."""
+        if outcome == "lost":
+            return
+        if self._giving_up is not None:
+            self._giving_up.cancel()
+            self._giving_up = None
+        if outcome == "accepted":
+            self._refused_since, self._longest_asked = None, 0.0
+            return
+        loop = asyncio.get_running_loop()
+        if self._refused_since is None:
+            self._refused_since = loop.time()
+        self._longest_asked = max(self._longest_asked, min(retry_after or 0.0, LONGEST_ASKED))
+        self._giving_up = loop.call_later(self._patience() or 0.0, self.limiter.dismiss)
+
+    def _patience(self) -> float | None:
+        """Seconds for which more is waited for a server that turns every call away; None for one
+        that does not."""
+        if self._refused_since is None:
+            return None
+        until = self._refused_since + self.endpoint.patience + self._longest_asked
+        return max(0.0, until - asyncio.get_running_loop().time())
+
+    def _failed(self, problem: AttemptError, attempts: int, lost: int) -> AttemptError:
+        tried = f" (after {attempts} attempts)" if attempts > 1 else ""
+        return AttemptError(
+            problem.trouble,
+            f"{self.endpoint.name}: {self._told(problem)}{tried}",
+            status=problem.status,
+            possibly_paid=lost,
+        )
+
+    def _told(self, problem: AttemptError) -> str:
+        """What a failed attempt means, and what was said of it."""
+        endpoint = self.endpoint
+        words = meaning(
+            problem.trouble,
+            problem.status,
+            str(problem),
+            model=endpoint.model,
+            key=endpoint.key_env,
+            address=endpoint.base_url,
+            empty=problem.trouble == "rate_limited" and not problem.again,
+        )
+        return told(words, self._transport.redact(str(problem)))
+
+    def _stopped(
+        self, e: LlmError, attempts: int, problem: AttemptError | None, lost: int
+    ) -> LlmError:
+        """Why a call, or another attempt of it, does not fit the budget."""
+        if problem is None:
+            return e
+        tried = f"{attempts} attempts" if attempts > 1 else "one attempt"
+        why = self._transport.redact(str(problem))
+        return LlmError(e.trouble, f"{e}, after {tried}: {why}", possibly_paid=lost)
 
 
 async def together(calls: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
@@ -328,39 +297,3 @@ async def together(calls: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-
-
-def _attempt_error(e: LlmError) -> AttemptError:
-    """What was amiss with a whole answer."""
-    return AttemptError(e.trouble, str(e), possibly_paid=int(e.trouble == "malformed"), again=False)
-
-
-def _or_raise(outcome: Reply | LlmError) -> Reply:
-    if isinstance(outcome, LlmError):
-        raise outcome
-    return outcome
-
-
-def _vectors(body: dict[str, Any], count: int) -> list[list[float]]:
-    """Embeddings by their index."""
-    data = body.get("data")
-    entries = data if isinstance(data, list) else []
-    rows = {
-        entry["index"]: entry.get("embedding")
-        for entry in entries
-        if isinstance(entry, dict) and type(entry.get("index")) is int
-    }
-    if len(entries) != count or set(rows) != set(range(count)):
-        raise AttemptError("malformed", f"there is not one embedding for each of {count} texts")
-    return [_vector(rows[i]) for i in range(count)]
-
-
-def _vector(row: Any) -> list[float]:
-    numbers = isinstance(row, list) and all(type(v) in (int, float) for v in row)
-    try:
-        vector = [float(v) for v in row] if numbers else []
-    except OverflowError:
-        vector = []
-    if not vector or not all(map(math.isfinite, vector)):
-        raise AttemptError("malformed", "an embedding is no list of finite numbers")
-    return vector

@@ -53,8 +53,8 @@ class Decoding:
 
     @property
     def top_k(self) -> int | None:
-        """Likewise. That every token counts is told by :func:`endpoint_for`, to servers that
-        know ``top_k``."""
+        """What a request says. That every token counts is said by :func:`endpoint_for`, to
+        servers that know ``top_k``."""
         return int(self.value) if self.kind == "top_k" and self.value is not None else None
 
 
@@ -113,5 +113,5 @@ def endpoint_for(decoding: Decoding, endpoint: Endpoint) -> Endpoint:
             raise UsageError(f"{endpoint.name} has no top_k; use ancestral or top_p:P")
         return endpoint
     # llama.cpp cuts by top_k and min_p unless told not to; vLLM as the model's files say.
-    told = {"min_p": 0.0} if decoding.kind == "top_k" else {"min_p": 0.0, "top_k": _ALL}
-    return replace(endpoint, extra_body={**endpoint.extra_body, **told})
+    cuts = {"min_p": 0.0} if decoding.kind == "top_k" else {"min_p": 0.0, "top_k": _ALL}
+    return replace(endpoint, extra_body={**endpoint.extra_body, **cuts})

@@ -16,38 +16,29 @@ from __future__ import annotations
 
 import json
 import os
-import re
-import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from veridical.errors import UsageError, unknown_name
+from veridical.llm.configuration import CONFIG, BuiltIn, read_section, sections
+from veridical.llm.download import SMOLLM2, WEIGHTS
+from veridical.llm.extra_body import check_extra_body
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
-#: File with the user's endpoints, and the variable that names another one.
-CONFIG = "veridical.toml"
-CONFIG_VARIABLE = "VERIDICAL_CONFIG"
 #: Holds the key for an endpoint given by its address alone. Never another service's key.
 URL_KEY = "VERIDICAL_LLM_KEY"
 ENDPOINT_FORMS = (
     "NAME of a section [llm.NAME] in veridical.toml",
     "openai:MODEL, anthropic:MODEL, gemini:MODEL, ollama:MODEL",
     "http(s)://HOST/v1#MODEL (any OpenAI-compatible server)",
-    "local, local:PATH.gguf (runs here; extra [local])",
+    "local, local:NAME (see: veridical models get), local:PATH.gguf (runs here; extra [local])",
     "torch:HUB_ID, torch:FOLDER, torch:PATH.gguf (runs here, slowly; extra [torch])",
     "fake:FILE.json (scripted answers, for tests)",
 )
 #: What a server can be said to support, or not, in place of finding out.
 CAPABILITIES = ("n", "logprobs", "schema", "echo")
-_NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
-_RESERVED = ("local", "torch", "fake")
 
 
 @dataclass(frozen=True)
@@ -65,20 +56,23 @@ class Endpoint:
         max_concurrency: most calls under way at once, from 1; fewer where the server pushes back.
         timeout: seconds for one attempt.
         attempts: tries a call, from 1.
+        patience: seconds after which a server that turns every call away (429, 503, 529) is
+            given up; the longest wait that it asked for is added.
         extra_body: sent along in every request, as the server's own options. Part of what a
-            reply depends on.
+            reply depends on. What it may hold: :mod:`veridical.llm.extra_body`.
         supports: what is known of the server, by :data:`CAPABILITIES`; the rest is found out.
     """
 
     name: str
     base_url: str
-    model: str
+    model: str = ""
     key_env: str | None = None
     price_in: float | None = None
     price_out: float | None = None
     max_concurrency: int = 64
     timeout: float = 120.0
     attempts: int = 6
+    patience: float = 120.0
     extra_body: Mapping[str, Any] = field(default_factory=dict)
     supports: Mapping[str, bool] = field(default_factory=dict)
 
@@ -90,11 +84,12 @@ class Endpoint:
             price = getattr(self, name)
             if price is not None and not 0 <= price < float("inf"):
                 raise UsageError(f"LLM {self.name!r}: {name} must be at least 0, not {price}")
-        if self.max_concurrency < 1 or self.attempts < 1 or not 0 < self.timeout < float("inf"):
-            raise UsageError(
-                f"LLM {self.name!r}: max_concurrency and attempts must be at least 1, and timeout "
-                "a positive number of seconds"
-            )
+        if self.max_concurrency < 1 or self.attempts < 1:
+            raise UsageError(f"LLM {self.name!r}: max_concurrency and attempts must be at least 1")
+        for name in ("timeout", "patience"):
+            if not 0 < getattr(self, name) < float("inf"):
+                raise UsageError(f"LLM {self.name!r}: {name} must be a positive number of seconds")
+        check_extra_body(f"LLM {self.name!r}", self.extra_body)
         for name in self.supports:
             if name not in CAPABILITIES:
                 raise unknown_name(f"capability of LLM {self.name!r}:", name, CAPABILITIES)
@@ -105,8 +100,14 @@ class Endpoint:
         return self.base_url.startswith(("local:", "torch:", "fake:"))
 
     @property
+    def llama_cpp(self) -> bool:
+        """Whether llama.cpp runs the model here: it reads a common beginning of prompts once, and
+        tells the probabilities of tokens."""
+        return self.base_url.startswith("local:")
+
+    @property
     def identity(self) -> str:
-        """All of the endpoint that a reply depends on. Not its name, prices or limits."""
+        """The settings of the endpoint that a reply depends on. Not its name, prices or limits."""
         parts = [self.base_url.rstrip("/"), self.model]
         if self.extra_body:
             parts.append(json.dumps(self.extra_body, sort_keys=True))
@@ -174,6 +175,12 @@ _PROVIDERS = {
     "ollama": _Provider("http://127.0.0.1:11434/v1", None, {"n": False, "echo": False}, price=0.0),
 }
 
+#: Names that mean something without a file; also of models that run here.
+_BUILT_IN = {
+    **{name: BuiltIn(p.base_url, p.key_env) for name, p in _PROVIDERS.items()},
+    **dict.fromkeys(("minilm", *WEIGHTS, "veridical-nli-mini"), BuiltIn("")),
+}
+
 
 def find_endpoint(spec: str, *, named_only: bool = False) -> Endpoint:
     """The endpoint that ``spec`` names (see :data:`ENDPOINT_FORMS`).
@@ -194,113 +201,38 @@ def find_endpoint(spec: str, *, named_only: bool = False) -> Endpoint:
         url, _, model = spec.partition("#")
         key = URL_KEY if os.environ.get(URL_KEY) else None
         return Endpoint(model or url, url, model, key)
-    kind, _, rest = spec.partition(":")
-    if kind == "local":
-        path = str(Path(rest).expanduser()) if rest else ""
-        model = Path(rest).stem if rest else "smollm2"
-        return Endpoint(spec, f"local:{path}", model, price_in=0.0, price_out=0.0)
-    if kind == "torch" and rest:
-        return Endpoint(spec, spec, rest, price_in=0.0, price_out=0.0, max_concurrency=1)
-    if kind == "fake" and rest:
-        return Endpoint(spec, spec, Path(rest).stem, price_in=0.0, price_out=0.0)
-    provider = _PROVIDERS.get(kind)
-    if provider is not None and rest:
-        return Endpoint(
-            spec,
-            provider.base_url,
-            rest,
-            provider.key_env,
-            provider.price,
-            provider.price,
-            supports=provider.supports,
-        )
-    told = f" Named in {_config_file() or CONFIG}: {', '.join(sorted(named)) or 'none'}."
-    raise UsageError(f"{spec!r} names no LLM.{told} Forms:\n  " + "\n  ".join(ENDPOINT_FORMS))
+    kind, _, model = spec.partition(":")
+    if kind == "local" or kind.startswith("local?"):
+        place, question, options = spec[len("local") :].removeprefix(":").partition("?")
+        path = str(Path(place).expanduser()) if place else ""
+        name = place if place in WEIGHTS else Path(place).stem or SMOLLM2.name
+        url = f"local:{path}{question}{options}"
+        return Endpoint(spec, url, name, price_in=0.0, price_out=0.0)
+    if kind == "torch" and model:
+        return Endpoint(spec, spec, model, price_in=0.0, price_out=0.0, max_concurrency=1)
+    if kind == "fake" and model:
+        return Endpoint(spec, spec, Path(model).stem, price_in=0.0, price_out=0.0)
+    if kind in _PROVIDERS and model:
+        p = _PROVIDERS[kind]
+        return Endpoint(spec, p.base_url, model, p.key_env, p.price, p.price, supports=p.supports)
+    names = ", ".join(sorted(named)) or "none"
+    raise UsageError(
+        f"{spec!r} names no LLM. Named in {CONFIG}: {names}. Forms:\n  "
+        + "\n  ".join(ENDPOINT_FORMS)
+    )
 
 
 def configured() -> dict[str, Endpoint]:
-    """Endpoints of the configuration file, by name; empty where there is no file.
+    """Endpoints of the configuration (:mod:`veridical.llm.configuration`), by name.
 
     Raises:
-        UsageError: the file is not TOML, or a section is not as it should be.
+        UsageError: a file is not TOML, or a section is not as it should be.
     """
-    path, found = sections("llm")
-    return {name: _read(path, name, section) for name, section in found.items()}
-
-
-def sections(kind: str) -> tuple[Path, dict[str, Any]]:
-    """The configuration file and its sections ``[kind.NAME]``, by name; none where there is no
-    file.
-
-    Raises:
-        UsageError: the file is not TOML, or has a value in place of the sections.
-    """
-    path = _config_file()
-    if path is None:
-        return Path(CONFIG), {}
-    try:
-        found = tomllib.loads(path.read_text("utf-8")).get(kind, {})
-    except (OSError, ValueError, RecursionError) as e:
-        raise UsageError(f"{path}: {e}") from None
-    if not isinstance(found, dict):
-        raise UsageError(f"{path}: {kind!r} holds sections, as in [{kind}.NAME]")
-    return path, found
-
-
-def _config_file() -> Path | None:
-    given = os.environ.get(CONFIG_VARIABLE)
-    if given:
-        path = Path(given).expanduser()
-        if not path.is_file():
-            raise UsageError(f"{CONFIG_VARIABLE} names {given!r}, which is no file")
-        return path
-    folder = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
-    places = (Path(CONFIG), Path(folder) / "veridical" / CONFIG)
-    return next((p for p in places if p.is_file()), None)
-
-
-_KINDS: dict[str, tuple[type, ...]] = {
-    "base_url": (str,),
-    "model": (str,),
-    "key_env": (str,),
-    "price_in": (int, float),
-    "price_out": (int, float),
-    "max_concurrency": (int,),
-    "timeout": (int, float),
-    "attempts": (int,),
-    "extra_body": (dict,),
-    "supports": (dict,),
-}
-
-
-def _read(path: Path, name: str, section: Any) -> Endpoint:
-    where = f"{path}: [llm.{name}]"
-    if not _NAME.fullmatch(name) or name in _RESERVED:
-        raise UsageError(f"{where}: {name!r} cannot be a name")
-    if not isinstance(section, dict):
-        raise UsageError(f"{where}: this is a section, not a value")
-    for key, value in section.items():
-        if key in ("key", "api_key", "token"):
-            raise UsageError(
-                f"{where}: keys are not kept in files; put it in an environment variable and "
-                "name that by key_env"
-            )
-        if key not in _KINDS:
-            raise unknown_name(f"setting in {where}:", key, _KINDS)
-        if not isinstance(value, _KINDS[key]) or isinstance(value, bool):
-            kinds = " or ".join(k.__name__ for k in _KINDS[key])
-            raise UsageError(f"{where}: {key} must be {kinds}, not {value!r}")
-    if "base_url" not in section:
-        raise UsageError(f"{where}: base_url is missing")
-    for key, value in section.get("supports", {}).items():
-        if not isinstance(value, bool):
-            raise UsageError(f"{where}: supports.{key} must be true or false, not {value!r}")
-    known = {f.name for f in fields(Endpoint)} & set(section)
-    try:
-        settings = {"model": "", **{key: section[key] for key in known}}
-        return Endpoint(name=name, **settings)
-    except UsageError as e:
-        raise UsageError(f"{path}: {e}") from None
+    reserved = ("local", "torch", "fake")
+    return {
+        name: read_section(Endpoint, "llm", name, section, reserved)
+        for name, section in sections("llm", _BUILT_IN).items()
+    }
 
 
 def _check_address(endpoint: Endpoint) -> None:

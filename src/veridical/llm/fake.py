@@ -8,10 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from veridical.core.messages import ChatRequest, LlmError, Reply, Usage
+from veridical.core.prompt_text import message_text
+from veridical.core.records import TokenLogprob
 from veridical.errors import UsageError
 from veridical.llm.endpoints import Endpoint
-from veridical.llm.messages import ChatRequest, LlmError, Reply, Usage
-from veridical.records import TokenLogprob
 
 Said: TypeAlias = Reply | LlmError | str
 Script: TypeAlias = Callable[[ChatRequest], Said]
@@ -84,12 +85,7 @@ def _fields(request: ChatRequest) -> dict[str, Any]:
 
 def _conversation(request: ChatRequest) -> str:
     """The texts of all messages."""
-    texts = []
-    for message in request.messages:
-        content = message.get("content")
-        parts = content if isinstance(content, list) else [{"type": "text", "text": content}]
-        texts += [str(p.get("text") or "") for p in parts if p.get("type") == "text"]
-    return "\n".join(texts)
+    return "\n".join(message_text(m.get("content")) for m in request.messages)
 
 
 def _by_content(answer: str | Mapping[str, str]) -> Script:
@@ -108,8 +104,7 @@ def _by_content(answer: str | Mapping[str, str]) -> Script:
 def _rule(rule: Any) -> tuple[str, list[Reply]]:
     if not isinstance(rule, dict) or not set(rule) <= _RULE or "text" not in rule:
         raise ValueError(f"a rule has 'text' and, where wanted, {sorted(_RULE - {'text'})}")
-    given = rule["text"]
-    texts = given if isinstance(given, list) else [given]
+    texts = rule["text"] if isinstance(rule["text"], list) else [rule["text"]]
     part = rule.get("contains", "")
     if not texts or not all(isinstance(t, str) for t in [*texts, part]):
         raise ValueError("'text' is a text or a list of some, 'contains' a text")

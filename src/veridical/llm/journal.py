@@ -1,8 +1,15 @@
 """The journal: every reply of a language model, so that none is ever paid for twice.
 
-One sqlite file (WAL), rows inserted and never altered. A call is on record before it leaves and
-its reply before anyone sees it, so a process killed at any point leaves calls that are answered,
-failed, or lost; a lost one may have been paid. Several processes may share a file.
+One sqlite file (WAL), rows inserted and never altered. A call is on record before it leaves, with
+what each of its attempts may cost, and its reply before anyone sees it. So a process killed at any
+point leaves calls that are answered, failed, or lost; a lost one may have been paid, and counts as
+paid at its worst case.
+
+Replies and sums of money are sealed (:mod:`veridical.files.seals`): what is damaged, or was not
+written with this computer's secret, counts as absent.
+
+Several processes may share a file. Each claims a reply before it asks for it, and the others wait
+for that; a claim of a process that is dead is void.
 """
 
 from __future__ import annotations
@@ -11,45 +18,27 @@ import asyncio
 import contextlib
 import hashlib
 import json
+import os
 import queue
 import sqlite3
 import threading
-import zlib
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
+from veridical.core.messages import ChatRequest, Reply
 from veridical.errors import UsageError
-from veridical.llm.messages import ChatRequest, Reply, Usage
-from veridical.records import TokenLogprob, TopToken
+from veridical.files.atomic import PRIVATE_FILE
+from veridical.llm import journal_rows as rows
+from veridical.llm.journal_rows import Answered, Held, Leaving, Settled
+from veridical.llm.ledger import Ledger
+from veridical.llm.writers import Writers
 
 T = TypeVar("T")
 _Waiter: TypeAlias = "threading.Event | asyncio.Future[None]"
 
 #: The journal's name in a store or a run directory.
 JOURNAL = "journal.sqlite"
-_FORMAT = 1
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS sessions (id INTEGER PRIMARY KEY, run TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS calls (
-    id INTEGER PRIMARY KEY, key BLOB NOT NULL, attempt INTEGER NOT NULL
-);
-CREATE TABLE IF NOT EXISTS replies (
-    call INTEGER PRIMARY KEY, key BLOB NOT NULL, attempt INTEGER NOT NULL,
-    prompt INTEGER, completion INTEGER, cost REAL, lost INTEGER NOT NULL, body BLOB NOT NULL
-);
-CREATE INDEX IF NOT EXISTS by_key ON replies (key, attempt);
-CREATE TABLE IF NOT EXISTS failures (
-    call INTEGER PRIMARY KEY, trouble TEXT NOT NULL, lost INTEGER NOT NULL
-);
-CREATE TABLE IF NOT EXISTS rejected (
-    key BLOB NOT NULL, attempt INTEGER NOT NULL, PRIMARY KEY (key, attempt)
-) WITHOUT ROWID;
-"""
-_SESSION = 1 << 32  # ids of a session's calls: session * _SESSION + 0, 1, 2, ...
-_LOOKUP = 500  # sqlite's variable limit is 999 in old builds
-_SHORT = 512  # bytes that are not worth packing
 _TOGETHER = 4096  # operations a transaction
 
 
@@ -69,69 +58,45 @@ def sample_key(request: bytes, ordinal: int) -> bytes:
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 
-class Held(NamedTuple):
-    """The newest reply under a key. ``rejected``: whoever asked could make nothing of it."""
-
-    reply: Reply
-    attempt: int
-    rejected: bool
-
-
-class Answered(NamedTuple):
-    """What is written of a call that brought a reply. ``lost``: earlier attempts of it whose
-    answers never arrived."""
-
-    call: int
-    key: bytes
-    attempt: int
-    reply: Reply
-    cost: float | None
-    lost: int = 0
-
-
-@dataclass(frozen=True)
-class Totals:
-    """All that was ever called under one run's name. Sums are of what is known."""
-
-    calls: int = 0
-    answered: int = 0
-    failed: int = 0
-    tokens_in: int = 0
-    tokens_out: int = 0
-    without_usage: int = 0
-    cost: float = 0.0
-    without_cost: int = 0
-    possibly_paid: int = 0
-
-
 class Journal:
     """Replies by key, in the file ``path``; in memory where that is None.
 
     Coroutines may be called from any event loop. What they say is written is committed.
 
+    Attributes:
+        damaged: keys whose newest reply was found damaged, or not to be of this computer, until
+            somebody has counted them.
+
     Raises:
-        UsageError: the file cannot be opened, or has another format.
+        UsageError: the file cannot be opened, has another format, or was made with another
+            secret than this computer's.
     """
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
-        self._operations: queue.SimpleQueue[_Operation | None] = queue.SimpleQueue()
+        self._operations: queue.SimpleQueue[_Operation[Any] | None] = queue.SimpleQueue()
         self._next: dict[int, int] = {}
         self._closed = False
+        self._writers = None if path is None else Writers(path)
+        self.damaged: set[bytes] = set()
         try:
             if path is not None:
                 path.parent.mkdir(parents=True, exist_ok=True)
+                os.close(os.open(path, os.O_RDWR | os.O_CREAT, PRIVATE_FILE))
             place = ":memory:" if path is None else path
             self._db = sqlite3.connect(place, check_same_thread=False, timeout=60)
             self._db.execute("PRAGMA journal_mode=WAL")
             # Survives the process; after a power cut the last replies may be asked for again.
             self._db.execute("PRAGMA synchronous=NORMAL")
             version = self._db.execute("PRAGMA user_version").fetchone()[0]
-            if version not in (0, _FORMAT):
-                raise UsageError(f"journal {path} has format {version}; known is {_FORMAT}")
+            if version not in (0, rows.FORMAT):
+                raise rows.foreign_format(path, version)
             if version == 0:
-                self._db.executescript(_SCHEMA)
-                self._db.execute(f"PRAGMA user_version={_FORMAT}")
+                self._db.executescript(rows.SCHEMA)
+                rows.own(self._db)
+                self._db.execute(f"PRAGMA user_version={rows.FORMAT}")
+            self._db.execute(rows.CACHED)
+            rows.check_owner(self._db, path)
         except (OSError, sqlite3.Error) as e:
             raise UsageError(f"cannot open journal {path}: {e}") from e
         self._thread = threading.Thread(target=self._work, daemon=True, name="veridical-journal")
@@ -139,83 +104,148 @@ class Journal:
 
     def session(self, run: str) -> int:
         """A new session of ``run``: the number under which its calls leave."""
-        return self._now(lambda db: _open_session(db, run))
+        return self._now(lambda db: rows.open_session(db, run))
 
-    def totals(self, run: str) -> Totals:
+    def take_up(self, run: str) -> None:
+        """``run`` is at work here until :meth:`put_down`.
+
+        Raises:
+            UsageError: it is at work in another process.
+        """
+        key = rows.run_key(run)
+        if not self._now(lambda db: self._claims(db, [key], again=True)):
+            raise UsageError(f"this run is at work in another process; both write to {self.path}")
+
+    def put_down(self, run: str) -> None:
+        """``run`` has ended; another process may take it up once this returns."""
+        if not self._closed:
+            self._now(lambda db: rows.release(db, [rows.run_key(run)]))
+
+    def totals(self, run: str) -> Ledger:
         """What all sessions of ``run`` have called so far. Of calls without an outcome it says
         that they are possibly paid, so no other session of the run may be at work."""
-        return self._now(lambda db: _totals(db, run))
+        return self._now(lambda db: rows.totals(db, run))
 
     async def find(self, keys: Sequence[bytes]) -> dict[bytes, Held]:
         """The newest reply under each of ``keys`` that has one. A damaged one counts as none."""
-        return await self._later(lambda db: _find(db, keys))
+        return await self._later(lambda db: rows.find(db, keys, self.damaged))
 
-    async def leave(self, session: int, keys: Sequence[tuple[bytes, int]]) -> list[int]:
-        """Put on record that calls for ``(key, attempt)`` leave now; the calls' numbers."""
-        first = self._next.get(session, session * _SESSION)
-        self._next[session] = first + len(keys)
-        numbers = list(range(first, first + len(keys)))
-        rows = [(n, *key) for n, key in zip(numbers, keys, strict=True)]
-        await self._later(lambda db: _insert(db, "calls", rows))
-        return numbers
+    async def claim(
+        self, keys: Sequence[bytes], attempt: int
+    ) -> tuple[list[bytes], dict[bytes, Reply]]:
+        """Claim ``keys`` to ask for here, until :meth:`release`: those claimed, and replies of this
+        attempt or a later one that have come since. Others ask for the rest."""
 
-    async def answer(self, answers: Sequence[Answered]) -> None:
-        """Write replies down."""
+        def work(db: sqlite3.Connection) -> tuple[list[bytes], dict[bytes, Reply]]:
+            claimed = self._claims(db, keys)
+            held = rows.find(db, claimed, set())
+            replies = {key: h.reply for key, h in held.items() if h.attempt >= attempt}
+            rows.release(db, replies)
+            return [key for key in claimed if key not in replies], replies
+
+        return await self._later(work)
+
+    def release(self, keys: Sequence[bytes]) -> None:
+        """Others may ask for ``keys`` again."""
+        if not self._closed:
+            self._operations.put(_Operation(lambda db: rows.release(db, keys), threading.Event()))
+
+    def number(self, session: int) -> int:
+        """A new number for a call, or an attempt, of ``session``."""
+        number = self._next.get(session, session * rows.SESSION)
+        self._next[session] = number + 1
+        return number
+
+    async def leave(self, calls: Sequence[tuple[int, bytes, int]], attempt: Leaving) -> None:
+        """Put on record that an attempt leaves now, and ``(call, key, attempt)`` of the calls
+        whose first it is."""
 
         def write(db: sqlite3.Connection) -> None:
-            rows = []
-            for a in answers:
-                usage = a.reply.usage
-                body = _pack(_dump(a.reply))
-                rows.append(
-                    (a.call, a.key, a.attempt, usage.prompt, usage.completion, a.cost, a.lost, body)
-                )
-            _insert(db, "replies", rows)
+            rows.insert(db, "calls", calls)
+            rows.write_attempt(db, attempt)
 
         await self._later(write)
 
-    async def fail(self, failures: Sequence[tuple[int, str, int]]) -> None:
-        """Write down ``(call, trouble, lost answers)`` of calls that brought no reply."""
-        await self._later(lambda db: _insert(db, "failures", failures))
+    async def settle(self, settled: Sequence[Settled]) -> None:
+        """Write down what attempts have cost."""
+        await self._later(lambda db: rows.settle(db, settled))
+
+    async def end(
+        self,
+        answers: Sequence[Answered],
+        failures: Sequence[tuple[int, str]] = (),
+        settled: Sequence[Settled] = (),
+    ) -> None:
+        """Write down replies, the ``(call, trouble)`` of calls that brought none, and what their
+        attempts have cost: all of it or nothing."""
+
+        def write(db: sqlite3.Connection) -> None:
+            rows.write_replies(db, answers)
+            rows.insert(db, "failures", failures)
+            rows.settle(db, settled)
+
+        await self._later(write)
 
     async def reject(self, keys: Sequence[tuple[bytes, int]]) -> None:
         """Mark the replies under ``(key, attempt)`` as of no use: see :class:`Held`."""
-        await self._later(lambda db: _insert(db, "rejected", keys))
+        await self._later(lambda db: rows.insert(db, "rejected", keys))
 
     def close(self) -> None:
         """Finish what was begun and close the file."""
         if not self._closed:
             self._closed = True
+            if self._writers is not None:
+                self._operations.put(_Operation(self._let_go, threading.Event()))
             self._operations.put(None)
             self._thread.join()
             self._db.close()
+            if self._writers is not None:
+                self._writers.close()
+
+    def _claims(
+        self, db: sqlite3.Connection, keys: Sequence[bytes], *, again: bool = False
+    ) -> list[bytes]:
+        """Claim those of ``keys`` that nobody else has; ``again`` also those claimed here."""
+        if self._writers is None:
+            return list(keys)
+        me = self._writers.name
+        claimed = []
+        for key in keys:
+            row = db.execute("SELECT writer FROM claims WHERE key = ?", (key,)).fetchone()
+            if row is None or (again and row[0] == me) or not self._writers.alive(str(row[0])):
+                db.execute("INSERT OR REPLACE INTO claims VALUES (?, ?)", (key, me))
+                claimed.append(key)
+        return claimed
+
+    def _let_go(self, db: sqlite3.Connection) -> None:
+        assert self._writers is not None
+        if self._writers.known:
+            db.execute("DELETE FROM claims WHERE writer = ?", (self._writers.name,))
 
     def _now(self, work: Callable[[sqlite3.Connection], T]) -> T:
         done = threading.Event()
-        operation = _Operation(work, done)
-        self._put(operation)
+        operation = self._put(work, done)
         done.wait()
-        found: T = operation.result()
-        return found
+        return operation.result()
 
     async def _later(self, work: Callable[[sqlite3.Connection], T]) -> T:
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        operation = _Operation(work, future)
-        self._put(operation)
+        operation = self._put(work, future)
         await future
-        found: T = operation.result()
-        return found
+        return operation.result()
 
-    def _put(self, operation: _Operation) -> None:
+    def _put(self, work: Callable[[sqlite3.Connection], T], waiter: _Waiter) -> _Operation[T]:
         if self._closed:
             raise UsageError("the journal is closed")
+        operation = _Operation(work, waiter)
         self._operations.put(operation)
+        return operation
 
     def _work(self) -> None:
         """Carry out operations; whatever waits shares one transaction."""
         stop = False
         while not stop:
-            batch: list[_Operation] = []
+            batch: list[_Operation[Any]] = []
             try:
                 operation = self._operations.get()
                 while operation is not None and len(batch) < _TOGETHER:
@@ -236,12 +266,12 @@ class Journal:
             _wake(operation.waiter for operation in batch)
 
 
-class _Operation:
-    def __init__(self, work: Callable[[sqlite3.Connection], Any], waiter: _Waiter) -> None:
+class _Operation(Generic[T]):
+    def __init__(self, work: Callable[[sqlite3.Connection], T], waiter: _Waiter) -> None:
         self.work = work
         self.waiter = waiter
         self.error: Exception | None = None
-        self._value: Any = None
+        self._value: T
 
     def run(self, db: sqlite3.Connection) -> None:
         try:
@@ -249,8 +279,8 @@ class _Operation:
         except Exception as e:
             self.error = e
 
-    def result(self) -> Any:
-        if isinstance(self.error, sqlite3.Error):
+    def result(self) -> T:
+        if isinstance(self.error, (sqlite3.Error, OSError)):
             raise UsageError(f"the journal cannot be read or written: {self.error}")
         if self.error is not None:
             raise self.error
@@ -274,106 +304,3 @@ def _resolve(futures: Iterable[asyncio.Future[None]]) -> None:
     for future in futures:
         if not future.done():  # cancelled
             future.set_result(None)
-
-
-def _insert(db: sqlite3.Connection, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
-    rows = list(rows)
-    if rows:
-        marks = ",".join("?" * len(rows[0]))
-        verb = "INSERT OR IGNORE" if table == "rejected" else "INSERT"
-        db.executemany(f"{verb} INTO {table} VALUES ({marks})", rows)
-
-
-def _open_session(db: sqlite3.Connection, run: str) -> int:
-    number = db.execute("INSERT INTO sessions (run) VALUES (?)", (run,)).lastrowid
-    assert number is not None
-    return number
-
-
-def _find(db: sqlite3.Connection, keys: Sequence[bytes]) -> dict[bytes, Held]:
-    found: dict[bytes, Held] = {}
-    for i in range(0, len(keys), _LOOKUP):
-        part = keys[i : i + _LOOKUP]
-        marks = ",".join("?" * len(part))
-        useless = set(db.execute(f"SELECT key, attempt FROM rejected WHERE key IN ({marks})", part))
-        # In the index's own order, which ends with the call: of one attempt the first counts.
-        rows = db.execute(
-            "SELECT key, attempt, prompt, completion, body FROM replies "
-            f"WHERE key IN ({marks}) ORDER BY key, attempt, call",
-            part,
-        )
-        for key, attempt, prompt, completion, body in rows:
-            before = found.get(key)
-            if before is not None and before.attempt == attempt:
-                continue
-            with contextlib.suppress(zlib.error, ValueError, TypeError):
-                reply = _load(_unpack(body), Usage(prompt, completion))
-                found[key] = Held(reply, attempt, (key, attempt) in useless)
-    return found
-
-
-def _totals(db: sqlite3.Connection, run: str) -> Totals:
-    sums = [0.0] * 9
-    sessions = [s for (s,) in db.execute("SELECT id FROM sessions WHERE run = ?", (run,))]
-    for session in sessions:
-        ids = (session * _SESSION, (session + 1) * _SESSION - 1)
-        (calls,) = db.execute("SELECT count(*) FROM calls WHERE id BETWEEN ? AND ?", ids).fetchone()
-        answered = db.execute(
-            "SELECT count(*), total(prompt), total(completion), "
-            "total(prompt IS NULL OR completion IS NULL), total(cost), total(cost IS NULL), "
-            "total(lost) FROM replies WHERE call BETWEEN ? AND ?",
-            ids,
-        ).fetchone()
-        failed, lost = db.execute(
-            "SELECT count(*), total(lost) FROM failures WHERE call BETWEEN ? AND ?", ids
-        ).fetchone()
-        unanswered = calls - answered[0] - failed
-        more = [calls, answered[0], failed, *answered[1:6], answered[6] + lost + unanswered]
-        sums = [a + b for a, b in zip(sums, more, strict=True)]
-    calls, replies, failures, tokens_in, tokens_out, without_usage = map(int, sums[:6])
-    cost, without_cost, possibly_paid = sums[6], int(sums[7]), int(sums[8])
-    return Totals(
-        calls,
-        replies,
-        failures,
-        tokens_in,
-        tokens_out,
-        without_usage,
-        cost,
-        without_cost,
-        possibly_paid,
-    )
-
-
-def _pack(body: bytes) -> bytes:
-    return zlib.compress(body, 1) if len(body) > _SHORT else body
-
-
-def _unpack(body: bytes) -> bytes:
-    # JSON of ours begins with a bracket, and what zlib packs with 0x78.
-    return body if body[:1] == b"[" else zlib.decompress(body)
-
-
-def _dump(reply: Reply) -> bytes:
-    tokens = reply.logprobs
-    parts = [
-        reply.text,
-        reply.finish_reason,
-        reply.model,
-        reply.refusal,
-        None
-        if tokens is None
-        else [[t.token, t.logprob, [[x.token, x.logprob] for x in t.top]] for t in tokens],
-    ]
-    return json.dumps(parts, separators=(",", ":")).encode()
-
-
-def _load(body: bytes, usage: Usage) -> Reply:
-    text, finish_reason, model, refusal, tokens = json.loads(body)
-    logprobs = None if tokens is None else tuple(_token(*t) for t in tokens)
-    return Reply(text, finish_reason, logprobs, usage, model, refusal)
-
-
-def _token(token: str, logprob: float, top: list[tuple[str, float]]) -> TokenLogprob:
-    likeliest = tuple(TopToken.model_construct(token=t, logprob=p) for t, p in top)
-    return TokenLogprob.model_construct(token=token, logprob=logprob, top=likeliest)

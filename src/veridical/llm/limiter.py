@@ -107,7 +107,7 @@ class Limiter:
         self.slots = float(min(_START, most))
         self.rate = math.inf  # calls a second
         self.under_way = 0
-        self._waiting: deque[asyncio.Future[Ticket]] = deque()
+        self._waiting: deque[asyncio.Future[Ticket | None]] = deque()
         self._timer: asyncio.TimerHandle | None = None
         self._serial = 0
         self._next = -math.inf  # when the next call may leave
@@ -136,24 +136,41 @@ class Limiter:
         self._held = False  # in slow start, after a rejection: no growth until more is known
         self._noise = RejectionNoise()
 
-    async def acquire(self, *, again: bool = False) -> Ticket:
+    async def acquire(self, *, again: bool = False, at_once: bool = False) -> Ticket | None:
         """Wait until a call may leave. Each ticket must be given back by :meth:`release`.
 
         Args:
             again: the call was tried before: it goes first.
+            at_once: do not wait.
+
+        Returns:
+            None where it may not leave: it would have to wait, or waits when :meth:`dismiss` is
+            called.
         """
-        turn: asyncio.Future[Ticket] = asyncio.get_running_loop().create_future()
+        turn: asyncio.Future[Ticket | None] = asyncio.get_running_loop().create_future()
         if again:
             self._waiting.appendleft(turn)
         else:
             self._waiting.append(turn)
         self._let_out()
+        if at_once and not turn.done():
+            turn.cancel()
+            return None
         try:
             return await turn
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled():
-                self.release(turn.result(), "lost")
+                ticket = turn.result()
+                if ticket is not None:
+                    self.release(ticket, "lost")
             raise
+
+    def dismiss(self) -> None:
+        """Nobody waits any longer."""
+        waiting, self._waiting = self._waiting, deque()
+        for turn in waiting:
+            if not turn.done():
+                turn.set_result(None)
 
     def release(
         self, ticket: Ticket, outcome: Outcome, *, retry_after: float | None = None

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
-from veridical.errors import UsageError
+from veridical.core.messages import ChatRequest, LlmError, Reply
+from veridical.errors import UsageError, option_named
+from veridical.llm.budget import Budget, check_budgeted
 from veridical.llm.endpoints import Endpoint, find_endpoint
 from veridical.llm.journal import JOURNAL, Journal
-from veridical.llm.ledger import Budget
-from veridical.llm.messages import ChatRequest, LlmError, Reply
-from veridical.llm.service import Account, ChatClient, LlmService
+from veridical.llm.service import Account, ChatClient, LlmService, open_client
 
 if TYPE_CHECKING:
     from veridical.llm.decoding import Decoding
@@ -38,9 +38,10 @@ class Llms:
         budget: money that all runs together may spend, their earlier lives included.
         named_only: take names from ``veridical.toml`` alone, never an address: for specs that
             come with requests from elsewhere.
+        connect: opens the client of an endpoint.
 
     Raises:
-        UsageError: there is no such endpoint, or a budget is set and its prices are not known.
+        UsageError: there is no such endpoint, or a budget is set that cannot be kept with it.
     """
 
     def __init__(
@@ -50,8 +51,10 @@ class Llms:
         store: Path | None = None,
         budget: float | None = None,
         named_only: bool = False,
+        connect: Callable[[Endpoint], ChatClient] = open_client,
     ) -> None:
         self._store = store
+        self._connect = connect
         self._named_only = named_only
         self._budget = None if budget is None else Budget(budget)
         self._lock = threading.RLock()
@@ -65,10 +68,21 @@ class Llms:
         elif isinstance(default, Endpoint):
             self.default = default
         elif default is not None:
+            if not hasattr(default, "endpoint"):
+                raise UsageError(
+                    f"llm must be a text or a client with an endpoint, not {default!r}"
+                )
             self._client = default
             self.default = default.endpoint
         if self.default is not None:
             self._check(self.default)
+
+    def calls(self) -> tuple[int, int]:
+        """Answers that were obtained so far, and those asked for: the former and what is waited
+        for."""
+        services = list(self._services.values())
+        answered = sum(service.obtained for service in services)
+        return answered, answered + sum(service.waiting for service in services)
 
     def endpoint(self, spec: str | None = None) -> Endpoint:
         """The endpoint called ``spec``, or the default.
@@ -78,22 +92,18 @@ class Llms:
         """
         if spec is None or (self.default is not None and spec == self.default.name):
             if self.default is None:
-                raise UsageError("no LLM was named: give one (--llm NAME)")
+                raise UsageError(f"no LLM was named: give one ({option_named('llm', 'NAME')})")
             return self.default
         with self._lock:
-            found = self._endpoints.get(spec)
-            if found is None:
-                found = find_endpoint(spec, named_only=self._named_only)
-                self._check(found)
-                self._endpoints[spec] = found
-            return found
+            if spec not in self._endpoints:
+                endpoint = find_endpoint(spec, named_only=self._named_only)
+                self._check(endpoint)
+                self._endpoints[spec] = endpoint
+            return self._endpoints[spec]
 
     def _check(self, endpoint: Endpoint) -> None:
-        if self._budget is not None and endpoint.cost(1, 1) is None:
-            raise UsageError(
-                f"a budget needs prices: give price_in and price_out (per million tokens) of LLM "
-                f"{endpoint.name!r} in a section of veridical.toml"
-            )
+        if self._budget is not None:
+            check_budgeted(endpoint)
 
     def decoding(self, by: Decoding) -> str:
         """The spec of the default LLM decoding so. A client of the user's own takes requests as
@@ -105,13 +115,13 @@ class Llms:
         from veridical.llm.decoding import endpoint_for
 
         default = self.endpoint()
-        made = default if self._client is not None else endpoint_for(by, default)
-        if made is default:
+        endpoint = default if self._client is not None else endpoint_for(by, default)
+        if endpoint is default:
             return default.name
-        made = replace(made, name=f"{default.name} ({by})")
+        name = f"{default.name} ({by})"
         with self._lock:
-            self._endpoints[made.name] = made
-        return made.name
+            self._endpoints[name] = replace(endpoint, name=name)
+        return name
 
     def label(self, spec: str | None = None) -> str:
         """What signatures call an endpoint: its name and the model's."""
@@ -128,8 +138,9 @@ class Llms:
         with self._lock:
             service = self._services.get(endpoint.name)
             if service is None:
-                own = endpoint is self.default
-                service = LlmService(endpoint, client=self._client if own else None)
+                own_client = self._client if endpoint is self.default else None
+                client = own_client or self._connect(endpoint)
+                service = LlmService(endpoint, client=client)
                 self._services[endpoint.name] = service
             return service
 
@@ -140,7 +151,7 @@ class Llms:
             return self._journal
 
     def identity(self, spec: str | None = None) -> str:
-        """All of an endpoint that replies depend on. Needs no key."""
+        """The settings of an endpoint that replies depend on. Needs no key."""
         endpoint = self.endpoint(spec)
         if endpoint.base_url.startswith(("local:", "torch:")):  # the files count
             return self.service(spec).identity
@@ -151,9 +162,10 @@ class Llms:
         there = self._store is not None and (self._store / JOURNAL).is_file()
         return self._shared() if there else None
 
-    def account(self, run: str, folder: Path, *, retry: bool = False) -> Account:
-        """An account for the run called ``run`` in ``folder``; end it by :meth:`leave`."""
-        journal = self._shared() or Journal(folder / JOURNAL)
+    def account(self, run: str, folder: Path | None, *, retry: bool = False) -> Account:
+        """An account for the run called ``run`` in ``folder``, None for one that leaves nothing
+        there; end it by :meth:`leave`."""
+        journal = self._shared() or Journal(None if folder is None else folder / JOURNAL)
         return Account(journal, run, retry=retry, budget=self._budget)
 
     def chat(self, account: Account, spec: str | None = None) -> RunChat:
@@ -162,6 +174,7 @@ class Llms:
 
     def leave(self, account: Account) -> None:
         """The run is over."""
+        account.close()
         if account.journal is not self._journal:
             account.journal.close()
 
@@ -169,6 +182,7 @@ class Llms:
         """Drop the calls under way and close everything."""
         for service in self._services.values():
             await service.close()
+        self._services.clear()  # a model that runs here must not outlive its engine
         if self._journal is not None:
             self._journal.close()
 

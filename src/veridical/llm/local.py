@@ -26,8 +26,8 @@ from veridical.llm import download
 from veridical.llm.endpoints import Endpoint
 
 if TYPE_CHECKING:
+    from veridical.core.messages import ChatRequest, LlmError, Reply
     from veridical.llm.client import LlmClient
-    from veridical.llm.messages import ChatRequest, LlmError, Reply
 
 #: What ``local:PATH?...`` may say, with what holds unless it does. ``threads`` 0: the free cores.
 OPTIONS = {"context": 4096, "parallel": 5, "threads": 0}
@@ -67,16 +67,16 @@ class LocalModel:
 
 
 def read_local(spec: str) -> LocalModel:
-    """The model that ``local`` or ``local:PATH.gguf``, with ``?context=8192&parallel=2&threads=4``
-    or none of it, names. ``local`` alone is SmolLM2-135M-Instruct (see :mod:`.download`).
+    """The model that ``local``, ``local:NAME`` or ``local:PATH.gguf``, with
+    ``?context=8192&parallel=2&threads=4`` or none of it, names. Names are those of
+    :data:`.download.WEIGHTS`; ``local`` alone is SmolLM2-135M-Instruct.
 
     Raises:
-        UsageError: there is no such file, it is no GGUF file, or an option is unknown or no
-            positive number.
-        ModelError: SmolLM2 is not here and is not wanted.
+        UsageError: there is no such name or file, it is no GGUF file, or an option is unknown or
+            no positive number.
+        ModelError: a model that is fetched by its name is not here and is not wanted.
     """
-    rest = spec.removeprefix("local").removeprefix(":")
-    name, _, query = rest.partition("?")
+    name, _, query = spec.removeprefix("local").removeprefix(":").partition("?")
     options = dict(OPTIONS)
     for key, value in parse_qsl(query, keep_blank_values=True):
         if key not in OPTIONS:
@@ -85,9 +85,12 @@ def read_local(spec: str) -> LocalModel:
             raise UsageError(f"{spec}: {key} must be a positive number, not {value!r}")
         options[key] = int(value)
     options["threads"] = options["threads"] or free_cores()
-    if name in ("", download.SMOLLM2.name):
-        return LocalModel(download.SMOLLM2.name, download.need(download.SMOLLM2), **options)
+    weights = download.SMOLLM2 if name == "" else download.WEIGHTS.get(name)
+    if weights is not None:
+        return LocalModel(weights.name, download.need(weights), **options)
     path = Path(name).expanduser()
+    if path.name == name and path.suffix != ".gguf" and not path.exists():
+        raise unknown_name("local model", name, [*download.WEIGHTS, "PATH.gguf"])
     check_gguf(path)
     return LocalModel(path.stem, path, **options)
 
@@ -165,13 +168,13 @@ class LocalServer:
         )
         atexit.register(self.close)
         try:
-            told = self._hear()
-            if "url" not in told:
-                raise ModelError(f"{model.path} could not be served: {self._trouble(told)}")
+            answer = self._hear()
+            if "url" not in answer:
+                raise ModelError(f"{model.path} could not be served: {self._trouble(answer)}")
         except BaseException:
             self.close()
             raise
-        self.url = f"{told['url']}/v1"
+        self.url = f"{answer['url']}/v1"
 
     def _hear(self) -> dict[str, Any]:
         """The line the process says once it serves, or fails; {} if it ends without a word."""
@@ -184,18 +187,18 @@ class LocalServer:
         finally:
             late.cancel()
         with contextlib.suppress(ValueError):
-            told = json.loads(line)
-            if isinstance(told, dict):
-                return told
+            answer = json.loads(line)
+            if isinstance(answer, dict):
+                return answer
         return {}
 
-    def _trouble(self, told: Mapping[str, Any]) -> str:
-        """What went wrong, from what was told and what llama.cpp printed."""
+    def _trouble(self, answer: Mapping[str, Any]) -> str:
+        """What went wrong, from the process's answer and what llama.cpp printed."""
         self._process.wait(10)
         self._said.seek(0)
         printed = " ".join(self._said.read().decode("utf-8", "replace").split())
         printed = "".join(c if c.isprintable() else "?" for c in printed[-_SHOWN:])
-        error = told.get("error", f"the process ended with code {self._process.returncode}")
+        error = answer.get("error", f"the process ended with code {self._process.returncode}")
         return f"{error} ({printed})" if printed else str(error)
 
     @property
@@ -231,10 +234,15 @@ class LocalClient:
         identity: all that a reply depends on besides the request: the model, and the options that
             are sent along.
         most_calls: as many at once as the server decodes.
+        shares_prefixes: the server reads a common beginning of prompts once.
+        bills_attempts: as the client of that server does.
 
     Raises:
         UsageError, ModelError: as :func:`read_local` and :class:`LocalServer` do.
     """
+
+    bills_attempts = True
+    shares_prefixes = True
 
     def __init__(self, endpoint: Endpoint) -> None:
         check_installed()
@@ -247,8 +255,8 @@ class LocalClient:
     @cached_property
     def identity(self) -> str:
         options = self._endpoint.extra_body
-        told = f":{json.dumps(options, sort_keys=True)}" if options else ""
-        return f"{self.model.identity}{told}"
+        sent = f":{json.dumps(options, sort_keys=True)}" if options else ""
+        return f"{self.model.identity}{sent}"
 
     async def chat(
         self, request: ChatRequest, ordinals: Sequence[int] = (0,)
@@ -257,8 +265,8 @@ class LocalClient:
         size = self.model.parallel  # the server draws no more samples at once
         parts = [ordinals[i : i + size] for i in range(0, len(ordinals), size)]
         client = await self._client()
-        found = await asyncio.gather(*(client.chat(request, part) for part in parts))
-        return [outcome for part in found for outcome in part]
+        outcomes = await asyncio.gather(*(client.chat(request, part) for part in parts))
+        return [outcome for part in outcomes for outcome in part]
 
     async def _client(self) -> LlmClient:
         async with self._starting:

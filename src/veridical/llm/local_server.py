@@ -23,17 +23,17 @@ def main(settings: dict[str, Any]) -> None:
     Args:
         settings: ``model`` (path), ``parallel``, ``context`` (tokens of one request), ``threads``.
     """
-    told = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # whatever llama.cpp prints is no part of what is told
+    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # whatever llama.cpp prints is no part of what is said
     threading.Thread(target=_follow, args=(os.getppid(),), daemon=True).start()
     try:
         server = _start(settings)
     except Exception as e:  # the library raises bare RuntimeErrors
-        told.write(json.dumps({"error": f"{type(e).__name__}: {e}"}) + "\n")
-        told.flush()
+        out.write(json.dumps({"error": f"{type(e).__name__}: {e}"}) + "\n")
+        out.flush()
         os._exit(1)
-    told.write(json.dumps({"url": server.listening_address}) + "\n")
-    told.flush()
+    out.write(json.dumps({"url": server.listening_address}) + "\n")
+    out.flush()
     sys.stdin.buffer.read()
     os._exit(0)  # there is nothing to save, and a decode under way need not be waited for
 

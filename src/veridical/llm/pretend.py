@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from veridical.llm.messages import ChatRequest, Reply, Usage
+from veridical.core.messages import ChatRequest, Reply, Usage
 
 _DEEPEST = 16
 
 
 def pretend(request: ChatRequest, usage: Usage) -> Reply:
-    """A reply that ``request``'s schema allows; a word where it has none."""
-    text = "Yes." if request.schema is None else json.dumps(instance(request.schema))
+    """A reply that ``request``'s schema allows; where it has none, a verdict if one is asked for,
+    else a word."""
+    words = request.verdict or "Yes."
+    text = words if request.schema is None else json.dumps(instance(request.schema))
     return Reply(text, "stop", usage=usage)
 
 

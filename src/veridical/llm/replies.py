@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NoReturn
 
 from pydantic import TypeAdapter, ValidationError
 
-from veridical.llm.messages import Reply, Usage
+from veridical.core.messages import Reply, Usage
+from veridical.core.records import TokenLogprob, clean_text
 from veridical.llm.retries import AttemptError
-from veridical.records import TokenLogprob, clean_text
 
 _TOKENS = TypeAdapter(tuple[TokenLogprob, ...])
 _LONGEST_NAME = 200
@@ -32,13 +33,16 @@ def read_replies(body: dict[str, Any], wanted: int) -> list[Reply]:
         _malformed("two choices have the same index")
     numbered.sort(key=lambda pair: pair[0])
     model = body.get("model")
-    if not isinstance(model, str) or len(model) > _LONGEST_NAME or not _is_clean(model):
+    if not isinstance(model, str) or len(model) > _LONGEST_NAME or not model.isprintable():
         model = None
-    kept = [choice for _, choice in numbered[:wanted]]
-    return [
-        _reply(choice, usage, model)
-        for choice, usage in zip(kept, _usages(body.get("usage"), len(kept)), strict=True)
-    ]
+    wanted_choices = [choice for _, choice in numbered[:wanted]]
+    usages = _usages(body.get("usage"), len(wanted_choices))
+    pairs = zip(wanted_choices, usages, strict=True)
+    replies = [_reply(choice, usage, model) for choice, usage in pairs]
+    if any(r.text for r in replies) and not any(r.usage.completion for r in replies):
+        # words without tokens: the count is none
+        return [replace(r, usage=replace(r.usage, completion=None)) for r in replies]
+    return replies
 
 
 def _index(choice: Any, place: int) -> int:
@@ -90,72 +94,67 @@ def _logprobs(given: Any) -> tuple[TokenLogprob, ...] | None:
     if not isinstance(given, dict):
         _malformed("logprobs are in no known form")
     if given.get("tokens") is not None:
-        rows = _legacy(given)
+        rows = _columns(given)
     elif given.get("content") is None:  # there may be those of a refusal instead
         return None
     else:
-        rows = _entries(given["content"], "top_logprobs")
+        content = given["content"]
+        if not isinstance(content, list) or not all(isinstance(e, dict) for e in content):
+            _malformed("logprobs are no list of tokens")
+        rows = [(e.get("token"), e.get("logprob"), e.get("top_logprobs") or ()) for e in content]
+    named = [{"token": token, "logprob": value, "top": top} for token, value, top in rows]
     try:
-        "".join(
-            t for row in rows for t in (row["token"], *(top["token"] for top in row["top"]))
-        ).encode()
-        return _TOKENS.validate_python(rows)
+        tokens = _TOKENS.validate_python(named)
+        "".join(text for t in tokens for text in (t.token, *(a.token for a in t.top))).encode()
+        return tokens
     except UnicodeEncodeError:
         _malformed("a token has a lone surrogate")
     except ValidationError as e:
         _malformed(f"logprobs: {e.errors(include_url=False, include_input=False)[0]['msg']}")
 
 
-def _entries(given: Any, below: str | None = None) -> tuple[dict[str, Any], ...]:
-    if not isinstance(given, list):
-        _malformed("logprobs are no list of tokens")
-    rows = []
-    for entry in given:
-        token = entry.get("token") if isinstance(entry, dict) else None
-        if not isinstance(token, str):
-            _malformed("logprobs have no token")
-        row: dict[str, Any] = {"token": token, "logprob": _number(entry.get("logprob"))}
-        if below is not None:
-            row["top"] = _entries(entry.get(below) or [])
-        rows.append(row)
-    return tuple(rows)
-
-
-def _legacy(given: dict[str, Any]) -> tuple[dict[str, Any], ...]:
-    tokens, values = given["tokens"], given.get("token_logprobs")
-    if not isinstance(tokens, list) or not isinstance(values, list) or len(tokens) != len(values):
-        _malformed("tokens and token_logprobs do not go together")
-    tops = given.get("top_logprobs")
-    if tops is None:
+def _columns(given: dict[str, Any]) -> list[tuple[Any, Any, Any]]:
+    """Tokens, log-probabilities and alternatives, as the old completions have them."""
+    parts: list[Any] = [given.get(k) for k in ("tokens", "token_logprobs", "top_logprobs")]
+    tokens, values, tops = parts
+    if tops is None and isinstance(tokens, list):
         tops = [None] * len(tokens)
-    if not isinstance(tops, list) or len(tops) != len(tokens):
-        _malformed("tokens and top_logprobs do not go together")
-    rows = []
-    for token, value, top in zip(tokens, values, tops, strict=True):
-        if not isinstance(token, str) or not isinstance(top or {}, dict):
-            _malformed("logprobs are in no known form")
-        others = tuple({"token": t, "logprob": _number(v)} for t, v in (top or {}).items())
-        rows.append({"token": token, "logprob": _number(value), "top": others})
-    return tuple(rows)
-
-
-def _number(value: Any) -> float:
-    if not isinstance(value, (int, float)) or isinstance(value, bool):
-        _malformed("a log-probability is no number")
-    return value
+    columns = (tokens, values, tops)
+    if not all(isinstance(c, list) and len(c) == len(tokens) for c in columns):
+        _malformed("tokens and their log-probabilities do not go together")
+    if not all(isinstance(top or {}, dict) for top in tops):
+        _malformed("logprobs are in no known form")
+    named = ([{"token": t, "logprob": v} for t, v in (top or {}).items()] for top in tops)
+    return list(zip(tokens, values, named, strict=True))
 
 
 def _usages(usage: Any, parts: int) -> list[Usage]:
-    """A server's count, shared out so that the shares add up to it."""
+    """A server's count, shared out so that the shares add up to it. One that cannot be, such as of
+    a prompt without tokens, is none."""
     if not isinstance(usage, dict):
         return [Usage()] * parts
-    prompts = _shares(usage.get("prompt_tokens"), parts)
-    completions = _shares(usage.get("completion_tokens"), parts)
-    return [Usage(p, c) for p, c in zip(prompts, completions, strict=True)]
+    prompt = _count(usage.get("prompt_tokens"))
+    completion = _count(usage.get("completion_tokens"))
+    total = _count(usage.get("total_tokens"))
+    details = usage.get("prompt_tokens_details")
+    cached = _count(details.get("cached_tokens")) if isinstance(details, dict) else None
+    if cached is not None and (prompt is None or cached > prompt):
+        cached = None
+    if prompt is not None and completion is not None and total is not None:
+        completion = max(completion, total - prompt)  # thinking may be in the total alone
+    if not prompt:
+        prompt = cached = None
+    counts = (_shares(count, parts) for count in (prompt, completion, cached))
+    return [Usage(*shares) for shares in zip(*counts, strict=True)]
 
 
-def _shares(total: Any, parts: int) -> Sequence[int | None]:
-    if not isinstance(total, int) or isinstance(total, bool) or not 0 <= total < 2**53:
+def _count(tokens: Any) -> int | None:
+    whole = isinstance(tokens, int) and not isinstance(tokens, bool)
+    return tokens if whole and 0 <= tokens < 2**53 else None
+
+
+def _shares(total: int | None, parts: int) -> Sequence[int | None]:
+    if total is None:
         return [None] * parts
     return [total // parts + (i < total % parts) for i in range(parts)]
 
@@ -165,10 +164,6 @@ def _clean(text: str) -> str:
         return clean_text(text)
     except ValueError as e:
         _malformed(str(e))
-
-
-def _is_clean(text: str) -> bool:
-    return text.isprintable()
 
 
 def _malformed(why: str) -> NoReturn:

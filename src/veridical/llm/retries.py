@@ -8,10 +8,15 @@ import time
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 
-from veridical.llm.messages import LlmError, Trouble
+from veridical.core.messages import LlmError, Trouble
 
 #: Statuses by which a server says that it is given too much.
 OVERLOADED = frozenset({429, 503, 529})
+#: Statuses of 500 and more by which a server says that it did not begin; so do 3xx and 4xx, but
+#: for 408. With any other there may have been an answer, which may be charged.
+_UNWORKED = frozenset({501, 503, 505, 529})
+#: Words for an account that is empty: to wait does not help.
+NO_MONEY = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
 #: Seconds: the longest wait of our own, and the longest that a server may ask for.
 LONGEST_BACKOFF = 60.0
 LONGEST_ASKED = 300.0
@@ -88,9 +93,30 @@ class Attempts:
         ):
             return None
         if problem.retry_after is not None:
-            asked = problem.retry_after
-            return asked + random.uniform(0, max(0.5, asked / 10))
+            pause = problem.retry_after
+            return pause + random.uniform(0, max(0.5, pause / 10))
         return backoff(failed)
+
+
+def trouble_of(status: int, code: str = "") -> tuple[Trouble, bool]:
+    """The class of an HTTP error, and whether another attempt may help.
+
+    Args:
+        code: what the server calls it.
+    """
+    if status == 429:
+        return "rate_limited", code not in NO_MONEY
+    if status == 408:
+        return "timeout", True
+    if status in (409, 425) or (status >= 500 and status not in (501, 505)):
+        return "server", True
+    filtered = code in ("content_filter", "content_policy_violation")
+    return ("refused" if filtered else "rejected"), False
+
+
+def may_be_paid(status: int) -> bool:
+    """Whether an answer may have been made, and lost, behind a reply that is none."""
+    return status == 408 or (status >= 500 and status not in _UNWORKED)
 
 
 def backoff(failures: int) -> float:
@@ -108,13 +134,13 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     milliseconds = _number(headers.get("retry-after-ms"))
     if milliseconds is not None:
         return milliseconds / 1000
-    asked = headers.get("retry-after")
-    if asked is None:
+    value = headers.get("retry-after")
+    if value is None:
         return None
-    seconds = _number(asked)
+    seconds = _number(value)
     if seconds is not None:
         return seconds
-    until = _timestamp(asked)
+    until = _timestamp(value)
     if until is None:
         return None
     now = _timestamp(headers.get("date", ""))

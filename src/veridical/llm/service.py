@@ -7,22 +7,30 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from veridical.errors import ModelError
-from veridical.llm.counts import CALLER, LEAVING, Counts
+from veridical.core.messages import ChatRequest, LlmError, Reply
+from veridical.errors import ModelError, UsageError
+from veridical.llm.budget import Budget, check_budgeted, worst_case
 from veridical.llm.endpoints import Endpoint
-from veridical.llm.journal import Answered, Journal, request_key, sample_key
-from veridical.llm.ledger import Budget, Ledger, worst_case
-from veridical.llm.messages import ChatRequest, LlmError, Reply
+from veridical.llm.journal import Journal, request_key, sample_key
+from veridical.llm.ledger import Ledger
+from veridical.llm.payments import PAYER, Tab, not_sent
+from veridical.llm.turns import ByPrefix, InOrder, Turns
+
+#: Seconds until a reply that another process asks for is looked for: first, and at most.
+_FIRST_LOOK, _LAST_LOOK = 0.05, 1.0
 
 
 class ChatClient(Protocol):
     """What makes the calls: :class:`veridical.llm.client.LlmClient`, or a scripted one.
 
     One that knows better than its endpoint's ``max_concurrency`` how many calls to take at once
-    has an attribute ``most_calls``; one that has to ask for samples one by one anyway says so by
-    ``one_by_one``, and each of them is then written down as it comes. One that holds calls back
-    awaits ``LEAVING`` (:mod:`veridical.llm.counts`) before they go and has ``says_leaving``; those
-    of others are taken to leave at once.
+    has an attribute ``most_calls``; one whose server keeps what it has read says so by
+    ``shares_prefixes``, and has its calls in an order that makes use of that
+    (:mod:`veridical.llm.turns`); one that has to ask for samples one by one anyway says so by
+    ``one_by_one``, and each of them is then written down as it comes. One that makes several
+    attempts has each paid by ``PAYER`` (:mod:`veridical.llm.payments`) and says so by
+    ``bills_attempts``; the calls of others are taken to leave at once, and to cost what their
+    outcomes say.
     """
 
     async def chat(
@@ -42,6 +50,10 @@ class Account:
         run: name under which the run resumes; what its earlier lives spent counts.
         retry: ask again for replies that whoever asked could make nothing of.
         budget: shared by every account that spends the same money.
+
+    Raises:
+        UsageError: the run is at work in another process, or its earlier lives have spent nobody
+            knows what and there is a budget.
     """
 
     def __init__(
@@ -51,10 +63,18 @@ class Account:
         self.run = run
         self.retry = retry
         self.budget = budget
-        self.ledger = Ledger.resumed(journal.totals(run)) if run else Ledger()
+        self.ledger = Ledger()
+        if run:
+            journal.take_up(run)
+            self.ledger = journal.totals(run)
+            if budget is not None:
+                budget.resume((str(journal.path or id(journal)), run), self.ledger)
         self.session = journal.session(run)
-        if budget is not None and run:
-            budget.resume((str(journal.path or id(journal)), run), self.ledger.known_cost)
+
+    def close(self) -> None:
+        """Let another process go on with the run."""
+        if self.run:
+            self.journal.put_down(self.run)
 
 
 class LlmService:
@@ -70,6 +90,7 @@ class LlmService:
         client: makes the calls; default: as the endpoint says.
 
     Attributes:
+        obtained: answers, and errors in their place, that came since it was opened.
         waited, awaited: seconds of calls made here, retries included, and how many answers these
             were asked for.
     """
@@ -89,23 +110,30 @@ class LlmService:
         self.identity: str = getattr(self.client, "identity", endpoint.identity)
         # As many as the client works on: of more, the worst case would be held back for nothing.
         most: int = getattr(self.client, "most_calls", endpoint.max_concurrency)
-        self._slots = asyncio.Semaphore(most)
+        by_prefix: bool = getattr(self.client, "shares_prefixes", False)
+        self._turns: Turns = ByPrefix(most) if by_prefix else InOrder(most)
         self._pending: dict[tuple[int, bytes], asyncio.Future[Reply | LlmError]] = {}
         self._looking: set[tuple[int, bytes]] = set()
         self._sending: set[asyncio.Task[None]] = set()
+        self.obtained = 0
         self.waited = 0.0
         self.awaited = 0
 
     @property
+    def waiting(self) -> int:
+        """Answers that somebody waits for."""
+        return len(self._pending)
+
+    @property
     def account(self) -> Account:
-        """Of callers that bring none of their own."""
+        """The account of callers that bring none of their own."""
         if self._account is None:
             self._account = self._own = Account(Journal(None))
         return self._account
 
     @property
     def ledger(self) -> Ledger:
-        """Of the service's own account."""
+        """The ledger of the service's own account."""
         return self.account.ledger
 
     async def chat(
@@ -116,13 +144,12 @@ class LlmService:
         Raises:
             LlmError: of the first request that brought none. The others were made nevertheless.
         """
-        outcomes = await self.chat_each(requests, account)
-        replies = [o for o in outcomes if not isinstance(o, LlmError)]
-        for error in outcomes:
-            if isinstance(error, LlmError):  # a new one: several askers may raise it
-                raise LlmError(
-                    error.trouble, str(error), possibly_paid=error.possibly_paid, text=error.text
-                )
+        replies = []
+        for outcome in await self.chat_each(requests, account):
+            if isinstance(outcome, LlmError):  # a new one: several askers may raise it
+                paid, text = outcome.possibly_paid, outcome.text
+                raise LlmError(outcome.trouble, str(outcome), possibly_paid=paid, text=text)
+            replies.append(outcome)
         return replies
 
     async def chat_each(
@@ -138,28 +165,31 @@ class LlmService:
         keys = self._keys(requests)
         outcomes: dict[bytes, Reply | LlmError] = {}
         waits: dict[bytes, asyncio.Future[Reply | LlmError]] = {}
-        asked: dict[bytes, tuple[bytes, ChatRequest]] = {}
+        new: dict[bytes, tuple[bytes, ChatRequest]] = {}
         for (base, key), request in zip(keys, requests, strict=True):
             future = self._pending.get((id(journal), key))
             if future is None:
-                asked[key] = base, request
+                new[key] = base, request
             elif key not in waits:
                 waits[key] = future
                 ledger.shared += 1
-        looked = {(id(journal), key) for key in asked} - self._looking
+        looked = {(id(journal), key) for key in new} - self._looking
         self._looking |= looked
         try:
-            held = await journal.find(list(asked)) if asked else {}
+            journaled = await journal.find(list(new)) if new else {}
         finally:
             self._looking -= looked
+        for key in journal.damaged & new.keys():
+            journal.damaged.discard(key)
+            ledger.damaged += 1
         # Another asker may have been first to look, and wait for its call by now. It cannot have
         # the answer yet: the journal serves in turn, so what it wrote since comes after this.
         alone: bool = getattr(self.client, "one_by_one", False)
         groups: dict[tuple[bytes, int], dict[bytes, ChatRequest]] = {}
-        for key, (base, request) in asked.items():
-            found = held.get(key)
-            if found is not None and not (account.retry and found.rejected):
-                outcomes[key] = found.reply
+        for key, (base, request) in new.items():
+            newest = journaled.get(key)
+            if newest is not None and not (account.retry and newest.rejected):
+                outcomes[key] = newest.reply
                 if (id(journal), key) in looked:
                     ledger.journaled += 1
                 else:  # another was looking already
@@ -168,9 +198,8 @@ class LlmService:
             future = self._pending.get((id(journal), key))
             if future is None:
                 future = self._pending[id(journal), key] = asyncio.Future()
-                attempt = 0 if found is None else found.attempt + 1
-                together = base if not alone else key
-                groups.setdefault((together, attempt), {})[key] = request
+                attempt = 0 if newest is None else newest.attempt + 1
+                groups.setdefault((key if alone else base, attempt), {})[key] = request
             else:
                 ledger.shared += 1
             waits[key] = future
@@ -188,9 +217,9 @@ class LlmService:
         ask for another."""
         account = account or self.account
         ((_, key),) = self._keys([request])
-        held = (await account.journal.find([key])).get(key)
-        if held is not None:
-            await account.journal.reject([(key, held.attempt)])
+        reply = (await account.journal.find([key])).get(key)
+        if reply is not None:
+            await account.journal.reject([(key, reply.attempt)])
 
     def _keys(self, requests: Iterable[ChatRequest]) -> list[tuple[bytes, bytes]]:
         """Each request's key without and with its ordinal."""
@@ -206,10 +235,28 @@ class LlmService:
     async def _obtain(
         self, group: dict[bytes, ChatRequest], attempt: int, account: Account
     ) -> None:
-        """Resolve the pending keys of requests that differ only in their ordinal, by a call."""
+        """Resolve the pending keys of requests that differ only in their ordinal, by a call; what
+        another process asks for already, by its reply."""
+        left = dict(group)
+        look = _FIRST_LOOK
         try:
-            async with self._slots:
-                await self._send(list(group.values()), list(group), attempt, account)
+            while left:
+                async with self._turns.turn(next(iter(group.values()))):
+                    claimed, come = await account.journal.claim(list(left), attempt)
+                    for key, reply in come.items():
+                        account.ledger.journaled += 1
+                        self._resolve(account, key, reply)
+                    try:
+                        if claimed:
+                            requests = [group[key] for key in claimed]
+                            await self._send(requests, claimed, attempt, account)
+                    finally:
+                        account.journal.release(claimed)
+                for key in (*claimed, *come):
+                    del left[key]
+                if left:
+                    await asyncio.sleep(look)
+                    look = min(2 * look, _LAST_LOOK)
         except BaseException as e:
             for key in group:
                 self._resolve(account, key, error=e)
@@ -223,77 +270,53 @@ class LlmService:
         attempt: int,
         account: Account,
     ) -> None:
-        budget, reserved = account.budget, 0.0
+        """Make the call for all of ``requests`` that the budget allows."""
+        budget = account.budget
+        count = len(keys)
+        each = worst_case(self.endpoint, requests[0])
         if budget is not None:
-            reserved = worst_case(self.endpoint, requests[0])
-            let = await budget.reserve(reserved, len(keys))
-            for key in keys[let:]:
+            check_budgeted(self.endpoint)
+            if each is None:
+                raise UsageError(
+                    f"a budget needs a limit to each answer of LLM {self.endpoint.name!r}: give "
+                    "max_tokens"
+                )
+            count = await budget.reserve(each, len(keys))
+            for key in keys[count:]:
                 account.ledger.not_sent += 1
-                self._resolve(account, key, _stopped(budget, reserved))
-            requests, keys = requests[:let], keys[:let]
-        if keys:
-            await self._call(requests, keys, attempt, account, reserved)
-
-    async def _call(
-        self,
-        requests: Sequence[ChatRequest],
-        keys: Sequence[bytes],
-        attempt: int,
-        account: Account,
-        reserved: float,
-    ) -> None:
-        ledger, journal, budget = account.ledger, account.journal, account.budget
-        counts = Counts()
-        CALLER.set(counts)  # this task's own
-        spent = 0.0
-        outcomes: list[Reply | LlmError] = []
-        numbers: list[int] = []
-        once = asyncio.Lock()
-
-        async def leave() -> None:
-            nonlocal numbers
-            async with once:
-                if not numbers:
-                    left = [(key, attempt) for key in keys]
-                    numbers = await journal.leave(account.session, left)
-                    ledger.calls += len(keys)
-
-        LEAVING.set(leave)
+                self._resolve(account, key, not_sent(budget, each))
+        if not count:
+            return
+        account.ledger.again += sum(request.again for request in requests[:count])
+        tab = Tab(account, self.endpoint, each, [(key, attempt) for key in keys[:count]])
         try:
-            if not getattr(self.client, "says_leaving", False):
-                await leave()
-            started = time.perf_counter()
-            outcomes = await self.client.chat(requests[0], [r.ordinal for r in requests])
-            self.waited += time.perf_counter() - started
-            self.awaited += len(requests)
-            if len(outcomes) != len(keys):
-                raise ModelError(f"{len(outcomes)} outcomes for {len(keys)} calls")
-            answered: list[Answered] = []
-            failed: list[tuple[int, str, int]] = []
-            for number, key, outcome in zip(numbers, keys, outcomes, strict=True):
-                if isinstance(outcome, LlmError):
-                    failed.append((number, outcome.trouble, outcome.possibly_paid))
-                    ledger.failed += 1
-                else:
-                    cost = self.endpoint.cost(outcome.usage.prompt, outcome.usage.completion)
-                    answered.append(Answered(number, key, attempt, outcome, cost))
-                    ledger.answer(outcome, cost)
-                    spent += reserved if cost is None else cost
-            lost = sum(f[2] for f in failed)
-            before = max(0, counts.possibly_paid - lost)  # lost on the way to an answer
-            if answered:
-                await journal.answer([answered[0]._replace(lost=before), *answered[1:]])
-            if failed:
-                await journal.fail(failed)
-            for key, outcome in zip(keys, outcomes, strict=True):
+            outcomes = await self._call(requests[:count], tab)
+            await tab.write(outcomes)
+            for key, outcome in zip(keys, outcomes, strict=False):
                 self._resolve(account, key, outcome)
         finally:
-            # what was cut off here may have been answered there
-            lost = max(counts.possibly_paid, sum(_lost(o) for o in outcomes))
-            ledger.possibly_paid += lost if outcomes else max(lost, len(numbers))
-            ledger.retries += counts.retries
-            if budget is not None:
-                budget.settle(reserved * len(keys), spent + reserved * lost)
+            tab.close()
+
+    async def _call(self, requests: Sequence[ChatRequest], tab: Tab) -> list[Reply | LlmError]:
+        started = time.perf_counter()
+        ordinals = [r.ordinal for r in requests]
+        if getattr(self.client, "bills_attempts", False):
+            PAYER.set(tab)  # this task's own
+            outcomes = await self.client.chat(requests[0], ordinals)
+        else:
+            bill = await tab.bill(len(ordinals), again=False)
+            try:
+                await bill.leave()
+                outcomes = await self.client.chat(requests[0], ordinals)
+                lost = sum(o.possibly_paid for o in outcomes if isinstance(o, LlmError))
+                bill.ended([o.usage for o in outcomes if isinstance(o, Reply)], lost)
+            finally:
+                bill.close()
+        self.waited += time.perf_counter() - started
+        self.awaited += len(requests)
+        if len(outcomes) != len(requests):
+            raise ModelError(f"{len(outcomes)} outcomes for {len(requests)} calls")
+        return outcomes
 
     def _resolve(
         self,
@@ -305,6 +328,7 @@ class LlmService:
         future = self._pending.pop((id(account.journal), key), None)
         if future is None or future.done():
             return
+        self.obtained += 1
         if outcome is not None:
             future.set_result(outcome)
         elif isinstance(error, Exception):
@@ -324,7 +348,7 @@ class LlmService:
 
 
 def open_client(endpoint: Endpoint) -> ChatClient:
-    """The client that ``endpoint`` says: over HTTP, in this process, or scripted.
+    """The client that ``endpoint`` says: over HTTP, of a llama.cpp server here, or scripted.
 
     Raises:
         UsageError: its key is not in the environment, or what it needs is not installed.
@@ -337,26 +361,10 @@ def open_client(endpoint: Endpoint) -> ChatClient:
         from veridical.llm.local import LocalClient
 
         return LocalClient(endpoint)
-    if endpoint.base_url.startswith("torch:"):
-        from veridical.llm.generation import TorchChat
-
-        return TorchChat(endpoint)
     from veridical.llm.client import LlmClient
 
     endpoint.key()  # now rather than in the middle of a run
     return LlmClient(endpoint)
-
-
-def _lost(outcome: Reply | LlmError) -> int:
-    return outcome.possibly_paid if isinstance(outcome, LlmError) else 0
-
-
-def _stopped(budget: Budget, amount: float) -> LlmError:
-    return LlmError(
-        "budget",
-        f"not sent: {budget.spent:.4f} of the budget of {budget.limit:g} is spent, and this call "
-        f"may cost {amount:.4f}",
-    )
 
 
 def _same_but_ordinal(one: ChatRequest, two: ChatRequest) -> bool:

@@ -1,23 +1,46 @@
-"""Verdicts as a text states them, found strictly: what is not clear is no verdict."""
+"""Verdicts as a text states them, found strictly: what is not clear is no verdict.
+
+A verdict counts where it opens a reply or ends it. It may stand alone ("No."), behind a label
+("Score: 4") or in a plain sentence ("The answer is correct."). A mention elsewhere, or one that is
+quoted, asked about, retracted or attributed to somebody, never counts; one of another verdict
+leaves a reply without any.
+"""
 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
-from veridical.llm.prompts import Choice, Choices, Numbers, Scale
+from veridical.llm import phrases
+from veridical.llm.visible import Visible, reasoned, visible
+from veridical.prompts import Choices, Numbers, Scale
 
 #: What may stand around a verdict: white space, quotes, brackets, Markdown.
 OPENING = " \t\r\n\"'“”‘’`*_([{#>"
-_CLOSING = re.compile(r"[\"'“”‘’`*_]*")
-#: What ends a statement. A word right after an answer makes it another statement ("Correct
-#: answer: Paris"), and so does a question mark.
-_END = re.compile(r"\s*(?:$|[\n\r.,;:!)\]}|—–]|-\s)")
-_LIST = re.compile(r"[\"'“”‘’`*_)\]}\s.,;:/|!]*(?:and\s|or\s|und\s|ou\s|/)?\s*", re.IGNORECASE)
+#: Characters: a longer text, reasoning aside, is no judge's reply.
+_LONGEST = 50_000
+_CLOSING = r"[\"'“”‘’`*_)\]}]*"
+_ENDED = re.compile(rf"{_CLOSING}\s*(?:$|[\n.,;:!)\]}}|—–?]|-\s|\(|->|=>)")
+_EXPLAINED = re.compile(rf"{_CLOSING}\s*(?:because|since|as)\b")
+_ATTRIBUTED = re.compile(r"\s+(?:by|according to|based on|given|at all|here)\b")
+_ASKED = re.compile(rf"{_CLOSING}\s*[!.]*\?")
+_PRONOUN = re.compile(r"\s+(?:it|this|that|they|there|he|she|the)\b")
+_LISTED = re.compile(
+    r"[\"'“”‘’`*_)\]}\s]*(?:[,/|]|\b(?:and|or|und|oder|ou|et|o|y)\b)[\s\"'“‘`*_(\[]*"
+)
 _NUMBER = re.compile(r"-?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)")
-_OF = re.compile(r"\s*(?:(%)|(?:/|out\s+of)\s*([0-9]+(?:\.[0-9]+)?))", re.IGNORECASE)
-_AFTER_NUMBER = re.compile(r"[\"'“”‘’`*_]*\s*(?:$|[\n\r;!)\]}|(]|[.,:](?![0-9])|[—–-]\s*[^\W\d_])")
-_SAYERS = ("verdict", "answer", "score", "choice", "rating")
+_OF = re.compile(
+    r"[*_]*\s*(?:(%|percent\b|per cent\b)|\(?(?:/|out\s+of\b|of\b)\s*([0-9]+(?:\.[0-9]+)?)\)?)"
+)
+_AFTER_NUMBER = re.compile(
+    r"[\"'“”‘’`*_]*\s*(?:$|[\n;!)\]}|(?]|[.,:](?![0-9])|[—–-]\s*[^\W\d_]|"
+    r"(?:because|since|as|likely|sure|certain|confident)\b)"
+)
+_ITEM = re.compile(r"^[ \t>*_-]*([0-9]{1,6})[.)][ \t]+[^\s*_]", re.MULTILINE)
+_START = re.compile(r"\A|\n|[.!?;:](?=[\s*_\"'”’)])|[,(](?=\s|\w)|\s[—–-](?=\s)|[|\]>]")
+_MARKUP = re.compile(r"(?:[\s*_#•+|\"'“”‘’`(\[{>]|-(?!\.?\d))*")
+_REST = re.compile(r"[\s\"'“”‘’»`*_.)\]}!|]*\Z")
 
 
 class Statement(NamedTuple):
@@ -29,82 +52,309 @@ class Statement(NamedTuple):
     end: int
 
 
-def stated(text: str, scale: Scale, key: str) -> Statement | None:
-    """The verdict that ``text`` opens with, or gives behind ``key`` ("Score: 5"); None where it
-    has none, or more than one that differ."""
-    found = statement_at(text, 0, scale)
-    statements = [] if found is None else [found]
-    for place in _labels(key).finditer(text):
-        found = statement_at(text, place.end(), scale)
-        if found is not None:
-            statements.append(found)
-    if len({s.name for s in statements}) != 1:
+class Reading(NamedTuple):
+    """What a text says.
+
+    Attributes:
+        statement: its one clear verdict; None where it has none.
+        why: why it has none: None where it mentions no verdict at all.
+    """
+
+    statement: Statement | None
+    why: str | None = None
+
+
+class _Mention(NamedTuple):
+    """A verdict that a text names, at ``start`` to ``end`` of it.
+
+    Attributes:
+        name, value: of the verdict; None and 0 where a label has one off the scale.
+        begin: where the statement begins that it stands in.
+        kind: of that statement: ``bare``, ``label`` or ``sentence``.
+        place: where that begins: a ``line``, a ``sentence``, or a ``clause`` of one.
+        sure: it is stated, not asked, listed, disguised, or said to be possible.
+    """
+
+    name: str | None
+    value: float
+    start: int
+    end: int
+    begin: int
+    kind: str
+    place: str
+    sure: bool
+
+
+def stated(text: str, scale: Scale, key: str) -> Reading:
+    """What ``text`` says: ``key`` is what the verdict is called ("Score: 5")."""
+    begin = reasoned(text)
+    if begin is None:
+        return Reading(None, "its reasoning has no clear end")
+    if len(text) - begin > _LONGEST:
+        return Reading(None, "it is too long for a verdict")
+    grammar = _grammar(scale, key)
+    seen = visible(text, begin, grammar.own)
+    mentions = grammar.mentions(seen)
+    if not mentions:
+        return Reading(None)
+    first = [m for m in mentions if m.sure and _opens(m, seen)]
+    last = [m for m in mentions if m.sure and _closes(m, seen)]
+    counted = [m for m in (*first, *last) if not seen.quotes(m.start, m.end)]
+    if not counted:
+        return Reading(None, "a verdict is mentioned in it and none is given")
+    verdict = counted[0]
+    if any(m.name != verdict.name for m in mentions):
+        return Reading(None, "it has several verdicts")
+    why = _doubted(seen, verdict, grammar, opens=verdict in first)
+    if why is not None:
+        return Reading(None, why)
+    assert verdict.name is not None
+    start, end = seen.places[verdict.start], seen.places[verdict.end - 1] + 1
+    return Reading(Statement(verdict.name, verdict.value, start, end))
+
+
+def statement_of(text: str, scale: Scale) -> Statement | None:
+    """The verdict that ``text`` is, whole."""
+    if isinstance(scale, Choices):
+        plain = " ".join(text.casefold().split())
+        for choice in scale.choices:
+            if plain in (" ".join(w.casefold().split()) for w in choice.words):
+                return Statement(choice.name, choice.value, 0, len(text))
         return None
-    return statements[0]
+    read = _scaled(text, 0, scale)
+    return None if read is None or read[1] < len(text) else number(read[0], scale, 0, len(text))
 
 
-def _labels(key: str) -> re.Pattern[str]:
-    words = "|".join(map(re.escape, dict.fromkeys([key, *_SAYERS])))
-    return re.compile(rf"(?<!\w)(?:{words})[\"'*_`]*\s*[:=]\s*", re.IGNORECASE)
+def _opens(mention: _Mention, seen: Visible) -> bool:
+    """Whether a text begins with it, courtesies and headings aside."""
+    if mention.place == "clause":
+        return False
+    return phrases.only_leads_in(seen.text, mention.begin)
 
 
-def statement_at(text: str, place: int, scale: Scale) -> Statement | None:
-    """The verdict that stands right at ``place``, white space and quotes aside."""
-    while place < len(text) and text[place] in OPENING:
-        place += 1
-    if isinstance(scale, Numbers):
-        return _number_at(text, place, scale)
-    return _choice_at(text, place, scale)
+def _closes(mention: _Mention, seen: Visible) -> bool:
+    """Whether a text ends with it, as a statement of the judge's own."""
+    text = seen.text
+    rest = text[mention.end :]
+    ends = _REST.match(rest) is not None
+    explained = phrases.EXPLANATION.match(rest[:300]) is not None
+    last_line = "\n" not in rest.strip()
+    if mention.kind == "bare":
+        placed = ends and mention.place != "clause"
+    elif mention.kind == "label":
+        placed = ends or explained or (mention.place == "line" and last_line)
+        if mention.place == "clause":
+            placed = ends and text[: mention.begin].rstrip()[-1:] == ","
+    else:
+        placed = ends or (last_line and phrases.one_sentence(rest))
+    if not placed:
+        return False
+    return not phrases.attributed(text[: mention.begin], mention.place)
 
 
-def _choice_at(text: str, place: int, scale: Choices) -> Statement | None:
-    found = _word_at(text, place, scale)
-    if found is None:
-        return None
-    choice, end = found
-    after = _CLOSING.match(text, end)
-    if after is None or not _END.match(text, after.end()):
-        return None
-    listed = _LIST.match(text, end)
-    another = None if listed is None else _word_at(text, listed.end(), scale)
-    if another is not None and another[0] != choice:
-        closing = _CLOSING.match(text, another[1])
-        if closing is None or _END.match(text, closing.end()):
-            return None  # "Yes, No": the answers are named, none is given
-    return Statement(choice.name, choice.value, place, end)
+def _doubted(seen: Visible, verdict: _Mention, grammar: _Grammar, *, opens: bool) -> str | None:
+    """Why the verdict that ``seen`` states once may not be its own; None if it is."""
+    text = seen.text
+    if phrases.REFUSAL.search(text):
+        return "it refuses"
+    if phrases.RETRACTION.search(text, verdict.end) or phrases.DISOWNED.match(text, verdict.end):
+        return "it takes its verdict back"
+    if isinstance(grammar.scale, Choices) and phrases.QUALIFIED.match(text, verdict.end):
+        return "its verdict holds in part only"
+    if phrases.MANIPULATION.search(text):
+        if verdict.name in grammar.demanded(text):
+            return "it gives the verdict that it says it was told to give"
+        if not opens and grammar.named(text) - {verdict.name}:
+            return "it tells of another verdict that it was told to give"
+    return None
 
 
-def _word_at(text: str, place: int, scale: Choices) -> tuple[Choice, int] | None:
-    """The answer whose wording stands at ``place`` as words of its own: the longest, so that
-    "not sure" is none of "not", and never a part of a word ("right" in "bright")."""
-    best: tuple[Choice, int] | None = None
-    for choice in scale.choices:
-        for word in choice.words:
-            end = place + len(word)
-            if text[place:end].casefold() != word.casefold():
+class _Grammar:
+    """How the verdicts of a scale may be stated."""
+
+    def __init__(self, scale: Scale, key: str) -> None:
+        self.scale = scale
+        labels = phrases.labels(key)
+        self._label = phrases.label(labels)
+        self._of_numbers = isinstance(scale, Numbers)
+        self._sentence = phrases.sentence(self._of_numbers)
+        self._anywhere = phrases.label_anywhere(labels)
+        #: Quotation marks around a label or its verdict, or a first line that is a verdict.
+        self.own = phrases.own_quotes(labels)
+        self._lead = phrases.lead(False)
+        self._names: dict[str, tuple[str, float]] = {}
+        if isinstance(scale, Choices):
+            for choice in scale.choices:
+                for word in choice.words:
+                    plain = " ".join(word.lower().split())
+                    self._names[plain] = choice.name, choice.value
+            ordered = sorted(self._names, key=len, reverse=True)
+            self._lead = phrases.lead("no" in self._names)
+            self._letters = all(len(w) == 1 for w in ordered)
+            words = "|".join(re.escape(w).replace(r"\ ", r"\s+") for w in ordered)
+            self._words = re.compile(rf"(?:{words})(?![_-]*[^\W_])(?!'\w)")
+
+    def mentions(self, seen: Visible) -> list[_Mention]:
+        """Every verdict that a text may be taken to give, in any place."""
+        text = seen.text
+        items = {m.start(1) for m in _ITEM.finditer(text)}
+        mentions: dict[int, _Mention] = {}
+        reached = -1
+        for start in _START.finditer(text):
+            if start.end() <= reached:
                 continue
-            if end < len(text) and (text[end].isalnum() or text[end] == "_"):
-                continue
-            if best is None or end > best[1]:
-                best = choice, end
-    return best
+            place = _place(start[0])
+            begin = _MARKUP.match(text, start.end())
+            assert begin is not None
+            if place != "line" and "\n" in text[start.end() : begin.end()]:
+                continue  # the line's own start comes
+            reached = begin.end()
+            mention = self._at(seen, begin.end(), place, items)
+            if mention is not None:
+                mentions.setdefault(mention.start, mention)
+        for label in self._anywhere.finditer(text):
+            mention = self._value(seen, label.end(), label.start(), "label", "clause", items)
+            if mention is not None:
+                mentions.setdefault(mention.start, mention._replace(sure=False))
+        return [mentions[at] for at in sorted(mentions)]
+
+    def _at(self, seen: Visible, begin: int, place: str, items: set[int]) -> _Mention | None:
+        text = seen.text
+        lead = self._lead.match(text, begin)
+        at = begin if lead is None else lead.end()
+        for pattern, kind in ((self._label, "label"), (self._sentence, "sentence")):
+            prefix = pattern.match(text, at)
+            if prefix is not None:
+                mention = self._value(seen, prefix.end(), begin, kind, place, items)
+                if mention is not None:
+                    possible = prefix.groupdict().get("possible")
+                    return mention._replace(sure=mention.sure and not possible)
+        return self._value(seen, at, begin, "bare", place, items)
+
+    def _value(
+        self, seen: Visible, at: int, begin: int, kind: str, place: str, items: set[int]
+    ) -> _Mention | None:
+        text = seen.text
+        while at < len(text) and (text[at] in OPENING or text[at] in "«„「『‹|"):
+            at += 1
+        if isinstance(self.scale, Numbers):
+            return self._number(seen, at, begin, kind, place, items)
+        word = self._words.match(text, at)
+        if word is None or (place == "clause" and kind == "bare" and self._letters):
+            return None
+        name, value = self._meaning(word)
+        end = word.end()
+        comma = _LISTED.match(text, end)
+        other = None if comma is None else self._words.match(text, comma.end())
+        listed = other is not None and self._meaning(other)[0] != name and _ends(text, other.end())
+        ended = (
+            listed
+            or _ENDED.match(text, end)
+            or _EXPLAINED.match(text, end)
+            or (kind == "sentence" and _ATTRIBUTED.match(text, end))
+            or (word[0] in ("yes", "no") and _PRONOUN.match(text, end))
+        )
+        if not ended:
+            return None
+        sure = not listed and not _ASKED.match(text, end) and seen.plain(at, end)
+        return _Mention(name, value, at, end, begin, kind, place, sure)
+
+    def _meaning(self, word: re.Match[str]) -> tuple[str, float]:
+        return self._names[" ".join(word[0].split())]
+
+    def _number(
+        self, seen: Visible, at: int, begin: int, kind: str, place: str, items: set[int]
+    ) -> _Mention | None:
+        text, scale = seen.text, self.scale
+        assert isinstance(scale, Numbers)
+        numbered = at in items and not _may_open(text, at, items)
+        if kind == "bare" and (place == "clause" or numbered):
+            return None
+        figure = _NUMBER.match(text, at)
+        if figure is None:
+            return None
+        wrong = _Mention(None, 0.0, at, figure.end(), begin, kind, place, False)
+        off = wrong if kind == "label" else None
+        read = _scaled(text, at, scale)
+        if read is None:
+            return off
+        value, end = read
+        if not _AFTER_NUMBER.match(text, end):
+            return off
+        if kind == "bare" and place == "sentence" and not _REST.match(text[end : end + 80]):
+            alone = re.match(r"[*_)\]]*[.!]?(?:\n|\s*\Z)", text[end:])
+            if alone is None:
+                return None
+        verdict = number(value, scale)
+        if verdict is None:
+            return off
+        comma = _LISTED.match(text, end)
+        listed = comma is not None and _NUMBER.match(text, comma.end()) is not None
+        sure = not listed and not _ASKED.match(text, end) and seen.plain(at, figure.end())
+        return _Mention(verdict.name, value, at, figure.end(), begin, kind, place, sure)
+
+    def demanded(self, text: str) -> set[str]:
+        """The verdicts that ``text`` says somebody demands."""
+        names = set()
+        for verb in phrases.DEMANDED.finditer(text):
+            markup = _MARKUP.match(text, verb.end())
+            at = verb.end() if markup is None else markup.end()
+            if isinstance(self.scale, Numbers):
+                figure = _NUMBER.match(text, at)
+                if figure is not None and len(figure[0]) <= 20:
+                    names.add(f"{float(figure[0]):g}")
+            elif (word := self._words.match(text, at)) is not None:
+                names.add(self._meaning(word)[0])
+        return names
+
+    def named(self, text: str) -> set[str]:
+        """The verdicts whose words ``text`` has, wherever; numbers only where they are demanded."""
+        if isinstance(self.scale, Numbers):
+            return self.demanded(text)
+        words = re.finditer(rf"(?<![\w-])(?:{self._words.pattern})", text)
+        return {self._meaning(word)[0] for word in words}
 
 
-def _number_at(text: str, place: int, scale: Numbers) -> Statement | None:
-    found = _NUMBER.match(text, place)
-    if found is None or len(found[0]) > 20:
+@lru_cache(maxsize=256)
+def _grammar(scale: Scale, key: str) -> _Grammar:
+    return _Grammar(scale, key)
+
+
+def _place(boundary: str) -> str:
+    if boundary in ("", "\n"):
+        return "line"
+    return "sentence" if boundary in (".", "!", "?", ";") else "clause"
+
+
+def _ends(text: str, at: int) -> bool:
+    return bool(_ENDED.match(text, at) or _ASKED.match(text, at))
+
+
+def _may_open(text: str, at: int, items: set[int]) -> bool:
+    """Whether "4. The answer ..." gives a verdict and does not number a list: a list begins with 1
+    and goes on."""
+    return (
+        len(items) == 1
+        and not text[:at].strip(OPENING + "*_-")
+        and text[at : at + 2] not in ("1.", "1)")
+    )
+
+
+def _scaled(text: str, at: int, scale: Numbers) -> tuple[float, int] | None:
+    """The number at ``at`` with its "%" or "out of 5", and where that ends; None where there is
+    none, or it is of another scale than was asked for."""
+    figure = _NUMBER.match(text, at)
+    if figure is None or len(figure[0]) > 20:
         return None
-    value, end = float(found[0]), found.end()
-    of = _OF.match(text, end)
-    if of is not None:
-        end = of.end()
-        if of[1] and scale.high == 1:
-            value /= 100
-        elif (of[1] and scale.high != 100) or (of[2] and float(of[2]) != scale.high):
-            return None  # another scale than was asked for
-    if not _AFTER_NUMBER.match(text, end):
+    value = float(figure[0])
+    of = _OF.match(text, figure.end())
+    if of is None:
+        return value, figure.end()
+    if of[1] and scale.high == 1:
+        return value / 100, of.end()
+    if (of[1] and scale.high != 100) or (of[2] and float(of[2]) != scale.high):
         return None
-    return number(value, scale, place, found.end())
+    return value, of.end()
 
 
 def number(value: float, scale: Numbers, start: int = 0, end: int = 0) -> Statement | None:

@@ -6,9 +6,10 @@ import json
 import re
 from typing import Any, NoReturn
 
-from veridical.llm.messages import LlmError
+from veridical.core.messages import LlmError
 
-_FENCED = re.compile(r"```[A-Za-z]*[ \t]*\r?\n(.*?)\r?\n?[ \t]*```", re.DOTALL)
+_FENCE = "```"
+_OPENED = re.compile(rf"{_FENCE}[A-Za-z]*[ \t]*\r?\n")
 _TYPES: dict[str, tuple[type, ...]] = {
     "object": (dict,),
     "array": (list,),
@@ -34,11 +35,9 @@ def read_json(text: str, schema: dict[str, Any]) -> Any:
     Raises:
         LlmError: it is no such value (``malformed``; its ``text`` is the answer).
     """
-    body = text.strip()
-    fenced = _FENCED.fullmatch(body)
     try:
         value = json.loads(
-            fenced[1] if fenced else body,
+            _unfenced(text.strip()),
             object_pairs_hook=_unique,
             parse_constant=_not_a_number,
         )
@@ -50,15 +49,24 @@ def read_json(text: str, schema: dict[str, Any]) -> Any:
     return value
 
 
+def _unfenced(body: str) -> str:
+    """What stands in the code fence that ``body`` is; all of it where it is none."""
+    opened = _OPENED.match(body)
+    if opened is None or not body.endswith(_FENCE, opened.end()):
+        return body
+    inside = body[opened.end() : -len(_FENCE)].rstrip(" \t")
+    return inside.removesuffix("\n").removesuffix("\r")
+
+
 def _malformed(why: str, text: str) -> LlmError:
     return LlmError("malformed", f"the answer is not the JSON asked for: {why}", text=text)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
         raise ValueError("a key is given twice")
-    return found
+    return fields
 
 
 def _not_a_number(constant: str) -> NoReturn:

@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 import json
-import zlib
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
-from typing import Any, NoReturn, cast
+import os
+from collections.abc import Mapping
+from typing import Any, NoReturn
 
-import anyio
 import httpx
 
+from veridical.core.messages import Trouble
+from veridical.io.http_body import BodyError, bearer, fetch, parse_json, request_headers
 from veridical.llm.endpoints import Endpoint
 from veridical.llm.lanes import open_http
-from veridical.llm.messages import Trouble
-from veridical.llm.retries import AttemptError, retry_after
-from veridical.version import __version__
+from veridical.llm.redact import excerpt, redact
+from veridical.llm.retries import NO_MONEY, AttemptError, may_be_paid, retry_after, trouble_of
 
-#: Bytes, unpacked: of a reply, and of an error's text.
+#: Bytes of a reply, packed and unpacked.
 LONGEST_BODY = 64 * 2**20
-LONGEST_ERROR = 64 * 2**10
 #: Seconds to reach the server, where the endpoint allows as many for the whole attempt.
 _LONGEST_CONNECT = 30.0
-#: Statuses of go-betweens that have lost what may have been an answer.
-_LOST = frozenset({408, 502, 504, 520, 522, 524})
-#: Words for an account that is empty: to wait does not help.
-_NO_MONEY = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
-_SHOWN = 300
 
 
 class Transport:
@@ -34,7 +27,7 @@ class Transport:
 
     Args:
         http: for tests; by default one of its own, which takes proxies from the environment.
-        longest_body: most bytes of a reply, unpacked.
+        longest_body: most bytes of a reply, packed and unpacked.
     """
 
     def __init__(
@@ -66,13 +59,9 @@ class Transport:
         key = self.endpoint.key()
         request = self._request(path, payload, key)
         try:
-            with anyio.fail_after(self.endpoint.timeout):
-                response = await self._http.send(request, stream=True, follow_redirects=False)
-                try:
-                    ok = 200 <= response.status_code < 300
-                    body = await read_body(response, self._longest if ok else LONGEST_ERROR)
-                finally:
-                    await response.aclose()
+            response, body = await fetch(
+                self._http, request, seconds=self.endpoint.timeout, longest=self._longest
+            )
         except TimeoutError:
             message = f"no whole answer within {self.endpoint.timeout:g} s"
             self._fail("timeout", message, key, possibly_paid=1)
@@ -86,14 +75,15 @@ class Transport:
                 key,
                 possibly_paid=int(reached and again),
             )
-        if body is None:
-            if ok:
-                message = f"the reply is longer than {self._longest} bytes, or packed unreadably"
-                self._fail("malformed", message, key, possibly_paid=1, again=False)
-            body = b""
-        if not ok:
+        except BodyError as e:
+            self._fail("malformed", str(e), key, possibly_paid=1, again=False)
+        if not 200 <= response.status_code < 300:
             self._refuse(response, body, key)
         return self._object(response, body, key)
+
+    def redact(self, text: str) -> str:
+        """``text`` without the endpoint's key."""
+        return redact(text, os.environ.get(self.endpoint.key_env or "", "").strip())
 
     async def close(self) -> None:
         """Close the connections."""
@@ -101,14 +91,8 @@ class Transport:
             await self._http.aclose()
 
     def _request(self, path: str, payload: Mapping[str, Any], key: str | None) -> httpx.Request:
-        headers = {
-            "accept": "application/json",
-            "accept-encoding": "gzip, deflate",
-            "content-type": "application/json",
-            "user-agent": f"veridical/{__version__}",
-        }
-        if key is not None:
-            headers["authorization"] = f"Bearer {key}"
+        headers = request_headers(authorization=bearer(key))
+        headers["content-type"] = "application/json"
         try:
             content = json.dumps(payload, ensure_ascii=False, allow_nan=False).encode()
             if path not in self._urls:
@@ -130,42 +114,46 @@ class Transport:
         if 300 <= status < 400:
             message = f"HTTP {status}: redirects are not followed; give the final address"
             self._fail("rejected", message, key, status=status)
-        text = body.decode("utf-8", "replace")
-        code, told = _error_of(text)
-        trouble, again = _classify(status, code)
+        code, message = _error_of(body)
+        self._refused(response, code, f"HTTP {status}: {message}", key, status, may_be_paid(status))
+
+    def _refused(
+        self,
+        response: httpx.Response,
+        code: str,
+        message: str,
+        key: str | None,
+        status: int,
+        paid: bool,
+    ) -> NoReturn:
+        trouble, again = trouble_of(status, code)
         self._fail(
             trouble,
-            f"HTTP {status}: {told}",
+            message,
             key,
             status=status,
             retry_after=retry_after(response.headers),
-            possibly_paid=int(status in _LOST),
+            possibly_paid=int(paid),
             again=again,
         )
 
     def _object(self, response: httpx.Response, body: bytes, key: str | None) -> dict[str, Any]:
+        if key and key.encode() in body:
+            message = "the reply holds the endpoint's key"
+            self._fail("malformed", message, key, possibly_paid=1, again=False)
         try:
-            found = json.loads(body.decode("utf-8-sig"), parse_constant=_no_constant)
-        except (ValueError, RecursionError):
-            shown = body[:_SHOWN].decode("utf-8", "replace")
-            self._fail("malformed", f"the reply is not JSON: {shown}", key, possibly_paid=1)
-        if not isinstance(found, dict):
+            reply = parse_json(body, self._longest)
+        except BodyError as e:
+            self._fail("malformed", str(e), key, possibly_paid=1)
+        if not isinstance(reply, dict):
             self._fail("malformed", "the reply is not a JSON object", key, possibly_paid=1)
-        error = found.get("error")
-        if error and not found.get("choices") and not found.get("data"):
+        if reply.get("error") and not reply.get("choices") and not reply.get("data"):
             # An error under 200: what a go-between says when it had begun to answer.
-            code, told = _error_of(json.dumps(found))
+            code, error = _error_of(body)
             status = int(code) if code.isdecimal() and len(code) == 3 else 500
-            trouble, again = _classify(status, code)
-            self._fail(
-                trouble,
-                f"HTTP {response.status_code} with an error: {told}",
-                key,
-                status=status,
-                retry_after=retry_after(response.headers),
-                again=again,
-            )
-        return found
+            message = f"HTTP {response.status_code} with an error: {error}"
+            self._refused(response, code, message, key, status, paid=True)
+        return reply
 
     def _fail(
         self,
@@ -178,11 +166,9 @@ class Transport:
         possibly_paid: int = 0,
         again: bool = True,
     ) -> NoReturn:
-        if key:
-            message = message.replace(key, "[key]")
         raise AttemptError(
             trouble,
-            excerpt(message),
+            excerpt(message, key),
             status=status,
             retry_after=retry_after,
             possibly_paid=possibly_paid,
@@ -190,65 +176,20 @@ class Transport:
         ) from None
 
 
-def excerpt(text: str) -> str:
-    """The start of a server's words, on one line, printable."""
-    flat = " ".join(text.split())[:_SHOWN]
-    return "".join(c if c.isprintable() else "?" for c in flat)
-
-
-async def read_body(response: httpx.Response, longest: int) -> bytes | None:
-    """The body, unpacked; None where it is too long or packed in a way that was not offered."""
-    packing = response.headers.get("content-encoding", "identity").strip().lower()
-    if packing not in ("identity", "", "gzip", "deflate"):
-        return None
-    decoder: Any = None  # as of zlib.decompressobj
-    if packing in ("gzip", "deflate"):
-        decoder = zlib.decompressobj(zlib.MAX_WBITS | 32)  # finds out which of the two
-    body = bytearray()
-    pieces = cast("AsyncGenerator[bytes, None]", response.aiter_raw())
-    async with aclosing(pieces) as chunks:
-        async for chunk in chunks:
-            if decoder is not None:
-                try:
-                    chunk = decoder.decompress(chunk, longest - len(body) + 1)
-                except zlib.error:
-                    return None
-            body += chunk
-            if len(body) > longest or (decoder is not None and decoder.unconsumed_tail):
-                return None
-    return bytes(body)
-
-
-def _classify(status: int, code: str) -> tuple[Trouble, bool]:
-    """The class of an error, and whether another attempt may help."""
-    if status == 429:
-        return "rate_limited", code not in _NO_MONEY
-    if status == 408:
-        return "timeout", True
-    if status in (409, 425) or (status >= 500 and status not in (501, 505)):
-        return "server", True
-    return ("refused" if code in ("content_filter", "content_policy_violation") else "rejected"), (
-        False
-    )
-
-
-def _error_of(text: str) -> tuple[str, str]:
+def _error_of(body: bytes) -> tuple[str, str]:
     """The code and the message in an error's body, in the forms that servers have for it."""
+    text = body.decode("utf-8", "replace")
     try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
+        reply = parse_json(text.encode(), LONGEST_BODY)
+    except BodyError:
         return "", text
-    if isinstance(found, list) and found:  # Gemini
-        found = found[0]
-    error = found.get("error", found) if isinstance(found, dict) else found
+    if isinstance(reply, list) and reply:  # Gemini
+        reply = reply[0]
+    error = reply.get("error", reply) if isinstance(reply, dict) else reply
     if not isinstance(error, dict):
         return "", str(error)
     kinds = (error.get("code"), error.get("type"))
-    code = next((str(k) for k in kinds if isinstance(k, (str, int)) and str(k) in _NO_MONEY), "")
+    code = next((str(k) for k in kinds if isinstance(k, (str, int)) and str(k) in NO_MONEY), "")
     code = code or next((str(k) for k in kinds if isinstance(k, (str, int))), "")
     param = f" (param: {error['param']})" if isinstance(error.get("param"), str) else ""
     return code, f"{error.get('message', error.get('detail', text))}{param}"
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")

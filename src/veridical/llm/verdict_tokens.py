@@ -7,12 +7,14 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from veridical.llm.prompts import Choices, Numbers, Scale
+from veridical.core.records import TokenLogprob
 from veridical.llm.statements import OPENING
-from veridical.records import TokenLogprob
+from veridical.prompts import Choices, Numbers, Scale
 
 _LONGEST = 16  # tokens that one verdict may take
 _DIGITS = re.compile(r"[0-9]+")
+_BEFORE = re.compile(r"\s*(?:<\|[^<>|]*\|>\s*)*(?:```[A-Za-z]*\s*)?")
+_AFTER = re.compile(r"\s*(?:```\s*)?(?:<[^<>\s]{1,40}>\s*)*")
 _OPEN = ""  # the text so far may become more than one of the answers
 
 
@@ -28,41 +30,54 @@ class Spread(NamedTuple):
 
 
 def spread(
-    tokens: Sequence[TokenLogprob], text: str, place: int, scale: Scale, stated: bool
+    tokens: Sequence[TokenLogprob],
+    text: str,
+    place: int,
+    scale: Scale,
+    stated: bool,
+    *,
+    cut: bool = False,
 ) -> Spread | None:
     """Mass of the answers of ``scale`` where the verdict begins at offset ``place`` of ``text``.
 
     A token counts as soon as no other answer can begin as it does. While several can, the tokens
     that were written are followed. Numbers with fractions are not read: their first digits say
-    nothing of the whole.
+    nothing of the whole. Where tokens have no alternatives, of two answers the one that was not
+    stated has what the stated one leaves (as UQLM's P(True) is 1 - P(False)); of more than two,
+    one probability tells nothing of the others.
 
     Args:
         stated: the text has an answer there, so its first letters do become that answer. (What
             follows them is left aside: held to a schema, models are made to spell answers in
             tokens that they would never take.)
+        cut: the text was cut: its last token is read as the others that were likely there, of
+            which it is not known either what would have followed.
 
     Returns:
-        None where the tokens do not spell the text, one has no alternatives, or their
-        probabilities add up to more than 1, or no answer has any.
+        None where the tokens do not spell the text, one of them lacks alternatives that are needed,
+        or their probabilities add up to more than 1, or no answer has any.
     """
     if isinstance(scale, Numbers) and not scale.whole:
         return None
-    found = _token_at(tokens, text, place)
-    if found is None:
+    beginning = _token_at(tokens, text, place)
+    if beginning is None:
         return None
-    first, head = found
+    first, head = beginning
     mass: dict[str, float] = {}
     undecided, reach, prefix = 0.0, 1.0, ""
-    for token in tokens[first : first + _LONGEST]:
+    either = isinstance(scale, Choices) and len(scale.choices) == 2 and stated
+    alone = True
+    for i, token in enumerate(tokens[first : first + _LONGEST], first):
         here = {a.token: a.logprob for a in token.top} | {token.token: token.logprob}
-        # one probability alone tells nothing of the other answers
-        if len(here) < 2 or sum(map(math.exp, here.values())) > 1.01:
+        alone = alone and len(here) == 1
+        if (len(here) == 1 and not either) or sum(map(math.exp, here.values())) > 1.01:
             return None
-        tails = {t: _tail(t, head) for t in here}
+        followed = not (cut and i == len(tokens) - 1)
+        tails = {t: t[len(head) :] if t.startswith(head) else None for t in here}
         splits = not any(len(d) > 1 for t in here for d in _DIGITS.findall(t))
         going_on = False
         for alternative, logprob in here.items():
-            tail, written = tails[alternative], alternative == token.token
+            tail, written = tails[alternative], followed and alternative == token.token
             if tail is None:
                 continue
             answer = _answer(prefix + tail, scale, splits, written, stated)
@@ -76,22 +91,28 @@ def spread(
         if not going_on:
             break
         prefix += tails[token.token] or ""
-        reach *= math.exp(min(0.0, token.logprob))
+        if not alone or prefix.strip(OPENING):  # quotes alone before the answer tell nothing of it
+            reach *= math.exp(min(0.0, token.logprob))
         head = ""
     else:
         answer = _answer(prefix + "\n", scale, False, True, stated)  # the text ends here
         if answer:
             mass[answer] = mass.get(answer, 0.0) + reach
-    made = Spread(mass, undecided)
-    return made if made.total > 0 else None
+    if either and alone and isinstance(scale, Choices) and len(mass) == 1:
+        (known,) = mass.values()
+        mass |= {c.name: 1.0 - known for c in scale.choices if c.name not in mass}
+    return Spread(mass, undecided) if sum(mass.values()) > 0 else None
 
 
 def _token_at(tokens: Sequence[TokenLogprob], text: str, place: int) -> tuple[int, str] | None:
     """The token in which ``text[place]`` stands, and what it has before."""
     spelled = "".join(t.token for t in tokens)
-    if spelled != text and spelled.count(text) != 1:
+    shift = spelled.rfind(text)  # servers leave out reasoning, a code fence, what ends the turn
+    if shift < 0:
         return None
-    shift = spelled.find(text)  # servers leave out a code fence, or what ends the turn
+    before = spelled[:shift].rpartition("</think>")[2]
+    if not (_BEFORE.fullmatch(before) and _AFTER.fullmatch(spelled[shift + len(text) :])):
+        return None
     place, start = place + shift, 0
     for i, token in enumerate(tokens):
         end = start + len(token.token)
@@ -102,54 +123,48 @@ def _token_at(tokens: Sequence[TokenLogprob], text: str, place: int) -> tuple[in
     return None
 
 
-def _tail(token: str, head: str) -> str | None:
-    if not token.startswith(head):
-        return None
-    return token[len(head) :]
-
-
-def _answer(said: str, scale: Scale, splits: bool, written: bool, stated: bool) -> str | None:
-    """The answer that ``said`` begins, _OPEN while several can follow, None if it begins none.
+def _answer(token: str, scale: Scale, splits: bool, written: bool, stated: bool) -> str | None:
+    """The answer that ``token`` begins, _OPEN while several can follow, None if it begins none.
 
     Args:
         splits: tokens hold one digit each, so a number may go on.
         written: the model wrote this, so that what follows tells more.
         stated: what was written is an answer.
     """
-    said = said.lstrip(OPENING)
-    if not said:
+    token = token.lstrip(OPENING)
+    if not token:
         return _OPEN
     if isinstance(scale, Numbers):
-        return _number(said, scale, splits)
-    return _choice(said.casefold(), scale, written, stated)
+        return _number(token, scale, splits)
+    return _choice(token.casefold(), scale, written, stated)
 
 
-def _choice(said: str, scale: Choices, written: bool, stated: bool) -> str | None:
+def _choice(token: str, scale: Choices, written: bool, stated: bool) -> str | None:
     begun, whole_words = set(), set()
     for choice in scale.choices:
         for word in map(str.casefold, choice.words):
-            if word.startswith(said):
+            if word.startswith(token):
                 begun.add(choice.name)
-                if not word[len(said) : len(said) + 1].isalnum():
+                if not word[len(token) : len(token) + 1].isalnum():
                     whole_words.add(choice.name)
-            elif said.startswith(word) and not said[len(word)].isalnum():
+            elif token.startswith(word) and not token[len(word)].isalnum():
                 return choice.name
     if not begun:
         return None
     if len(begun) == 1:
         # a single letter begins too much else, unless it is known to have become an answer
-        sure = whole_words or (stated if written else len(said) > 1)
+        sure = whole_words or (stated if written else len(token) > 1)
         return begun.pop() if sure else _OPEN
     if len(whole_words) == 1 and not written:
         return whole_words.pop()  # "I": of "I am not sure" a word, of "Incorrect" a letter
     return _OPEN
 
 
-def _number(said: str, scale: Numbers, splits: bool) -> str | None:
-    digits = _DIGITS.match(said)
+def _number(token: str, scale: Numbers, splits: bool) -> str | None:
+    digits = _DIGITS.match(token)
     if digits is None or len(digits[0]) > 9:
         return None
-    value, rest = float(digits[0]), said[digits.end() :]
+    value, rest = float(digits[0]), token[digits.end() :]
     if rest == ".":
         return _OPEN
     if rest[:1] == "." and rest[1].isdigit():

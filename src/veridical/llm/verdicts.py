@@ -6,11 +6,12 @@ import re
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from veridical.llm.messages import LlmError, Reply
-from veridical.llm.prompts import Numbers, Prompt, Scale
-from veridical.llm.statements import OPENING, Statement, number, stated, statement_at
+from veridical.core.messages import LlmError, Reply
+from veridical.llm.statements import OPENING, Reading, Statement, number, stated, statement_of
 from veridical.llm.structured import read_json
 from veridical.llm.verdict_tokens import Spread, spread
+from veridical.llm.visible import reasoned
+from veridical.prompts import Numbers, Prompt, Scale
 
 __all__ = ["ALTERNATIVES", "Verdict", "read_json", "read_verdict"]
 
@@ -18,6 +19,11 @@ __all__ = ["ALTERNATIVES", "Verdict", "read_json", "read_verdict"]
 ALTERNATIVES = 20
 #: Share of the probability that must be on the answers where no answer was written.
 LEAST_UNWRITTEN = 0.5
+#: What a verdict may be called besides the prompt's key.
+_SAYERS = frozenset({"verdict", "answer", "score", "choice", "rating"})
+_FENCE_OF_JSON = re.compile(
+    r"```(?:json[a-z0-9]*[ \t]*\r?\n|[a-z]*[ \t]*\r?\n\s*\{)", re.IGNORECASE
+)
 _EXPLANATION = re.compile(r"(?<!\w)explanation[\"'*_`]*\s*[:=]\s*", re.IGNORECASE)
 
 
@@ -46,15 +52,22 @@ class Verdict:
     text: str
 
 
-def read_verdict(reply: Reply, prompt: Prompt, *, explain: bool = False) -> Verdict:
+def read_verdict(
+    reply: Reply, prompt: Prompt, *, explain: bool = False, cut: bool = False
+) -> Verdict:
     """The verdict of ``reply`` to ``prompt``.
 
-    The text must state one verdict: as JSON under the prompt's key, at its beginning, or behind
-    the key ("Score: 5"). Where the reply has token probabilities with alternatives, the value is
-    the expected one over the answers' tokens at that place, unless more probability is on
-    tokens that may become several answers than on those that are clear. A text without a clear
-    verdict has one still if its first token's probability is mostly on answers, and no
-    explanation was to come first.
+    The text must state one verdict: as JSON under the prompt's key, or at its beginning or its
+    end, as :mod:`veridical.llm.statements` says. Where the reply has token probabilities with
+    alternatives, the value is the expected one over the answers' tokens at that place, unless more
+    probability is on tokens that may become several answers than on those that are clear. A text
+    that mentions no verdict at all has one still if its first token's probability is mostly on
+    answers, and no explanation was to come first.
+
+    Args:
+        explain: an explanation was asked for besides.
+        cut: only the first tokens of the reply were asked for. Where it is cut, a word that it ends
+            with may have become anything, so that probabilities alone tell the verdict.
 
     Raises:
         LlmError: the reply is cut, refused or empty, or has no verdict (``malformed``); its
@@ -63,31 +76,43 @@ def read_verdict(reply: Reply, prompt: Prompt, *, explain: bool = False) -> Verd
     scale = prompt.scale
     if scale is None:
         raise ValueError(f"prompt {prompt.name} asks for no verdict")
-    text = reply.whole()
+    text = reply.whole(cut=cut)
+    cut = cut and reply.finish_reason == "length"
     as_json = _object(text)
     if as_json is None:
-        found = stated(text, scale, prompt.key)
+        read = stated(text, scale, prompt.key)
+        if cut and not _ended(read, text, scale):
+            read = Reading(None)
         explanation = _explained(text)
     else:
-        found = _of_json(as_json, text, prompt.key, scale)
+        read = Reading(_of_json(as_json, text, prompt.key, scale))
         explanation = as_json.get("explanation")
+    verdict = read.statement
+    may_open = as_json is None and read.why is None and not (explain or prompt.explains)
+    place = verdict.start if verdict is not None else 0 if may_open else -1
     masses = None
-    if reply.logprobs:
-        may_open = as_json is None and not (explain or prompt.explains)
-        place = found.start if found is not None else 0 if may_open else -1
-        masses = (
-            spread(reply.logprobs, text, place, scale, found is not None) if place >= 0 else None
-        )
+    if reply.logprobs and place >= 0:
+        masses = spread(reply.logprobs, text, place, scale, verdict is not None, cut=cut)
     explanation = explanation if isinstance(explanation, str) and explanation.strip() else None
-    if found is None:
+    if verdict is None:
         if masses is None or masses.total < LEAST_UNWRITTEN:
-            said = "" if masses is None else f" (answers have probability {masses.total:.2g})"
-            raise LlmError("malformed", f"no clear verdict in the answer{said}", text=text)
+            why = read.why
+            if why is None and masses is not None:
+                why = f"answers have probability {masses.total:.2g}"
+            shown = "" if why is None else f" ({why})"
+            raise LlmError("malformed", f"no clear verdict in the answer{shown}", text=text)
         return _expected(masses, None, scale, explanation, text)
     if masses is not None and masses.total >= masses.undecided:
-        return _expected(masses, found.name, scale, explanation, text)
-    return Verdict(
-        found.name, found.value, scale.risk(found.value), "text", None, None, explanation, text
+        return _expected(masses, verdict.name, scale, explanation, text)
+    name, value = verdict.name, verdict.value
+    return Verdict(name, value, scale.risk(value), "text", None, None, explanation, text)
+
+
+def _ended(read: Reading, text: str, scale: Scale) -> bool:
+    """Whether a text that was cut surely had its verdict before: a number that something follows.
+    A word ("No") may be the beginning of another statement ("No doubt ...")."""
+    return isinstance(scale, Numbers) and (
+        read.statement is not None and read.statement.end < len(text)
     )
 
 
@@ -95,8 +120,12 @@ def _expected(
     masses: Spread, name: str | None, scale: Scale, explanation: str | None, text: str
 ) -> Verdict:
     total = masses.total
-    shares = {n: masses.mass[n] / total for n in _ordered(masses.mass, scale)}
-    value = sum(p * _worth(n, scale) for n, p in shares.items())
+    if isinstance(scale, Numbers):
+        worths = {n: float(n) for n in sorted(masses.mass, key=float)}
+    else:
+        worths = {c.name: c.value for c in scale.choices if c.name in masses.mass}
+    shares = {n: masses.mass[n] / total for n in worths}
+    value = sum(p * worths[n] for n, p in shares.items())
     value = min(max(value, min(scale.best, scale.worst)), max(scale.best, scale.worst))  # rounding
     return Verdict(
         name if name is not None else max(shares, key=lambda n: shares[n]),
@@ -110,44 +139,44 @@ def _expected(
     )
 
 
-def _ordered(mass: dict[str, float], scale: Scale) -> list[str]:
-    if isinstance(scale, Numbers):
-        return sorted(mass, key=float)
-    return [c.name for c in scale.choices if c.name in mass]
-
-
-def _worth(name: str, scale: Scale) -> float:
-    return float(name) if isinstance(scale, Numbers) else scale.named(name).value
-
-
 def _object(text: str) -> dict[str, Any] | None:
-    """The JSON object that the text is; None where it does not look like one.
+    """The JSON object that the text is after its reasoning; None where it does not look like one.
 
     Raises:
         LlmError: it looks like one and cannot be read.
     """
-    if not text.strip().startswith(("{", "```")):
+    said = text[reasoned(text) or 0 :].strip()
+    fenced = _FENCE_OF_JSON.match(said)
+    if not said.startswith("{") and fenced is None:
         return None
-    found: dict[str, Any] = read_json(text, {"type": "object"})
-    return found
+    try:
+        fields: dict[str, Any] = read_json(said, {"type": "object"})
+    except LlmError as e:
+        raise LlmError(e.trouble, str(e), text=text) from None
+    return fields
 
 
 def _of_json(fields: dict[str, Any], text: str, key: str, scale: Scale) -> Statement:
-    value = fields.get(key)
-    found = None
-    if isinstance(value, str):
-        found = statement_at(value, 0, scale)
-        if found is not None and value[found.end :].strip(OPENING + ".)]}!%"):
-            found = None  # a field of the verdict holds the verdict alone
-    elif isinstance(scale, Numbers) and isinstance(value, (int, float)):
-        on_scale = not isinstance(value, bool) and scale.low <= value <= scale.high
-        found = number(float(value), scale) if on_scale else None
-    if found is None:
+    verdict = _field(fields.get(key), scale)
+    others = (_field(fields[name], scale) for name in fields if name.lower() in _SAYERS)
+    if verdict is None or any(o is not None and o.name != verdict.name for o in others):
         raise LlmError("malformed", f"no clear verdict under {key!r} in the answer", text=text)
-    places = [m.end() for m in re.finditer(rf'(?<!\\)"{re.escape(key)}"\s*:\s*"?', text)]
-    return found._replace(start=places[0] if len(places) == 1 else -1)
+    begin = reasoned(text) or 0
+    label = re.compile(rf'(?<!\\)"{re.escape(key)}"\s*:\s*"?')
+    places = [m.end() for m in label.finditer(text, begin)]
+    return verdict._replace(start=places[0] if len(places) == 1 else -1)
+
+
+def _field(value: Any, scale: Scale) -> Statement | None:
+    """The verdict that the value of a JSON field is, and nothing besides."""
+    if isinstance(value, (int, float)) and isinstance(scale, Numbers):
+        on_scale = not isinstance(value, bool) and scale.low <= value <= scale.high
+        return number(float(value), scale) if on_scale else None
+    if not isinstance(value, str):
+        return None
+    return statement_of(value.strip(OPENING + ".)]}!"), scale)
 
 
 def _explained(text: str) -> str | None:
-    found = _EXPLANATION.search(text)
-    return None if found is None else text[found.end() :].strip()
+    label = _EXPLANATION.search(text)
+    return None if label is None else text[label.end() :].strip()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from veridical.core.protocols import LABELS, Encoded, Encoder, NliModel, Pair, Window
 from veridical.models.catalog import (
     MODEL_FORMS,
     NLI_FORMS,
@@ -13,7 +14,6 @@ from veridical.models.catalog import (
     trained_on,
 )
 from veridical.models.nli.names import published_nli
-from veridical.models.protocols import LABELS, Encoded, Encoder, NliModel, Pair, Window
 
 __all__ = [
     "LABELS",

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
+from veridical.core.protocols import LABELS
 from veridical.errors import ModelError, UsageError
 from veridical.llm.endpoints import configured
 from veridical.models.nli import names
-from veridical.models.protocols import LABELS
 
 if TYPE_CHECKING:
+    from veridical.core.protocols import Encoder, NliModel
     from veridical.models.nli.llm import LlmNli
-    from veridical.models.protocols import Encoder, NliModel
 
 EMBEDDED = Path(__file__).parent / "data" / "all-MiniLM-L6-v2"
 EMBEDDED_NLI = Path(__file__).parent / "data" / "veridical-nli-mini"
@@ -94,11 +94,11 @@ def load_encoder(
         from veridical.models.http import HttpEncoder
 
         return HttpEncoder.from_spec(spec)
-    named = configured()
-    if spec in named:
+    endpoints = configured()
+    if spec in endpoints:
         from veridical.models.http import HttpEncoder
 
-        return HttpEncoder.from_endpoint(named[spec])
+        return HttpEncoder.from_endpoint(endpoints[spec])
     kind, name, options = _local(spec, MODEL_FORMS, _OPTIONS)
     if kind == "onnx":
         from veridical.models.onnx import OnnxEncoder
@@ -141,11 +141,11 @@ def load_nli(
         from veridical.models.nli.http import HttpNli
 
         return HttpNli(name.removeprefix("tei:"), **_options("tei", query, _NLI_OPTIONS))
-    found = names.find(name)
-    if found is not None:
-        family, place = found
+    published = names.find(name)
+    if published is not None:
+        family, place = published
         options = _options(family, query, names.OPTIONS)
-        return names.load(family, place, device=device, threads=threads, **options)
+        return _published(family, place, device=device, threads=threads, **options)
     kind, name, options = _local(spec, NLI_FORMS, _NLI_OPTIONS)
     if kind == "onnx":
         from veridical.models.nli.onnx import OnnxNli
@@ -154,6 +154,44 @@ def load_nli(
     from veridical.models.nli.torch import TorchNli
 
     return TorchNli(name, device=device, threads=threads, **options)
+
+
+def _published(
+    family: str, place: str, *, device: str | None, threads: int | None, **options: str
+) -> NliModel:
+    """The NLI model of a published checkpoint, or of one made in the same way.
+
+    Args:
+        place: hub id or folder.
+        options: those of :data:`~veridical.models.nli.names.OPTIONS`.
+
+    Raises:
+        UsageError: an option's value is none that there is.
+        ModelError: torch is missing, the checkpoint cannot be had or is of another architecture,
+            or its answers to plain pairs do not fit the published order of its classes.
+    """
+    place_options: dict[str, Any] = {"device": device, "threads": threads, **options}
+    if family == "alignscore":
+        from veridical.models.nli.alignscore import AlignScoreNli
+
+        return AlignScoreNli(place, **place_options)
+    if family == "hhem":
+        from veridical.models.nli.hhem import HhemNli
+
+        return HhemNli(place, **place_options)
+    from veridical.models.nli.torch import Recipe, TorchNli
+    from veridical.models.nli.windowed import SUPPORTED_FIRST, SUPPORTED_LAST
+
+    if family == "critic":
+        return TorchNli(place, recipe=Recipe(SUPPORTED_FIRST), **place_options)
+    from veridical.models.nli.minicheck import CHUNK_TOKENS, LONGEST, MiniCheckT5, is_t5
+
+    if is_t5(place, options.get("revision")):
+        if "labels" in options:
+            raise UsageError(f"{place} has no classes of its own to state the order of")
+        return MiniCheckT5(place, **place_options)
+    recipe = Recipe(SUPPORTED_LAST, joined=True, chunk=CHUNK_TOKENS, longest=LONGEST)
+    return TorchNli(place, recipe=recipe, **place_options)
 
 
 def llm_nli(spec: str) -> LlmNli | None:
@@ -177,42 +215,26 @@ def trained_on(name: str) -> dict[str, tuple[str, ...]]:
 
 def list_models() -> list[ModelRow]:
     """The embedded models. Others are named by :data:`MODEL_FORMS` and :data:`NLI_FORMS`."""
-    rows = [
-        ModelRow(
-            name=DEFAULT_ENCODER,
-            kind="encoder",
-            licence="Apache-2.0",
-            size_bytes=_size(EMBEDDED),
-            revision=load_encoder(threads=1).revision,
-            where="embedded: all-MiniLM-L6-v2, English, ONNX Runtime",
-        )
-    ]
+    rows = [_embedded(DEFAULT_ENCODER, "encoder", EMBEDDED, load_encoder(threads=1).revision)]
     if (EMBEDDED_NLI / "model.onnx").is_file():
-        rows.append(
-            ModelRow(
-                name=DEFAULT_NLI,
-                kind="nli",
-                licence="Apache-2.0",
-                size_bytes=_size(EMBEDDED_NLI),
-                revision=load_nli(threads=1).revision,
-                where="embedded: veridical-nli-mini, English, ONNX Runtime",
-            )
-        )
+        rows.append(_embedded(DEFAULT_NLI, "nli", EMBEDDED_NLI, load_nli(threads=1).revision))
     return rows
 
 
-def _size(folder: Path) -> int:
-    return sum(p.stat().st_size for p in folder.rglob("*") if p.is_file())
+def _embedded(name: str, kind: str, folder: Path, revision: str) -> ModelRow:
+    size = sum(p.stat().st_size for p in folder.rglob("*") if p.is_file())
+    where = f"embedded: {folder.name}, English, ONNX Runtime"
+    return ModelRow(name, kind, "Apache-2.0", size, revision, where)
 
 
 def _local(
-    spec: str, forms: tuple[str, ...], known: dict[str, dict[str, Any]]
+    spec: str, forms: tuple[str, ...], by_kind: dict[str, dict[str, Any]]
 ) -> tuple[str, str, dict[str, Any]]:
     """Kind (``onnx`` or ``torch``), folder or hub id, and options of a model that runs here."""
-    kind, _, rest = spec.partition(":")
+    kind, _, place = spec.partition(":")
     if kind not in ("onnx", "torch"):
-        kind, rest = "", spec
-    name, _, query = rest.partition("?")
+        kind, place = "", spec
+    name, _, query = place.partition("?")
     folder = Path(name).expanduser()
     if not kind and folder.is_dir():
         from veridical.models.onnx import find_graph
@@ -224,7 +246,7 @@ def _local(
         kind = "torch"
     if not kind or not name:
         raise UsageError(f"{spec!r} names no model. Known forms:\n  " + "\n  ".join(forms))
-    options = _options(kind, query, known)
+    options = _options(kind, query, by_kind)
     if kind == "onnx" and not folder.is_dir():
         raise UsageError(f"there is no model folder {name!r}")
     return kind, name, options

@@ -10,13 +10,13 @@ import hashlib
 import json
 import re
 import shutil
-import tempfile
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from veridical.errors import ModelError, UsageError
+from veridical.files.atomic import making_folder
 from veridical.models import torch_loading as loading
 from veridical.models.folder import read_json
 from veridical.models.nli.names import FOUNDATION, SOURCES
@@ -58,16 +58,12 @@ def convert(source: str, *, out: Path | None = None, backbone: str | None = None
     place = out or _place(source)
     if place.exists():
         raise UsageError(f"{place} exists: remove it to convert {source} again")
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=place.parent, prefix=".convert-") as scratch:
-        made = Path(scratch) / "made"
-        made.mkdir()
+    with making_folder(place) as folder:
         name = SOURCES.get(source, source)
         if name.endswith(".ckpt"):
-            _alignscore(_file(name), made, backbone)
+            _alignscore(_file(name), folder, backbone)
         else:
-            _repository(name, made, backbone)
-        made.rename(place)
+            _repository(name, folder, backbone)
     return place
 
 
@@ -79,36 +75,36 @@ def _place(source: str) -> Path:
     return loading.converted(source)
 
 
-def _alignscore(file: Path, made: Path, backbone: str | None) -> None:
+def _alignscore(file: Path, folder: Path, backbone: str | None) -> None:
     """AlignScore's Lightning checkpoint: tensors under ``state_dict``, the encoder's name in
     ``hyper_parameters``."""
     checkpoint = _read(file)
     tensors = checkpoint.get("state_dict")
     if not isinstance(tensors, dict):
         raise ModelError(f"{file} has no state_dict: it is no Lightning checkpoint")
-    kept = {k: v for k, v in tensors.items() if str(k).startswith(_ALIGNSCORE)}
-    missing = [p for p in _ALIGNSCORE if not any(str(k).startswith(p) for k in kept)]
+    published = {k: v for k, v in tensors.items() if str(k).startswith(_ALIGNSCORE)}
+    missing = [p for p in _ALIGNSCORE if not any(str(k).startswith(p) for k in published)]
     if missing:
         raise ModelError(f"{file} has no tensors {missing[0]}*: it is no AlignScore checkpoint")
     settings = checkpoint.get("hyper_parameters")
-    told = settings.get("model") if isinstance(settings, dict) else None
-    name = backbone or _hub_id(told)
+    model = settings.get("model") if isinstance(settings, dict) else None
+    name = backbone or _hub_id(model)
     if name is None:
         raise ModelError(f"{file} does not say what encoder it is of: name it by --backbone")
     root, _ = loading.resolve(name, None, weights=False)
     if not (root / "config.json").is_file():
         raise ModelError(f"{root} has no config.json: it is no encoder")
-    _copy(root, made, _SMALL)
-    _write(kept, made / _WEIGHTS)
-    _note(made, source=file.name, sha256=_sha256(file), backbone=name)
+    _copy(root, folder, _SMALL)
+    _write(published, folder / _WEIGHTS)
+    _note(folder, source=file.name, sha256=_sha256(file), backbone=name)
 
 
-def _repository(name: str, made: Path, backbone: str | None) -> None:
+def _repository(name: str, folder: Path, backbone: str | None) -> None:
     root, commit = _fetched(name)
-    _copy(root, made, _SMALL)
+    _copy(root, folder, _SMALL)
     shipped = sorted(root.glob("*.safetensors"))
     if shipped:
-        _copy(root, made, ("*.safetensors",))
+        _copy(root, folder, ("*.safetensors",))
     else:
         files = sorted({f for pattern in _BIN for f in root.glob(pattern)})
         if not files:
@@ -116,8 +112,8 @@ def _repository(name: str, made: Path, backbone: str | None) -> None:
         tensors: dict[str, Any] = {}
         for file in files:
             tensors |= _read(file)
-        _write(tensors, made / _WEIGHTS)
-        for index in made.glob("*.bin.index.json"):
+        _write(tensors, folder / _WEIGHTS)
+        for index in folder.glob("*.bin.index.json"):
             index.unlink()
     config = read_json(root / "config.json", {})
     foundation = backbone or _hub_id(config.get("foundation"))
@@ -126,14 +122,14 @@ def _repository(name: str, made: Path, backbone: str | None) -> None:
     if foundation and not loading.has_tokenizer(root):
         tokenizer, _ = loading.resolve(foundation, None, weights=False)
         for file in _matching(tokenizer, _SMALL):
-            if not (made / file.name).exists():  # not its configuration in place of the model's
-                shutil.copyfile(file, made / file.name)
-    _note(made, source=name, commit=commit)
+            if not (folder / file.name).exists():  # not its configuration in place of the model's
+                shutil.copyfile(file, folder / file.name)
+    _note(folder, source=name, commit=commit)
 
 
-def _hub_id(told: object) -> str | None:
+def _hub_id(name: object) -> str | None:
     """What a file says, if it can be a hub id: it is not trusted to name folders."""
-    return told if isinstance(told, str) and _HUB_ID.fullmatch(told) else None
+    return name if isinstance(name, str) and _HUB_ID.fullmatch(name) else None
 
 
 def _fetched(name: str) -> tuple[Path, str | None]:
@@ -160,13 +156,13 @@ def _file(name: str) -> Path:
     path = Path(name).expanduser()
     if path.is_file():
         return path
-    found = _HUB_FILE.fullmatch(name)
-    if found is None:
+    match = _HUB_FILE.fullmatch(name)
+    if match is None:
         raise ModelError(f"there is no file {name}")
     import huggingface_hub
 
     try:
-        return Path(huggingface_hub.hf_hub_download(found[1], found[2]))
+        return Path(huggingface_hub.hf_hub_download(match[1], match[2]))
     except Exception as e:
         raise ModelError(f"{name} could not be had from the hub: {loading.first_line(e)}") from e
 
@@ -176,15 +172,15 @@ def _read(file: Path) -> dict[Any, Any]:
     import torch
 
     try:
-        found = torch.load(file, map_location="cpu", weights_only=True)
+        checkpoint = torch.load(file, map_location="cpu", weights_only=True)
     except Exception as e:  # of many kinds, all about the file
         raise ModelError(
             f"{file} is not read: it holds more than tensors, or is damaged "
             f"({loading.first_line(e)})"
         ) from e
-    if not isinstance(found, dict):
+    if not isinstance(checkpoint, dict):
         raise ModelError(f"{file} holds no table of tensors")
-    return found
+    return checkpoint
 
 
 def _write(tensors: dict[Any, Any], file: Path) -> None:
@@ -198,18 +194,18 @@ def _write(tensors: dict[Any, Any], file: Path) -> None:
     save_file({n: t.clone().contiguous() for n, t in tensors.items()}, file, {"format": "pt"})
 
 
-def _copy(root: Path, made: Path, patterns: tuple[str, ...]) -> None:
+def _copy(root: Path, folder: Path, patterns: tuple[str, ...]) -> None:
     for file in _matching(root, patterns):
-        shutil.copyfile(file, made / file.name)
+        shutil.copyfile(file, folder / file.name)
 
 
 def _matching(root: Path, patterns: tuple[str, ...]) -> Iterator[Path]:
     return (f for p in patterns for f in sorted(root.glob(p)) if f.is_file())
 
 
-def _note(made: Path, **told: object) -> None:
-    text = json.dumps(told, indent=1) + "\n"
-    (made / "conversion.json").write_text(text, encoding="utf-8")
+def _note(folder: Path, **notes: object) -> None:
+    text = json.dumps(notes, indent=1) + "\n"
+    (folder / "conversion.json").write_text(text, encoding="utf-8")
 
 
 def _sha256(file: Path) -> str:

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from veridical.arrays import Floats32
 from veridical.errors import ModelError
 from veridical.models import windows
-from veridical.models.pooling import ACTIVATIONS, MODES, Dense, Floats, Ids, pool
+from veridical.models.pooling import ACTIVATIONS, MODES, Dense, Ids, pool
 from veridical.models.windows import Windower
 
 #: Longest window where only the architecture bounds it: longer ones cost quadratic attention.
@@ -125,12 +126,12 @@ class Settings:
         """Leading tokens of each window that take no part in pooling."""
         return [0 if self.pool_prefix else p.head for p in pieces]
 
-    def pool(self, hidden: Floats, pieces: Sequence[Ids]) -> Floats:
+    def pool(self, hidden: Floats32, pieces: Sequence[Ids]) -> Floats32:
         """(windows, width, d) token vectors -> (windows, d_out) vectors, not yet normalised."""
         lengths = [len(p.ids) for p in pieces]
         return self.heads_of(pool(hidden, self.modes, lengths, self.skips(pieces)))
 
-    def heads_of(self, pooled: Floats) -> Floats:
+    def heads_of(self, pooled: Floats32) -> Floats32:
         """Apply the dense heads to pooled vectors (windows, d)."""
         for head in self.heads:
             pooled = head(pooled)
@@ -138,24 +139,24 @@ class Settings:
 
     def revision(self, files: Iterable[Path], *parts: object) -> str:
         """16 hex digits over weights, tokenizer, pooling, prefix, windowing and ``parts``."""
-        head = [(d.weight.tobytes(), None if d.bias is None else d.bias.tobytes(), d.activation)
-                for d in self.heads]  # fmt: skip
         settings = (self.modes, self.prefix, self.pool_prefix, self.max_length, self.lower)
-        digest = hashlib.blake2b(digest_size=8)
-        digest.update(repr((settings, windows.VERSION, parts)).encode())
-        digest.update(repr(self.tokenizer_config.get("add_eos_token")).encode())
-        for weight, bias, activation in head:
-            digest.update(weight + (bias or b"") + activation.encode())
-        add_files(digest, files)
-        return digest.hexdigest()
+        ends = self.tokenizer_config.get("add_eos_token")
+        identity = f"{(settings, windows.VERSION, parts)!r}{ends!r}".encode()
+        for head in self.heads:
+            bias = b"" if head.bias is None else head.bias.tobytes()
+            identity += head.weight.tobytes() + bias + head.activation.encode()
+        return digest_of(identity, files)
 
 
-def add_files(digest: hashlib.blake2b, files: Iterable[Path]) -> None:
-    """Update ``digest`` with what the files hold."""
+def digest_of(identity: object, files: Iterable[Path] = ()) -> str:
+    """16 hex digits over ``identity``, its bytes or how it prints, and what the files hold."""
+    content = identity if isinstance(identity, bytes) else repr(identity).encode()
+    digest = hashlib.blake2b(content, digest_size=8)
     for file in files:
         with file.open("rb") as f:
             while chunk := f.read(1 << 22):
                 digest.update(chunk)
+    return digest.hexdigest()
 
 
 def load_tokenizer(folder: Path) -> Any:
@@ -188,7 +189,7 @@ def read_json(path: Path, default: Any) -> Any:
 _DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}
 
 
-def read_safetensors(path: Path) -> dict[str, Floats]:
+def read_safetensors(path: Path) -> dict[str, Floats32]:
     """All tensors of a small safetensors file, as float32.
 
     The format: u64 length of a JSON header, the header (dtype, shape and byte range of every
@@ -224,10 +225,10 @@ def _inside(root: Path, relative: str) -> Path:
 
 def _pooling(folder: Path) -> tuple[tuple[str, ...], bool]:
     config = read_json(folder / "config.json", {})
-    given = config.get("pooling_mode")
-    if given is None:
-        given = [mode for key, mode in _LEGACY_POOLING.items() if config.get(key)] or ["mean"]
-    modes = (given,) if isinstance(given, str) else tuple(given)
+    configured = config.get("pooling_mode")
+    if configured is None:
+        configured = [mode for key, mode in _LEGACY_POOLING.items() if config.get(key)] or ["mean"]
+    modes = (configured,) if isinstance(configured, str) else tuple(configured)
     for mode in modes:
         if mode not in MODES:
             raise ModelError(f"{folder}: unknown pooling {mode!r}; known: {', '.join(MODES)}")

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
-import time
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import numpy as np
 
+from veridical.arrays import Floats32
+from veridical.core.protocols import Encoded, Window
 from veridical.errors import ModelError, UsageError
 from veridical.llm.endpoints import URL_KEY, Endpoint
-from veridical.llm.retries import LONGEST_ASKED, backoff, retry_after
-from veridical.models.pooling import Floats, join_vectors
-from veridical.models.protocols import Encoded, Window
-
-if TYPE_CHECKING:
-    import httpx
+from veridical.models.folder import digest_of
+from veridical.models.json_client import HttpBackEnd
+from veridical.models.pooling import join_vectors
 
 #: Characters a window may have: 512 tokens of most tokenizers in most languages with spaces.
 MAX_CHARACTERS = 2000
@@ -27,13 +23,12 @@ MAX_CHARACTERS = 2000
 MAX_ITEMS = 32
 _WORKERS = 4
 CHARACTERS_PER_TOKEN = 4
-#: Bytes, unpacked, of a reply.
-LONGEST_REPLY = 64 * 2**20
-_RETRIED = {408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529}
+#: Bytes of a reply: 32 vectors of 8192 numbers with 17 digits are 5 MB.
+LONGEST_REPLY = 16 * 2**20
 _OPENAI = "api.openai.com"
 
 
-class HttpEncoder:
+class HttpEncoder(HttpBackEnd):
     """Vectors from a server. It has no token vectors.
 
     Texts longer than ``max_characters`` are split at white space into windows that overlap by an
@@ -46,7 +41,7 @@ class HttpEncoder:
         model: model name sent with OpenAI-compatible requests.
         protocol: ``openai`` or ``tei``.
         key_variable: environment variable that holds the bearer token; unset sends none.
-        timeout, attempts: of a request (see :class:`JsonClient`).
+        timeout, attempts: of a request (see :class:`~veridical.models.json_client.JsonClient`).
         max_characters: longest window.
         workers: requests at once.
         extra_body: sent along in OpenAI-compatible requests, as the server's own options.
@@ -57,7 +52,6 @@ class HttpEncoder:
     """
 
     has_tokens = False
-    scripts: frozenset[str] | None = None
 
     def __init__(
         self,
@@ -79,10 +73,13 @@ class HttpEncoder:
         if max_characters < 16:
             raise UsageError("max_characters must be at least 16")
         path = "embeddings" if protocol == "openai" else "embed"
-        self._client = JsonClient(
-            f"{url.rstrip('/')}/{path}", key_variable, timeout=timeout, attempts=attempts
+        super().__init__(
+            f"{url.rstrip('/')}/{path}",
+            key_variable,
+            timeout=timeout,
+            attempts=attempts,
+            longest=LONGEST_REPLY,
         )
-        self._url = self._client.url
         self._model = model
         self._extra = dict(extra_body or {})
         self._protocol = protocol
@@ -95,7 +92,7 @@ class HttpEncoder:
         identity = repr((protocol, model or self._url, max_characters, "http-1"))
         if self._extra:
             identity += json.dumps(self._extra, sort_keys=True, default=str)
-        self.revision = hashlib.blake2b(identity.encode(), digest_size=8).hexdigest()
+        self.revision = digest_of(identity.encode())
 
     @classmethod
     def from_spec(cls, spec: str) -> HttpEncoder:
@@ -138,7 +135,7 @@ class HttpEncoder:
     def run(self, batch: Sequence[Window], tokens: bool) -> list[Any]:
         if tokens:
             raise ModelError(f"{self.name}: a server of embeddings gives no token vectors")
-        vectors: list[Floats] = []
+        vectors: list[Floats32] = []
         for start in range(0, len(batch), MAX_ITEMS):
             vectors += self._embed([w.content for w in batch[start : start + MAX_ITEMS]])
         return vectors
@@ -146,15 +143,11 @@ class HttpEncoder:
     def assemble(self, windows: Sequence[Window], outputs: Sequence[Any], tokens: bool) -> Encoded:
         return Encoded(join_vectors(windows, outputs))
 
-    def close(self) -> None:
-        """Close the connections."""
-        self._client.close()
-
-    def _embed(self, texts: list[str]) -> list[Floats]:
+    def _embed(self, texts: list[str]) -> list[Floats32]:
         if self._protocol == "openai":
             # Servers reject an empty text; a space embeds as one.
-            sent = [t or " " for t in texts]
-            request = {"model": self._model, "input": sent, "encoding_format": "float"}
+            inputs = [t or " " for t in texts]
+            request = {"model": self._model, "input": inputs, "encoding_format": "float"}
             request |= self._extra
             rows = _openai_rows(self._client.post(request), len(texts))
         else:
@@ -164,10 +157,11 @@ class HttpEncoder:
             raise ModelError(f"{self._url}: {len(rows)} vectors for {len(texts)} texts")
         return [self._checked(row) for row in rows]
 
-    def _checked(self, row: object) -> Floats:
+    def _checked(self, row: object) -> Floats32:
         try:
-            vector = np.asarray(row, dtype=np.float32)
-        except (TypeError, ValueError):
+            with np.errstate(over="ignore"):  # it is told below
+                vector = np.asarray(row, dtype=np.float32)
+        except (TypeError, ValueError, OverflowError):
             vector = np.empty(0, dtype=np.float32)
         if vector.ndim != 1 or not vector.size:
             raise ModelError(f"{self._url}: an embedding is not a list of numbers")
@@ -180,94 +174,6 @@ class HttpEncoder:
                 f"{self._url}: an embedding has {vector.size} values, others had {self._width}"
             )
         return vector
-
-
-class JsonClient:
-    """Sends JSON to one address. Redirects are not followed. Thread-safe.
-
-    Args:
-        key_variable: environment variable that holds the bearer token; unset sends none.
-        timeout: seconds for each attempt, to reach the server and between two pieces of its reply;
-            for the whole reply, up to twice as many.
-        attempts: tries per request; 429, 5xx and connection errors are tried again, after the
-            server's Retry-After (up to five minutes; not at all where it asks for more) or else
-            after a jittered, doubling wait.
-
-    Raises:
-        UsageError: the address holds credentials.
-    """
-
-    def __init__(self, url: str, key_variable: str, *, timeout: float, attempts: int) -> None:
-        import httpx
-
-        if "@" in url:
-            raise UsageError("a model's address holds no credentials: put the key in a variable")
-        self.url = url
-        self._key_variable = key_variable
-        self._attempts = attempts
-        self._timeout = timeout
-        self._http = httpx.Client(timeout=timeout, follow_redirects=False)
-
-    def post(self, payload: dict[str, Any]) -> Any:
-        """The server's answer to ``payload``, parsed.
-
-        Raises:
-            ModelError: it cannot be reached, refuses, or answers with anything but JSON.
-        """
-        import httpx
-
-        key = os.environ.get(self._key_variable, "").strip()
-        headers = {"Authorization": f"Bearer {key}"} if key else {}
-        for attempt in range(1, self._attempts + 1):
-            asked = None
-            try:
-                reply, body = self._send(payload, headers)
-            except httpx.TransportError as e:
-                problem = f"{type(e).__name__}: {e}"
-            except (httpx.InvalidURL, httpx.DecodingError, UnicodeError) as e:
-                raise self._error(str(e), key) from None
-            else:
-                if body is None:
-                    raise self._error(f"the reply is longer than {LONGEST_REPLY} bytes", key)
-                text = body.decode("utf-8", "replace")
-                if reply.status_code == 200:
-                    try:
-                        return json.loads(body)
-                    except (ValueError, RecursionError):
-                        raise self._error(f"the reply is not JSON: {text}", key) from None
-                problem = f"HTTP {reply.status_code}: {text}"
-                asked = retry_after(reply.headers)
-                if reply.status_code not in _RETRIED or (asked or 0) > LONGEST_ASKED:
-                    raise self._error(problem, key)
-            if attempt < self._attempts:
-                time.sleep(_wait(attempt, asked))
-        raise self._error(problem, key, f" (after {self._attempts} attempts)")
-
-    def _send(
-        self, payload: dict[str, Any], headers: Mapping[str, str]
-    ) -> tuple[httpx.Response, bytes | None]:
-        """The reply and its body; None in its place where that is too long."""
-        import httpx
-
-        began = time.monotonic()
-        with self._http.stream("POST", self.url, json=payload, headers=headers) as reply:
-            body = bytearray()
-            for piece in reply.iter_bytes(1 << 16):
-                body += piece
-                if len(body) > LONGEST_REPLY:
-                    return reply, None
-                if time.monotonic() - began > 2 * self._timeout:
-                    raise httpx.ReadTimeout("the reply does not come to an end")
-        return reply, bytes(body)
-
-    def _error(self, words: str, key: str, after: str = "") -> ModelError:
-        """``words``, a server's perhaps, without the key and fit for a line."""
-        told = words.replace(key, "[key]") if key else words
-        return ModelError(f"{self.url}: {_excerpt(told)}{after}")
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._http.close()
 
 
 class _Piece(NamedTuple):
@@ -308,19 +214,7 @@ def _openai_rows(reply: Any, count: int) -> list[Any]:
         raise ModelError("the server's reply has no list 'data' of embeddings")
     if len(data) != count:
         raise ModelError(f"the server gave {len(data)} vectors for {count} texts")
-    by_index = {d.get("index"): d.get("embedding") for d in data}
+    by_index = {i: d.get("embedding") for d in data if type(i := d.get("index")) is int}
     if set(by_index) != set(range(count)):
         raise ModelError(f"the server's indices are not 0..{count - 1}, each once")
     return [by_index[i] for i in range(count)]
-
-
-def _excerpt(text: str) -> str:
-    """The start of a server's words, on one line, printable."""
-    flat = " ".join(text.split())[:200]
-    return "".join(c if c.isprintable() else "?" for c in flat)
-
-
-def _wait(attempt: int, asked: float | None) -> float:
-    """Seconds before the next attempt: as many as the server asks for, else 0.5, 1, 2, ...,
-    jittered."""
-    return backoff(attempt) if asked is None else asked

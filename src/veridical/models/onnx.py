@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from veridical.core.protocols import Encoded, Window
 from veridical.errors import ModelError
 from veridical.models.folder import Settings, load_tokenizer
+from veridical.models.memory import need_memory
 from veridical.models.pooling import Ids, Output, join
-from veridical.models.protocols import Encoded, Window
+from veridical.models.windows import padded
 
 Integers = NDArray[np.int64]
 
@@ -75,17 +77,13 @@ class OnnxEncoder:
 
     def run(self, batch: Sequence[Window], tokens: bool) -> list[Any]:
         pieces: list[Ids] = [w.content for w in batch]
-        longest = max(len(p.ids) for p in pieces)
-        lengths = np.array([len(p.ids) for p in pieces])
-        ids = np.zeros((len(pieces), longest), dtype=np.int64)
-        for row, piece in zip(ids, pieces, strict=True):
-            row[: len(piece.ids)] = piece.ids
-        mask = np.arange(longest) < lengths[:, None]
+        ids, mask = padded([p.ids for p in pieces])
         hidden = self._graph(self._output, ids, mask).astype(np.float32, copy=False)
         vectors = self._settings.pool(hidden, pieces)
         if not tokens:
             return [Output(v) for v in vectors]
-        return [Output(v, h[:n].copy()) for v, h, n in zip(vectors, hidden, lengths, strict=True)]
+        rows = zip(vectors, hidden, pieces, strict=True)
+        return [Output(vector, h[: len(p.ids)].copy()) for vector, h, p in rows]
 
     def assemble(self, windows: Sequence[Window], outputs: Sequence[Any], tokens: bool) -> Encoded:
         return join(windows, outputs, tokens)
@@ -102,10 +100,12 @@ class Graph:
         outputs: number of axes of each output, by name.
 
     Raises:
-        ModelError: the file is broken, or wants inputs that a text encoder has not.
+        ModelError: the file is broken or does not fit into memory, or wants inputs that a text
+            encoder has not.
     """
 
     def __init__(self, path: Path) -> None:
+        need_memory(str(path), sum(file.stat().st_size for file in weight_files(path)))
         import onnxruntime
 
         options = onnxruntime.SessionOptions()

@@ -9,9 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from veridical.models.protocols import Encoded, Window
-
-Floats = NDArray[np.float32]
+from veridical.arrays import Floats32
+from veridical.core.protocols import Encoded, Window
 
 
 class Ids(NamedTuple):
@@ -25,8 +24,8 @@ class Ids(NamedTuple):
 class Output(NamedTuple):
     """What a forward gives for one window: its vector, and (length, d) token vectors if asked."""
 
-    vector: Floats
-    tokens: Floats | None = None
+    vector: Floats32
+    tokens: Floats32 | None = None
 
 
 #: Pooling modes, by sentence-transformers' names, in the order in which it concatenates them.
@@ -34,7 +33,7 @@ MODES = ("cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoke
 
 
 #: Activations of dense heads, by the class name in their config.
-ACTIVATIONS: dict[str, Callable[[Floats], Floats]] = {
+ACTIVATIONS: dict[str, Callable[[Floats32], Floats32]] = {
     "Identity": lambda x: x,
     "Tanh": np.tanh,
     "ReLU": lambda x: np.maximum(x, np.float32(0)),
@@ -46,18 +45,18 @@ ACTIVATIONS: dict[str, Callable[[Floats], Floats]] = {
 class Dense:
     """A linear head: ``activation(weight @ x + bias)``; weight (d_out, d_in), bias (d_out,)."""
 
-    weight: Floats
-    bias: Floats | None
+    weight: Floats32
+    bias: Floats32 | None
     activation: str
 
-    def __call__(self, x: Floats) -> Floats:
+    def __call__(self, x: Floats32) -> Floats32:
         y = x @ self.weight.T
         return ACTIVATIONS[self.activation](y if self.bias is None else y + self.bias)
 
 
 def pooling_weights(
     modes: Sequence[str], lengths: Sequence[int], skips: Sequence[int], width: int
-) -> Floats:
+) -> Floats32:
     """Weights w with pooled = w @ hidden, for the modes that are linear.
 
     Args:
@@ -86,8 +85,8 @@ def pooling_weights(
 
 
 def pool(
-    hidden: Floats, modes: Sequence[str], lengths: Sequence[int], skips: Sequence[int]
-) -> Floats:
+    hidden: Floats32, modes: Sequence[str], lengths: Sequence[int], skips: Sequence[int]
+) -> Floats32:
     """(rows, width, d) token vectors, padded on the right -> (rows, modes * d)."""
     pooled = pooling_weights(modes, lengths, skips, hidden.shape[1]) @ hidden
     for k, mode in enumerate(modes):
@@ -97,13 +96,13 @@ def pool(
     return pooled.reshape(len(hidden), -1)
 
 
-def l2(x: Floats) -> Floats:
+def l2(x: Floats32) -> Floats32:
     """Rows (or the vector) scaled to length 1; zero stays zero."""
     norm = np.linalg.norm(x, axis=-1, keepdims=True)
     return (x / np.where(norm > 0, norm, 1)).astype(np.float32, copy=False)
 
 
-def join_vectors(windows: Sequence[Window], vectors: Sequence[Floats]) -> Floats:
+def join_vectors(windows: Sequence[Window], vectors: Sequence[Floats32]) -> Floats32:
     """Mean of the windows' vectors, weighted by the tokens each adds, L2-normalised."""
     if len(windows) == 1:
         return l2(vectors[0])

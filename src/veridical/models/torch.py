@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from veridical.core.protocols import Encoded, Window
 from veridical.errors import ModelError
 from veridical.models import torch_loading as loading
 from veridical.models.folder import Settings
 from veridical.models.pooling import Ids, Output, join, pooling_weights
-from veridical.models.protocols import Encoded, Window
+from veridical.models.windows import padded
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
-class TorchEncoder:
+class TorchEncoder(loading.TorchBackEnd):
     """Any encoder that transformers' ``AutoModel`` can build from safetensors.
 
     Pooling, dense heads, prefix and longest input are those of the folder's sentence-transformers
@@ -26,14 +29,9 @@ class TorchEncoder:
     GTE-Qwen) is given a two-way mask instead.
     Thread-safe.
 
-    Args:
-        name_or_path: hub id, or a local folder.
-        device: torch device; default: ``cuda`` where there is one, else ``cpu``.
-        dtype: ``float32``, ``bfloat16`` or ``float16``; default: ``float32`` on the CPU,
-            ``bfloat16`` elsewhere.
+    Args, besides those of :class:`~veridical.models.torch_loading.TorchBackEnd`:
         layer: use the output of this hidden layer (BERTScore uses 17 of roberta-large); the
             layers above it are not loaded.
-        revision: commit, tag or branch of a hub id.
         prefix: text put before every input; default: the folder's default prompt.
         dense: sub-folder of the dense head to use, where a model ships several.
 
@@ -42,46 +40,39 @@ class TorchEncoder:
     """
 
     has_tokens = True
-    scripts: frozenset[str] | None = None
-    workers = 1
 
     def __init__(
         self,
         name_or_path: str | Path,
         *,
-        device: str | None = None,
-        dtype: str | None = None,
         layer: int | None = None,
-        revision: str | None = None,
         prefix: str | None = None,
         dense: str | None = None,
-        threads: int | None = None,
+        **options: Unpack[loading.TorchOptions],
     ) -> None:
-        _, transformers = loading.libraries(str(name_or_path))
-        root, commit = loading.resolve(str(name_or_path), revision)
-        self._settings = settings = Settings.read(root, prefix=prefix, dense=dense)
-        self._device, dtype = loading.place(device, dtype)
-        loading.use_threads(threads, self._device)
-        self._model = self._build(transformers, dtype, layer)
-        self._windower = settings.windower(loading.tokenizer_of(settings.backbone, transformers))
-        self._two_way = _attends_both_ways(settings.config)
-        self._lock = threading.Lock()  # one forward at a time: they would only contend
+        super().__init__(name_or_path, **options)
+        root, commit = self._root, self._commit
         self.name = str(name_or_path) if commit else root.name
-        self.batch_tokens = loading.BATCH_TOKENS.get(self._device.type, loading.BATCH_TOKENS["cpu"])
+        self._settings = settings = Settings.read(root, prefix=prefix, dense=dense)
+        self._model = self._build(layer)
+        tokenizer = loading.tokenizer_of(settings.backbone, self._transformers)
+        self._windower = settings.windower(tokenizer)
+        self._two_way = _attends_both_ways(settings.config)
         files = loading.own_files(settings.backbone, commit)
-        self.revision = settings.revision(files, "torch", commit, dtype, layer)
+        self.revision = settings.revision(files, "torch", commit, self._dtype, layer)
 
-    def _build(self, transformers: Any, dtype: str, layer: int | None) -> Any:
+    def _build(self, layer: int | None) -> Any:
         backbone = self._settings.backbone
         with loading.explained(backbone, self._settings.config):
-            config = transformers.AutoConfig.from_pretrained(backbone, trust_remote_code=False)
+            automatic = self._transformers
+            config = automatic.AutoConfig.from_pretrained(backbone, **loading.LOCAL)
             if layer is not None:
                 if not 1 <= layer <= config.num_hidden_layers:
                     raise ModelError(
                         f"layer={layer}: the model has layers 1 to {config.num_hidden_layers}"
                     )
                 config.num_hidden_layers = layer
-            model = loading.pretrained(transformers.AutoModel, backbone, config, dtype)
+            model = loading.pretrained(automatic.AutoModel, backbone, config, self._dtype)
         if getattr(model.config, "is_encoder_decoder", False):
             model = model.get_encoder()
         return model.to(self._device).eval()
@@ -94,14 +85,9 @@ class TorchEncoder:
 
         pieces: list[Ids] = [w.content for w in batch]
         lengths = [len(p.ids) for p in pieces]
-        longest = max(lengths)
-        ids = np.zeros((len(pieces), longest), dtype=np.int64)
-        mask = np.zeros((len(pieces), longest), dtype=np.int64)
-        for i, piece in enumerate(pieces):
-            ids[i, : len(piece.ids)] = piece.ids
-            mask[i, : len(piece.ids)] = 1
+        ids, mask = padded([p.ids for p in pieces])
         with self._lock, torch.inference_mode():
-            attention = torch.from_numpy(mask).to(self._device)
+            attention = torch.from_numpy(mask.astype(np.int64)).to(self._device)
             if self._two_way:
                 attention = self._two_way_mask(attention)
             hidden = self._model(
@@ -110,7 +96,7 @@ class TorchEncoder:
             if not tokens and "max" not in self._settings.modes:
                 # Pooled where the model is: token vectors need not leave the device.
                 weights = pooling_weights(
-                    self._settings.modes, lengths, self._settings.skips(pieces), longest
+                    self._settings.modes, lengths, self._settings.skips(pieces), ids.shape[1]
                 )
                 pooled = (torch.from_numpy(weights).to(self._device) @ hidden).flatten(1)
                 return [Output(v) for v in self._settings.heads_of(pooled.cpu().numpy())]
@@ -137,5 +123,5 @@ def _attends_both_ways(config: dict[str, Any]) -> bool:
     where their configuration does not."""
     if "is_causal" in config:
         return config["is_causal"] is False
-    own = config.get("auto_map")
-    return isinstance(own, dict) and own.get("AutoModel") == "modeling_qwen.Qwen2Model"
+    code = config.get("auto_map")
+    return isinstance(code, dict) and code.get("AutoModel") == "modeling_qwen.Qwen2Model"

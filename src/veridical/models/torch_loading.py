@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from veridical.errors import ModelError, VeridicalError
 from veridical.llm.download import cache_folder
@@ -17,6 +18,75 @@ from veridical.models.folder import load_tokenizer
 BATCH_TOKENS = {"cpu": 4096, "cuda": 32768}
 #: What is fetched of a hub repository: never pickled weights, never code.
 _PATTERNS = ["*.json", "*.txt", "*.model", "*.safetensors"]
+#: Options of every ``from_pretrained``: no foreign code, and no look at the hub. What it is given
+#: is a folder, and transformers may else ask the hub for a file that the folder lacks.
+LOCAL = {"trust_remote_code": False, "local_files_only": True}
+
+
+class TorchOptions(TypedDict, total=False):
+    """Options of :class:`TorchBackEnd`, which says what they mean, as keywords."""
+
+    device: str | None
+    dtype: str | None
+    revision: str | None
+    threads: int | None
+
+
+class TorchBackEnd:
+    """A model that torch runs here, one forward at a time.
+
+    Args:
+        name_or_path: hub id, or a local folder.
+        device: torch device; default: ``cuda`` where there is one, else ``cpu``.
+        dtype: ``float32``, ``bfloat16`` or ``float16``; default: ``float32`` on the CPU,
+            ``bfloat16`` elsewhere.
+        revision: commit, tag or branch of a hub id.
+        threads: threads of one forward on the CPU.
+
+    Raises:
+        ModelError: torch is not installed, or the model cannot be found.
+    """
+
+    scripts: frozenset[str] | None = None
+    workers = 1
+
+    def __init__(
+        self,
+        name_or_path: str | Path,
+        *,
+        device: str | None = None,
+        dtype: str | None = None,
+        revision: str | None = None,
+        threads: int | None = None,
+    ) -> None:
+        name = str(name_or_path)
+        self._transformers = libraries(name)[1]
+        self._root, self._commit = resolve(name, revision)
+        self._device, self._dtype = place(device, dtype)
+        use_threads(threads, self._device)
+        self._lock = threading.Lock()  # forwards would only contend; tokenizers are no thread's own
+        self.name = name if self._commit else self._root.resolve().name
+        self.batch_tokens = BATCH_TOKENS.get(self._device.type, BATCH_TOKENS["cpu"])
+
+    def _tensors(self, rows: Any, types: bool = False) -> dict[str, Any]:
+        """The ``ids`` and ``mask`` of a batch, and ``types`` if wanted, on the device and by the
+        names that models take."""
+        import torch
+
+        arrays = {"input_ids": rows.ids, "attention_mask": rows.mask.astype("int64")}
+        if types:
+            arrays["token_type_ids"] = rows.types
+        return {name: torch.from_numpy(a).to(self._device) for name, a in arrays.items()}
+
+    def _trained(self, automatic: str, what: str = "", **options: Any) -> Any:
+        """The model by transformers' class ``automatic``, ready to run (see :func:`trained`)."""
+        settings = options.pop("config", None) or self._configuration()
+        builder = getattr(self._transformers, automatic)
+        model = trained(builder, self._root, settings, self._dtype, what, **options)
+        return model.to(self._device).eval()
+
+    def _configuration(self) -> Any:
+        return self._transformers.AutoConfig.from_pretrained(self._root, **LOCAL)
 
 
 def libraries(name: str) -> tuple[Any, Any]:
@@ -60,11 +130,32 @@ def pretrained(automatic: Any, folder: Path, config: Any, dtype: str, **options:
     return automatic.from_pretrained(
         folder,
         config=config,
-        trust_remote_code=False,
         use_safetensors=True,
+        **LOCAL,
         **{keyword: getattr(torch, dtype)},
         **options,
     )
+
+
+def trained(
+    automatic: Any, folder: Path, config: Any, dtype: str, what: str = "", **options: Any
+) -> Any:
+    """:func:`pretrained`, of a model all of whose parts have weights.
+
+    Args:
+        what: the kind of model, as an error names it.
+
+    Raises:
+        ModelError: some have none.
+    """
+    model, report = pretrained(
+        automatic, folder, config, dtype, output_loading_info=True, **options
+    )
+    if report["missing_keys"]:
+        missing = ", ".join(sorted(report["missing_keys"])[:4])
+        kind = f": it is no {what}" if what else ""
+        raise ModelError(f"{folder} has no trained weights for {missing}{kind}")
+    return model
 
 
 @contextmanager
@@ -98,9 +189,9 @@ def resolve(name: str, revision: str | None, *, weights: bool = True) -> tuple[P
     path = Path(name).expanduser()
     if path.is_dir():
         return path, None
-    made = converted(name)
-    if revision is None and made.is_dir():
-        return made, None
+    earlier = converted(name)
+    if revision is None and earlier.is_dir():
+        return earlier, None
     import huggingface_hub
 
     patterns = _PATTERNS if weights else [p for p in _PATTERNS if p != "*.safetensors"]
@@ -136,7 +227,7 @@ def tokenizer_of(folder: Path, transformers: Any) -> Any:
     if (folder / "tokenizer.json").is_file():
         return load_tokenizer(folder)
     try:  # older repositories ship only vocabularies, which transformers converts
-        slow = transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
+        slow = transformers.AutoTokenizer.from_pretrained(folder, **LOCAL)
         return slow.backend_tokenizer
     except Exception as e:
         raise ModelError(f"{folder} has no usable tokenizer: {first_line(e)}") from e

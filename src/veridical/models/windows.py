@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from veridical.core.protocols import Window
 from veridical.errors import ModelError
 from veridical.models.pooling import Ids
-from veridical.models.protocols import Window
 
 #: Share of a window that is repeated in the next, and that a cut may move to reach a word's end.
 OVERLAP = 8
@@ -67,7 +68,7 @@ class Windower:
         try:
             encodings = self._tokenizer.encode_batch(full, add_special_tokens=False)
         except (TypeError, UnicodeError):  # lone surrogates cannot be handed to the tokenizer
-            full = [t.encode("utf-8", "replace").decode("utf-8") for t in full]
+            full = list(map(readable, full))
             encodings = self._tokenizer.encode_batch(full, add_special_tokens=False)
         return [self._split(e) for e in encodings]
 
@@ -92,25 +93,11 @@ class Windower:
         prefix = self._tokens_within_prefix(encoding)
         ids: list[int] = encoding.ids
         head, body = self._head + ids[:prefix], ids[prefix:]
-        room = max(self.room - prefix, 1)
-        if len(body) <= room:
-            return [self._window(head, body, 0)]
-        starts = word_starts(encoding)[prefix:]
-        slack = room // OVERLAP
-        windows: list[Window] = []
-        start = overlap = 0
-        while True:
-            left = len(body) - start
-            if left <= room:
-                windows.append(self._window(head, body[start:], overlap))
-                return windows
-            # Windows of a text are made equally long, so that the last is not a stub.
-            count = math.ceil((left - slack) / (room - slack))
-            size = min(room, math.ceil((left + (count - 1) * slack) / count))
-            end = last_start(starts, start + size, start + size - slack)
-            windows.append(self._window(head, body[start:end], overlap))
-            start = last_start(starts, end - slack, max(end - 2 * slack, start + 1))
-            overlap = end - start
+        windows, previous = [], 0
+        for start, end in spans(encoding, max(self.room - prefix, 1), prefix):
+            windows.append(self._window(head, body[start:end], previous - start))
+            previous = end
+        return windows
 
     def _window(self, head: list[int], body: list[int], overlap: int) -> Window:
         ids = np.array(head + body + self._tail, dtype=np.int64)
@@ -126,6 +113,69 @@ def word_starts(encoding: Any) -> list[bool]:
     ]
 
 
-def last_start(starts: Sequence[bool], at: int, lowest: int) -> int:
+def spans(encoding: Any, room: int, skip: int = 0) -> list[tuple[int, int]]:
+    """Overlapping windows of about equal size, at most ``room`` tokens each, that cover what
+    follows the first ``skip`` tokens of an encoding and begin with words."""
+    total = len(encoding.ids) - skip
+    starts = word_starts(encoding)[skip:] if total > room else []
+    slack = room // OVERLAP
+    windows, start = [], 0
+    while total - start > room:
+        remaining = total - start
+        # Windows of a text are made equally long, so that the last is not a stub.
+        count = math.ceil((remaining - slack) / (room - slack))
+        size = min(room, math.ceil((remaining + (count - 1) * slack) / count))
+        end = _last_start(starts, start + size, start + size - slack)
+        windows.append((start, end))
+        start = _last_start(starts, end - slack, max(end - 2 * slack, start + 1))
+    return [*windows, (start, total)]
+
+
+def _last_start(starts: Sequence[bool], at: int, lowest: int) -> int:
     """The last word start in ``lowest..at``; ``at`` itself where there is none."""
     return next((i for i in range(at, lowest - 1, -1) if starts[i]), at)
+
+
+def readable(text: str) -> str:
+    """``text`` with question marks for lone surrogates, which no tokenizer takes."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+class Ordinary:
+    """Encodes texts with a ``tokenizers.Tokenizer`` so that special tokens written out in one
+    (``[SEP]``, ``</s>``) are read as ordinary characters.
+
+    Args:
+        tokenizer: its truncation and padding are switched off.
+    """
+
+    def __init__(self, tokenizer: Any) -> None:
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        tokenizer.encode_special_tokens = True
+        self._tokenizer = tokenizer
+        added = tokenizer.get_added_tokens_decoder().values()
+        self._names = {t.content for t in added if t.special and len(t.content) > 2}
+
+    def __call__(self, texts: Sequence[str]) -> list[Any]:
+        """The ``Encoding`` of each text, without special tokens; offsets are into the text."""
+        plain = list(map(readable, texts))
+        encodings = self._tokenizer.encode_batch(plain, add_special_tokens=False)
+        for i, (text, encoding) in enumerate(zip(plain, encodings, strict=True)):
+            if any(name in text for name in self._names) and self._names & set(encoding.tokens):
+                # A unigram vocabulary holds them as pieces: same length, so that places stay.
+                for name in self._names:
+                    text = text.replace(name, f"({name[1:-1]})")
+                encodings[i] = self._tokenizer.encode(text, add_special_tokens=False)
+        return list(encodings)
+
+
+def padded(
+    rows: Sequence[Sequence[int] | NDArray[np.int64]], pad: int = 0
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Token ids (rows, longest) padded on the right, and their mask, False for padding."""
+    lengths = np.array([len(row) for row in rows])
+    ids = np.full((len(rows), lengths.max()), pad, np.int64)
+    for target, row in zip(ids, rows, strict=True):
+        target[: len(row)] = row
+    return ids, np.arange(ids.shape[1]) < lengths[:, None]

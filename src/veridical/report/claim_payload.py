@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from veridical.scores import Score
+from veridical.core.scores import Score
 
 #: The verdict that a unit's label stands for.
 VERDICTS = {
@@ -22,8 +22,6 @@ VERDICTS = {
 MAX_PARTS = 64  #: runs of words of one claim; of more, only where it begins and ends is shown
 MAX_TEXT = 4_000  #: code points of a claim's text, or of a reason
 MAX_LEFT_OUT = 20
-
-_WORST = (("contradiction", "c"), ("neutral", "n"), ("entailment", "e"))
 
 Json = Any
 
@@ -54,39 +52,28 @@ def claim_facts(score: Score) -> list[Fact]:
     scorer tells them ``text`` (if it is not the unit's), ``triplet``, ``parts``, ``kind`` (number,
     date, name, other), ``conflict`` and ``why``."""
     raw = score.raw if isinstance(score.raw, Mapping) else {}
-    told = _list(raw.get("claims"))
-    if len(told) != len(score.units):
-        told = [None] * len(score.units)
-    found = []
-    for unit, fact in zip(score.units, told, strict=True):
+    described = _list(raw.get("claims"))
+    if len(described) != len(score.units):
+        described = [None] * len(score.units)
+    facts = []
+    for unit, fact in zip(score.units, described, strict=True):
         fact = fact if isinstance(fact, Mapping) else {}
         verdict = VERDICTS[unit.label or ""]
         says = [VERDICTS.get(s) if isinstance(s, str) else None for s in _list(fact.get("says"))]
-        rest = [verdict] * len(unit.evidence) if "says" not in fact else []
-        found.append(Fact({"v": verdict, **_facts(unit.text, fact)}, [*says, *rest]))
-    return found
+        repeated = [verdict] * len(unit.evidence) if "says" not in fact else []
+        facts.append(Fact({"v": verdict, **_facts(unit.text, fact)}, [*says, *repeated]))
+    return facts
 
 
-def verdict_letter(score: Score | None) -> str:
-    """The worst verdict on a score's claims: ``c``, ``n`` or ``e``; ``a`` where the response
-    declines to answer; ``-`` where there is none."""
-    whole = None if score is None else claims_of(score)
-    if score is None or whole is None:
-        return "-"
-    if whole["abstained"]:
-        return "a"
-    found = {VERDICTS[u.label or ""] for u in score.units}
-    return next(letter for verdict, letter in _WORST if verdict in found)
-
-
-def _facts(own: str, fact: Mapping[str, Any]) -> dict[str, Json]:
+def _facts(unit_text: str, fact: Mapping[str, Any]) -> dict[str, Json]:
     out: dict[str, Json] = {}
-    text, triplet, category = fact.get("text"), fact.get("triplet"), fact.get("category")
-    if isinstance(text, str) and text != own:
+    text, category = fact.get("text"), fact.get("category")
+    triplet = _list(fact.get("triplet"))
+    if isinstance(text, str) and text != unit_text:
         out["text"] = _short(text)
-    if _is_list(triplet, 3) and all(isinstance(part, str) for part in triplet or ()):
-        out["triplet"] = [_short(part) for part in triplet or ()]
-    parts = [list(p) for p in _list(fact.get("parts")) if _is_list(p, 2) and _is_range(*p)]
+    if len(triplet) == 3 and all(isinstance(part, str) for part in triplet):
+        out["triplet"] = [_short(part) for part in triplet]
+    parts = [list(p) for p in _list(fact.get("parts")) if _is_range(p)]
     if 0 < len(parts) <= MAX_PARTS:
         out["parts"] = parts
     if isinstance(category, str):
@@ -102,12 +89,10 @@ def _list(value: Any) -> Sequence[Any]:
     return value if isinstance(value, (list, tuple)) else ()
 
 
-def _is_list(value: Any, size: int) -> bool:
-    return isinstance(value, (list, tuple)) and len(value) == size
-
-
-def _is_range(start: Any, end: Any) -> bool:
-    return type(start) is int and type(end) is int and 0 <= start < end
+def _is_range(part: Any) -> bool:
+    if len(_list(part)) != 2 or not all(type(place) is int for place in part):
+        return False
+    return bool(0 <= part[0] < part[1])
 
 
 def _short(text: str) -> str:

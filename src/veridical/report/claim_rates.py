@@ -13,11 +13,12 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
-from veridical.records import Record
+from veridical.core.records import Record
+from veridical.core.scores import Result, Score
+from veridical.engine.summary import Moments
 from veridical.report.claim_payload import claims_of
-from veridical.report.html import environment
-from veridical.scores import Result, Score
-from veridical.summary import Moments
+from veridical.report.html import rendered
+from veridical.stats.proportions import wilson
 
 RATES = ("entailment", "neutral", "contradiction", "hallucination", "abstain")
 NOTE = (
@@ -27,7 +28,6 @@ NOTE = (
 MOST_MODELS = 100  #: told apart by name; the rest share a row
 UNNAMED, OTHERS, ALL = "(no model named)", "(other models)", "all"
 
-_Z = 1.959964
 _NAME = 200
 
 
@@ -79,7 +79,8 @@ class Tally:
         if not self._all.responses:
             return []
         rows = [counts.row(name) for name, counts in self._models.items()]
-        rows.sort(key=lambda r: (_worth(r), r.model))
+        none = Rate(math.inf)
+        rows.sort(key=lambda r: (r.rates.get("hallucination", none).value, r.model))
         return [*rows, self._all.row(ALL)._replace(total=True)] if len(rows) > 1 else rows
 
 
@@ -125,19 +126,17 @@ def share_interval(shares: Moments, trials: int) -> tuple[float, float] | tuple[
     n = float(shares.n)
     if spread > 0:
         n = min(float(trials), spread / variance * n) if variance > 0 else float(trials)
-    centre = (p + _Z**2 / (2 * n)) / (1 + _Z**2 / n)
-    half = _Z / (1 + _Z**2 / n) * math.sqrt(spread / n + _Z**2 / (4 * n**2))
-    return max(0.0, min(p, centre - half)), min(1.0, max(p, centre + half))
+    return wilson(p, n)
 
 
 def model_of(record: Record) -> str | None:
     """The model that a record's ``meta`` names: ``model`` (or its ``name``) or ``model_name``."""
     for key in ("model", "model_name"):
-        found = record.meta.get(key)
-        if isinstance(found, dict):
-            found = found.get("name")
-        if isinstance(found, str) and found.strip():
-            return found.strip()[:_NAME]
+        name = record.meta.get(key)
+        if isinstance(name, dict):
+            name = name.get("name")
+        if isinstance(name, str) and name.strip():
+            return name.strip()[:_NAME]
     return None
 
 
@@ -169,9 +168,8 @@ def rates_table(caption: str, rows: Sequence[ModelRow], note: str = "") -> Marku
     Args:
         note: a line of text below the table.
     """
-    template = environment().get_template("claim_rates.html")
     shown = [(row, _bar(row)) for row in rows]
-    return Markup(template.render(caption=caption, rows=shown, note=note))
+    return rendered("claim_rates.html", caption=caption, rows=shown, note=note)
 
 
 class _Bar(NamedTuple):
@@ -195,11 +193,6 @@ def _bar(row: ModelRow) -> _Bar | None:
     whisker = row.rates.get("hallucination") or Rate(0)
     low, high = (None if v is None else 100 * v for v in (whisker.low, whisker.high))
     return _Bar(pieces, low, high)
-
-
-def _worth(row: ModelRow) -> float:
-    rate = row.rates.get("hallucination")
-    return math.inf if rate is None else rate.value
 
 
 def _is_share(value: Any) -> bool:

@@ -7,8 +7,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from veridical.report.html import environment
-from veridical.summary import Summary
+from veridical.engine.summary import Summary
+from veridical.report.html import rendered
 
 _CAUSES = 20
 
@@ -19,7 +19,7 @@ def tables_of(summary: Summary) -> list[Markup]:
     causes: dict[str, list[tuple[str, int]]] = {}
     for (decision, cause), n in summary.causes.most_common():
         causes.setdefault(decision, []).append((cause, n))
-    found = (
+    tables = (
         ("Decisions", "Decision", summary.decisions or {}),
         ("Best of the answers", "Selected", summary.selected),
         ("Repairs", "Status", summary.repairs),
@@ -30,7 +30,7 @@ def tables_of(summary: Summary) -> list[Markup]:
     )
     return [
         _table(caption, name, counts, causes if caption == "Decisions" else {})
-        for caption, name, counts in found
+        for caption, name, counts in tables
         if counts
     ]
 
@@ -38,8 +38,7 @@ def tables_of(summary: Summary) -> list[Markup]:
 def _table(caption: str, name: str, counts: Mapping[str, int], causes: Mapping[str, Any]) -> Markup:
     total = sum(counts.values())
     rows = [
-        (told.replace("_", " "), n, n / total, causes.get(told, [])[:_CAUSES])
-        for told, n in counts.items()
+        (outcome.replace("_", " "), n, n / total, causes.get(outcome, [])[:_CAUSES])
+        for outcome, n in counts.items()
     ]
-    template = environment().get_template("decisions.html")
-    return Markup(template.render(caption=caption, head=(name, "Records", "Share"), rows=rows))
+    return rendered("decisions.html", caption=caption, head=(name, "Records", "Share"), rows=rows)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from veridical.scores import Repair, Result, Selected
+from veridical.core.scores import Repair, Result, Selected
 
 MAX_CHANGES = 500  #: of one repair
 MAX_RISKS = 100  #: of the answers that one was selected from
@@ -30,20 +30,20 @@ def decision_of(result: Result, shorten: Shorten) -> dict[str, Json]:
     return out
 
 
-def _selected(made: Selected, shorten: Shorten) -> dict[str, Json]:
+def _selected(selected: Selected, shorten: Shorten) -> dict[str, Json]:
     return {
-        **made.model_dump(include={"kind", "index", "risk", "by", "decision"}),
-        "text": None if made.text is None else shorten(made.text),
-        "risks": list(made.risks[:MAX_RISKS]),
-        "of": len(made.risks),
+        **selected.model_dump(include={"kind", "index", "risk", "by", "decision"}),
+        "text": None if selected.text is None else shorten(selected.text),
+        "risks": list(selected.risks[:MAX_RISKS]),
+        "of": len(selected.risks),
     }
 
 
-def _repair(made: Repair, shorten: Shorten) -> dict[str, Json]:
-    told = {"how", "of", "status", "scorer", "risk", "by", "remaining", "decision"}
+def _repair(repair: Repair, shorten: Shorten) -> dict[str, Json]:
+    fields = {"how", "of", "status", "scorer", "risk", "by", "remaining", "decision"}
     return {
-        **made.model_dump(include=told),
-        "reason": None if made.reason is None else shorten(made.reason),
+        **repair.model_dump(include=fields),
+        "reason": None if repair.reason is None else shorten(repair.reason),
         "changes": [
             {
                 "start": change.start,
@@ -52,6 +52,6 @@ def _repair(made: Repair, shorten: Shorten) -> dict[str, Json]:
                 "new": shorten(change.new),
                 "why": [shorten(statement) for statement in change.unsupported],
             }
-            for change in made.changes[:MAX_CHANGES]
+            for change in repair.changes[:MAX_CHANGES]
         ],
     }

@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import secrets
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
@@ -20,11 +19,15 @@ from typing import Any, NamedTuple
 import jinja2
 from markupsafe import Markup
 
-from veridical.records import Record
+from veridical.core.records import Record
+from veridical.core.scores import Result
+from veridical.files.outputs import writing
 from veridical.report import overview
 from veridical.report.payload import detail, index_row, search_text
-from veridical.scores import Result
 
+#: Files that the page is made of, in the order in which they build on each other.
+STYLES = ("page.css", "report.css", "claims.css", "decisions.css")
+SCRIPTS = ("theme.js", "claims.js", "decisions.js", "overview.js", "report.js")
 BLOCK_CHARACTERS = 1_000_000  #: a block of long records is closed at this size
 
 
@@ -49,46 +52,48 @@ def write_report(
 
     Args:
         pairs: the records to show with their results; read once, never held together.
-        summary: counts, coverage and means of the whole run.
+        summary: counts, coverage and means of the whole run; ``outcome`` is its answer in one
+            sentence.
         title: heading of the page.
         shown: which part of the records is shown, or None when all are.
-        tables: shown below that of the scorers, escaped already.
+        tables: shown below the records, escaped already.
 
     Raises:
-        OSError: the file cannot be written; an older report then stays as it was.
+        UsageError, OSError: it cannot be written; an older report then stays as it was.
     """
     path = Path(path)
-    names = [str(s["name"]) for s in summary.get("scorers", ())]
-    style = asset("report.css") + asset("claims.css") + asset("decisions.css")
-    script = asset("claims.js") + asset("decisions.js") + asset("report.js")
-    page = (
-        environment()
-        .get_template("report.html")
-        .generate(
-            policy=content_security_policy(style, script),
-            style=Markup(style),
-            script=Markup(script),
-            config=Markup(inert_json({"scorers": names})),
-            blocks=blocks(pairs, names),
-            summary=summary,
-            tables=tables,
-            banner=overview.banner(summary),
-            bars=overview.bars(
-                [int(c) for c in (summary.get("risk") or {}).get("histogram") or []]
-            ),
-            title=title,
-            shown=shown,
-        )
+    style = "".join(map(asset, STYLES))
+    script = "".join(map(asset, SCRIPTS))
+    histogram = [int(c) for c in (summary.get("risk") or {}).get("histogram") or []]
+    scorers = summary.get("scorers") or ()
+    page = environment().get_template("report.html")
+    parts = page.generate(
+        policy=content_security_policy(style, script),
+        style=Markup(style),
+        script=Markup(script),
+        config=Markup(inert_json({"verdicts": overview.VERDICTS, "reasons": overview.REASONS})),
+        blocks=blocks(pairs),
+        summary=summary,
+        tables=tables,
+        cards=overview.cards(summary),
+        meaning=overview.meaning(summary),
+        applied=[s for s in scorers if s["coverage"] is not None],
+        idle=[s for s in scorers if s["coverage"] is None],
+        banner=overview.banner(summary),
+        trust=overview.trust(summary),
+        bars=overview.bars(histogram),
+        title=title,
+        shown=shown,
     )
-    write_whole(path, page)
+    write_whole(path, parts)
 
 
-def blocks(pairs: Iterable[tuple[Record, Result]], names: Sequence[str]) -> Iterator[Block]:
+def blocks(pairs: Iterable[tuple[Record, Result]]) -> Iterator[Block]:
     """Detail, index and search blocks, in the order in which they fill up."""
     details, index, search = _Packer("detail", 32), _Packer("index", 512), _Packer("search", 512)
     for record, result in pairs:
         yield from details.add(detail(record, result))
-        yield from index.add(index_row(record, result, names))
+        yield from index.add(index_row(record, result))
         yield from search.add(search_text(record, result))
     for packer in (details, index, search):
         yield from packer.rest()
@@ -166,18 +171,17 @@ def environment() -> jinja2.Environment:
     return env
 
 
+def rendered(template: str, **values: Any) -> Markup:
+    """A template of the folder ``static``, filled in."""
+    return Markup(environment().get_template(template).render(**values))
+
+
 def write_whole(path: Path, parts: Iterable[str]) -> None:
     """Write the parts to ``path``, replacing what is there in one step.
 
     Raises:
-        OSError: the file cannot be written; what was there then stays.
+        UsageError, OSError: it cannot be written; what was there then stays.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        # A lone surrogate (in a file name, say) must not lose the whole report.
-        with draft.open("x", encoding="utf-8", errors="replace", newline="\n") as out:
-            out.writelines(parts)
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
+    with writing(path) as out:
+        out.writelines(parts)

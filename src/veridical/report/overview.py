@@ -1,17 +1,62 @@
-"""The report's header: the coverage banner and the geometry of the risk histogram."""
+"""The report's first part: verdicts, what limits them, and the geometry of the histogram."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+#: Of a run whose results this computer cannot vouch for.
+UNSEALED = (
+    "not sealed by this computer: these results were scored elsewhere, by an older version, or "
+    "were put there; run check again to rely on them"
+)
+
+
+#: How a page tells each verdict, the worst first: its word, its mark and its tone (``data-v``).
+VERDICTS = {
+    "contradicted": ("Contradicted", "✗", "contradiction"),
+    "unsupported": ("Unsupported", "?", "neutral"),
+    "inconsistent": ("Inconsistent", "≠", "contradiction"),
+    "unchecked": ("Unchecked", "–", "none"),
+    "consistent": ("Consistent", "≈", "entailment"),
+    "supported": ("Supported", "✓", "entailment"),
+}
+_MOST_COLUMNS = 20
+#: Why an answer is unchecked, in words.
+REASONS = {
+    "no_statement": "the answer is empty or declines to answer",
+    "nothing_to_check": (
+        "there are no contexts, samples, reference or log-probabilities to check it against"
+    ),
+    "not_judged": "only words were compared or a model was asked alone, which gives no verdict",
+    "failed": "scoring failed",
+    "language": "no model reads its script",
+    "earlier_version": "an earlier version scored it, and gave no verdicts",
+}
+#: What a risk means where nothing was calibrated on data of the reader's own.
+MEANING = (
+    "Risk runs from 0 to 1; 1 is worst.",
+    "Not calibrated on your data: veridical tune does that, from answers that you graded.",
+)
+
 
 class Banner(NamedTuple):
-    """``level`` is ``good``, ``warn`` or ``bad``; ``points`` say why: subject and statement."""
+    """``level`` is ``warn`` or ``bad``; ``points`` say why: subject and statement."""
 
     level: str
     headline: str
     points: list[tuple[str, str]]
+
+
+class Card(NamedTuple):
+    """A verdict and how many records have it; ``share`` of all in per cent."""
+
+    verdict: str
+    word: str
+    mark: str
+    tone: str
+    records: int
+    share: float
 
 
 class Bar(NamedTuple):
@@ -25,8 +70,30 @@ class Bar(NamedTuple):
     height: float
 
 
-def banner(summary: Mapping[str, Any]) -> Banner:
-    """How far the figures below can be relied on."""
+def cards(summary: Mapping[str, Any]) -> list[Card]:
+    """The verdicts that there are, the worst first; none of a run of an earlier version."""
+    verdicts = summary.get("verdicts") or {}
+    if _is_old(summary):
+        return []
+    total = sum(verdicts.values())
+    return [
+        Card(name, *told, int(verdicts[name]), 100 * verdicts[name] / total)
+        for name, told in VERDICTS.items()
+        if verdicts.get(name)
+    ]
+
+
+def meaning(summary: Mapping[str, Any]) -> list[str]:
+    """What a risk of this run means, in sentences: ``summary["meaning"]``, else the plain facts.
+    Nothing where no record has a risk."""
+    if not _scored(summary):
+        return []
+    return [str(told) for told in summary.get("meaning") or MEANING]
+
+
+def banner(summary: Mapping[str, Any]) -> Banner | None:
+    """What keeps the figures below from being relied on; None where nothing does. There is no
+    banner of good news: coverage is no verdict."""
     least = float(summary.get("min_coverage") or 0.0)
     records, errors = int(summary.get("records") or 0), int(summary.get("row_errors") or 0)
     low: list[tuple[str, str]] = []
@@ -35,23 +102,89 @@ def banner(summary: Mapping[str, Any]) -> Banner:
         coverage, failed = s.get("coverage"), int(s.get("n_failed") or 0)
         if coverage is not None and coverage < least:
             low.append((s["name"], f"covers only {percent(coverage)} (minimum {percent(least)})."))
-        elif failed:
+        elif failed and coverage is not None:
             failing.append((s["name"], f"failed on {failed:,} of {int(s.get('n_total') or 0):,}."))
     rejected: list[tuple[str, str]] = []
     if errors:
         rows = "row was" if errors == 1 else "rows were"
         statement = f"of {records + errors:,} input {rows} rejected and counted as failed for "
         rejected = [(f"{errors:,}", statement + "every scorer.")]
-    points = rejected + low + failing
+    unused = _unused(summary)
+    points = unused + rejected + low + failing
     if not records:
         return Banner("bad", "There is no valid record in this run.", points)
+    if _is_old(summary):
+        told = "An earlier version scored this run, and gave no verdicts: check again to have them."
+        return Banner("bad" if low else "warn", told, points)
+    if nothing_checked(summary):
+        points = _blind(summary) + points
+        if not _scored(summary):
+            return Banner("bad", "Nothing was checked.", points)
+        return Banner("bad" if low else "warn", "No answer has a verdict, only a risk.", points)
     if low:
         return Banner("bad", "Coverage is below the minimum: do not rely on these means.", points)
     if errors:
         return Banner("warn", "Some input rows were rejected.", points)
     if failing:
         return Banner("warn", "Coverage is sufficient, with some failures.", points)
-    return Banner("good", "Coverage is complete: no failure, no rejected row.", points)
+    if unused:
+        return Banner("warn", "Some input columns are not used.", points)
+    return None
+
+
+def nothing_checked(summary: Mapping[str, Any]) -> bool:
+    """Whether no record has a verdict, of those that state anything."""
+    verdicts, unchecked = summary.get("verdicts") or {}, summary.get("unchecked") or {}
+    blind = int(verdicts.get("unchecked") or 0)
+    stated = blind - int(unchecked.get("no_statement") or 0)
+    return blind > 0 and blind == sum(verdicts.values()) and (stated > 0 or not _scored(summary))
+
+
+def _is_old(summary: Mapping[str, Any]) -> bool:
+    old = int((summary.get("unchecked") or {}).get("earlier_version") or 0)
+    return old > 0 and old == int(summary.get("records") or 0)
+
+
+def _scored(summary: Mapping[str, Any]) -> bool:
+    return bool((summary.get("risk") or {}).get("n"))
+
+
+def _blind(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Why no record has a verdict."""
+    return [
+        (f"{int(n):,}", f"{'record' if n == 1 else 'records'}: {REASONS.get(reason, reason)}.")
+        for reason, n in (summary.get("unchecked") or {}).items()
+    ]
+
+
+def _unused(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Columns of the input that no field is read from: ``summary["unused_columns"]`` has for each
+    its name, its likeliest meaning or None, and how to say so. Where something was checked, those
+    without a meaning are taken for the input's own."""
+    everything = nothing_checked(summary)
+    return [
+        (
+            str(column),
+            "is a column that is not used" + (f"; did you mean {field}? {hint}" if field else "."),
+        )
+        for column, field, hint in summary.get("unused_columns") or ()
+        if field or everything
+    ][:_MOST_COLUMNS]
+
+
+def trust(summary: Mapping[str, Any]) -> list[str]:
+    """What is to be known of the results that were there before."""
+    remarks = [str(remark) for remark in summary.get("remarks") or ()]
+    if not summary.get("sealed", True):
+        remarks.append(f"This run is {UNSEALED}.")
+    if resumed := int(summary.get("resumed") or 0):
+        remarks.append(f"{resumed:,} records were scored by an earlier command and resumed.")
+    if untrusted := int(summary.get("untrusted") or 0):
+        remarks.append(
+            f"{untrusted:,} stored lines were not trusted (damaged, or not written by this "
+            "computer for this run) and not used."
+        )
+    return remarks
 
 
 def bars(histogram: list[int]) -> list[Bar]:

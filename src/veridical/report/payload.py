@@ -12,10 +12,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
-from veridical.records import Record
-from veridical.report.claim_payload import Fact, claim_facts, claims_of, verdict_letter
+from veridical.core.records import Record
+from veridical.core.scores import EvidenceItem, Result, Score, Unit
+from veridical.report.claim_payload import Fact, claim_facts, claims_of
 from veridical.report.decision_payload import decision_of
-from veridical.scores import EvidenceItem, Result, Score, Unit
+from veridical.report.unexplained import Unexplained
 
 MAX_TEXT = 100_000  #: code points of one text
 MAX_ITEMS = 100  #: samples, contexts or references of one record
@@ -27,28 +28,30 @@ SNIPPET = 160
 
 Json = Any
 _DECISION = {None: "", "accept": "accept", "review": "review", "reject": "reject"}
-_STATUS = {"scored": "s", "not_applicable": "n", "failed": "f"}
 
 
-def index_row(record: Record, result: Result, names: Sequence[str]) -> list[Json]:
-    """``[row, id, risk, decision, snippet, statuses, risks]``; one entry per name in the last two.
-
-    ``statuses`` is a string of ``s`` (scored), ``n`` (not applicable), ``f`` (failed) and ``-``.
-    Where claims were judged a string of their worst verdicts follows (:func:`verdict_letter`).
-    """
-    scores = [result.scores.get(name) for name in names]
-    snippet = " ".join(record.response[: 4 * SNIPPET].split())
-    verdicts = "".join(map(verdict_letter, scores))
-    row: list[Json] = [
+def index_row(record: Record, result: Result) -> list[Json]:
+    """``[row, id, risk, verdict, decision, question, snippet, failed]`` of the list of records:
+    ``snippet`` is where the riskiest statement begins, ``failed`` how many scorers failed."""
+    worst = result.worst
+    text = record.response if worst is None else record.response[worst.start :]
+    start = "… " if worst is not None and record.response[: worst.start].strip() else ""
+    asked = _messages(record.prompt)[-1:]
+    return [
         result.row,
         shorten(str(result.id), MAX_VALUE),
-        _round(result.risk, 4),
+        _round(result.risk),
+        result.verdict,
         _DECISION[result.decision],
-        snippet[:SNIPPET],
-        "".join("-" if s is None else _STATUS[s.status] for s in scores),
-        [None if s is None else _round(s.risk, 4) for s in scores],
+        _line(asked[0]["text"]) if asked else "",
+        start + _line(text or record.response),
+        sum(score.status == "failed" for score in result.scores.values()),
     ]
-    return [*row, verdicts] if verdicts.strip("-") else row
+
+
+def _line(text: str) -> str:
+    """The beginning of a text, on one line."""
+    return " ".join(text[: 4 * SNIPPET].split())[:SNIPPET]
 
 
 def search_text(record: Record, result: Result) -> str:
@@ -62,8 +65,10 @@ def detail(record: Record, result: Result) -> dict[str, Json]:
     notes: list[str] = []
     samples = _some(record.samples, MAX_ITEMS, "samples", notes)
     contexts = _some(record.contexts, MAX_ITEMS, "contexts", notes)
+    unexplained = Unexplained(record)
     return {
         "by": result.by,
+        "reason": result.reason,
         "prompt": _messages(record.prompt),
         "response": shorten(record.response),
         "samples": [None if s.text is None else shorten(s.text) for s in samples],
@@ -74,7 +79,9 @@ def detail(record: Record, result: Result) -> dict[str, Json]:
         "label": record.label,
         "labels": [[u.start, u.end, u.label] for u in (record.unit_labels or ())[:MAX_UNITS]],
         "meta": [[str(k), show(v)] for k, v in record.meta.items()],
-        "scores": [_score(record, name, s, notes) for name, s in result.scores.items()],
+        "scores": [
+            _score(record, name, s, unexplained, notes) for name, s in result.scores.items()
+        ],
         **decision_of(result, shorten),
         "notes": notes,
     }
@@ -119,13 +126,13 @@ def heat_map(raw: Any) -> dict[str, Json] | None:
         order = [str(i) for i in range(n)]
     labels = [shorten(str(o), 80) for o in order]
     facts = raw["cosine"] if isinstance(raw.get("cosine"), Mapping) else raw
-    named = [(k, _number(facts.get(k))) for k in ("mean", "std", "frobenius")]
+    figures = [(k, _number(facts.get(k))) for k in ("mean", "std", "frobenius")]
     return {
         "labels": labels[:MAX_MATRIX],
         "cells": cells,
         "outlier": _outliers(raw.get("outlier"), labels),
         "of": n,
-        "facts": [[k, v] for k, v in named if v is not None],
+        "facts": [[k, v] for k, v in figures if v is not None],
     }
 
 
@@ -150,24 +157,27 @@ def _outliers(values: Any, labels: list[str]) -> list[float | None] | None:
     return column[:MAX_MATRIX] if any(v is not None for v in column) else None
 
 
-def _score(record: Record, name: str, score: Score, notes: list[str]) -> dict[str, Json]:
+def _score(
+    record: Record, name: str, score: Score, unexplained: Unexplained, notes: list[str]
+) -> dict[str, Json]:
     raw, matrix = score.raw, heat_map(score.raw)
     claims = claims_of(score)
     facts = claim_facts(score) if claims else [Fact({}, [])] * len(score.units)
-    drawn = ("matrix", "order", "outlier") if matrix else ()
-    drawn = (*drawn, "claims", "left_out") if claims else drawn
+    shown_apart = ("matrix", "order", "outlier") if matrix else ()
+    shown_apart = (*shown_apart, "claims", "left_out") if claims else shown_apart
     units = list(zip(score.units, facts, strict=True))
     return {
         "name": name,
         "risk": _round(score.risk),
         "status": score.status,
         "reason": score.reason,
-        "raw": [[str(k), _brief(v)] for k, v in raw.items() if k not in drawn]
+        "raw": [[str(k), _brief(v)] for k, v in raw.items() if k not in shown_apart]
         if isinstance(raw, dict)
         else [["", show(raw)]] * (raw is not None),
         "signature": score.signature,
         "units": [
             _unit(record, unit, fact, notes)
+            | ({} if unit.evidence else {"none": unexplained.why(score, unit)})
             for unit, fact in _some(units, MAX_UNITS, f"units of {name}", notes)
         ],
         "matrix": matrix,
@@ -217,13 +227,16 @@ def _evidence(record: Record, item: EvidenceItem, says: str | None) -> dict[str,
 
 
 def _source(record: Record, item: EvidenceItem) -> str:
-    texts: dict[str, Sequence[str | None]] = {
-        "sample": [s.text for s in record.samples],
-        "context": [c.text for c in record.contexts],
+    lists: dict[str, Sequence[Any]] = {
+        "sample": record.samples,
+        "context": record.contexts,
         "reference": record.reference,
     }
-    found = texts.get(item.kind, ())
-    return (found[item.index] or "") if item.index < min(len(found), MAX_ITEMS) else ""
+    texts = lists.get(item.kind, ())
+    if item.index >= min(len(texts), MAX_ITEMS):
+        return ""
+    text = texts[item.index]
+    return (text if isinstance(text, str) else text.text) or ""
 
 
 def _messages(prompt: str | list[dict[str, Any]] | None) -> list[dict[str, Json]]:

@@ -52,7 +52,6 @@ class Series:
     style: int
     bounds: Sequence[tuple[float, float, float]] = ()
     dots: bool = False
-    joined: bool = True
 
 
 def lines(
@@ -133,11 +132,11 @@ def clip(text: str, most: int = 34) -> Markup:
     return escape(text[: most - 1] + "…") + Markup("<title>") + escape(text) + Markup("</title>")
 
 
-def round_ticks(low: float, high: float, about: int = 5) -> list[tuple[float, str]]:
-    """Round numbers from low to high, about as many as asked for."""
+def round_ticks(low: float, high: float) -> list[tuple[float, str]]:
+    """Round numbers from low to high, about five."""
     if not high > low:
         return [(low, f"{low:g}")]
-    raw = (high - low) / about
+    raw = (high - low) / 5
     power = 10.0 ** math.floor(math.log10(raw))
     step = power * min((1, 2, 2.5, 5, 10), key=lambda m: abs(math.log(m * power / raw)))
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
@@ -148,7 +147,7 @@ def thin(points: Sequence[Point], tolerance: float = 0.35) -> list[Point]:
     """The fewest corners that stay within ``tolerance`` of the line (Ramer, Douglas, Peucker)."""
     if len(points) < 3:
         return list(points)
-    kept = {0, len(points) - 1}
+    corners = {0, len(points) - 1}
     todo = [(0, len(points) - 1)]
     while todo:
         first, last = todo.pop()
@@ -163,9 +162,9 @@ def thin(points: Sequence[Point], tolerance: float = 0.35) -> list[Point]:
             if off > far:
                 far, where = off, i
         if where:
-            kept.add(where)
+            corners.add(where)
             todo += [(first, where), (where, last)]
-    return [points[i] for i in sorted(kept)]
+    return [points[i] for i in sorted(corners)]
 
 
 class Frame:
@@ -214,33 +213,33 @@ class Frame:
 
 
 def _line(plot: Frame, one: Series) -> str:
-    drawn = [(plot.x(a), plot.y(b)) for a, b in one.points]
-    if not drawn:
+    places = [(plot.x(a), plot.y(b)) for a, b in one.points]
+    if not places:
         return ""
-    corners = drawn if one.dots else thin(drawn)
+    corners = places if one.dots else thin(places)
     whiskers = "".join(
         f"M{plot.x(x):.1f} {plot.y(low):.1f}V{plot.y(high):.1f}" for x, low, high in one.bounds
     )
-    places = corners if one.dots or len(corners) == 1 else _along(corners, one.style)
+    marked = corners if one.dots or len(corners) == 1 else _along(corners, one.style)
     return (
         f'<g class="series {classes(one.style)}" data-series="{one.style}">'
         f"<title>{escape(one.name)}</title>"
         + (f'<path class="whisker" d="{whiskers}"/>' if whiskers else "")
-        + (f'<path class="line" d="{_path(corners)}"/>' if one.joined and len(corners) > 1 else "")
-        + "".join(_marker(one.style, x, y) for x, y in places)
+        + (f'<path class="line" d="{_path(corners)}"/>' if len(corners) > 1 else "")
+        + "".join(_marker(one.style, x, y) for x, y in marked)
         + "</g>"
     )
 
 
-def _along(points: Sequence[Point], style: int, count: int = 4) -> list[Point]:
+def _along(points: Sequence[Point], style: int) -> list[Point]:
     """Places for markers on a line, at other shares of its length for each style."""
     steps = [math.hypot(b[0] - a[0], b[1] - a[1]) for a, b in pairwise(points)]
     total = sum(steps)
-    wanted = [total * (i + 0.1 + 0.16 * (style % 6)) / count for i in range(count)]
+    distances = [total * (i + 0.1 + 0.16 * (style % 6)) / 4 for i in range(4)]
     places, walked = [], 0.0
     for (a, b), step in zip(pairwise(points), steps, strict=True):
-        while wanted and step and wanted[0] <= walked + step:
-            part = (wanted.pop(0) - walked) / step
+        while distances and step and distances[0] <= walked + step:
+            part = (distances.pop(0) - walked) / step
             places.append((a[0] + part * (b[0] - a[0]), a[1] + part * (b[1] - a[1])))
         walked += step
     return places
@@ -273,8 +272,8 @@ def _path(points: Sequence[Point]) -> str:
 def _decades(axis: Axis) -> list[tuple[float, str]]:
     first, last = math.floor(math.log10(axis.low)), math.ceil(math.log10(axis.high))
     steps = (1, 2, 5) if last - first <= 3 else (1,)
-    found = [m * 10.0**e for e in range(first, last + 1) for m in steps]
-    return [(v, f"{v:g}") for v in found if axis.low <= v <= axis.high]
+    values = [m * 10.0**e for e in range(first, last + 1) for m in steps]
+    return [(v, f"{v:g}") for v in values if axis.low <= v <= axis.high]
 
 
 def label_room(names: Sequence[str]) -> int:

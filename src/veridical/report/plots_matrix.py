@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from markupsafe import Markup, escape
 
-from veridical.evaluate.result import Rank
 from veridical.report.plots import clip, label_room, svg
+from veridical.stats.tables import Rank
 
 
 class Cell(NamedTuple):
@@ -38,8 +38,8 @@ def heat_map(
     for i, row in enumerate(cells):
         y = top + i * high
         parts.append(f'<text class="end" x="{left - 8}" y="{y + 17}">{clip(rows[i])}</text>')
-        for j, drawn in enumerate(row):
-            parts.append(_cell(left + j * wide, y, wide, high, drawn))
+        for j, cell in enumerate(row):
+            parts.append(_cell(left + j * wide, y, wide, high, cell))
     return svg(title, left + wide * len(heads) + 8, top + high * len(cells) + 6, "".join(parts))
 
 
@@ -111,15 +111,15 @@ def critical_difference(
     return svg(title, left + width + 40 + 15 * len(bars), floor + 8, "".join(parts))
 
 
-def _cell(x: float, y: float, wide: float, high: float, drawn: Cell) -> str:
-    strength = abs(drawn.strength)
-    kind = "neg" if drawn.strength < 0 else "pos"
+def _cell(x: float, y: float, wide: float, high: float, cell: Cell) -> str:
+    strength = abs(cell.strength)
+    kind = "neg" if cell.strength < 0 else "pos"
     text = "on" if strength > 0.62 else "off"
     return (
         f'<rect class="cell-{kind}" fill-opacity="{strength:.2g}" x="{x + 1:g}" y="{y + 1:g}" '
         f'width="{wide - 2:g}" height="{high - 2:g}" rx="2"/>'
         f'<text class="cell-{text} mid" x="{x + wide / 2:g}" y="{y + high / 2 + 4:g}">'
-        f"{escape(drawn.text)}</text>"
+        f"{escape(cell.text)}</text>"
     )
 
 

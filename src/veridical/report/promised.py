@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from markupsafe import Markup
 
-from veridical.report.html import environment
+from veridical.report.html import rendered
 from veridical.report.overview import number, percent
 
 if TYPE_CHECKING:
     from veridical.decide.drift import Drift
-    from veridical.decide.ensemble_file import Promise
     from veridical.decide.promises import Promises
+    from veridical.ensembles.ensemble_file import Promise
+
+
+_TEMPLATE = "promises.html"
 
 
 class Row(NamedTuple):
@@ -33,14 +36,15 @@ def promise_table(promises: Promises) -> Markup:
     rows = [_promise(promises.name(s) or "all", promise) for s, promise in promises.of.items()]
     facts = [f"{remark[0].upper()}{remark[1:]}." for remark in promises.remarks]
     facts.append("Guarantees are about answers drawn like those that were graded.")
-    return _table("Guarantee of accepted answers", head, rows, facts)
+    caption = "Guarantee of accepted answers"
+    return rendered(_TEMPLATE, caption=caption, head=head, rows=rows, facts=facts, alarm=False)
 
 
-def drift_tables(found: Mapping[str, Mapping[str, Drift]]) -> list[Markup]:
+def drift_tables(drifts: Mapping[str, Mapping[str, Drift]]) -> list[Markup]:
     """For each tuned ensemble, how the risks of the run differ from those it was tuned on."""
     head = ("Risk of", "Mean in this run", "Mean when tuned", "KS distance", "p (Holm)", "Drift")
     tables = []
-    for key, parts in found.items():
+    for key, parts in drifts.items():
         rows = [_drift(name, drift) for name, drift in parts.items()]
         moved = [name for name, drift in parts.items() if drift.drifted]
         if moved:
@@ -52,8 +56,20 @@ def drift_tables(found: Mapping[str, Mapping[str, Drift]]) -> list[Markup]:
             fact = "Nothing is scored that could have drifted."
         else:
             fact = "No drift from the answers it was tuned on."
-        tables.append(_table(f"Drift: {key}", head, rows, [fact], alarm=bool(moved)))
+        caption, alarm = f"Drift: {key}", bool(moved)
+        tables.append(
+            rendered(_TEMPLATE, caption=caption, head=head, rows=rows, facts=[fact], alarm=alarm)
+        )
     return tables
+
+
+def drift_remarks(drifts: Mapping[str, Mapping[str, Drift]]) -> list[str]:
+    """A sentence for each tuned ensemble whose answers are not like those it was tuned on."""
+    return [
+        f"{key} has drifted from the answers it was tuned on: thresholds and promises may not hold."
+        for key, parts in drifts.items()
+        if any(drift.drifted for drift in parts.values())
+    ]
 
 
 def _promise(name: str, promise: Promise | None) -> Row:
@@ -77,17 +93,7 @@ def _drift(name: str, drift: Drift) -> Row:
     if drift.ks is None or drift.p_holm is None:
         return Row(name, reason="Nothing to compare: it scored none here, or none when tuned.")
     p = "< 0.001" if drift.p_holm < 0.001 else number(drift.p_holm)
-    told = "yes" if drift.drifted else "no"
-    return Row(name, (number(drift.mean), number(drift.mean_before), number(drift.ks, 2), p, told))
-
-
-def _table(
-    caption: str,
-    head: Sequence[str],
-    rows: Sequence[Row],
-    facts: Sequence[str],
-    *,
-    alarm: bool = False,
-) -> Markup:
-    template = environment().get_template("promises.html")
-    return Markup(template.render(caption=caption, head=head, rows=rows, facts=facts, alarm=alarm))
+    drifted = "yes" if drift.drifted else "no"
+    return Row(
+        name, (number(drift.mean), number(drift.mean_before), number(drift.ks, 2), p, drifted)
+    )

@@ -72,6 +72,7 @@ class Date(NamedTuple):
 
 _SPELT = frozenset(NUMBER_WORDS) | frozenset(ORDINAL_WORDS)
 _LONGEST = 40  # a longer run of digits is compared as it stands
+_MOST = 10**12  # of what stands before "hundred": of many in a row each would add two digits
 _DATE = re.compile(r"(\d{4})-(\d\d?)-(\d\d?)|(\d\d?)[./](\d\d?)[./](\d{4})")
 #: (shape, thousands separators to drop): the readings a grouped or decimal number may have.
 _STYLES = tuple(
@@ -233,7 +234,7 @@ def _spelt(tokens: Sequence[str], i: int) -> Number:
     while not unit:
         word = tokens[j]
         value = NUMBER_WORDS.get(word) or ORDINAL_WORDS.get(word, 1 if word == "one" else 0)
-        if word in ("hundred", "dozen"):
+        if word in ("hundred", "dozen") and current < _MOST:
             current = (current or 1) * value
         elif word in SCALES and current:
             total += current * SCALES[word]

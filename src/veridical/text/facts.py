@@ -85,7 +85,7 @@ class Facts:
         starts = [f.start for f in figures]
         low, text = self._low, self.text
         capital = [i for i, (s, _) in enumerate(spans) if text[s] != low[s] and i not in taken]
-        found: list[list[Fact]] = []
+        facts: list[list[Fact]] = []
         doubtful: list[tuple[list[Fact], Fact]] = []
         known: set[str] = set()
         for start, end in sentences:
@@ -101,13 +101,13 @@ class Facts:
                 else:
                     known.update(name.content)  # type: ignore[arg-type]
                     here.append(name)
-            found.append(here)
+            facts.append(here)
         for here, name in doubtful:
             if name.content[0] in known:
                 here.append(name)
-        for here in found:
+        for here in facts:
             here.sort(key=attrgetter("start"))
-        return found
+        return facts
 
     def _names(self, capital: list[int], first: int, stop: int) -> Iterator[Fact]:
         """Names among tokens ``first..stop``, of which ``capital`` have a capital letter."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from veridical.records import Span
 from veridical.text.sentences import split_sentences
+from veridical.text.spans import Span
 
 SIZE = 1200  # characters: about 300 tokens, which leaves room for a hypothesis in 512
 OVERLAP = 1  # sentences
@@ -28,7 +28,7 @@ def passages(text: str, size: int = SIZE, overlap: int = OVERLAP) -> list[Passag
     leave room for one more. White space alone has no window.
     """
     sentences = split_sentences(text)
-    found = []
+    cut = []
     first = 0
     while first < len(sentences):
         start = sentences[first].start
@@ -36,14 +36,14 @@ def passages(text: str, size: int = SIZE, overlap: int = OVERLAP) -> list[Passag
         while stop < len(sentences) and sentences[stop].end - start <= size:
             stop += 1
         end = sentences[stop - 1].end
-        found.append(Passage(start, end, text[start:end], tuple(sentences[first:stop])))
+        cut.append(Passage(start, end, text[start:end], tuple(sentences[first:stop])))
         if stop == len(sentences):
             break
         # ``first`` itself has no room for the sentence at ``stop``: the start always moves on
         first = max(first, stop - overlap)
         while first < stop and sentences[stop].end - sentences[first].start > size:
             first += 1
-    return found
+    return cut
 
 
 def windows(text: str, size: int = SIZE) -> list[Passage]:

@@ -16,7 +16,7 @@ class Rarity:
         self._frequency: Counter[str] = Counter()
         self._texts = 0
         for words in texts_words:
-            self._frequency.update(_plain(words))
+            self._frequency.update(plain(words))
             self._texts += 1
 
     def overlap(self, one: Iterable[str], other: Iterable[str]) -> float:
@@ -27,8 +27,41 @@ class Rarity:
         True
         """
         frequency, texts = self._frequency, self._texts
-        shared = _plain(one) & _plain(other)
+        shared = plain(one) & plain(other)
         return math.fsum(math.log((texts + 1) / frequency[w]) for w in shared if frequency[w])
+
+
+class MostAbout:
+    """Candidates, read once, to be asked which is most about each of many units: the same answer
+    as :func:`most_about` gives.
+
+    Args:
+        candidates_words: words of each candidate.
+
+    Raises:
+        ValueError: there is no candidate.
+    """
+
+    def __init__(self, candidates_words: Sequence[Iterable[str]]) -> None:
+        if not candidates_words:
+            raise ValueError("there is no candidate to choose from")
+        self._n = len(candidates_words)
+        self._holders: dict[str, list[int]] = {}  # of each word
+        for place, words in enumerate(candidates_words):
+            for word in plain(words):
+                self._holders.setdefault(word, []).append(place)
+
+    def place(self, unit_words: Iterable[str]) -> int:
+        """Index of the candidate that shares most words with a unit."""
+        weights: dict[int, list[float]] = {}
+        for word in plain(unit_words):
+            holders = self._holders.get(word, ())
+            weight = math.log((self._n + 1) / max(len(holders), 1))
+            for place in holders:
+                weights.setdefault(place, []).append(weight)
+        # the first of equals; an exact sum, as words come in any order
+        overlaps = {place: math.fsum(shared) for place, shared in weights.items()}
+        return min(overlaps, key=lambda place: (-overlaps[place], place), default=0)
 
 
 def most_about(unit_words: Iterable[str], candidates_words: Sequence[Iterable[str]]) -> int:
@@ -50,16 +83,11 @@ def most_about(unit_words: Iterable[str], candidates_words: Sequence[Iterable[st
     >>> most_about(["Born", "in", "Rome"], [["in", "1912"], ["in", "Rome", "."]])
     1
     """
-    if not candidates_words:
-        raise ValueError("there is no candidate to choose from")
-    held = [_plain(words) for words in candidates_words]
-    frequency = Counter(word for words in held for word in words)
-    weight = {
-        w: math.log((len(held) + 1) / frequency[w]) for w in _plain(unit_words) if frequency[w]
-    }
-    overlaps = [math.fsum(weight[w] for w in words if w in weight) for words in held]
-    return max(range(len(held)), key=overlaps.__getitem__)  # the first of equals
+    return MostAbout(candidates_words).place(unit_words)
 
 
-def _plain(words: Iterable[str]) -> set[str]:
-    return {w.lower() for w in set(words) if any(map(str.isalnum, w))}
+def plain(words: Iterable[str]) -> frozenset[str]:
+    """Words as they are compared: a set of them may be made once for many comparisons."""
+    if isinstance(words, frozenset):
+        return words
+    return frozenset(w.lower() for w in set(words) if any(map(str.isalnum, w)))

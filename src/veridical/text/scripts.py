@@ -28,6 +28,10 @@ _FORMS = frozenset({"FULLWIDTH", "HALFWIDTH", "MODIFIER", "SMALL", "CAPITAL", "L
 _SUPERSCRIPT = frozenset({"SUPERSCRIPT", "MATHEMATICAL", "DOUBLE-STRUCK", "SCRIPT", "BLACK-LETTER"})
 
 
+#: Ends the reason why a model was not asked about a text that it cannot read.
+UNREAD = "most of this text is in another"
+
+
 def script_shares(text: str) -> dict[str, float]:
     """Share of the letters of ``text`` in each Unicode script, e.g. ``{"Latin": 1.0}``.
 

@@ -10,8 +10,10 @@ sentences, and the stops of Khmer, Tibetan, Balinese and Tai Tham.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from itertools import islice
 
-from veridical.records import Span
+from veridical.text.spans import Span
 
 #: Newlines that end a sentence: a blank line, the line before an item, a lead-in line.
 _LINE_END = re.compile(
@@ -33,6 +35,19 @@ _HEADING = re.compile(r"^[^\S\n]*\#{1,6}[^\S\n][^\n]*\n", re.MULTILINE)
 #: bytes after an initial, and lone surrogates are not UTF-8.
 _SPACE = re.compile(r"[^\S\n\r\t ]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
+#: The library's time grows with the square of a paragraph that is long and full of quotes, brackets
+#: and lines, or has no spaces. Such a one, and any very long one, is shown to it in pieces that end
+#: with a sentence, this far at least from the piece's end and outside of quotes and brackets, if
+#: any does. Pieces are longer than the paragraphs of ordinary texts: which quotes belong together
+#: is told by all of them in a paragraph.
+_PIECE = 10_000
+_LONGEST = 32_000  # characters of a paragraph that is shown whole, if it is easy
+_STRAIN = 1_000  # quotes, brackets and lines of such a one, or characters without a space
+_STRAINING = re.compile("[\n'\"`´‘’‚‛“”„‟«»‹›《》「」(){}<>（）\\[\\]]")
+_MARGIN = 1_000
+_TRIED = 32  # sentences at whose ends a piece may end
+_PARAGRAPH_END = re.compile(r"\n\r*\n")
+_PAIRS = (*("()", "[]", "{}", "<>", "“”", "‘’", "«»", "‹›", "《》", "「」", "（）"), '""', "``")
 #: From every opening quote the library reads on to the end of the text, if none closes it: more
 #: than this many are not shown to it.
 _UNCLOSED = 256
@@ -64,7 +79,8 @@ def split_sentences(text: str) -> list[Span]:
     for cut in sorted(cuts):
         piece = text[at:cut]
         trimmed = piece.strip()
-        if len(trimmed) < 6 and cut < len(text) and _MARKER.fullmatch(piece):
+        marker = len(trimmed) < 6 and len(piece) <= _MARGIN and cut < len(text)
+        if marker and _MARKER.fullmatch(piece):
             continue
         if trimmed:
             start = at + piece.index(trimmed)
@@ -74,16 +90,73 @@ def split_sentences(text: str) -> list[Span]:
 
 
 def _library_cuts(text: str) -> set[int]:
-    from sentencex import get_sentence_boundaries
-
     for opening, closing in _QUOTES:
         rest = text.rfind(closing) + 1
         if text.count(opening, rest) > _UNCLOSED:
             text = text[:rest] + text[rest:].replace(opening, "*")
+    if len(text) <= _PIECE:
+        return _boundaries(text)
+    cuts: set[int] = set()
+    start = 0
+    for start, last in _runs_of_paragraphs(text):
+        while last - start > _PIECE and not _is_easy(text[start:last]):
+            stop, opened = _opening(text[start : start + _PIECE])
+            cuts.update(start + cut for cut in opened)
+            start += stop
+        cuts.update(start + cut for cut in _boundaries(text[start:last]))
+    return cuts
+
+
+def _runs_of_paragraphs(text: str) -> Iterator[tuple[int, int]]:
+    """Places of as many paragraphs as a piece holds, or one that is longer."""
+    start = end = 0
+    for place in (*(m.end() for m in _PARAGRAPH_END.finditer(text)), len(text)):
+        if place - start > _PIECE and end > start:
+            yield start, end
+            start = end
+        end = place
+    yield start, end
+
+
+def _is_easy(paragraph: str) -> bool:
+    """Whether the library reads a paragraph in about linear time."""
+    if len(paragraph) > _LONGEST:
+        return False
+    straining = sum(1 for _ in islice(_STRAINING.finditer(paragraph), _STRAIN + 1))
+    return straining <= _STRAIN and max(map(len, paragraph.split()), default=0) <= _STRAIN
+
+
+def _opening(piece: str) -> tuple[int, list[int]]:
+    """How much of a piece within a paragraph is settled, and the cuts up to there."""
+    cuts = sorted(_boundaries(piece))
+    latest = len(piece) - _MARGIN
+    ends = [cut for cut in cuts if len(piece) // 2 <= cut <= latest]
+    closed = (cut for cut in ends[: -_TRIED - 1 : -1] if _is_closed(piece[:cut]))
+    stop = next(closed, ends[-1] if ends else None)
+    if stop is None:  # within a sentence, which is not cut there
+        space = max(piece.rfind(" ", 0, latest), piece.rfind("\n", 0, latest)) + 1
+        stop = space if space > len(piece) // 2 else latest
+    return stop, [cut for cut in cuts if cut <= stop]
+
+
+def _is_closed(text: str) -> bool:
+    """Whether no quote or bracket is open at the end."""
+    return all(
+        text.count(pair[0]) == text.count(pair[1])
+        if pair[0] != pair[1]
+        else text.count(pair[0]) % 2 == 0
+        for pair in _PAIRS
+    )
+
+
+def _boundaries(text: str) -> set[int]:
+    """Where the library sees a sentence end."""
+    from sentencex import get_sentence_boundaries
+
     try:
         return {b["end_index"] for b in get_sentence_boundaries("en", text)}
     except UnicodeEncodeError:
-        return _library_cuts(_SURROGATE.sub("\ufffd", text))
+        return _boundaries(_SURROGATE.sub("\ufffd", text))
     except BaseException as e:
         # A Rust panic is not an Exception and would end the run for one odd text.
         if type(e).__name__ != "PanicException":

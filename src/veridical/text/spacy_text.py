@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from veridical.errors import UsageError
-from veridical.records import Span
+from veridical.text.spans import Span
 
 _MODEL = "en_core_web_sm"
 _INSTALL = (
@@ -82,10 +82,10 @@ def _load_whole() -> Any:
 
 def _package() -> Any:
     """The module of the installed model."""
-    found = sorted(m.name for m in pkgutil.iter_modules() if m.name.startswith(_MODEL))
-    if not found:
+    names = sorted(m.name for m in pkgutil.iter_modules() if m.name.startswith(_MODEL))
+    if not names:
         raise UsageError(f"spaCy's {_MODEL} model is not installed: {_INSTALL}")
     try:
-        return importlib.import_module(found[0])
+        return importlib.import_module(names[0])
     except ImportError as e:
-        raise UsageError(f"cannot load {found[0]} ({e}): {_INSTALL}") from e
+        raise UsageError(f"cannot load {names[0]} ({e}): {_INSTALL}") from e

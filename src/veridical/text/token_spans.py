@@ -72,11 +72,11 @@ def token_spans(tokens: Sequence[str], text: str) -> list[TokenSpan]:
         spelled = [p for p in pieces if p is not None]
         if len(spelled) < len(pieces):
             continue
-        found = _place(tokens, spelled, goal)
-        if isinstance(found, list):
-            return _of_bytes(found, goal)
-        if furthest is None or found[0] > furthest[0]:
-            furthest = found
+        placed = _place(tokens, spelled, goal)
+        if isinstance(placed, list):
+            return _of_bytes(placed, goal)
+        if furthest is None or placed[0] > furthest[0]:
+            furthest = placed
     if any(_LOST in token or not token for token in tokens):
         lost = _place_lost(tokens, text)
         if lost is not None:
@@ -145,7 +145,7 @@ def _place(
     tokens: Sequence[str], pieces: Sequence[bytes], goal: bytes
 ) -> list[tuple[int, int, int]] | Miss:
     """(index, start, end) in bytes of each token of ``goal``, or where they part from it."""
-    found: list[tuple[int, int, int]] = []
+    placed: list[tuple[int, int, int]] = []
     at = 0
     for i, (token, piece) in enumerate(zip(tokens, pieces, strict=True)):
         raw = token.encode("utf-8", "surrogatepass")
@@ -154,27 +154,27 @@ def _place(
         # an escape that is meant as such comes after what the text itself says
         said = next((p for p in (raw, piece) if goal.startswith(p, at)), None)
         if said is not None:
-            found.append((i, at, at + len(said)))
+            placed.append((i, at, at + len(said)))
             at += len(said)
         elif at == len(goal):
             if piece.strip() and not _SPECIAL.fullmatch(token.strip()):
                 return at, i, token
-        elif not found and (not piece.strip() or _SPECIAL.fullmatch(token.strip())):
+        elif not placed and (not piece.strip() or _SPECIAL.fullmatch(token.strip())):
             continue
-        elif not found and goal.startswith(piece.lstrip()):
-            found.append((i, 0, len(piece.lstrip())))
+        elif not placed and goal.startswith(piece.lstrip()):
+            placed.append((i, 0, len(piece.lstrip())))
             at = len(piece.lstrip())
         elif goal[at:] == piece.rstrip():
-            found.append((i, at, len(goal)))
+            placed.append((i, at, len(goal)))
             at = len(goal)
-        elif not found and goal == piece.strip():
-            found.append((i, 0, len(goal)))
+        elif not placed and goal == piece.strip():
+            placed.append((i, 0, len(goal)))
             at = len(goal)
         else:
             return at + _common(goal[at:], piece), i, token
-    if goal[at:].strip() or (goal and not found):
+    if goal[at:].strip() or (goal and not placed):
         return at, len(tokens), ""
-    return found
+    return placed
 
 
 def _common(a: bytes, b: bytes) -> int:
@@ -184,13 +184,13 @@ def _common(a: bytes, b: bytes) -> int:
     return n
 
 
-def _of_bytes(found: list[tuple[int, int, int]], goal: bytes) -> list[TokenSpan]:
+def _of_bytes(placed: list[tuple[int, int, int]], goal: bytes) -> list[TokenSpan]:
     """Byte offsets as code points; a character cut in two belongs to both sides."""
     before = [0] * (len(goal) + 1)  # characters begun before each byte
     for i, byte in enumerate(goal):
         before[i + 1] = before[i] + (byte & 0xC0 != 0x80)
     spans = []
-    for index, start, end in found:
+    for index, start, end in placed:
         inside = goal[start] & 0xC0 == 0x80  # it goes on with a character begun before
         spans.append(TokenSpan(index, before[start] - inside, before[end]))
     return spans
@@ -212,11 +212,11 @@ def _place_lost(tokens: Sequence[str], text: str) -> list[TokenSpan] | None:
             if part:
                 pieces.append((i, None if part[0] == _LOST else part))
     runs = _runs(pieces)
-    found = _search(runs, text)
-    if found is None:
+    places = _search(runs, text)
+    if places is None:
         return None
     covered: list[tuple[int, int]] = []
-    for run, (start, end) in zip(runs, found, strict=True):
+    for run, (start, end) in zip(runs, places, strict=True):
         covered += [(start, end)] if run.literal else _shares(text, start, end, run.pieces)
     spans: dict[int, TokenSpan] = {}
     for (index, _), (start, end) in zip(pieces, covered, strict=True):
@@ -275,15 +275,15 @@ def _search(runs: Sequence[_Run], text: str) -> list[tuple[int, int]] | None:
 
 def _ends(text: str, at: int, pieces: int, last: bool) -> list[int]:
     """Where a run of ``pieces`` lost ones that begins at ``at`` may end, nearest first."""
-    found = []
+    ends = []
     size, end = 0, at
     while end < len(text) and ord(text[end]) > 127 and size <= 4 * pieces:
         size += len(text[end].encode("utf-8", "surrogatepass"))
         end += 1
         if size >= pieces:
-            found.append(end)
+            ends.append(end)
     # empty tokens at the end stand for nothing
-    return [at] if last and not text[at:].strip() else found
+    return [at] if last and not text[at:].strip() else ends
 
 
 def _in_order(steps: _Steps | None) -> list[tuple[int, int]]:
@@ -319,8 +319,8 @@ def _shares(text: str, start: int, end: int, pieces: int) -> list[tuple[int, int
 def _difference(miss: Miss, goal: bytes, n: int) -> MisalignedTokens:
     spelled, index, token = miss
     whole = goal[:spelled].decode("utf-8", "ignore")
-    rest = goal[len(whole.encode("utf-8")) :].decode("utf-8", "replace")
-    text = f"the text has {rest[:_SHOWN]!r}" if rest else "the text ends"
+    remainder = goal[len(whole.encode("utf-8")) :].decode("utf-8", "replace")
+    text = f"the text has {remainder[:_SHOWN]!r}" if remainder else "the text ends"
     said = f"token {index} is {token[:_SHOWN]!r}" if index < n else "the tokens end"
     return MisalignedTokens(
         f"the tokens do not spell the text: at character {len(whole)} {text}, {said}"

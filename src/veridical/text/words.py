@@ -11,13 +11,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from veridical.records import Span
+from veridical.text.spans import Span
 
 #: Pieces longer than this are rare and not worth remembering.
 _MEMO_LENGTH = 40
 _MEMO_SIZE = 1 << 13  # pieces a generation
 #: No suffix pattern looks further back than this; keeps stripping linear in the piece.
 _TAIL = 16
+#: Characters from which a core is no abbreviation, and an address only by its scheme: comparing it
+#: with their forms after each character that is stripped would not be linear.
+_LONG = 500
 
 _LETTER = r"[^\W\d_]"
 _LOWER = r"a-zß-öø-ÿа-яёα-ω"
@@ -44,8 +47,9 @@ _INFIX = re.compile(
     rf"|(?<={_LETTER}),(?={_LETTER})"
     rf"|(?<=[^\W_])(?:---|--|——|[-–—~:<>=/])(?={_LETTER})"
 )
+_WEB = re.compile(r"(?:https?://|ftp://|www\.)\S")
 _ADDRESS = re.compile(
-    r"(?:https?://|ftp://|www\.)\S+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
+    rf"{_WEB.pattern}+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
     r"|(?:[\w-]+\.)+(?:com|org|net|edu|gov|mil|int|info|io|ai|dev|co|uk|de|fr|eu|ca|au|jp|cn|in)"
     r"(?:/\S*)?"
 )
@@ -98,18 +102,18 @@ def words(text: str) -> list[str]:
     >>> words("He can't pay Smith's $5m (1820–76).")
     ['He', 'ca', "n't", 'pay', 'Smith', "'s", '$', '5', 'm', '(', '1820–76', ')', '.']
     """
-    found: list[str] = []
-    for tokens in map(_tokens, text.split()):
-        found += tokens  # faster than chain, as most pieces are one token
-    return found
+    tokens: list[str] = []
+    for piece in map(_tokens, text.split()):
+        tokens += piece  # faster than chain, as most pieces are one token
+    return tokens
 
 
 def lower_words(text: str) -> list[str]:
     """:func:`words`, each in lower case."""
-    found: list[str] = []
-    for tokens in map(_lower_tokens, text.split()):
-        found += tokens
-    return found
+    tokens: list[str] = []
+    for piece in map(_lower_tokens, text.split()):
+        tokens += piece
+    return tokens
 
 
 def word_spans(text: str) -> list[Span]:
@@ -128,19 +132,19 @@ def _split(piece: str) -> tuple[str, ...]:
     """Tokens of a piece without white space; they join back into it."""
     plain = _PLAIN.fullmatch(piece)
     if plain:
-        before, word, own, after, stop = plain.groups("")
-        if not (before or own or after or stop):
+        before, word, clitic, after, stop = plain.groups("")
+        if not (before or clitic or after or stop):
             return (word,)
-        if not stop or after or own or word + stop not in _KEPT:
-            return tuple(filter(None, (*before, word, own, *after, stop)))
+        if not stop or after or clitic or word + stop not in _KEPT:
+            return tuple(filter(None, (*before, word, clitic, *after, stop)))
     if piece.isascii() or not _SPACELESS.search(piece):
         return tuple(_spaced(piece))
     tokens: list[str] = []
     at = 0
-    for found in _SPACELESS.finditer(piece):
-        tokens += _spaced(piece[at : found.start()])
-        tokens.append(found.group())
-        at = found.end()
+    for character in _SPACELESS.finditer(piece):
+        tokens += _spaced(piece[at : character.start()])
+        tokens.append(character.group())
+        at = character.end()
     tokens += _spaced(piece[at:])
     return tuple(tokens)
 
@@ -172,6 +176,12 @@ def _spaced(piece: str) -> list[str]:
 
 def _known(piece: str, start: int, end: int) -> list[str]:
     """Tokens of a core that is taken whole or splits in a fixed way; empty if it is neither."""
+    if end - start > _LONG:
+        # what has letters at both ends has nothing to be stripped: the whole is copied once
+        ends = piece[start : start + _TAIL] + piece[end - _TAIL : end]
+        address = _WEB.match(piece, start, end) and "." in piece[start : start + _LONG]
+        whole = address or (ends.isalpha() and piece[start:end].isalpha())
+        return [piece[start:end]] if whole else []
     core = piece[start:end] if start or end < len(piece) else piece
     if core.isalpha() and (len(core) > 9 or core[-1:] not in "TtAa"):
         return [core]

@@ -352,7 +352,7 @@ def test_a_killed_indexing_goes_on(tmp_path: Path) -> None:
     seen: list[IndexProgress] = []
     counts = refresh(root, store, None, seen.append)
     assert counts.files == counts.documents == 30
-    assert seen[-1].read <= 25
+    assert seen[-1].read == 30  # what was half written has no seal
     refresh(root, tmp_path / "whole", None)
     with Index(store) as resumed, Index(tmp_path / "whole") as whole:
         assert resumed.content() == whole.content()

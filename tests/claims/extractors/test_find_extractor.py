@@ -9,8 +9,8 @@ import pytest
 
 from veridical import Record
 from veridical.claims.extractors import EXTRACTORS, costs_of, find_extractor
+from veridical.core.evidence import LocalEvidence
 from veridical.errors import NotApplicable, UsageError
-from veridical.evidence.evidence import LocalEvidence
 
 
 async def extracted(name: str, response: str):

@@ -7,8 +7,8 @@ import pytest
 from veridical import Record
 from veridical.claims.extractors import find_extractor
 from veridical.claims.extractors.given import given_claims
+from veridical.core.evidence import LocalEvidence
 from veridical.errors import ModelError, NotApplicable
-from veridical.evidence.evidence import LocalEvidence
 
 RESPONSE = "Ada was born in London. She died in 1852."
 

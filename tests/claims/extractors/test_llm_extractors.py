@@ -7,10 +7,10 @@ import json
 import pytest
 
 from veridical.claims.extractors import costs_of, find_extractor
+from veridical.core.messages import LlmError, Reply
+from veridical.core.records import Record
 from veridical.errors import NotApplicable
-from veridical.llm.fences import NOTE
-from veridical.llm.messages import LlmError, Reply
-from veridical.records import Record
+from veridical.prompts.fences import NOTE
 
 RESPONSE = "Ada Lovelace was born in London. She wrote notes in 1843, and her tutor was De Morgan."
 RECORD = Record(prompt="Who was Ada Lovelace?", response=RESPONSE)
@@ -84,7 +84,8 @@ async def test_the_published_lines_are_read_too(chat):
 
 async def test_a_short_answer_takes_the_rest_of_its_triplet_from_the_question(chat):
     """The paper's own example."""
-    record = Record(prompt="how many years was Andre at Dijon?", response="11 years")
+    asked = "How many years was Andre Weiss at the University of Dijon, in Paris?"
+    record = Record(prompt=asked, response="11 years")
     said = triplets(["Andre Weiss at University of Dijon in Paris", "duration", "11 years"])
     found, _ = await extract(chat, "llm_triplets", said, record)
     assert places(found, "11 years") == [("11 years", 0)]

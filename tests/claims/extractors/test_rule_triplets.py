@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from veridical import Record
 from veridical.claims.extractors import find_extractor
 from veridical.claims.extractors.triplets import frames_of
-from veridical.evidence.evidence import LocalEvidence
+from veridical.core.evidence import LocalEvidence
 
 INSTALLED = any(m.name.startswith("en_core_web_sm") for m in pkgutil.iter_modules())
 needs_model = pytest.mark.skipif(not INSTALLED, reason="SPACY MODEL ABSENT: no en_core_web_sm*")

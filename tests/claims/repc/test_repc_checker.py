@@ -15,9 +15,9 @@ from repc_data import states as plain
 
 from veridical import claims
 from veridical.claims.repc.model import read_repc
-from veridical.engine import Engine
+from veridical.core.protocols import LABELS
+from veridical.engine.engine import Engine
 from veridical.errors import ModelError, NotApplicable, UsageError
-from veridical.models.protocols import LABELS
 
 pytestmark = pytest.mark.torch
 pytest.importorskip("torch")

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from veridical.evaluate.datasets import find_suite
-from veridical.evaluate.datasets.suite import BadItem, Item, Labelled, Options, Task
+from veridical.evaluate.datasets.suite import BadItem, Item, Labelled, Task
 
 
 @dataclass
@@ -26,7 +26,7 @@ class Loaded:
 
 def load_suite(name: str, path: Path, **options: Any) -> Loaded:
     suite = find_suite(name)
-    read = list(suite.load(path, Options(**options)))
+    read = list(suite.load(path, suite.options(**options)))
     items = [i for i in read if isinstance(i, Item)]
     labelled = Labelled.of(items)
     tasks = suite.tasks(labelled)

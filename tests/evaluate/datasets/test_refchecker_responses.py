@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fake_models import FakeNli
 from scipy.stats import pearsonr, spearmanr
 from sklearn.metrics import accuracy_score, f1_score
 
 import veridical
-from veridical.engine import Engine
+from veridical.engine.engine import Engine
 from veridical.evaluate.result import Bench
-from veridical.models.fake import FakeNli
 
 E, N, C, BAD = "Entailment", "Neutral", "Contradiction", "bad triplet"
 #: What the fake model says of each triplet, given "town lies north": by its words.

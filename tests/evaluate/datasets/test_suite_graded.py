@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from places import ROOT
 
 from veridical.errors import UsageError
 
@@ -183,7 +183,7 @@ def test_no_labels(write: Any, load: Any) -> None:
 
 def test_the_example(load: Any) -> None:
     """Counts of examples/README.md: 34 and 29 of 63, 28 labels of 0 and 20 of 1."""
-    path = Path(__file__).parents[3] / "examples" / "answers.jsonl"
+    path = ROOT / "examples" / "answers.jsonl"
     loaded = load("graded", path)
     assert known(loaded.tasks["all"]).count(1) == 29 and len(loaded.items) == 63
     grades = known(loaded.tasks["graded"])

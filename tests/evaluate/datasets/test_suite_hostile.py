@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 
 from veridical.errors import UsageError
 from veridical.evaluate.datasets import NAMES, find_suite, locate
-from veridical.evaluate.datasets.suite import BadItem, Item, Options
+from veridical.evaluate.datasets.suite import BadItem, Item
 
 SUITES = pytest.mark.parametrize("name", NAMES)
 
 
 def read(name: str, path: Path) -> tuple[list[Item], list[BadItem]]:
-    rows = list(find_suite(name).load(path, Options()))
+    rows = list(find_suite(name).load(path))
     return [r for r in rows if isinstance(r, Item)], [r for r in rows if isinstance(r, BadItem)]
 
 

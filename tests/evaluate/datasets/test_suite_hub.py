@@ -23,12 +23,12 @@ SCRIPT = """
 import json, sys
 from veridical.errors import UsageError
 from veridical.evaluate.datasets import find_suite, locate
-from veridical.evaluate.datasets.suite import Item, Options
+from veridical.evaluate.datasets.suite import Item
 suite = find_suite(sys.argv[1])
 try:
     path = locate(suite, sys.argv[2])
     files = sorted(str(p.relative_to(path)) for p in path.rglob("*") if p.is_file())
-    items = [i for i in suite.load(path, Options()) if isinstance(i, Item)]
+    items = [i for i in suite.load(path) if isinstance(i, Item)]
     told = {"files": files, "items": [[i.part, i.record.response, i.record.label] for i in items]}
 except UsageError as e:
     told = {"error": str(e)}

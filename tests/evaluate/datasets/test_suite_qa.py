@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 from veridical.errors import UsageError
 from veridical.evaluate.datasets import find_suite
 from veridical.evaluate.datasets.qa_questions import grader_of, has_questions
-from veridical.evaluate.datasets.suite import BadItem, Item, Options
+from veridical.evaluate.datasets.suite import BadItem, Item
 
 CSQA = {
     "answerKey": "B",
@@ -69,7 +70,7 @@ ALL = {
 def asked(path: Path) -> tuple[list[Item], list[BadItem]]:
     suite = find_suite("qa")
     assert suite.questions is not None
-    rows = list(suite.questions(path, Options()))
+    rows = list(replace(suite, read=suite.questions).load(path))
     items = [r for r in rows if isinstance(r, Item)]
     return items, [r for r in rows if isinstance(r, BadItem)]
 
@@ -148,7 +149,7 @@ def test_questions_without_a_model(write: Any) -> None:
     assert has_questions(path) and has_questions(path.parent)
     for place in (path, path.parent):
         with pytest.raises(UsageError, match=r"no model is named to answer them \(--llm\)"):
-            list(find_suite("qa").load(place, Options()))
+            list(find_suite("qa").load(place))
 
 
 def test_answers_with_labels_and_without(write: Any, load: Any) -> None:
@@ -264,8 +265,8 @@ def test_the_grader_agrees_with_gsm8ks_own_labels(qa_data: Path, load: Any) -> N
 def test_containment_against_peoples_judgements(qa_data: Path) -> None:
     """EfficientQA: people judged predictions of five systems. ``contains`` must call right hardly
     any that they called definitely wrong, and more than ``exact`` of the definitely right."""
+    from veridical.core.records import Record
     from veridical.evaluate.graders import load_grader
-    from veridical.records import Record
 
     def share(name: str, column: str) -> float:
         grades = []

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from veridical.core.records import Record
 from veridical.evaluate.graders import load_grader
 from veridical.evaluate.graders.choice import named_option, options_of
-from veridical.records import Record
 
 CHOICES = {"A": "bank", "B": "library", "C": "department store", "D": "mall", "E": "New York"}
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from veridical.core.messages import ChatRequest, LlmError, Reply
+from veridical.core.records import Record, TokenLogprob
 from veridical.errors import UsageError
 from veridical.evaluate.graders import load_grader
 from veridical.llm.fake import FakeLlm
-from veridical.llm.messages import ChatRequest, LlmError, Reply
 from veridical.llm.service import LlmService
-from veridical.records import Record, TokenLogprob
 
 RECORD = Record(prompt="Capital of France?", response="It is Paris", reference=("Paris", "Paname"))
 

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from veridical.core.records import Record
 from veridical.errors import UsageError
 from veridical.evaluate.graders import GRADERS, load_grader
-from veridical.evaluate.graders.normal_form import tokens
-from veridical.records import Record
+from veridical.text.normal_form import tokens
 
 
 async def correct(name: str, response: str, *gold: str) -> float | None:

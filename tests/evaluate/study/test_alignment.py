@@ -15,7 +15,7 @@ from scipy import stats
 
 from veridical.errors import UsageError
 from veridical.evaluate.datasets.begin import SUITE
-from veridical.evaluate.datasets.suite import Item, Options
+from veridical.evaluate.datasets.suite import Item
 from veridical.evaluate.result import Alignment, AlignmentSplit
 from veridical.evaluate.study import alignment
 
@@ -255,9 +255,7 @@ def overlap(a: str, b: str) -> float:
 @pytest.mark.data
 def test_the_papers_figures_on_begin_are_those_of_scores_upside_down(shared_data: Path) -> None:
     items = [
-        i
-        for i in SUITE.load(shared_data / "begin", Options())
-        if isinstance(i, Item) and i.part == "wow/test"
+        i for i in SUITE.load(shared_data / "begin") if isinstance(i, Item) and i.part == "wow/test"
     ]
     truth = [float((i.record.label or 0) >= 0.5) for i in items]
     faithful = np.array(

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from llm_evidence import FixedReplies
 
+from veridical.core.messages import Reply
+from veridical.core.records import Record
+from veridical.core.scores import Score
 from veridical.errors import ModelError, NotApplicable
-from veridical.llm.messages import Reply
-from veridical.records import Record
 from veridical.scorers.judges.bsdetector import bsdetector
-from veridical.scores import Score
 
 RECORD = Record(prompt="q", response="a", samples=("a", "b"))
 FOUND = {"noncontradiction": Score.of(0.25), "exact_match": Score.of(0.5)}

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from llm_evidence import FixedReplies
 
+from veridical.core.messages import LlmError, Reply
+from veridical.core.records import Record, TokenLogprob
+from veridical.core.tokens import TokenProbabilities
 from veridical.errors import ModelError, NotApplicable, UsageError
-from veridical.llm.messages import LlmError, Reply
-from veridical.llm.tokens import TokenProbabilities
-from veridical.records import Record, TokenLogprob
 from veridical.scorers.judges.g_eval import g_eval
 from veridical.scorers.judges.gpt_score import gpt_score
 

@@ -8,11 +8,11 @@ import re
 import pytest
 from llm_evidence import FixedReplies
 
+from veridical.core.messages import LlmError, Reply
+from veridical.core.records import Record, TokenLogprob
 from veridical.errors import NotApplicable, UsageError
-from veridical.llm.fences import NOTE
-from veridical.llm.messages import LlmError, Reply
-from veridical.llm.prompts import Choices, load_prompt, prompt_names
-from veridical.records import Record, TokenLogprob
+from veridical.prompts import Choices, load_prompt, prompt_names
+from veridical.prompts.fences import NOTE
 from veridical.scorers.judges.judge import judge
 from veridical.scorers.judges.verbalized import verbalized
 

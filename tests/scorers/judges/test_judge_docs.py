@@ -5,22 +5,23 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
 from llm_evidence import FixedReplies
+from places import ROOT
 
 from veridical.cli.app import app
-from veridical.evidence.evidence import guarded
-from veridical.llm.messages import ChatRequest, Reply
-from veridical.llm.prompts import prompt_names
+from veridical.core.evidence import guarded
+from veridical.core.messages import ChatRequest, Reply
+from veridical.core.records import Record
+from veridical.core.registry import REGISTRY
+from veridical.core.resolving import resolve
 from veridical.models.nli.llm import LlmNli
-from veridical.records import Record
-from veridical.registry import REGISTRY, resolve
+from veridical.prompts import prompt_names
 
-DOCS = Path(__file__).parents[3] / "docs"
+DOCS = ROOT / "docs"
 PAGES = ("judges.md", "llm.md", "probabilities.md")
 
 
@@ -71,12 +72,16 @@ def test_every_scorer_of_a_command_is_read(page: str) -> None:
 
 
 def test_what_joins_in_with_an_llm() -> None:
-    joined = {b.scorer.name for b in resolve(None, llm=True)} - {
-        b.scorer.name for b in resolve(None)
-    }
-    assert joined == {"judge", "verbalized", "p_true", "bsdetector"}
+    def joined(preset: str) -> set[str]:
+        with_llm, without = resolve(None, preset, llm=True), resolve(None, preset)
+        return {b.scorer.name for b in with_llm} - {b.scorer.name for b in without}
+
+    assert joined("auto") == {"statement_judge"}
+    assert joined("all") == {"statement_judge", "judge", "verbalized", "p_true", "bsdetector"}
     for page in ("judges.md", "llm.md"):
-        assert re.search(r"`judge`, `verbalized`, `p_true` and[ ,a-z]* `bsdetector`", text(page))
+        assert re.search(
+            r"adds `judge`, `verbalized`, `p_true` and[ ,a-z]* `bsdetector`", text(page)
+        )
 
 
 def test_every_template_is_listed() -> None:
@@ -133,6 +138,7 @@ RECORD = Record(
 )
 #: The table of judges.md with s = 3, n = 4, q = 5 a sentence.
 CALLS = {
+    "statement_judge": 2 * S,
     "judge": 1,
     "judge(template=checkembed_descriptions)": N,
     "verbalized": 1,

@@ -7,11 +7,11 @@ import asyncio
 import pytest
 from llm_evidence import FixedReplies
 
+from veridical.core.evidence import guarded
+from veridical.core.messages import LlmError
+from veridical.core.records import Record
+from veridical.core.registry import REGISTRY
 from veridical.errors import NotApplicable, UsageError
-from veridical.evidence.evidence import guarded
-from veridical.llm.messages import LlmError
-from veridical.records import Record
-from veridical.registry import REGISTRY
 from veridical.scorers.judges.panel import Seat, panel, seats
 
 RECORD = Record(prompt="q", response="a")

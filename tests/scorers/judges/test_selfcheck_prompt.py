@@ -7,9 +7,9 @@ import math
 import pytest
 from llm_evidence import FixedReplies
 
+from veridical.core.messages import LlmError, Reply
+from veridical.core.records import Record, TokenLogprob
 from veridical.errors import NotApplicable, UsageError
-from veridical.llm.messages import LlmError, Reply
-from veridical.records import Record, TokenLogprob
 from veridical.scorers.judges.selfcheck_prompt import selfcheck_prompt
 
 RECORD = Record(
@@ -40,6 +40,19 @@ async def test_mean_over_samples_then_over_sentences():
     assert (first.kind, first.index, first.probability) == ("sample", 1, 1)
     assert first.text == RECORD.samples[1].text[first.start : first.end]
     assert len(evidence.asked) == 1 and len(evidence.asked[0][1]) == 6  # one round
+
+
+async def test_all_sentences_of_a_sample_follow_each_other():
+    evidence = FixedReplies(RECORD, by_words)
+    await selfcheck_prompt(RECORD, evidence, fences=False, form="text")
+    asked = [r.messages[-1]["content"].split("\n\n") for r in evidence.asked[0][1]]
+    samples = [" ".join(s.text.splitlines()) for s in RECORD.samples]
+    sentences = ["Ada was English.", "Ada was born in 1900."]
+    assert [(c, s) for c, s, _ in asked] == [
+        (f"Context: {sample}", f"Sentence: {sentence}")
+        for sample in samples
+        for sentence in sentences
+    ]
 
 
 async def test_published_prompts_line_breaks_of_samples_become_blanks():

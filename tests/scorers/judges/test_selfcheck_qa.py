@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,17 +11,16 @@ import pytest
 from llm_evidence import FixedReplies
 
 import veridical
-from veridical.engine import Engine
+from veridical.core.evidence import Evidence, guarded
+from veridical.core.messages import ChatRequest, LlmError, Reply
+from veridical.core.records import Record, TokenLogprob, TopToken
+from veridical.core.registry import REGISTRY
+from veridical.core.requests import pack_texts, unpack_texts
+from veridical.core.scores import Score
+from veridical.engine.engine import Engine
 from veridical.errors import UsageError
-from veridical.evidence import Evidence
-from veridical.evidence.evidence import guarded
-from veridical.llm.messages import ChatRequest, LlmError, Reply
-from veridical.models.seq2seq.requests import pack_texts, unpack_texts
-from veridical.records import Record, TokenLogprob, TopToken
-from veridical.registry import REGISTRY
 from veridical.scorers.judges.mqag import Question
 from veridical.scorers.judges.mqag_models import Checkpoints
-from veridical.scores import Score
 
 RESPONSE = "Ann was born in Rome. She sings."
 SAMPLES = ["Ann was born in Rome.", "Ann was born in Oslo. She is old.", "Nothing is known of Ann."]
@@ -329,10 +327,9 @@ async def test_outputs_are_read_as_the_published_code_reads_them() -> None:
 async def test_the_published_kinds_of_checkpoints_end_to_end(tmp_path: Path) -> None:
     """Random weights: whatever they say, the numbers follow from it by the formulas."""
     pytest.importorskip("torch")
-    sys.path.insert(0, str(Path(__file__).parents[2] / "models"))
     from seq2seq_checkpoints import save_longformer, save_t5
 
-    from veridical.evidence.run_evidence import RunEvidence
+    from veridical.engine.run_evidence import RunEvidence
 
     ask = RunEvidence._ask
 

@@ -9,18 +9,19 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from veridical.claims.asking import question_of, verdict_request
+from veridical.claims.asking import question_of
+from veridical.core.messages import LlmError
+from veridical.core.protocols import LABELS
 from veridical.errors import UsageError
-from veridical.llm.messages import LlmError
-from veridical.llm.prompts import Prompt, load_prompt
-from veridical.llm.verdicts import Verdict, read_verdict
-from veridical.models.protocols import LABELS
+from veridical.llm.asking import ask_all, form_for, request
+from veridical.llm.verdicts import Verdict
+from veridical.prompts import Prompt, load_prompt
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from veridical.claims.claim import Claim
-    from veridical.evidence import Evidence
+    from veridical.core.evidence import Evidence
 
 Shots = Literal[0, 3]
 #: Templates: with the record's question, without one, and with three examples.
@@ -84,35 +85,26 @@ class LlmChecker:
                 place.
         """
         every = [Asked.of(claim, passage) for claim, passage in pairs]
-        known = await judge_singly(every, evidence, self.llm, self.shots)
-        return table(every, known)
-
-
-def make(llm: str | None = None, shots: Shots = 0) -> LlmChecker:
-    """A checker by the endpoint ``llm``; by the run's own if None.
-
-    Raises:
-        UsageError: ``shots`` is neither 0 nor 3.
-    """
-    return LlmChecker(llm, shots)
+        judged = await judge_singly(every, evidence, self.llm, self.shots)
+        return table(every, judged)
 
 
 async def judge_singly(
-    asked: Iterable[Asked], evidence: Evidence, llm: str | None, shots: Shots
+    queries: Iterable[Asked], evidence: Evidence, llm: str | None, shots: Shots
 ) -> dict[Asked, list[float]]:
     """Probabilities of the classes for each, by a call of its own."""
     prompt, parts = template(PROMPTS, evidence, shots)
-    work = [a for group in by_passage(asked) for a in group]
-    if not work:
+    distinct = [a for group in by_passage(queries) for a in group]
+    if not distinct:
         return {}
+    form = form_for(evidence, llm)
     requests = [
-        verdict_request(prompt, filled(prompt, a, parts) | {"claim": a.claim}) for a in work
+        request(prompt, filled(prompt, a, parts) | {"claim": a.claim}, form=form) for a in distinct
     ]
-    replies = await evidence.chat(requests, llm)
-    return {
-        a: row_of(read_verdict(reply, prompt), reply.text)
-        for a, reply in zip(work, replies, strict=True)
-    }
+    verdicts = await ask_all(
+        lambda calls: evidence.chat(calls, llm), requests, [prompt] * len(requests)
+    )
+    return {a: row_of(verdict) for a, verdict in zip(distinct, verdicts, strict=True)}
 
 
 def template(
@@ -128,21 +120,21 @@ def template(
     return load_prompt(with_question), {"question": question}
 
 
-def filled(prompt: Prompt, asked: Asked, parts: dict[str, Any]) -> dict[str, Any]:
+def filled(prompt: Prompt, query: Asked, parts: dict[str, Any]) -> dict[str, Any]:
     """``parts`` with those that a template takes from a claim's passage and form."""
-    form = {"form": asked.form} if "form" in prompt.parts else {}
-    return {**parts, **form, "reference": asked.passage}
+    form = {"form": query.form} if "form" in prompt.parts else {}
+    return {**parts, **form, "reference": query.passage}
 
 
-def by_passage(asked: Iterable[Asked]) -> list[list[Asked]]:
+def by_passage(queries: Iterable[Asked]) -> list[list[Asked]]:
     """The distinct ones, those of one passage and form together."""
     groups: dict[tuple[str, str], list[Asked]] = {}
-    for a in dict.fromkeys(asked):
+    for a in dict.fromkeys(queries):
         groups.setdefault((a.passage, a.form), []).append(a)
     return list(groups.values())
 
 
-def row_of(verdict: Verdict, said: str) -> list[float]:
+def row_of(verdict: Verdict) -> list[float]:
     """Probabilities in the order of LABELS.
 
     Raises:
@@ -151,12 +143,12 @@ def row_of(verdict: Verdict, said: str) -> list[float]:
     shares = verdict.probabilities or {verdict.answer: 1.0}
     row = [shares.get(name, 0.0) for name in _NAMES]
     if not np.isfinite(row).all() or abs(sum(row) - 1) > 1e-6:
-        raise LlmError("malformed", "the classes' probabilities are unusable", text=said)
+        raise LlmError("malformed", "the classes' probabilities are unusable", text=verdict.text)
     return row
 
 
-def table(asked: Sequence[Asked], known: dict[Asked, list[float]]) -> NDArray[np.float64]:
-    """The rows of ``asked``, as an array."""
-    rows = np.array([known[a] for a in asked], np.float64).reshape(-1, len(LABELS))
+def table(queries: Sequence[Asked], judged: dict[Asked, list[float]]) -> NDArray[np.float64]:
+    """The rows of ``queries``, as an array."""
+    rows = np.array([judged[a] for a in queries], np.float64).reshape(-1, len(LABELS))
     rounded: NDArray[np.float64] = rows.round(_ROUNDED)
     return rounded

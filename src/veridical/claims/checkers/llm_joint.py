@@ -13,7 +13,7 @@ from veridical.claims.asking import verdicts_request
 from veridical.claims.checkers.llm import PROMPTS as SINGLY
 from veridical.claims.checkers.llm import (
     Asked,
-    Shots,
+    LlmChecker,
     by_passage,
     filled,
     judge_singly,
@@ -21,17 +21,17 @@ from veridical.claims.checkers.llm import (
     table,
     template,
 )
+from veridical.core.messages import ChatRequest, LlmError, Reply
 from veridical.errors import UsageError
-from veridical.llm.messages import ChatRequest, LlmError, Reply
-from veridical.llm.prompts import Choices, Prompt, Turn
 from veridical.llm.structured import read_json
 from veridical.llm.verdicts import read_verdict
+from veridical.prompts import Choices, Prompt, Turn
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from veridical.claims.claim import Claim
-    from veridical.evidence import Evidence
+    from veridical.core.evidence import Evidence
 
 #: Templates: with the record's question, without one, and with an example of three claims.
 JOINT = ("refchecker_joint_question", "refchecker_joint", "refchecker_joint_shots")
@@ -41,7 +41,7 @@ _PLACE = "{claims}"
 
 
 @dataclass(frozen=True)
-class JointChecker:
+class JointChecker(LlmChecker):
     """Asks for the classes of several claims by one passage in one call.
 
     Each claim stands under a name of its own (``claim_1``) between delimiters it cannot forge, and
@@ -60,13 +60,10 @@ class JointChecker:
     Source: Hu et al. 2024 (RefChecker), section 4.2 and appendix B.2; its released code.
     """
 
-    llm: str | None = None
-    shots: Shots = 0
     per_call: int = 5
 
     def __post_init__(self) -> None:
-        if self.shots not in (0, 3):
-            raise UsageError(f"shots must be 0 or 3, not {self.shots}")
+        super().__post_init__()
         if not 1 <= self.per_call <= _MOST:
             raise UsageError(f"per_call must be from 1 to {_MOST}, not {self.per_call}")
 
@@ -83,71 +80,63 @@ class JointChecker:
         n = self.per_call
         groups = [g[i : i + n] for g in by_passage(every) for i in range(0, len(g), n)]
         several = [g for g in groups if len(g) > 1]
-        known: dict[Asked, list[float]] = {}
+        judged: dict[Asked, list[float]] = {}
         if several:
             prompt, parts = template(JOINT, evidence, self.shots)
             requests = [_request(prompt, group, parts) for group in several]
             replies = await evidence.chat(requests, self.llm)
             for group, reply in zip(several, replies, strict=True):
-                known |= _read(reply, _numbered(prompt, len(group)), group)
-        rest = [a for a in every if a not in known]
-        known |= await judge_singly(rest, evidence, self.llm, self.shots)
-        return table(every, known)
+                judged |= _read(reply, _numbered(prompt, len(group)), group)
+        missing = [a for a in every if a not in judged]
+        judged |= await judge_singly(missing, evidence, self.llm, self.shots)
+        return table(every, judged)
 
 
-def make(llm: str | None = None, shots: Shots = 0, per_call: int = 5) -> JointChecker:
-    """A checker by the endpoint ``llm``; by the run's own if None.
-
-    Raises:
-        UsageError: ``shots`` or ``per_call`` is out of range.
-    """
-    return JointChecker(llm, shots, per_call)
-
-
-def _name(number: int) -> str:
-    return f"claim_{number}"
+def _names(count: int) -> list[str]:
+    """What claims are called in a prompt, and in its answer."""
+    return [f"claim_{n}" for n in range(1, count + 1)]
 
 
 @cache
 def _numbered(prompt: Prompt, count: int) -> Prompt:
     """``prompt`` with a place for each of ``count`` claims where it has one for all."""
-    places = "\n".join(f"{{{_name(i + 1)}}}" for i in range(count))
+    places = "\n".join(f"{{{name}}}" for name in _names(count))
     turns = (Turn(t.role, t.content.replace(_PLACE, places)) for t in prompt.turns)
     return replace(prompt, turns=tuple(turns))
 
 
 def _request(prompt: Prompt, group: Sequence[Asked], parts: dict[str, Any]) -> ChatRequest:
-    names = [_name(i + 1) for i in range(len(group))]
+    names = _names(len(group))
     scale = prompt.scale
     if not isinstance(scale, Choices):
         raise TypeError(f"prompt {prompt.name} has no classes to choose from")
-    given = filled(prompt, group[0], parts)
-    given |= {name: a.claim for name, a in zip(names, group, strict=True)}
-    given["wanted"] = "{" + ", ".join(f'"{name}": {scale.wanted()}' for name in names) + "}"
+    filling = filled(prompt, group[0], parts)
+    filling |= {name: a.claim for name, a in zip(names, group, strict=True)}
+    filling["wanted"] = "{" + ", ".join(f'"{name}": {scale.wanted()}' for name in names) + "}"
     schema = {
         "type": "object",
         "properties": {name: scale.schema() for name in names},
         "required": names,
         "additionalProperties": False,
     }
-    return verdicts_request(_numbered(prompt, len(group)), given, schema, len(group))
+    return verdicts_request(_numbered(prompt, len(group)), filling, schema, len(group))
 
 
 def _read(reply: Reply, prompt: Prompt, group: Sequence[Asked]) -> dict[Asked, list[float]]:
     """Probabilities for those of ``group`` on which ``reply`` has a verdict."""
-    names = [_name(i + 1) for i in range(len(group))]
+    names = _names(len(group))
     try:
-        said: dict[str, Any] = read_json(reply.whole(), {"type": "object"})
+        verdicts: dict[str, Any] = read_json(reply.whole(), {"type": "object"})
     except LlmError:
         return {}
-    if not said.keys() <= set(names):
+    if not verdicts.keys() <= set(names):
         return {}
-    found = {}
-    for name, asked in zip(names, group, strict=True):
-        if name not in said:
+    rows = {}
+    for name, query in zip(names, group, strict=True):
+        if name not in verdicts:
             continue
         try:
-            found[asked] = row_of(read_verdict(reply, replace(prompt, key=name)), reply.text)
+            rows[query] = row_of(read_verdict(reply, replace(prompt, key=name)))
         except LlmError:
             continue
-    return found
+    return rows

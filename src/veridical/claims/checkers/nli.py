@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from veridical.claims.claim import Claim
-    from veridical.evidence import Evidence
+    from veridical.core.evidence import Evidence
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,3 @@ class NliChecker:
         texts = [(passage, claim.text) for claim, passage in pairs]
         verdicts = await evidence.nli(texts, self.nli)
         return verdicts.probabilities
-
-
-def make(nli: str | None = None) -> NliChecker:
-    """A checker by the NLI model ``nli``; by the run's own if None."""
-    return NliChecker(nli)

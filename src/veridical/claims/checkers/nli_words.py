@@ -10,13 +10,14 @@ import numpy as np
 
 from veridical.claims.checkers.nli import NliChecker
 from veridical.claims.triplets import FUNCTION_WORDS
-from veridical.models.protocols import LABELS
+from veridical.core.protocols import LABELS
+from veridical.core.stated import on_the_matter
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from veridical.claims.claim import Claim
-    from veridical.evidence import Evidence
+    from veridical.core.evidence import Evidence
 
 #: Share of the verdict that the words have. Of 1/4, 1/2 and 3/4 the one that orders BEGIN's
 #: development parts and the references of WikiBio-GPT3 as well as any and leaves most to the model.
@@ -27,7 +28,7 @@ PRIOR = 2
 
 
 def content_words(words: Sequence[str]) -> frozenset[str]:
-    """Those that say something, in lower case: with a letter or digit, and no English function
+    """The words that say something, in lower case: with a letter or digit, and no English function
     word.
 
     >>> sorted(content_words(["She", "is", "a", "Countess", "."]))
@@ -38,17 +39,17 @@ def content_words(words: Sequence[str]) -> frozenset[str]:
 
 
 @dataclass(frozen=True)
-class NliWordsChecker:
+class NliWordsChecker(NliChecker):
     """Three quarters of the verdict are the NLI model's, one quarter the words': entailment by the
     share of the claim's distinct content words that the passage has, neutral by the rest. The share
     is drawn to that of all claims asked about the passage together, as if two more words had it. A
     claim without content words is the model's alone.
 
+    A passage about another matter contradicts nothing: see :mod:`veridical.text.same_matter`.
+
     A small NLI model takes what sounds like the passage for entailed by it, and what the passage
     says nothing of is then seen by its words.
     """
-
-    nli: str | None = None
 
     async def __call__(
         self, pairs: Sequence[tuple[Claim, str]], evidence: Evidence
@@ -59,28 +60,24 @@ class NliWordsChecker:
             NotApplicable: the model does not read the script most of the texts are in.
             ModelError: the model failed on one of the pairs.
         """
-        found = np.array(await NliChecker(self.nli)(pairs, evidence), np.float64)
+        texts = [(passage, claim.text) for claim, passage in pairs]
+        table = on_the_matter(await evidence.nli(texts, self.nli), texts).probabilities
         entailment, neutral = LABELS.index("entailment"), LABELS.index("neutral")
-        said = [content_words(evidence.words(claim.text)) for claim, _ in pairs]
+        claim_words = [content_words(evidence.words(claim.text)) for claim, _ in pairs]
         together: dict[str, set[str]] = {}
-        for words, (_, passage) in zip(said, pairs, strict=True):
+        for words, (_, passage) in zip(claim_words, pairs, strict=True):
             together.setdefault(passage, set()).update(words)
-        known = {passage: content_words(evidence.words(passage)) for passage in together}
-        for row, words, (_, passage) in zip(found, said, pairs, strict=True):
+        passage_words = {passage: content_words(evidence.words(passage)) for passage in together}
+        for row, words, (_, passage) in zip(table, claim_words, pairs, strict=True):
             if words:
-                prior = _share(together[passage], known[passage])
-                own = len(words) / (len(words) + PRIOR)
-                share = own * _share(words, known[passage]) + (1 - own) * prior
+                prior = _share(together[passage], passage_words[passage])
+                weight = len(words) / (len(words) + PRIOR)
+                share = weight * _share(words, passage_words[passage]) + (1 - weight) * prior
                 row *= 1 - SHARE
                 row[entailment] += SHARE * share
                 row[neutral] += SHARE * (1 - share)
-        return found
+        return table
 
 
-def _share(words: Set[str], known: Set[str]) -> float:
-    return len(words & known) / len(words)
-
-
-def make(nli: str | None = None) -> NliWordsChecker:
-    """A checker by the NLI model ``nli``, by the run's own if None, and by words."""
-    return NliWordsChecker(nli)
+def _share(words: Set[str], others: Set[str]) -> float:
+    return len(words & others) / len(words)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from veridical.claims.claim import Claim
-    from veridical.evidence import Evidence
+    from veridical.core.evidence import Evidence
 
 _TOGETHER = 64  # pairs whose states are held at once
 
@@ -27,11 +27,23 @@ class RepcChecker:
     """RepC, trained by ``veridical train repc``: the passage is the premise, the claim the
     hypothesis, and the model in the file ``model`` judges the last hidden states of ``proxy``.
 
+    Args:
+        proxy: the language model; the run's own if None.
+
+    Raises:
+        UsageError: no model is named.
+
     Source: Hu et al. 2024 (RefChecker), section 4.2.
     """
 
-    model: str
-    proxy: str | None
+    model: str = ""
+    proxy: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.model:
+            raise UsageError(
+                "name the trained model: claims(checker=repc, model=PATH, proxy=MODEL)"
+            )
 
     async def __call__(
         self, pairs: Sequence[tuple[Claim, str]], evidence: Evidence
@@ -53,22 +65,9 @@ class RepcChecker:
         frame = await template(evidence, self.proxy)
         texts = [pieces(frame, passage, claim.text) for claim, passage in pairs]
 
-        async def judged(some: list[tuple[str, ...]]) -> NDArray[np.float64]:
-            states = await evidence.hidden(some, self.proxy, repc.layers)
+        async def judge(batch: list[tuple[str, ...]]) -> NDArray[np.float64]:
+            states = await evidence.hidden(batch, self.proxy, repc.layers)
             return await asyncio.to_thread(repc.probabilities, states)
 
-        parts = [texts[i : i + _TOGETHER] for i in range(0, len(texts), _TOGETHER)]
-        found = await asyncio.gather(*map(judged, parts))
-        return np.concatenate(found) if found else np.zeros((0, 3))
-
-
-def make(model: str | None = None, proxy: str | None = None) -> RepcChecker:
-    """A checker by the RepC in the file ``model``, which reads by the language model ``proxy``;
-    by the run's own if None.
-
-    Raises:
-        UsageError: no model is named.
-    """
-    if model is None:
-        raise UsageError("name the trained model: claims(checker=repc, model=PATH, proxy=MODEL)")
-    return RepcChecker(model, proxy)
+        batches = (texts[i : i + _TOGETHER] for i in range(0, len(texts), _TOGETHER))
+        return np.concatenate([np.zeros((0, 3)), *await asyncio.gather(*map(judge, batches))])

@@ -17,8 +17,10 @@ from typing import TYPE_CHECKING
 from veridical.claims.corpus.files import Entry, Skipped, Unreadable, content_hash, listing
 from veridical.claims.corpus.index import Counts
 from veridical.claims.corpus.reader import Cut, Reader
-from veridical.claims.corpus.vectors import VectorWriter
+from veridical.claims.corpus.vectors import VectorWriter, missing_passages
 from veridical.claims.corpus.writer import Writer
+from veridical.errors import UsageError
+from veridical.text.display import display, reason
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,7 +47,7 @@ class Embedder:
 
 @dataclass
 class IndexProgress:
-    """How far it is. ``read`` of ``files`` are those that are new or have changed, and
+    """How far indexing is. ``read`` of ``files`` are those that are new or have changed, and
     ``documents`` what they hold. At the end it has the ``counts``, and some of what was
     ``skipped``."""
 
@@ -62,9 +64,23 @@ class IndexProgress:
 Notify = Callable[[IndexProgress], None]
 
 
+def resolved(root: Path) -> Path:
+    """The corpus's own place, links followed.
+
+    Raises:
+        UsageError: it is a link to itself, or no path at all.
+    """
+    try:
+        return Path(os.path.realpath(root, strict=True))
+    except FileNotFoundError:
+        return Path(os.path.realpath(root))
+    except (OSError, ValueError) as e:
+        raise UsageError(f"corpus {display(root)}: {reason(e)}") from None
+
+
 def folder_of(store: Path, root: Path) -> Path:
     """Where the index of the corpus ``root`` is kept in a store."""
-    digest = hashlib.blake2b(os.fsencode(root.resolve()), digest_size=8).hexdigest()
+    digest = hashlib.blake2b(os.fsencode(resolved(root)), digest_size=8).hexdigest()
     return store / "corpus" / digest
 
 
@@ -73,8 +89,9 @@ def refresh(
 ) -> Counts:
     """Read what is new or has changed in the corpus ``root``, and forget what is gone.
 
-    It can be stopped at any time; the next time goes on from there. What is skipped, and why, is
-    in the index.
+    It can be stopped at any time; the next time goes on from there. After a kill the documents are
+    read again, as what was half written has no seal; vectors are kept. What is skipped, and why,
+    is in the index.
 
     Args:
         root: a folder, or one file.
@@ -86,15 +103,15 @@ def refresh(
         UsageError: there is no such corpus, or another process is writing its index.
         ModelError: the embedder failed.
     """
-    root = root.resolve()
-    found = list(listing(root))
-    progress = IndexProgress(files=len(found))
+    root = resolved(root)
+    listed = list(listing(root))
+    progress = IndexProgress(files=len(listed))
     tell = notify or (lambda _: None)
     with Writer(folder) as index:
         with index.transaction():
             index.set("root", str(os.fsencode(root), "utf-8", "backslashreplace"))
             turn = index.next_turn()
-        changed = _changed(found, index, turn, progress, tell)
+        changed = _changed(listed, index, turn, progress, tell)
         with closing(_read(changed)) as files:
             for entry, digest, cuts in files:
                 for n in _keep(index, entry, digest, cuts, turn):
@@ -113,32 +130,32 @@ def refresh(
 
 
 def _changed(
-    found: Sequence[Entry | Skipped],
+    files: Sequence[Entry | Skipped],
     index: Writer,
     turn: int,
     progress: IndexProgress,
     tell: Notify,
 ) -> Iterator[tuple[Entry, bytes]]:
     """Files to be read, with the hash of what they hold."""
-    for item in found:
-        digest = None
-        problem = item if isinstance(item, Skipped) else None
-        if isinstance(item, Entry):
+    for item in files:
+        digest, problem = None, None
+        if isinstance(item, Skipped):
+            problem = item.reason
+        else:
             try:
                 digest = content_hash(item)
             except Unreadable as e:
-                problem = Skipped(item.name, str(e))
+                problem = str(e)
         progress.checked += 1
         tell(progress)
         with index.transaction():
-            known = index.file(item.name)
-            if digest is not None and known is not None and known[1] == digest:
-                index.seen(known[0], turn)
-                continue
-            if problem is not None:
-                index.finish(index.begin(item.name, turn), turn, None, problem.reason)
-                continue
-        if isinstance(item, Entry) and digest is not None:
+            stored = index.file(item.name)
+            unchanged = digest is not None and stored is not None and stored[1] == digest
+            if unchanged and stored is not None:
+                index.seen(stored[0], turn)
+            elif problem is not None:
+                index.finish(index.begin(item.name, turn), turn, None, problem)
+        if isinstance(item, Entry) and digest is not None and not unchanged:
             yield item, digest
 
 
@@ -149,43 +166,39 @@ def _read(
     some ahead."""
     ahead: deque[tuple[Entry, bytes, Future[list[Cut | Skipped]]]] = deque()
     n = min(_READERS, os.cpu_count() or 1)
-    every = [Reader() for _ in range(n + 1)]
-    rows, *others = every
+    rows, *others = every = [Reader() for _ in range(n + 1)]
     free: SimpleQueue[Reader] = SimpleQueue()
     for reader in others:
         free.put(reader)
+
+    def whole(entry: Entry) -> list[Cut | Skipped]:
+        reader = free.get()
+        try:
+            return list(reader.read(entry))
+        finally:
+            free.put(reader)
+
+    def finished(most: int) -> Iterator[tuple[Entry, bytes, Iterator[Cut | Skipped]]]:
+        """The first ones ahead, until there are no more than ``most``."""
+        while len(ahead) > most:
+            entry, digest, future = ahead.popleft()
+            yield entry, digest, iter(future.result())
+
     pool = ThreadPoolExecutor(n, thread_name_prefix="veridical-corpus")
     try:
         for entry, digest in changed:
             if entry.kind == "rows":
-                while ahead:
-                    yield _done(*ahead.popleft())
+                yield from finished(0)
                 yield entry, digest, rows.read(entry)
-                continue
-            ahead.append((entry, digest, pool.submit(_whole, entry, free)))
-            if len(ahead) > 2 * n:
-                yield _done(*ahead.popleft())
-        while ahead:
-            yield _done(*ahead.popleft())
+            else:
+                ahead.append((entry, digest, pool.submit(whole, entry)))
+                yield from finished(2 * n)
+        yield from finished(0)
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
         for reader in every:
             reader.close()  # which ends what is being read
         pool.shutdown()
-
-
-def _whole(entry: Entry, free: SimpleQueue[Reader]) -> list[Cut | Skipped]:
-    reader = free.get()
-    try:
-        return list(reader.read(entry))
-    finally:
-        free.put(reader)
-
-
-def _done(
-    entry: Entry, digest: bytes, future: Future[list[Cut | Skipped]]
-) -> tuple[Entry, bytes, Iterator[Cut | Skipped]]:
-    return entry, digest, iter(future.result())
 
 
 def _keep(
@@ -200,20 +213,20 @@ def _keep(
     while not ended:
         with index.transaction():
             some = list(islice(cuts, _COMMIT))
-            for found in some:
-                if isinstance(found, Cut):
-                    if not index.add(file, found.document, found.pieces, turn):
-                        told = "another document of this name has come before"
-                        index.skip(file, Skipped(found.document.name, told))
-                elif found.name == entry.name:
-                    problem = found  # of the file as a whole
+            for item in some:
+                if isinstance(item, Cut):
+                    if not index.add(file, item.document, item.pieces, turn):
+                        why = "another document of this name has come before"
+                        index.skip(file, Skipped(item.document.name, why))
+                elif item.name == entry.name:
+                    problem = item  # of the file as a whole
                 else:
-                    index.skip(file, found)
+                    index.skip(file, item)
             ended = len(some) < _COMMIT
             if ended:
                 held = None if problem is not None and problem.again else digest
                 index.finish(file, turn, held, None if problem is None else problem.reason)
-        yield sum(isinstance(found, Cut) for found in some)
+        yield sum(isinstance(item, Cut) for item in some)
 
 
 def _embed(index: Writer, embedder: Embedder, progress: IndexProgress, tell: Notify) -> None:
@@ -222,20 +235,20 @@ def _embed(index: Writer, embedder: Embedder, progress: IndexProgress, tell: Not
     progress.to_embed = vectors.missing()
     tell(progress)
     under_way: deque[tuple[list[bytes], Future[NDArray[np.float32]]]] = deque()
-    asked: set[bytes] = set()
+    under_way_keys: set[bytes] = set()
     after = 0
     while True:
-        some = vectors.some_missing(_EMBEDDED, after)
+        some = missing_passages(index, embedder.name, _EMBEDDED, after)
         if some:
             after = some[-1][0]
-            new = {key: text for _, key, text in some if key not in asked}
-            asked |= new.keys()
+            new = {key: text for _, key, text in some if key not in under_way_keys}
+            under_way_keys |= new.keys()
             under_way.append((list(new), embedder.embed(list(new.values()))))
         while len(under_way) > (1 if some else 0):
             keys, future = under_way.popleft()
             if keys:
                 vectors.add(keys, future.result())
-            asked -= set(keys)
+            under_way_keys -= set(keys)
             progress.embedded += len(keys)
             tell(progress)
         if not some:

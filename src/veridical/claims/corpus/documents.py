@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from veridical.claims.corpus.files import Entry, Skipped, Unreadable, opened
+from veridical.core.records import clean_text
 from veridical.io.formats import Cursor, jsonl_rows
-from veridical.io.problems import RowProblem, shown
-from veridical.records import clean_text
+from veridical.io.problems import RowProblem
+from veridical.text.display import shown
 
 #: Code points of one document.
 LARGEST_TEXT = 32_000_000
@@ -136,10 +137,10 @@ def _by(data: bytes, name: str) -> str:
 
 def _declared(data: bytes) -> str | None:
     """The encoding that a page says it has, as browsers take it (WHATWG Encoding, section 4.2)."""
-    found = _CHARSET.search(data[:_HEAD])
-    if found is None:
+    charset = _CHARSET.search(data[:_HEAD])
+    if charset is None:
         return None
-    name = found[1].decode("ascii", "replace").lower()
+    name = charset[1].decode("ascii", "replace").lower()
     return "cp1252" if name in _CP1252 else name
 
 
@@ -163,8 +164,8 @@ def _row(file: str, line: int | None, row: dict[str, Any]) -> Document:
     text, title = row[column], row.get(_TITLE)
     if not isinstance(text, str):
         raise Unreadable(f"{column} must be a text, not {shown(text)}")
-    given = next((row[c] for c in _ID if row.get(c) is not None), line)
-    if isinstance(given, bool) or not isinstance(given, (str, int)):
-        raise Unreadable(f"the id must be a text or a whole number, not {shown(given)}")
-    known = str(given)[:200]
-    return checked(Document(f"{file}:{known}", title if isinstance(title, str) else "", text))
+    identifier = next((row[c] for c in _ID if row.get(c) is not None), line)
+    if isinstance(identifier, bool) or not isinstance(identifier, (str, int)):
+        raise Unreadable(f"the id must be a text or a whole number, not {shown(identifier)}")
+    name = str(identifier)[:200]
+    return checked(Document(f"{file}:{name}", title if isinstance(title, str) else "", text))

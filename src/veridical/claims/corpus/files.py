@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -52,6 +53,15 @@ class Skipped(NamedTuple):
     again: bool = False
 
 
+#: What no text of a record can hold.
+_UNFIT = re.compile("[\x00\ud800-\udfff]")
+
+
+def fit(text: str) -> str:
+    """``text`` with a replacement character for each that a record cannot hold."""
+    return _UNFIT.sub("\ufffd", text)
+
+
 class Unreadable(Exception):
     """Why a file, or a document in it, is not read; said in the words of a reason."""
 
@@ -78,8 +88,10 @@ def listing(root: Path) -> Iterator[Entry | Skipped]:
 
 def _folder(folder: Path, prefix: str) -> Iterator[Entry | Skipped]:
     try:
-        with os.scandir(folder) as found:
-            inside = sorted((e for e in found if not e.name.startswith(".")), key=lambda e: e.name)
+        with os.scandir(folder) as entries:
+            inside = sorted(
+                (e for e in entries if not e.name.startswith(".")), key=lambda e: e.name
+            )
     except OSError as e:
         if not prefix:
             raise UsageError(f"{folder} cannot be listed: {e.strerror}") from None
@@ -120,13 +132,13 @@ def opened(entry: Entry) -> BinaryIO:
         fd = os.open(entry.path, flags | getattr(os, "O_BINARY", 0))
     except OSError as e:
         raise Unreadable(f"cannot be opened: {e.strerror}") from None
-    told = os.fstat(fd)
-    if not stat.S_ISREG(told.st_mode):
+    status = os.fstat(fd)
+    if not stat.S_ISREG(status.st_mode):
         os.close(fd)
         raise Unreadable("no plain file")
-    if entry.kind != "rows" and told.st_size > LARGEST_FILE:
+    if entry.kind != "rows" and status.st_size > LARGEST_FILE:
         os.close(fd)
-        raise Unreadable(f"{told.st_size:,} bytes long; at most {LARGEST_FILE:,} are read")
+        raise Unreadable(f"{status.st_size:,} bytes long; at most {LARGEST_FILE:,} are read")
     return os.fdopen(fd, "rb")
 
 

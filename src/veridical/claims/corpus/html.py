@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from html.parser import HTMLParser
+
+from veridical.claims.corpus.files import fit
 
 #: What stands in these is no text of the page.
 _HIDDEN = frozenset({"script", "style", "template", "noscript", "svg", "select"})
@@ -17,9 +20,9 @@ _BLOCKS = frozenset(
     }
 )
 _CELLS = frozenset({"td", "th"})
-#: What a character reference cannot stand for in a text that a record carries.
-_UNFIT = re.compile("[\x00\ud800-\udfff]")
 _SPACE = re.compile(r"[ \t\r\n\f]+")
+#: What opens, and the end without which the parser would read on to the end of the page each time.
+_OPENINGS = (("<", ">"), ("<!--", "-->"), ("<![", "]>"))
 
 
 class _Text(HTMLParser):
@@ -31,11 +34,13 @@ class _Text(HTMLParser):
         self.paragraphs: list[str] = []
         self._line: list[str] = []
         self._hidden: list[str] = []
+        self._open: Counter[str] = Counter()
         self._in_title = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag in _HIDDEN:
             self._hidden.append(tag)
+            self._open[tag] += 1
         elif tag == "title" and not self.title and not self._hidden:
             self._in_title = True
         elif tag in _BLOCKS:
@@ -50,9 +55,10 @@ class _Text(HTMLParser):
             self.handle_starttag(tag, attrs)
 
     def handle_endtag(self, tag: str) -> None:
-        if tag in self._hidden:
+        if self._open[tag]:
             # what was opened inside it and never closed ends with it
             del self._hidden[self._hidden.index(tag) :]
+            self._open = Counter(self._hidden)
         elif tag == "title":
             self._in_title = False
         elif tag in _BLOCKS:
@@ -66,6 +72,11 @@ class _Text(HTMLParser):
         elif not self._hidden:
             self._line.append(data)
 
+    def parse_marked_section(self, i: int, report: int = 1) -> int:
+        """The end of ``<![...]>``, of which the library knows few and refuses the others."""
+        end = self.rawdata.find("]>", i)
+        return end + 2 if end >= 0 else self.parse_bogus_comment(i)
+
     def end(self) -> None:
         """The paragraph ends here."""
         lines = (_SPACE.sub(" ", part).strip(" ") for part in "".join(self._line).split("\v"))
@@ -73,6 +84,15 @@ class _Text(HTMLParser):
         if paragraph:
             self.paragraphs.append(paragraph)
         self._line = []
+
+
+def _closable(markup: str) -> str:
+    """``markup`` where what no end follows is text."""
+    for opening, end in _OPENINGS:
+        last = markup.rfind(end) + 1
+        if opening in markup[last:]:
+            markup = markup[:last] + markup[last:].replace(opening, f"&lt;{opening[1:]}")
+    return markup
 
 
 def read_html(markup: str) -> tuple[str, str]:
@@ -83,9 +103,9 @@ def read_html(markup: str) -> tuple[str, str]:
     ('A', 'Ada\\n\\nShe wrote.')
     """
     parser = _Text()
-    parser.feed(markup)
+    parser.feed(_closable(markup))
     parser.close()
     parser.end()
     title = _SPACE.sub(" ", "".join(parser.title)).strip()
     text = "\n\n".join(parser.paragraphs)
-    return _UNFIT.sub("\ufffd", title), _UNFIT.sub("\ufffd", text)
+    return fit(title), fit(text)  # a character reference can stand for anything

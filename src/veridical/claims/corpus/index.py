@@ -19,15 +19,20 @@ from typing import Any, NamedTuple, TypeVar
 from veridical.claims.corpus.files import Skipped
 from veridical.claims.corpus.words import index_terms, rarest
 from veridical.errors import UsageError
+from veridical.files.atomic import write_atomic
+from veridical.files.seals import SEAL, seal, sealed_hex
 
 #: Of the tables, and of how texts are read and cut: another one is built anew.
-FORMAT = 1
+FORMAT = 2
 FILE = "index.sqlite"
+#: Seals what the index holds while nobody writes it.
+SEAL_FILE = "seal"
 T = TypeVar("T", bound="Index")
 _PASSAGE = """
 SELECT p.id, d.name, d.title, d.pages, p.start, p.end, p.hash, p.text
 FROM passages p JOIN documents d ON d.id = p.document WHERE p.id
 """
+_PURPOSE = "corpus index"
 _LOOKUP = 500  # sqlite's variable limit is 999 in old builds
 
 
@@ -67,7 +72,12 @@ class Index:
         try:
             if not (path / FILE).is_file():
                 raise UsageError(f"there is no corpus index in {path}")
-            self._db = connected(path)
+            if not is_sealed(path):
+                raise UsageError(
+                    f"the corpus index {path} is being written, was left half written, is damaged "
+                    f"or is not of this computer; {rebuild_hint()}"
+                )
+            self._db = connected(path, "ro")
             self._db.execute("BEGIN")
             self._db.execute("SELECT count(*) FROM settings").fetchone()  # the state is taken
         except sqlite3.Error as e:
@@ -123,7 +133,7 @@ class Index:
     def passages(self, ids: Iterable[int]) -> dict[int, Passage]:
         """Passages by their numbers."""
         wanted = list(ids)
-        found: dict[int, Passage] = {}
+        passages: dict[int, Passage] = {}
         with self.mutex:
             for i in range(0, len(wanted), _LOOKUP):
                 part = wanted[i : i + _LOOKUP]
@@ -132,16 +142,16 @@ class Index:
                     number, name, title, pages, start, end, key, text = row
                     starts = json.loads(pages)
                     page = sum(s <= start for s in starts) if starts else None
-                    found[number] = Passage(number, name, title, page, start, end, key, text)
-        return found
+                    passages[number] = Passage(number, name, title, page, start, end, key, text)
+        return passages
 
     def by_words(self, query: str, k: int) -> list[int]:
         """The ``k`` passages that BM25 (of FTS5: k1 = 1.2, b = 0.75) puts first, best first."""
         with self.mutex:
-            asked = rarest(index_terms(query), self._frequency)
-            if not asked:
+            terms = rarest(index_terms(query), self._frequency)
+            if not terms:
                 return []
-            match = " OR ".join(f'"{term}"' for term in asked)
+            match = " OR ".join(f'"{term}"' for term in terms)
             rows = self._db.execute(
                 "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rank, rowid LIMIT ?",
                 (match, k),
@@ -153,7 +163,7 @@ class Index:
         return 0 if row is None else int(row[0])
 
     def close(self) -> None:
-        """Let it go."""
+        """Close the database."""
         with self.mutex:
             self._db.close()
 
@@ -181,9 +191,55 @@ def check_fts5() -> None:
             ) from None
 
 
-def connected(path: Path) -> sqlite3.Connection:
-    """A connection to the index in ``path``, which is made if it is not there."""
-    db = sqlite3.connect(path / FILE, check_same_thread=False, timeout=30, isolation_level=None)
-    db.execute("PRAGMA journal_mode=WAL")
-    db.execute("PRAGMA synchronous=NORMAL")
+def connected(path: Path, mode: str = "rwc") -> sqlite3.Connection:
+    """A connection to the index in ``path``. One that only reads (``ro``) leaves the files as they
+    were sealed."""
+    db = sqlite3.connect(
+        f"{(path / FILE).absolute().as_uri()}?mode={mode}",
+        uri=True,
+        check_same_thread=False,
+        timeout=30,
+        isolation_level=None,
+    )
+    if mode != "ro":
+        db.execute("PRAGMA journal_mode=WAL")
+        db.execute("PRAGMA synchronous=NORMAL")
     return db
+
+
+def put_seal(path: Path) -> None:
+    """Seal the index in ``path`` as it is now.
+
+    Raises:
+        OSError: the seal cannot be written.
+    """
+    write_atomic(path / SEAL_FILE, seal(*_content(path), purpose=_PURPOSE).hex())
+
+
+def is_sealed(path: Path) -> bool:
+    """Whether the index in ``path`` is what this computer has sealed."""
+    try:
+        with (path / SEAL_FILE).open("rb") as file:
+            digits = file.read(2 * SEAL + 1)
+        return sealed_hex(digits, *_content(path), purpose=_PURPOSE)
+    except OSError:
+        return False
+
+
+def _content(path: Path) -> list[bytes]:
+    """What is sealed: the format, and the content of the database with what sqlite has not yet
+    written into it."""
+    parts = [str(FORMAT).encode()]
+    for name in (FILE, f"{FILE}-wal"):
+        digest = hashlib.blake2b(digest_size=32)
+        if (path / name).exists():
+            with (path / name).open("rb") as file:
+                while block := file.read(1 << 20):
+                    digest.update(block)
+        parts.append(digest.digest())
+    return parts
+
+
+def rebuild_hint() -> str:
+    """How a user has an index made anew."""
+    return "it is made anew by the next run, or by: veridical corpus PATH"

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import tempfile
-import weakref
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from veridical.claims.corpus.build import Embedder, IndexProgress, Notify, folder_of, refresh
+from veridical.claims.corpus.build import (
+    Embedder,
+    IndexProgress,
+    Notify,
+    folder_of,
+    refresh,
+    resolved,
+)
+from veridical.claims.corpus.files import listing
 from veridical.claims.corpus.index import Counts, Index
 from veridical.claims.corpus.retriever import CorpusRetriever
 from veridical.claims.search import Retriever, find_service
 from veridical.errors import UsageError
+from veridical.files.temporary import TemporaryFolder
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -21,8 +28,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from veridical.engine import Engine
-    from veridical.evidence.encoders import EncoderService
+    from veridical.engine.encoders import EncoderService
+    from veridical.engine.engine import Engine
 
 __all__ = ["Corpus", "IndexProgress", "open_retriever"]
 
@@ -59,16 +66,17 @@ class Corpus(CorpusRetriever):
         embed: bool = True,
     ) -> None:
         self.path = Path(path).expanduser()
-        folder = _index_folder(self.path, engine)
-        if folder is None:
-            temporary = tempfile.TemporaryDirectory(prefix="veridical-corpus-")
-            folder = Path(temporary.name)
-            weakref.finalize(self, temporary.cleanup)
+        next(listing(resolved(self.path)), None)  # that it is there, before a model is loaded
+        if engine.store is None:
+            self._temporary = TemporaryFolder("corpus")  # goes when this object does
+            folder = self._temporary.path
+        else:
+            folder = folder_of(engine.store.path, self.path)
         if not embed:
             self.counts: Counts = refresh(self.path, folder, None, notify)
             super().__init__(Index(folder))
             return
-        passages, queries = engine.embedding(kept=False), engine.embedding()
+        passages, queries = engine.embedding(stored=False), engine.embedding()
         model = queries.backend
 
         def submit(texts: Sequence[str]) -> Future[NDArray[np.float32]]:
@@ -86,19 +94,13 @@ class Corpus(CorpusRetriever):
 
         super().__init__(Index(folder), embedder.name, queried, model.scripts)
 
-    def documents(self) -> list[str]:
-        """Names of all documents, in order."""
-        with self.index.mutex:
-            rows = self.index.execute("SELECT name FROM documents ORDER BY name")
-        return [name for (name,) in rows]
-
 
 async def _vectors(service: EncoderService, texts: Sequence[str]) -> NDArray[np.float32]:
     return await service.embed(texts, [])
 
 
 def open_retriever(
-    named: str | Path | Retriever, engine: Engine, notify: Notify | None = None
+    source: str | Path | Retriever, engine: Engine, notify: Notify | None = None
 ) -> Retriever:
     """What ``named`` names: ``search:NAME`` of ``veridical.toml``, or a corpus's path. A retriever
     is taken as it is.
@@ -106,18 +108,14 @@ def open_retriever(
     Raises:
         UsageError: there is no such service or corpus.
     """
-    if not isinstance(named, (str, Path)):
-        return named
-    if isinstance(named, str) and named.startswith(SEARCH):
+    if not isinstance(source, (str, Path)):
+        return source
+    if isinstance(source, str) and source.startswith(SEARCH):
         from veridical.claims.search_http import HttpSearch
 
-        service = find_service(named.removeprefix(SEARCH))
+        service = find_service(source.removeprefix(SEARCH))
         service.key()  # that there is one
         return HttpSearch(service)
     if engine.named_only:
-        raise UsageError(f"only search:NAME of veridical.toml may be named here, not {named!r}")
-    return Corpus(named, engine, notify=notify)
-
-
-def _index_folder(path: Path, engine: Engine) -> Path | None:
-    return None if engine.store is None else folder_of(engine.store.path, path)
+        raise UsageError(f"only search:NAME of veridical.toml may be named here, not {source!r}")
+    return Corpus(source, engine, notify=notify)

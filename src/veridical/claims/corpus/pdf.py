@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import io
 import logging
-import re
 
-from veridical.claims.corpus.files import Unreadable
+from veridical.claims.corpus.files import Unreadable, fit
 
 _MAGIC = b"%PDF-"
 _WITHIN = 1024  # bytes in which readers look for it
-_UNFIT = re.compile("[\x00\ud800-\udfff]")
 
 
 def read_pdf(data: bytes, longest: int) -> tuple[str, str, tuple[int, ...]]:
@@ -34,14 +32,14 @@ def read_pdf(data: bytes, longest: int) -> tuple[str, str, tuple[int, ...]]:
         reader = pypdf.PdfReader(io.BytesIO(data), strict=False)
         if reader.is_encrypted and not reader.decrypt(""):
             raise Unreadable("it is locked by a password")
-        told = reader.metadata.title if reader.metadata is not None else None
+        title = reader.metadata.title if reader.metadata is not None else None
         starts: list[int] = []
         parts: list[str] = []
         at = 0
         for page in reader.pages:
             starts.append(at)
             # a sentence may go on on the next page
-            part = _UNFIT.sub("\ufffd", page.extract_text()).strip() + "\n"
+            part = fit(page.extract_text()).strip() + "\n"
             parts.append(part)
             at += len(part)
             if at > longest:
@@ -53,4 +51,4 @@ def read_pdf(data: bytes, longest: int) -> tuple[str, str, tuple[int, ...]]:
         raise Unreadable(f"broken PDF: {type(e).__name__}: {e}"[:200]) from None
     if not text.strip():
         raise Unreadable("there is no text in it; a scan has to be recognised (OCR) first")
-    return (told if isinstance(told, str) else ""), text, tuple(starts)
+    return (title if isinstance(title, str) else ""), text, tuple(starts)

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from veridical.claims.corpus.opening import SEARCH, Corpus
+from veridical.claims.corpus.vectors import missing_passages
 from veridical.claims.search import Found, Retriever, find_service
 
 if TYPE_CHECKING:
-    from veridical.engine import Engine
+    from veridical.engine.engine import Engine
 
 _SOME = 4096
 _SNIPPET = 300  # code points
@@ -21,31 +22,31 @@ class PlannedRetriever:
     embedded. Nobody else is asked: their passages are pretended, and a snippet long.
 
     Args:
-        named: as :func:`~veridical.claims.corpus.opening.open_retriever` takes it.
+        source: as :func:`~veridical.claims.corpus.opening.open_retriever` takes it.
 
     Attributes:
         count: is told which texts a run would embed.
     """
 
-    def __init__(self, named: str | Path | Retriever, engine: Engine) -> None:
+    def __init__(self, source: str | Path | Retriever, engine: Engine) -> None:
         self.count: Callable[[Sequence[str]], Awaitable[Any]] | None = None
         self.corpus: Corpus | None = None
         self._queries: set[str] = set()
-        if not isinstance(named, (str, Path)):
-            self.name = named.name
-        elif str(named).startswith(SEARCH):
-            self.name = str(named)
+        if not isinstance(source, (str, Path)):
+            self.name = source.name
+        elif str(source).startswith(SEARCH):
+            self.name = str(source)
             find_service(self.name.removeprefix(SEARCH))
         else:
-            self.corpus = Corpus(named, engine, embed=False)
+            self.corpus = Corpus(source, engine, embed=False)
             self.name = self.corpus.name
 
     def identity(self) -> dict[str, Any]:
-        """Nothing depends on it."""
+        """An empty identity: no run depends on a plan."""
         return {}
 
     async def search(self, queries: Sequence[str], k: int) -> list[list[Found]]:
-        """As many passages as there might be."""
+        """Passages for each query, as many as a run might find."""
         self._queries |= set(queries)
         if self.corpus is None:
             return [[Found("", f"{i} {q}"[-_SNIPPET:], "") for i in range(k)] for q in queries]
@@ -57,19 +58,10 @@ class PlannedRetriever:
         """Texts of the corpus that a run with this embedder would embed, some at a time."""
         if self.corpus is None:
             return
-        index = self.corpus.index
         after = 0
-        while True:
-            with index.mutex:
-                some = index.execute(
-                    "SELECT id, text FROM passages p WHERE id > ? AND NOT EXISTS (SELECT 1 "
-                    "FROM vectors v WHERE v.embedder = ? AND v.hash = p.hash) ORDER BY id LIMIT ?",
-                    (after, embedder, _SOME),
-                )
-            if not some:
-                return
-            after = some[-1][0]
-            yield [text for _, text in some]
+        while passages := missing_passages(self.corpus.index, embedder, _SOME, after):
+            after = passages[-1][0]
+            yield [text for *_, text in passages]
 
     async def close(self) -> None:
         """Let the index go."""
@@ -78,5 +70,5 @@ class PlannedRetriever:
 
     def told(self) -> dict[str, Any]:
         """What the plan says of it: distinct queries, and what the corpus holds."""
-        found: dict[str, Any] = {"by": self.name, "queries": len(self._queries)}
-        return found if self.corpus is None else {**found, **self.corpus.counts._asdict()}
+        counts = {} if self.corpus is None else self.corpus.counts._asdict()
+        return {"by": self.name, "queries": len(self._queries), **counts}

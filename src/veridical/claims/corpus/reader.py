@@ -22,7 +22,7 @@ from pydantic_core import from_json, to_json
 from veridical.claims.corpus.documents import Document, read
 from veridical.claims.corpus.files import Entry, Skipped, Unreadable
 from veridical.claims.corpus.pieces import pieces
-from veridical.evidence.worker import frame, read_message
+from veridical.engine.worker import follow, frame, read_message
 
 T = TypeVar("T")
 
@@ -61,9 +61,9 @@ class Reader:
         """The documents of a file. Whatever may be wrong with it comes as :class:`Skipped`."""
         child = self._started()
         assert child.stdin is not None
-        told = {"name": entry.name, "path": os.fsencode(entry.path).hex(), "kind": entry.kind}
+        request = {"name": entry.name, "path": os.fsencode(entry.path).hex(), "kind": entry.kind}
         try:
-            child.stdin.write(frame(to_json(told)))
+            child.stdin.write(frame(to_json(request)))
             child.stdin.flush()
         except OSError:
             self.close()
@@ -72,15 +72,15 @@ class Reader:
         finished = False
         try:
             while True:
-                found = self._message(child, self._longest)
-                if isinstance(found, str):
+                message = self._message(child, self._longest)
+                if isinstance(message, str):
                     finished = True  # nothing is left to be read from it
-                    yield Skipped(entry.name, found, again=True)
+                    yield Skipped(entry.name, message, again=True)
                     return
-                if not found:
+                if not message:
                     finished = True
                     return
-                yield from map(_taken, found)
+                yield from map(_taken, message)
         finally:
             if not finished:  # the caller has gone
                 self.close()
@@ -94,6 +94,7 @@ class Reader:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
+                start_new_session=True,  # Ctrl-C is the parent's to handle
             )
             self._message(child, _START)  # it is there: that is no time of a file's
         return child
@@ -115,8 +116,8 @@ class Reader:
         try:
             message = read_message(cast("BinaryIO", child.stdout))
             if message:
-                found: list[dict[str, Any]] = from_json(message)
-                return found
+                answers: list[dict[str, Any]] = from_json(message)
+                return answers
         except ValueError:
             pass  # it ended in the middle of a message
         finally:
@@ -139,25 +140,25 @@ class Reader:
                     pipe.close()
 
 
-def _taken(found: dict[str, Any]) -> Cut | Skipped:
-    if "reason" in found:
-        return Skipped(**found)
-    places = [(start, end) for start, end in found.pop("pieces")]
-    return Cut(Document(**{**found, "pages": tuple(found["pages"])}), places)
+def _taken(answer: dict[str, Any]) -> Cut | Skipped:
+    if "reason" in answer:
+        return Skipped(**answer)
+    places = [(start, end) for start, end in answer.pop("pieces")]
+    return Cut(Document(**{**answer, "pages": tuple(answer["pages"])}), places)
 
 
 def _answers(entry: Entry) -> Iterator[dict[str, Any]]:
     try:
-        for found in read(entry):
-            if isinstance(found, Skipped):
-                yield found._asdict()
+        for document in read(entry):
+            if isinstance(document, Skipped):
+                yield document._asdict()
             else:
                 yield {
-                    "name": found.name,
-                    "title": found.title[:500],
-                    "text": found.text,
-                    "pages": found.pages,
-                    "pieces": list(pieces(found.text)),
+                    "name": document.name,
+                    "title": document.title[:500],
+                    "text": document.text,
+                    "pages": document.pages,
+                    "pieces": list(pieces(document.text)),
                 }
     except Unreadable as e:
         yield {"name": entry.name, "reason": str(e)}
@@ -181,7 +182,7 @@ def _alarmed(answers: Iterator[T]) -> Iterator[T]:
 
 def main(inward: BinaryIO, outward: BinaryIO) -> None:
     """Answer until the parent has gone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what Ctrl-C means
+    follow()
     if hasattr(signal, "SIGALRM"):
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
     if len(sys.argv) > 1 and sys.platform != "win32":
@@ -191,11 +192,11 @@ def main(inward: BinaryIO, outward: BinaryIO) -> None:
             resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[1]),) * 2)
     _send(outward, [])
     while (message := read_message(inward)) is not None:
-        told = from_json(message)
-        path = Path(os.fsdecode(bytes.fromhex(told["path"])))
+        request = from_json(message)
+        path = Path(os.fsdecode(bytes.fromhex(request["path"])))
         answers: list[dict[str, Any]] = []
         size = 0
-        for answer in _alarmed(_answers(Entry(told["name"], path, told["kind"]))):
+        for answer in _alarmed(_answers(Entry(request["name"], path, request["kind"]))):
             answers.append(answer)
             size += len(answer.get("text", "")) + 100
             if size > _MESSAGE:

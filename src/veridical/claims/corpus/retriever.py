@@ -77,21 +77,21 @@ class CorpusRetriever:
         }
 
     async def search(self, queries: Sequence[str], k: int) -> list[list[Found]]:
-        """At most ``k`` passages for each query. Of passages with the same text one is found."""
+        """Find at most ``k`` passages for each query, one of those with the same text."""
         distinct = list(dict.fromkeys(queries))
         pool = max(_POOL, 5 * k)
         near: dict[str, list[int]] = {}
-        asked = [q for q in distinct if self._scripts is None or reads(q, self._scripts)]
-        if self._embed is not None and asked and len(self._vectors):
-            vectors = await self._embed(asked)
+        readable = [q for q in distinct if self._scripts is None or reads(q, self._scripts)]
+        if self._embed is not None and readable and len(self._vectors):
+            vectors = await self._embed(readable)
             ranked = await asyncio.to_thread(self._vectors.nearest, vectors, pool)
-            near = dict(zip(asked, ranked, strict=True))
+            near = dict(zip(readable, ranked, strict=True))
 
         def rank() -> dict[str, list[Found]]:
             return {q: self._found(q, near.get(q, []), k, pool) for q in distinct}
 
-        found = await asyncio.to_thread(rank)
-        return [found[q] for q in queries]
+        ranked_passages = await asyncio.to_thread(rank)
+        return [ranked_passages[q] for q in queries]
 
     def _found(self, query: str, near: list[int], k: int, pool: int) -> list[Found]:
         worded = self.index.by_words(query, pool) if self.by_words else []
@@ -125,7 +125,7 @@ def _as_found(passage: Passage, score: float) -> Found:
 
 
 def _stand_ins(index: Index) -> dict[int, int]:
-    """For each passage whose text another has, too, the one that is found in their place: the
+    """Passage -> the one of the same text that is found in its place: the
     first by name and place, whatever the order they were indexed in."""
     with index.mutex:
         rows = index.execute(

@@ -22,12 +22,12 @@ def index_terms(text: str) -> list[str]:
     >>> index_terms("Émile Zola's café, no. 3.")
     ['emile', 'zola', 's', 'cafe', 'no', '3']
     """
-    found: list[str] = []
+    tokens: list[str] = []
     for term in terms(lower_words(text)):
         plain = term if term.isascii() else _folded(term)
         # what the tokenizer of the index would cut, so that its counts can be asked for
-        found += [plain] if plain.isalnum() else _runs(plain)
-    return found
+        tokens += [plain] if plain.isalnum() else _runs(plain)
+    return tokens
 
 
 def _folded(term: str) -> str:
@@ -36,14 +36,14 @@ def _folded(term: str) -> str:
 
 def _runs(term: str) -> list[str]:
     """Runs of letters, digits and marks."""
-    kept = (c if c.isalnum() or unicodedata.category(c)[0] == "M" else " " for c in term)
-    return "".join(kept).split()
+    characters = (c if c.isalnum() or unicodedata.category(c)[0] == "M" else " " for c in term)
+    return "".join(characters).split()
 
 
-def rarest(asked: Iterable[str], frequency: Callable[[str], int]) -> list[str]:
+def rarest(terms: Iterable[str], frequency: Callable[[str], int]) -> list[str]:
     """The terms of a query that are looked for: those that the index has, the rarest first, as
     many as come to :data:`POSTINGS` occurrences in the index, and at least three."""
-    counted = sorted((n, t) for t in dict.fromkeys(asked) if (n := frequency(t)))
+    counted = sorted((n, t) for t in dict.fromkeys(terms) if (n := frequency(t)))
     chosen: list[str] = []
     total = 0
     for n, term in counted[:_MOST]:

@@ -14,10 +14,20 @@ from pathlib import Path
 
 from veridical.claims.corpus.documents import Document
 from veridical.claims.corpus.files import Skipped
-from veridical.claims.corpus.index import FILE, FORMAT, Index, check_fts5, connected
+from veridical.claims.corpus.index import (
+    FILE,
+    FORMAT,
+    SEAL_FILE,
+    Index,
+    check_fts5,
+    connected,
+    is_sealed,
+    put_seal,
+)
 from veridical.claims.corpus.words import index_terms
 from veridical.errors import UsageError
-from veridical.evidence.locks import try_lock
+from veridical.files.locks import try_lock
+from veridical.notices import tell_once
 
 _TABLES = """
 CREATE TABLE files (
@@ -50,7 +60,8 @@ CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID
 
 class Writer(Index):
     """The index in the folder ``path``, for changing it; made if it is not there, and made anew
-    if it is of another format or damaged. All but reading is done within :meth:`transaction`.
+    if it is not as this computer sealed it, as after a kill. All but reading is done within
+    :meth:`transaction`.
 
     Raises:
         UsageError: another process is writing it, or it cannot be opened.
@@ -66,8 +77,9 @@ class Writer(Index):
             self._lock = try_lock(path / "lock")
             if self._lock is None:
                 raise UsageError(f"the corpus index {path} is being written by another process")
-            if self._version() not in (None, FORMAT):
+            if not is_sealed(path):
                 self._remove()
+            (path / SEAL_FILE).unlink(missing_ok=True)  # until this is closed
             self._db = connected(path)
             self._create()
         except (OSError, sqlite3.Error) as e:
@@ -77,20 +89,14 @@ class Writer(Index):
             self._unlock()
             raise
 
-    def _version(self) -> int | None:
-        """Of the index that is there; None where there is none. What is no index is -1."""
-        if not (self.path / FILE).is_file():
-            return None
-        try:
-            with contextlib.closing(connected(self.path)) as db:
-                if not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-                    return None
-                return int(db.execute("PRAGMA user_version").fetchone()[0])
-        except sqlite3.DatabaseError:
-            return -1
-
     def _remove(self) -> None:
-        for old in self.path.glob("vectors-*"):
+        """Make room for a new index. Vectors stay: each has a seal of its own."""
+        if (self.path / FILE).is_file():
+            tell_once(
+                f"the corpus index {self.path} was left half written, is of an earlier version, "
+                "damaged, or not of this computer: the documents are read again"
+            )
+        for old in self.path.glob("vectors-*.f16"):  # of the first format, without seals
             old.unlink()
         for end in ("", "-wal", "-shm"):
             (self.path / (FILE + end)).unlink(missing_ok=True)
@@ -130,18 +136,18 @@ class Writer(Index):
             "ON CONFLICT (name) DO UPDATE SET hash = NULL, problem = NULL, seen = ?2",
             (name, turn),
         )
-        found = self.file(name)
-        assert found is not None
-        self._db.execute("DELETE FROM problems WHERE file = ?", (found[0],))
-        return found[0]
+        stored = self.file(name)
+        assert stored is not None
+        self._db.execute("DELETE FROM problems WHERE file = ?", (stored[0],))
+        return stored[0]
 
     def add(
         self, file: int, document: Document, pieces: Sequence[tuple[int, int]], turn: int
     ) -> bool:
         """Put a document in, in place of an older one of its name. False where the name was
         given before in this turn."""
-        told = json.dumps([document.title, document.pages, document.text])
-        digest = hashlib.blake2b(told.encode(), digest_size=16).digest()
+        content = json.dumps([document.title, document.pages, document.text])
+        digest = hashlib.blake2b(content.encode(), digest_size=16).digest()
         old = self._db.execute(
             "SELECT id, hash, seen FROM documents WHERE name = ?", (document.name,)
         ).fetchone()
@@ -225,7 +231,15 @@ class Writer(Index):
         self._db.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (name, value))
 
     def close(self) -> None:
-        super().close()
+        with self.mutex:
+            # what readers keep from being written back is sealed where it is
+            with contextlib.suppress(sqlite3.Error):
+                self._db.execute("PRAGMA busy_timeout=0")
+                self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            super().close()
+            if self._lock is not None:
+                with contextlib.suppress(OSError):  # a full disk: the next time it is made anew
+                    put_seal(self.path)
         self._unlock()
 
     def _unlock(self) -> None:

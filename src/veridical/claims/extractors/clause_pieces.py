@@ -23,18 +23,18 @@ Range = tuple[int, int]
 class Piece(NamedTuple):
     """Tokens of a clause: what is carried in front, its own, and what is left out of those."""
 
-    own: Range
+    body: Range
     carried: tuple[Range, ...] = ()
     holes: tuple[Range, ...] = ()
 
 
 def listed(reading: Reading, piece: Piece, subject: Range, verb: int) -> Iterator[Piece]:
     """A piece once for each name or calling that it lists."""
-    begin, end = piece.own
+    begin, end = piece.body
     tags, words = reading.tags, reading.lower
     callings = _CALLINGS.match(tags, verb, end)
-    found = callings or _LIST.search(tags, verb, end)
-    items = _items(reading, *found.span("items")) if found else []
+    match = callings or _LIST.search(tags, verb, end)
+    items = _items(reading, *match.span("items")) if match else []
     if (
         not items
         or "n" in tags[begin:end]
@@ -56,24 +56,24 @@ def listed(reading: Reading, piece: Piece, subject: Range, verb: int) -> Iterato
 
 def _items(reading: Reading, begin: int, end: int) -> list[Range]:
     """The items of a list, none where one of them is no plain name."""
-    found: list[Range] = []
+    items: list[Range] = []
     for separator in (*_SEPARATOR.finditer(reading.tags, begin, end), None):
         stop = separator.start() if separator else end
         links = [
             k for k in range(begin, stop) if reading.tags[k] == "I" and reading.lower[k] != "of"
         ]
-        if links and found:
+        if links and items:
             return []
-        found.append((links[-1] + 1 if links else begin, stop))
+        items.append((links[-1] + 1 if links else begin, stop))
         begin = separator.end() if separator else end
-    return found
+    return items
 
 
 def places(reading: Reading, piece: Piece) -> list[tuple[int, int]]:
     """Places of a piece's words in the sentence: of what is carried, then its own runs."""
     spans, tags = reading.spans, reading.tags
     parts = [(spans[a][0], spans[b - 1][1]) for a, b in piece.carried]
-    at, end = piece.own
+    at, end = piece.body
     for first, last in (*sorted(piece.holes), (end, end)):
         stop = first
         while stop > at and tags[stop - 1] in ",;":

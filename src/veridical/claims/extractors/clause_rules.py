@@ -107,15 +107,15 @@ def clauses_of(sentence: str) -> list[Clause]:
     pieces = list(Rules(reading).pieces())
     if len(pieces) < 2:
         return whole
-    found = []
+    clauses = []
     for piece in pieces:
         parts = places(reading, piece)
-        own = parts[len(piece.carried) :]
-        if not own:
+        inside = parts[len(piece.carried) :]
+        if not inside:
             return whole
-        found.append(Clause(own[0][0], own[-1][1], tuple(parts)))
-    found.sort(key=lambda c: (c.start, c.end))
-    return found
+        clauses.append(Clause(inside[0][0], inside[-1][1], tuple(parts)))
+    clauses.sort(key=lambda c: (c.start, c.end))
+    return clauses
 
 
 class Rules:
@@ -143,16 +143,16 @@ class Rules:
     def main(self, begin: int, end: int) -> Main | None:
         """The frame of the clause in ``begin..end``, where it can be told."""
         tags = self.tags
-        found = _MAIN.match(tags, begin, end)
-        if found is None:
+        frame = _MAIN.match(tags, begin, end)
+        if frame is None:
             return None
-        subject, verb = found.span("subject"), found.start("verb")
+        subject, verb = frame.span("subject"), frame.start("verb")
         if tags[subject[1] - 1] in "CIR":
             return None
         doubtful = tags[verb] in "Ee" and tags[subject[0]] not in "Pp"
         if doubtful and (self._word(verb + 1) == "by" or _OTHER_VERB.match(tags, verb + 1, end)):
             return None  # "tools used in farming are": it may be another one
-        between = found.span("between")
+        between = frame.span("between")
         return Main(subject, between if between[0] >= 0 else (verb, verb), verb)
 
     def _clause(self, begin: int, end: int) -> Iterator[Piece]:
@@ -217,10 +217,10 @@ class Rules:
             auxiliary = (verb, verb + 1 if tags[verb] == "B" else passive.end())
         cuts: list[_Cut] = []
         chained: list[_Cut] = []
-        for found in _PREDICATE.finditer(tags, verb + 1, limit):
-            cut = _Cut(found.start(), found.end(), found.start("verb"), None)
+        for match in _PREDICATE.finditer(tags, verb + 1, limit):
+            cut = _Cut(match.start(), match.end(), match.start("verb"), None)
             voice = self._voice(cuts[-1].verb if cuts else verb, cut.verb, passive is not None)
-            if found["comma"]:
+            if match["comma"]:
                 if voice == "active" and self._has_object(cut.verb):
                     chained.append(cut)
             else:
@@ -240,7 +240,7 @@ class Rules:
         return self.tags[following : following + 1] in tuple("aDgNQ")
 
     def _voice(self, before: int, verb: int, passive: bool) -> Literal["active", "passive"] | None:
-        """Of a further predicate with its verb there, the one before having its at ``before``."""
+        """The voice of a further predicate at ``verb``, after one at ``before``."""
         tag, word, first = self.tags[verb], self.words[verb], self.tags[before]
         if tag in "BHMdV":
             return "active"
@@ -265,7 +265,7 @@ class Rules:
         """A piece of one predicate, and what follows in it: a relative clause, an apposition or a
         participle."""
         tags = self.tags
-        begin, end = piece.own
+        begin, end = piece.body
         kind = _RESTRICTIVE.match(tags, verb, end)
         who = kind.start("who") if kind else -1
         if (
@@ -273,7 +273,7 @@ class Rules:
             and (tags[subject[0]] != "p" or tags[who] == "T")
             and self._word(who) in ("who", "that", "whose")
         ):
-            yield from listed(self.reading, piece._replace(own=(begin, who)), subject, verb)
+            yield from listed(self.reading, piece._replace(body=(begin, who)), subject, verb)
             if tags[who] == "U":
                 yield Piece((who, end), (subject,))
                 return
@@ -289,14 +289,14 @@ class Rules:
             return
         apposition = _APPOSITION.search(tags, verb, end)
         if apposition and tags[apposition.start() - 1] not in ",C":
-            yield piece._replace(own=(begin, apposition.end("name")))
+            yield piece._replace(body=(begin, apposition.end("name")))
             yield Piece((apposition.start(), end))
             return
         for comma in re.finditer(",(?=G)", tags[verb:end]):
             at = verb + comma.start()
-            own = self.words[at + 1] in OWN_PARTICIPLES and tags[at + 2 : at + 3] != "o"
-            if own and not _GUARD.search(tags, verb, at):
-                yield from listed(self.reading, piece._replace(own=(begin, at)), subject, verb)
+            follows_subject = self.words[at + 1] in OWN_PARTICIPLES and tags[at + 2 : at + 3] != "o"
+            if follows_subject and not _GUARD.search(tags, verb, at):
+                yield from listed(self.reading, piece._replace(body=(begin, at)), subject, verb)
                 yield from listed(self.reading, Piece((at + 1, end), (subject,)), subject, at + 1)
                 return
         yield from listed(self.reading, piece, subject, verb)
@@ -305,13 +305,13 @@ class Rules:
         self, piece: Piece, subject: Range, verb: int, relative: re.Match[str]
     ) -> Iterator[Piece]:
         tags = self.tags
-        begin, end = piece.own
+        begin, end = piece.body
         comma = relative.start()
         antecedent = _ANTECEDENT.search(tags, verb, comma)
         if antecedent is None or not self._refers(relative, antecedent, verb, end):
             yield piece
             return
-        yield from listed(self.reading, piece._replace(own=(begin, comma)), subject, verb)
+        yield from listed(self.reading, piece._replace(body=(begin, comma)), subject, verb)
         carried = antecedent.span()
         if relative["whose"]:
             yield Piece((carried[0], end))
@@ -338,8 +338,8 @@ class Rules:
         return self.words[comma + 1] in ("whose", "where")
 
     def _adverbs(self, at: int) -> int:
-        found = _ADVERBS.match(self.tags, at)
-        return found.end() - at if found else 0
+        adverbs = _ADVERBS.match(self.tags, at)
+        return adverbs.end() - at if adverbs else 0
 
     def _word(self, at: int) -> str:
         return self.words[at] if at < len(self.words) else ""

@@ -173,7 +173,7 @@ def read(sentence: str) -> Reading:
     words: list[str] = []
     spans: list[tuple[int, int]] = []
     brackets: dict[int, tuple[int, int]] = {}
-    found: list[str] = []
+    classes: list[str] = []
     marker = _MARKER.match(sentence)
     begin = 0
     for match in _TOKEN.finditer(sentence):
@@ -186,12 +186,12 @@ def read(sentence: str) -> Reading:
         spans.append(match.span())
         begin += marker is not None and match.start() < marker.end()
         if word in _APOSTROPHES and sentence[match.start() - 1 : match.start()] == "s":
-            found.append("g")
+            classes.append("g")
         else:
-            found.append("Q" if kind else _inner[word])
+            classes.append("Q" if kind else _inner[word])
     if begin < len(words) and words[begin][0].isupper():
-        found[begin] = _first(words[begin], words[begin + 1] if begin + 1 < len(words) else "")
-    tags = "".join(found)
+        classes[begin] = _first(words[begin], words[begin + 1] if begin + 1 < len(words) else "")
+    tags = "".join(classes)
     for pattern, tag in _CONTEXT:
         tags = pattern.sub(tag, tags)
     for match in _THIRD_PERSON.finditer(tags):

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from veridical.claims.abstain import abstains
+from veridical.claims.abstain import unless_abstained
 from veridical.claims.claim import Claim, Extraction
 from veridical.claims.extractors.clause_rules import clauses_of
+from veridical.claims.extractors.sentences import sentence_claims
 
 if TYPE_CHECKING:
-    from veridical.evidence import Evidence
-    from veridical.records import Record
+    from veridical.core.evidence import Evidence
+    from veridical.core.records import Record
 
 
+@unless_abstained
 async def extract(record: Record, evidence: Evidence) -> Extraction:
     """The clauses of each sentence, by rules on the order of its words.
 
@@ -21,29 +23,26 @@ async def extract(record: Record, evidence: Evidence) -> Extraction:
     sentence stays whole, and so do quotations, questions, conditions and what somebody is reported
     to say. A clause without a subject of its own is given that of the sentence, in front: then
     ``parts`` holds the places of both, and ``start`` and ``end`` are those of the clause's own
-    words. A claim's text is its parts in order, joined by spaces: no word is made up. The rules
-    know English; sentences of other languages stay whole.
+    words. A claim's text is its parts in order, joined by spaces: no word is made up. A short
+    answer to a question is one claim, whose text is the statement that both make. The rules know
+    English; sentences of other languages stay whole.
 
     Raises:
         NotApplicable: the response is empty.
     """
-    response = record.need_response()
-    if abstains(response):
-        return Extraction((), abstained=True)
     claims = []
-    for i, sentence in enumerate(record.sentences):
-        text = sentence.text.strip()
-        if not any(map(str.isalnum, text)):
+    for sentence in sentence_claims(record):
+        if not sentence.quotes(record.response):
+            claims.append(sentence)
             continue
-        offset = sentence.start + sentence.text.index(text)
-        for clause in clauses_of(text):
-            parts = tuple((offset + a, offset + b) for a, b in clause.parts)
+        for clause in clauses_of(sentence.text):
+            parts = tuple((sentence.start + a, sentence.start + b) for a, b in clause.parts)
             claims.append(
                 Claim(
-                    " ".join(response[a:b] for a, b in parts),
-                    offset + clause.start,
-                    offset + clause.end,
-                    i,
+                    " ".join(record.response[a:b] for a, b in parts),
+                    sentence.start + clause.start,
+                    sentence.start + clause.end,
+                    sentence.sentence,
                     parts=parts if len(parts) > 1 else (),
                 )
             )

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from veridical.claims.claim import Claim, Extraction, Triplet
 from veridical.claims.triplets import Places, statement
+from veridical.core.records import clean_text
 from veridical.errors import ModelError, NotApplicable
-from veridical.io.problems import shown
-from veridical.records import clean_text
+from veridical.text.display import shown
 
 if TYPE_CHECKING:
-    from veridical.evidence import Evidence
-    from veridical.records import Record
+    from veridical.core.evidence import Evidence
+    from veridical.core.records import Record
 
 
 async def extract(record: Record, evidence: Evidence) -> Extraction:
@@ -25,10 +25,10 @@ async def extract(record: Record, evidence: Evidence) -> Extraction:
     """
     record.need_response()
     try:
-        found = given_claims(record)
+        claims = given_claims(record)
     except ValueError as e:
         raise ModelError(f"'claims' {e}") from None
-    return Extraction(tuple(found), abstained=not found)
+    return Extraction(tuple(claims), abstained=not claims)
 
 
 def given_claims(record: Record) -> list[Claim]:
@@ -40,14 +40,14 @@ def given_claims(record: Record) -> list[Claim]:
         NotApplicable: there is no such list.
         ValueError: it is of another form.
     """
-    given = record.meta.get("claims")
-    if given is None:
+    listed = record.meta.get("claims")
+    if listed is None:
         raise NotApplicable("the record has no claims of its own (a field 'claims')")
     places = Places(record)
     claims = []
-    for told in as_claims(given):
-        text, triplet = (told, None) if isinstance(told, str) else (statement(told), told)
-        place = places.locate(told)
+    for item in as_claims(listed):
+        text, triplet = (item, None) if isinstance(item, str) else (statement(item), item)
+        place = places.locate(item)
         if place is None:
             claims.append(Claim(text, 0, len(record.response), 0, triplet))
         else:
@@ -55,15 +55,15 @@ def given_claims(record: Record) -> list[Claim]:
     return claims
 
 
-def as_claims(given: Any) -> list[str | Triplet]:
+def as_claims(items: Any) -> list[str | Triplet]:
     """A list of statements and triplets, of a list of texts and of lists of three.
 
     Raises:
         ValueError: it is none; the message says what is wrong.
     """
-    if not isinstance(given, list):
-        raise ValueError(f"must be a list of texts or triplets, got {shown(given)}")
-    return [_claim(value, i) for i, value in enumerate(given)]
+    if not isinstance(items, list):
+        raise ValueError(f"must be a list of texts or triplets, got {shown(items)}")
+    return [_claim(value, i) for i, value in enumerate(items)]
 
 
 def _claim(value: Any, i: int) -> str | Triplet:

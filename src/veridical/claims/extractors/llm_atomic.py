@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from veridical.claims.abstain import abstains
+from veridical.claims.abstain import unless_abstained
 from veridical.claims.asking import question_of
 from veridical.claims.claim import Extraction
 from veridical.claims.extractors.llm_output import (
@@ -13,13 +13,14 @@ from veridical.claims.extractors.llm_output import (
     lines_of,
     list_in,
     list_schema,
+    output_of,
 )
-from veridical.llm.messages import ChatRequest
-from veridical.llm.prompts import load_prompt
+from veridical.core.messages import ChatRequest
+from veridical.prompts import load_prompt
 
 if TYPE_CHECKING:
-    from veridical.evidence import Evidence
-    from veridical.records import Record
+    from veridical.core.evidence import Evidence
+    from veridical.core.records import Record
 
 PROMPTS = ("factscore_facts",)
 _KEY = "facts"
@@ -27,6 +28,7 @@ _SCHEMA = list_schema(_KEY, {"type": "string"})
 _BULLET = "- "
 
 
+@unless_abstained
 async def extract(record: Record, evidence: Evidence, *, llm: str | None = None) -> Extraction:
     """The facts into which a language model breaks down each sentence of the response, one call a
     sentence.
@@ -46,35 +48,31 @@ async def extract(record: Record, evidence: Evidence, *, llm: str | None = None)
 
     Source: Min et al. 2023 (FActScore), section 3.1 and table 15.
     """
-    response = record.need_response()
-    if abstains(response):
-        return Extraction((), abstained=True)
     prompt = load_prompt(PROMPTS[0])
     shown = [i for i, s in enumerate(record.sentences) if any(map(str.isalnum, s.text))]
-    asked = []
-    for i in shown:
-        text = record.sentences[i].text.strip()
-        asked.append(
-            ChatRequest(
-                prompt.messages(sentence=text), max_tokens=answer_tokens(text), schema=_SCHEMA
-            )
-        )
-    replies = [r.whole() for r in await evidence.chat(asked, llm)] if asked else []
+    texts = [record.sentences[i].text for i in shown]
+    requests = [
+        ChatRequest(prompt.messages(sentence=t), max_tokens=answer_tokens(t), schema=_SCHEMA)
+        for t in map(str.strip, texts)
+    ]
+    replies = [r.whole() for r in await evidence.chat(requests, llm)] if requests else []
+    for reply, text in zip(replies, texts, strict=True):
+        output_of(reply, text)
     taken = Taken(record)
     worst, most = "", -1
-    for i, said in zip(shown, replies, strict=True):
+    for i, reply in zip(shown, replies, strict=True):
         before = taken.refused
-        facts = list_in(said, _KEY)
-        for fact in _bullets(said, taken) if facts is None else facts:
+        facts = list_in(reply, _KEY)
+        for fact in _bullets(reply, taken) if facts is None else facts:
             taken.sentence(fact, fact, {i})
         if taken.refused - before > most:
-            worst, most = said, taken.refused - before
+            worst, most = reply, taken.refused - before
     return taken.extraction(worst, question_of(record))
 
 
-def _bullets(said: str, taken: Taken) -> list[str]:
+def _bullets(reply: str, taken: Taken) -> list[str]:
     """The facts of the published form, one a line."""
-    lines = lines_of(said)
+    lines = lines_of(reply)
     for line in lines:
         if not line.startswith(_BULLET):
             taken.refuse(line, "not a fact")

@@ -1,31 +1,43 @@
 """What a language model wrote, taken for claims with care: nothing is repaired or guessed.
 
-A piece of its output becomes a claim if it has the form asked for and its words stand in the
-response. What does not is left out with a reason, and where more is left out than taken the output
-is not used at all. A sentence with facts that the model passed over is a claim as it stands: what
-nobody checks must not look harmless.
+A piece of its output becomes a claim if it has the form asked for, its words stand in the response,
+and it has no number, date, name or negation that is not there: else a model that was talked into
+it could put a harmless claim in the place of a wrong one. What does not is left out with a reason
+and counted, and where more is left out than taken the output is not used at all. A sentence with
+facts that the model passed over is a claim as it stands: what nobody checks must not look harmless.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import unicodedata
+from collections import Counter
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
+from veridical.claims.asking import question_of
 from veridical.claims.claim import Claim, Extraction
 from veridical.claims.extractors.sentences import sentence_claims
-from veridical.claims.triplets import Place, Places, statement
-from veridical.llm.messages import LlmError
+from veridical.claims.triplets import Place, Places, content, statement
+from veridical.core.messages import ChatRequest, LlmError
 from veridical.llm.structured import read_json
+from veridical.prompts import load_prompt
 from veridical.text.fact_sources import FactSources
+from veridical.text.fact_words import NEGATIONS
 from veridical.text.facts import Facts
 
 if TYPE_CHECKING:
     from veridical.claims.claim import Triplet
-    from veridical.records import Record
+    from veridical.core.evidence import Evidence
+    from veridical.core.records import Record
 
 _LONGEST = 1000  # characters of a claim, or of a part of a triplet
+_PER_TOKEN = 40  # characters of output a token: a server that sends more keeps to no limit
+_KEPT = 100  # reasons why something was left out
+_KNOWN = 0.6  # of a claim's words, that the response or its question must have
+_NEGATIONS = frozenset({*NEGATIONS, "t"})
+_WORD = re.compile(r"[^\W_]+")
 _SHOWN = 60  # characters of what was left out
 _NONE = frozenset({"abstain", "none", "no claims"})
 _HEADER = (
@@ -42,10 +54,10 @@ def list_in(text: str, key: str) -> list[Any] | None:
     Raises:
         LlmError: it looks like JSON and is not that object (``malformed``).
     """
-    said = text.strip()
-    if plain(said).strip(".\"'!") in _NONE:
+    stripped = text.strip()
+    if plain(stripped).strip(".\"'!") in _NONE:
         return []
-    if not said.startswith(("{", "[", "```")):
+    if not stripped.startswith(("{", "[", "```")):
         return None
     schema = {
         "type": "object",
@@ -53,8 +65,8 @@ def list_in(text: str, key: str) -> list[Any] | None:
         "required": [key],
         "additionalProperties": False,
     }
-    found: list[Any] = read_json(text, schema)[key]
-    return found
+    items: list[Any] = read_json(text, schema)[key]
+    return items
 
 
 def list_schema(key: str, item: dict[str, Any]) -> dict[str, Any]:
@@ -77,21 +89,73 @@ def answer_tokens(text: str) -> int:
     return min(4096, 500 + len(text) // 2)
 
 
+def output_of(reply: str, text: str) -> str:
+    """``reply`` of the claims of ``text``, if it is no longer than asked for.
+
+    Raises:
+        LlmError: it is (``malformed``).
+    """
+    most = _PER_TOKEN * answer_tokens(text)
+    if len(reply) > most:
+        raise LlmError(
+            "malformed",
+            f"the answer has {len(reply)} characters, which its {answer_tokens(text)} tokens "
+            "cannot have",
+            text=reply[:most],
+        )
+    return reply
+
+
+async def ask(
+    evidence: Evidence,
+    llm: str | None,
+    prompts: tuple[str, str],
+    schema: dict[str, Any],
+    answer: str,
+    question: str | None,
+) -> str:
+    """What a language model says of the claims of ``answer``, the record's response.
+
+    Args:
+        prompts: templates: of an answer with its question, and of an answer alone.
+
+    Raises:
+        LlmError: there is no whole reply, or it is longer than asked for.
+    """
+    response = evidence.record.response
+    parts: dict[str, Any] = {"answer": answer}
+    if question is not None:
+        parts["question"] = question
+    messages = load_prompt(prompts[question is None]).messages(**parts)
+    request = ChatRequest(messages, max_tokens=answer_tokens(response), schema=schema)
+    return output_of((await evidence.chat([request], llm))[0].whole(), response)
+
+
 class Taken:
     """Claims taken from a model's output, and why the rest was not."""
 
     def __init__(self, record: Record) -> None:
         self._record = record
         self._places = Places(record)
+        question = question_of(record) or ""
+        self._said = FactSources([record.response, question])
+        self._known = _words(record.response) + _words(question)
+        self._characters = frozenset(record.response)
+        #: As many claims as the response has words: one that has more is not its text taken apart.
+        self._most = max(1, len(_WORD.findall(record.response)))
         self._claims: list[Claim] = []
         self._seen: set[tuple[str, ...]] = set()
         self._left_out: list[str] = []
+        self._untold = 0
         #: How many pieces should have been claims and could not be used.
         self.refused = 0
 
     def leave(self, item: Any, why: str) -> None:
         """Leave out what is no loss: another has it, or it is no statement."""
-        self._left_out.append(f"{why}: {_shown(item)}")
+        if len(self._left_out) < _KEPT:
+            self._left_out.append(f"{why}: {_shown(item)}")
+        else:
+            self._untold += 1
 
     def refuse(self, item: Any, why: str) -> None:
         """Leave out what should have been a claim, and is none that can be used."""
@@ -154,6 +218,14 @@ class Taken:
         if key in self._seen:
             self.leave(item, "said twice")
             return
+        if len(self._claims) == self._most:
+            self.refuse(item, "more claims than the response has words")
+            return
+        stated = said if isinstance(said, str) else statement(said)
+        invented = self._invented(stated)
+        if invented is not None:
+            self.refuse(item, invented)
+            return
         place = self._places.locate(said, among)
         if place is None and elsewhere:
             place = self._places.locate(said)
@@ -162,8 +234,31 @@ class Taken:
         if place is None:
             self.refuse(item, "not in the response")
             return
+        if self._turned(stated, place):
+            self.refuse(item, "denied in the one and not in the other")
+            return
         self._seen.add(key)
         self._claims.append(_claim(said, place))
+
+    def _invented(self, stated: str) -> str | None:
+        """Why ``stated`` is not what the response or its question says: they lack many of its
+        words, or have them less often, or lack a number, date or name. None if they have them."""
+        words = _words(stated)
+        if (words & self._known).total() < _KNOWN * words.total():
+            return "not in the response"
+        (facts,) = Facts(stated).find([(0, len(stated))])
+        for fact in facts:
+            if self._said.find(fact) is None:
+                return f"{_shown(stated[fact.start : fact.end])} is not in the response"
+        return None
+
+    def _turned(self, stated: str, place: Place) -> bool:
+        """Whether a claim denies what its sentence does not, or states what is denied there."""
+        sentences = self._record.sentences
+        near = sentences[max(0, place.sentence - 1) : place.sentence + 1]
+        if _denies(stated):
+            return not any(_denies(s.text) for s in near)
+        return _denies(self._record.response[place.start : place.end])
 
     def _trouble(self, part: Any) -> str | None:
         """Why ``part`` is no text of a claim; None if it may be."""
@@ -171,19 +266,18 @@ class Taken:
             return "not a text"
         if len(part) > _LONGEST:
             return f"longer than {_LONGEST} characters"
-        response = self._record.response
         for c in part:
-            if unicodedata.category(c)[0] == "C" and not c.isspace() and c not in response:
+            if unicodedata.category(c)[0] == "C" and not c.isspace() and c not in self._characters:
                 return "characters that do not show"
         return None
 
-    def extraction(self, said: str, question: str | None = None) -> Extraction:
+    def extraction(self, reply: str, question: str | None = None) -> Extraction:
         """All that was taken, in the order of the response. A sentence that has a number, a date or
         a name which is not the question's, and of which no claim was taken, is a claim itself,
         and told of as left out.
 
         Args:
-            said: the model's output, or the part of it that an error should show.
+            reply: the model's output, or the part of it that an error should show.
             question: what the response answers.
 
         Raises:
@@ -195,32 +289,40 @@ class Taken:
                 "malformed",
                 f"{self.refused} of {self.refused + len(self._claims)} claims cannot be used "
                 f"({self._left_out[0]})",
-                text=said,
+                text=reply,
             )
         # a model's word alone does not make a sentence harmless
         missed = self._missed(question)
         if missed and not self._claims:
             raise LlmError(
                 "malformed",
-                f"no claim was found in the sentence {_shown(missed[0].text)}",
-                text=said,
+                f"no claim was found in the sentence {_shown(self._quoted(missed[0]))}",
+                text=reply,
             )
+        if self._untold:
+            self._left_out.append(f"{self._untold} more were left out")
         order = sorted((*self._claims, *missed), key=lambda c: (c.start, c.end))
-        untold = (f"no claim in the sentence {_shown(c.text)}, which is one itself" for c in missed)
+        untold = (
+            f"no claim in the sentence {_shown(self._quoted(c))}, which is one itself"
+            for c in missed
+        )
         return Extraction(tuple(order), left_out=(*self._left_out, *untold))
+
+    def _quoted(self, claim: Claim) -> str:
+        return claim.span(self._record.response).text
 
     def _missed(self, question: str | None) -> list[Claim]:
         """Sentences of which no claim was taken, and that state something of their own."""
-        taken = {claim.sentence for claim in self._claims}
-        left = [c for c in sentence_claims(self._record) if c.sentence not in taken]
-        if not left:
+        covered = {claim.sentence for claim in self._claims}
+        uncovered = [c for c in sentence_claims(self._record) if c.sentence not in covered]
+        if not uncovered:
             return []
-        asked = FactSources([question or ""])
-        found = Facts(self._record.response).find([(c.start, c.end) for c in left])
+        of_question = FactSources([question or ""])
+        facts_of_each = Facts(self._record.response).find([(c.start, c.end) for c in uncovered])
         return [
             claim
-            for claim, facts in zip(left, found, strict=True)
-            if any(asked.find(f) is None for f in facts)
+            for claim, facts in zip(uncovered, facts_of_each, strict=True)
+            if any(of_question.find(f) is None for f in facts)
         ]
 
 
@@ -230,6 +332,15 @@ def plain(text: str) -> str:
     folded = unicodedata.normalize("NFKC", text).casefold()
     seen = "".join(c for c in folded if unicodedata.category(c) != "Cf")
     return " ".join(seen.split())
+
+
+def _words(text: str) -> Counter[str]:
+    """Words that tell something, whatever joins them."""
+    return content(" ".join(_WORD.findall(text)))
+
+
+def _denies(text: str) -> bool:
+    return not _NEGATIONS.isdisjoint(_WORD.findall(text.lower()))
 
 
 def _says(text: str) -> bool:

@@ -5,24 +5,22 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from veridical.claims.abstain import abstains
+from veridical.claims.abstain import unless_abstained
 from veridical.claims.asking import question_of
 from veridical.claims.claim import Extraction
 from veridical.claims.extractors.llm_output import (
     Taken,
-    answer_tokens,
+    ask,
     lines_of,
     list_in,
     list_schema,
 )
-from veridical.llm.messages import ChatRequest
-from veridical.llm.prompts import load_prompt
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from veridical.evidence import Evidence
-    from veridical.records import Record
+    from veridical.core.evidence import Evidence
+    from veridical.core.records import Record
 
 #: Templates: of an answer with its question, and of an answer alone.
 PROMPTS = ("refchecker_subsentence_question", "refchecker_subsentence")
@@ -39,10 +37,11 @@ _SCHEMA = list_schema(
         "additionalProperties": False,
     },
 )
-_LINE = re.compile(r"(.*?)((?:\s*\[[0-9]{1,6}\])+)")
-_NUMBER = re.compile(r"\[([0-9]+)\]")
+_LAST = re.compile(r"\[([0-9]{1,6})\]\Z")
+_WIDEST = 8  # characters of a sentence's number in brackets
 
 
+@unless_abstained
 async def extract(record: Record, evidence: Evidence, *, llm: str | None = None) -> Extraction:
     """The claims that a language model finds in the response, with the numbers of the sentences
     each comes from; read together with the question, alone where the record has no prompt.
@@ -62,37 +61,28 @@ async def extract(record: Record, evidence: Evidence, *, llm: str | None = None)
 
     Source: Hu et al. 2024 (RefChecker), section 5.1, and its released prompt.
     """
-    response = record.need_response()
-    if abstains(response):
-        return Extraction((), abstained=True)
     shown = [i for i, s in enumerate(record.sentences) if s.text.strip()]
-    numbered = (
+    numbered = "\n".join(
         f"[{n}] {' '.join(record.sentences[i].text.split())}" for n, i in enumerate(shown, start=1)
     )
     question = question_of(record)
-    parts: dict[str, Any] = {"answer": "\n".join(numbered)}
-    if question is not None:
-        parts["question"] = question
-    prompt = load_prompt(PROMPTS[question is None])
-    request = ChatRequest(
-        prompt.messages(**parts), max_tokens=answer_tokens(response), schema=_SCHEMA
-    )
-    said = (await evidence.chat([request], llm))[0].whole()
+    reply = await ask(evidence, llm, PROMPTS, _SCHEMA, numbered, question)
     taken = Taken(record)
-    rows = list_in(said, _KEY)
+    rows = list_in(reply, _KEY)
     if rows is None:
-        rows = [_of_line(line) for line in lines_of(said)]
+        rows = [_of_line(line) for line in lines_of(reply)]
     for row in rows:
         _take(row, shown, taken)
-    return taken.extraction(said, question)
+    return taken.extraction(reply, question)
 
 
 def _of_line(line: str) -> Any:
     """``claim [1][2]`` as the JSON says it; the line itself where it is none."""
-    found = _LINE.fullmatch(line)
-    if found is None:
-        return line
-    return {"claim": found[1], "sentences": [int(n) for n in _NUMBER.findall(found[2])]}
+    claim, numbers = line, []
+    while (number := _LAST.search(claim[-_WIDEST:])) is not None:
+        numbers.append(int(number[1]))
+        claim = claim[: len(claim) - len(number[0])].rstrip()
+    return {"claim": claim, "sentences": numbers[::-1]} if numbers else line
 
 
 def _take(row: Any, shown: Sequence[int], taken: Taken) -> None:

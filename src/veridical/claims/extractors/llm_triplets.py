@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from veridical.claims.abstain import abstains
+from veridical.claims.abstain import unless_abstained
 from veridical.claims.asking import question_of
 from veridical.claims.claim import Extraction
 from veridical.claims.extractors.llm_output import (
     Taken,
-    answer_tokens,
+    ask,
     lines_of,
     list_in,
     list_schema,
 )
-from veridical.llm.messages import ChatRequest, LlmError
-from veridical.llm.prompts import load_prompt
+from veridical.core.messages import LlmError
 from veridical.llm.structured import read_json
 
 if TYPE_CHECKING:
-    from veridical.evidence import Evidence
-    from veridical.records import Record
+    from veridical.core.evidence import Evidence
+    from veridical.core.records import Record
 
 #: Templates: of an answer with its question, and of an answer alone.
 PROMPTS = ("refchecker_triplets_question", "refchecker_triplets")
@@ -32,6 +31,7 @@ _SCHEMA = list_schema(
 _LINE = re.compile(r"\((.*)\)[,.;]?")
 
 
+@unless_abstained
 async def extract(record: Record, evidence: Evidence, *, llm: str | None = None) -> Extraction:
     """The (head, relation, tail) triplets that a language model finds in the response, read
     together with its question; alone where the record has no prompt.
@@ -56,6 +56,7 @@ async def extract(record: Record, evidence: Evidence, *, llm: str | None = None)
     return await _extract(record, evidence, llm, question_of(record))
 
 
+@unless_abstained
 async def extract_plain(
     record: Record, evidence: Evidence, *, llm: str | None = None
 ) -> Extraction:
@@ -66,33 +67,23 @@ async def extract_plain(
 async def _extract(
     record: Record, evidence: Evidence, llm: str | None, question: str | None
 ) -> Extraction:
-    response = record.need_response()
-    if abstains(response):
-        return Extraction((), abstained=True)
-    parts: dict[str, Any] = {"answer": response}
-    if question is not None:
-        parts["question"] = question
-    prompt = load_prompt(PROMPTS[question is None])
-    request = ChatRequest(
-        prompt.messages(**parts), max_tokens=answer_tokens(response), schema=_SCHEMA
-    )
-    said = (await evidence.chat([request], llm))[0].whole()
+    reply = await ask(evidence, llm, PROMPTS, _SCHEMA, record.response, question)
     taken = Taken(record)
-    rows = list_in(said, _KEY)
+    rows = list_in(reply, _KEY)
     if rows is None:
-        _read_lines(said, taken)
+        _read_lines(reply, taken)
     else:
         for row in rows:
             taken.triplet(row)
-    return taken.extraction(said, question)
+    return taken.extraction(reply, question)
 
 
-def _read_lines(said: str, taken: Taken) -> None:
+def _read_lines(reply: str, taken: Taken) -> None:
     """A triplet a line, its texts in double quotes."""
-    for line in lines_of(said):
-        found = _LINE.fullmatch(line)
+    for line in lines_of(reply):
+        triplet = _LINE.fullmatch(line)
         try:
-            row = None if found is None else read_json(f"[{found[1]}]", {"type": "array"})
+            row = None if triplet is None else read_json(f"[{triplet[1]}]", {"type": "array"})
         except LlmError:
             row = None
         if row is None:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from veridical.claims.abstain import abstains
+from veridical.claims.abstain import unless_abstained
 from veridical.claims.claim import Claim, Extraction
+from veridical.core.stated import stated_answer
 
 if TYPE_CHECKING:
-    from veridical.evidence import Evidence
-    from veridical.records import Record
+    from veridical.core.evidence import Evidence
+    from veridical.core.records import Record
 
 
+@unless_abstained
 async def extract(record: Record, evidence: Evidence) -> Extraction:
     """One claim: the response without the white space around it.
 
@@ -22,11 +24,8 @@ async def extract(record: Record, evidence: Evidence) -> Extraction:
 
     Source: Hu et al. 2024 (RefChecker), section 5.1, "response".
     """
-    whole = record.need_response()
-    if abstains(whole):
-        return Extraction((), abstained=True)
-    text = whole.strip()
+    text = record.response.strip()
     if not any(map(str.isalnum, text)):
         return Extraction(())
-    start = whole.index(text)
-    return Extraction((Claim(text, start, start + len(text), 0),))
+    start = record.response.index(text)
+    return Extraction((Claim(stated_answer(record, text), start, start + len(text), 0),))

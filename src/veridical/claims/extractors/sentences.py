@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from veridical.claims.abstain import abstains
+from veridical.claims.abstain import unless_abstained
 from veridical.claims.claim import Claim, Extraction
+from veridical.core.stated import stated_sentences
+from veridical.text.spans import Span
 
 if TYPE_CHECKING:
-    from veridical.evidence import Evidence
-    from veridical.records import Record
+    from veridical.core.evidence import Evidence
+    from veridical.core.records import Record
 
 
+@unless_abstained
 async def extract(record: Record, evidence: Evidence) -> Extraction:
     """One claim a sentence of ``record.sentences``, without white space around it.
 
@@ -22,17 +25,19 @@ async def extract(record: Record, evidence: Evidence) -> Extraction:
 
     Source: Hu et al. 2024 (RefChecker), section 5.1, "sentence".
     """
-    if abstains(record.need_response()):
-        return Extraction((), abstained=True)
     return Extraction(tuple(sentence_claims(record)))
 
 
 def sentence_claims(record: Record) -> list[Claim]:
-    """Every sentence with a letter or digit, whole."""
-    claims = []
+    """Every sentence with a letter or digit, whole, without white space around it. A short first
+    one is read with the question: see :mod:`veridical.core.stated`."""
+    spans = []
     for i, sentence in enumerate(record.sentences):
         text = sentence.text.strip()
         if any(map(str.isalnum, text)):
             start = sentence.start + sentence.text.index(text)
-            claims.append(Claim(text, start, start + len(text), i))
-    return claims
+            spans.append((i, Span(start, start + len(text), text)))
+    texts = stated_sentences(record, [span for _, span in spans])
+    return [
+        Claim(text, span.start, span.end, i) for (i, span), text in zip(spans, texts, strict=True)
+    ]

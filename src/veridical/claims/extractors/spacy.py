@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from veridical.claims.abstain import abstains
+from veridical.claims.abstain import unless_abstained
 from veridical.claims.claim import Claim, Extraction
 from veridical.claims.extractors.clause_words import PASSIVE
+from veridical.claims.extractors.sentences import sentence_claims
 from veridical.claims.triplets import statement
 from veridical.text.spacy_text import spacy_parsed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from veridical.evidence import Evidence
-    from veridical.records import Record
+    from veridical.core.evidence import Evidence
+    from veridical.core.records import Record
 
 _SUBJECTS = frozenset({"nsubj", "nsubjpass"})
 _OBJECTS = frozenset({"dobj", "attr", "acomp", "oprd", "dative"})
@@ -24,6 +25,7 @@ _APART = frozenset({"relcl", "appos", "conj", "cc", "punct", "preconj", "paratax
 _LONGEST = 1500  # characters: a longer "sentence" is none, and parsing it takes minutes
 
 
+@unless_abstained
 async def extract(record: Record, evidence: Evidence) -> Extraction:
     """One triplet for each verb, subject and object or prepositional phrase of the parse.
 
@@ -38,20 +40,11 @@ async def extract(record: Record, evidence: Evidence) -> Extraction:
 
     Source: the form of Hu et al. 2024 (RefChecker), section 4.1; the rules are our own.
     """
-    response = record.need_response()
-    if abstains(response):
-        return Extraction((), abstained=True)
     claims: list[Claim] = []
-    for i, sentence in enumerate(record.sentences):
-        text = sentence.text.strip()
-        if not any(map(str.isalnum, text)):
-            continue
-        offset = sentence.start + sentence.text.index(text)
-        found = [] if len(text) > _LONGEST else list(_triplets(spacy_parsed(text)))
-        for head, relation, tail in found:
-            claims.append(_claim(head, relation, tail, offset, i))
-        if not found:
-            claims.append(Claim(text, offset, offset + len(text), i))
+    for sentence in sentence_claims(record):
+        short = len(sentence.text) <= _LONGEST and sentence.quotes(record.response)
+        triplets = _triplets(spacy_parsed(sentence.text)) if short else ()
+        claims += [_claim(*triplet, sentence) for triplet in triplets] or [sentence]
     return Extraction(tuple(claims))
 
 
@@ -59,20 +52,20 @@ async def extract(record: Record, evidence: Evidence) -> Extraction:
 _Element = list[Any]
 
 
-def _claim(head: _Element, relation: _Element | str, tail: _Element, offset: int, i: int) -> Claim:
+def _claim(head: _Element, relation: _Element | str, tail: _Element, sentence: Claim) -> Claim:
     tokens = sorted({*head, *tail, *(relation if isinstance(relation, list) else ())})
     runs: list[tuple[int, int]] = []
     for before, token in zip([None, *tokens], tokens, strict=False):
-        end = offset + token.idx + len(token)
+        start = sentence.start + token.idx
+        end = start + len(token)
         if before is not None and before.i == token.i - 1:
             runs[-1] = (runs[-1][0], end)
         else:
-            runs.append((offset + token.idx, end))
+            runs.append((start, end))
     words = relation if isinstance(relation, str) else _text(relation)
     triplet = (_text(head), words, _text(tail))
-    return Claim(
-        statement(triplet), runs[0][0], runs[-1][1], i, triplet, tuple(runs) if runs[1:] else ()
-    )
+    parts = tuple(runs) if runs[1:] else ()
+    return Claim(statement(triplet), runs[0][0], runs[-1][1], sentence.sentence, triplet, parts)
 
 
 def _text(tokens: _Element) -> str:
@@ -95,7 +88,7 @@ def _triplets(document: Any) -> Iterator[tuple[_Element, _Element | str, _Elemen
 
 
 def _names_kind(apposition: Any) -> bool:
-    """Not so "Pennsylvania" in "Philadelphia, Pennsylvania"."""
+    """Whether it says what something is, unlike "Pennsylvania" in "Philadelphia, Pennsylvania"."""
     return apposition.pos_ == "NOUN" or any(c.dep_ == "det" for c in apposition.children)
 
 
@@ -109,11 +102,11 @@ def _unsaid(verb: Any) -> bool:
 
 
 def _subjects(verb: Any) -> Iterator[_Element]:
-    own = [c for c in verb.children if c.dep_ in _SUBJECTS]
-    if verb.dep_ == "relcl" and (not own or own[0].tag_ in ("WDT", "WP")):
+    subjects = [c for c in verb.children if c.dep_ in _SUBJECTS]
+    if verb.dep_ == "relcl" and (not subjects or subjects[0].tag_ in ("WDT", "WP")):
         yield _phrase(verb.head)
-    elif own:
-        for subject in _coordinated(own[0]):
+    elif subjects:
+        for subject in _coordinated(subjects[0]):
             yield _phrase(subject)
     elif verb.dep_ == "conj" and verb.head.pos_ in ("VERB", "AUX") and verb.tag_ != "VBG":
         yield from _subjects(verb.head)
@@ -121,11 +114,12 @@ def _subjects(verb: Any) -> Iterator[_Element]:
 
 def _predicates(verb: Any) -> Iterator[tuple[_Element, _Element]]:
     """(relation, tail) of a verb: one for each object and prepositional phrase."""
-    own = [c for c in verb.children if c.dep_ in _AUXILIARIES]
+    auxiliaries = [c for c in verb.children if c.dep_ in _AUXILIARIES]
     alone = verb.lower_ in PASSIVE and not any(c.dep_ == "dobj" for c in verb.children)
-    if verb.dep_ == "conj" and (verb.tag_ == "VBN" or alone) and not own:
-        own = [c for c in verb.head.children if c.dep_ in _AUXILIARIES]  # "was born and raised"
-    group = sorted({*own, verb})
+    if verb.dep_ == "conj" and (verb.tag_ == "VBN" or alone) and not auxiliaries:
+        # "was born and raised"
+        auxiliaries = [c for c in verb.head.children if c.dep_ in _AUXILIARIES]
+    group = sorted({*auxiliaries, verb})
     for child in verb.children:
         if child.dep_ in _OBJECTS:
             for item in _coordinated(child):
@@ -144,17 +138,17 @@ def _predicates(verb: Any) -> Iterator[tuple[_Element, _Element]]:
 def _coordinated(token: Any) -> Iterator[Any]:
     """The token and what is coordinated with it by "and"; alone where it is by "or"."""
     yield token
-    rest = [c for c in token.conjuncts if c.i > token.i]
-    if not any(c.dep_ == "cc" and c.lower_ != "and" for t in (token, *rest) for c in t.children):
-        yield from rest
+    others = [c for c in token.conjuncts if c.i > token.i]
+    if not any(c.dep_ == "cc" and c.lower_ != "and" for t in (token, *others) for c in t.children):
+        yield from others
 
 
 def _phrase(head: Any) -> _Element:
     """The token with what depends on it, in order, without what is said apart."""
-    found = [head]
+    phrase = [head]
     waiting = [head]
     while waiting:
         inside = [c for c in waiting.pop().children if c.dep_ not in _APART or c.text in "-–/"]
-        found += inside
+        phrase += inside
         waiting += inside
-    return sorted(found)
+    return sorted(phrase)

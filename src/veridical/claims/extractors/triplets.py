@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from veridical.claims.claim import Claim, Extraction
@@ -14,8 +15,8 @@ from veridical.claims.triplets import statement
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from veridical.evidence import Evidence
-    from veridical.records import Record
+    from veridical.core.evidence import Evidence
+    from veridical.core.records import Record
 
 Place = tuple[int, int]
 
@@ -42,12 +43,12 @@ async def extract(record: Record, evidence: Evidence) -> Extraction:
 
     Source: the form of Hu et al. 2024 (RefChecker), section 4.1; the rules are our own.
     """
-    found = await clauses.extract(record, evidence)
-    made: list[Claim] = []
-    for claim in found.claims:
-        frames = frames_of(claim.text)
-        made += [_triplet(claim, f, record.response) for f in frames] or [claim]
-    return Extraction(tuple(made), found.abstained, found.left_out)
+    extraction = await clauses.extract(record, evidence)
+    claims: list[Claim] = []
+    for clause in extraction.claims:
+        frames = frames_of(clause.text)
+        claims += [_triplet(clause, f, record.response) for f in frames] or [clause]
+    return replace(extraction, claims=tuple(claims))
 
 
 class Frame(NamedTuple):
@@ -69,11 +70,8 @@ def frames_of(clause: str) -> list[Frame]:
         return []
     born = _BORN.fullmatch(clause)
     if born:
-        return [
-            Frame(
-                born.span("head"), (born.end("head") + 2, born.start("tail") - 1), born.span("tail")
-            )
-        ]
+        relation = born.end("head") + 2, born.start("tail") - 1
+        return [Frame(born.span("head"), relation, born.span("tail"))]
     reading = read(clause)
     tags, spans = reading.tags, reading.spans
     end = len(tags.rstrip("."))
@@ -93,14 +91,14 @@ def frames_of(clause: str) -> list[Frame]:
     head = (spans[subject[0]][0], spans[subject[1] - 1][1])
     begin = spans[subject[1]][0]
     close = reading.brackets.get(end, spans[end - 1])[1]
-    rest = spans[group.end()][0]
+    tail = spans[group.end()][0]
     date = _DATE.search(tags, group.end() + 1, end)
-    frames = [Frame(head, (begin, spans[group.end() - 1][1]), (rest, close))]
+    frames = [Frame(head, (begin, spans[group.end() - 1][1]), (tail, close))]
     if date and end not in reading.brackets:
         link = date.start()
         before = reading.brackets.get(link, spans[link - 1])[1]
         frames = [
-            frames[0]._replace(tail=(rest, before)),
+            frames[0]._replace(tail=(tail, before)),
             Frame(head, (begin, spans[link][1]), (spans[link + 1][0], close)),
         ]
     return frames
@@ -110,11 +108,11 @@ def _triplet(claim: Claim, frame: Frame, response: str) -> Claim:
     head, relation, tail = (claim.text[a:b] for a, b in frame)
     parts = [p for place in frame for p in _in_response(claim, place)]
     joined = _joined(parts, response)
-    own = [p for p in joined if p[1] > claim.start] or joined
+    inside = [p for p in joined if p[1] > claim.start] or joined  # without a carried subject
     return Claim(
         statement((head, relation, tail)),
-        own[0][0],
-        own[-1][1],
+        inside[0][0],
+        inside[-1][1],
         claim.sentence,
         (head, relation, tail),
         tuple(joined) if len(joined) > 1 else (),
@@ -123,22 +121,22 @@ def _triplet(claim: Claim, frame: Frame, response: str) -> Claim:
 
 def _in_response(claim: Claim, place: Place) -> list[Place]:
     """Where in the response a stretch of the claim's text stands."""
-    found = []
+    places = []
     at = 0  # of the part, in the text
     for start, end in claim.parts or ((claim.start, claim.end),):
         first, last = max(place[0], at), min(place[1], at + end - start)
         if first < last:
-            found.append((start + first - at, start + last - at))
+            places.append((start + first - at, start + last - at))
         at += end - start + 1
-    return found
+    return places
 
 
 def _joined(parts: Sequence[Place], response: str) -> list[Place]:
     """The parts, those with white space alone between them as one."""
-    found: list[Place] = []
+    runs: list[Place] = []
     for start, end in parts:
-        if found and found[-1][1] <= start and not response[found[-1][1] : start].strip():
-            found[-1] = (found[-1][0], end)
+        if runs and runs[-1][1] <= start and not response[runs[-1][1] : start].strip():
+            runs[-1] = (runs[-1][0], end)
         else:
-            found.append((start, end))
-    return found
+            runs.append((start, end))
+    return runs

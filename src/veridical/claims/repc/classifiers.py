@@ -1,7 +1,7 @@
 """RepC's classifiers as numpy computes them: SVM, two-layer network, nearest neighbours by NCA.
 
 Each takes the (n, d) hidden states of one layer and gives (n, 3) probabilities in the order of
-:data:`~veridical.models.protocols.LABELS`. They are fitted by scikit-learn
+:data:`~veridical.core.protocols.LABELS`. They are fitted by scikit-learn
 (:mod:`veridical.claims.repc.fit`), whose numbers these are.
 """
 
@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from veridical.models.protocols import LABELS
+from veridical.arrays import Floats
+from veridical.core.protocols import LABELS
 
-Floats = NDArray[np.float64]
 Kind = Literal["svm", "mlp", "knn"]
 KINDS: tuple[Kind, ...] = ("svm", "mlp", "knn")
 
@@ -89,13 +88,13 @@ class Svm:
         """(n, d) -> (n, 3): positive for the first of each of :data:`PAIRS`."""
         z = (x - self.mean) / self.scale
         lengths = np.sum(self.vectors**2, axis=1)
-        found = np.empty((len(z), len(PAIRS)))
+        decisions = np.empty((len(z), len(PAIRS)))
         for start in range(0, len(z), _ROWS):
             part = z[start : start + _ROWS]
             squares = np.sum(part**2, axis=1)[:, None] + lengths - 2 * part @ self.vectors.T
             kernel = np.exp(-self.gamma * np.maximum(squares, 0.0))
-            found[start : start + _ROWS] = kernel @ self.weights.T + self.biases
-        return found
+            decisions[start : start + _ROWS] = kernel @ self.weights.T + self.biases
+        return decisions
 
     def probabilities(self, x: Floats) -> Floats:
         return softmax(self.decisions(x) @ self.link.T + self.offsets)
@@ -143,10 +142,10 @@ class Mlp:
         return softmax(x)
 
     def arrays(self) -> dict[str, Floats]:
-        found = {"mean": self.mean, "scale": self.scale}
+        arrays = {"mean": self.mean, "scale": self.scale}
         for i, (weights, biases) in enumerate(self.layers):
-            found |= {f"weights{i}": weights, f"biases{i}": biases}
-        return found
+            arrays |= {f"weights{i}": weights, f"biases{i}": biases}
+        return arrays
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,13 +191,13 @@ class Knn:
     def probabilities(self, x: Floats) -> Floats:
         z = ((x - self.mean) / self.scale) @ self.projection.T
         votes = np.eye(_CLASSES)[self.classes.astype(np.int64)]
-        found = np.empty((len(z), _CLASSES))
+        shares = np.empty((len(z), _CLASSES))
         for start in range(0, len(z), _ROWS):
             part = z[start : start + _ROWS]
             away = np.sum((part[:, None, :] - self.points) ** 2, axis=2)
             nearest = np.argsort(away, axis=1, kind="stable")[:, : int(self.neighbours)]
-            found[start : start + _ROWS] = votes[nearest].mean(axis=1)
-        return found
+            shares[start : start + _ROWS] = votes[nearest].mean(axis=1)
+        return shares
 
     def arrays(self) -> dict[str, Floats]:
         return dict(vars(self))
@@ -210,18 +209,18 @@ def classifier(kind: str, arrays: Mapping[str, Floats]) -> Classifier:
     Raises:
         ValueError: arrays are missing, there are others, or they do not fit together.
     """
-    given = dict(arrays)
+    parts = dict(arrays)
     if kind == "mlp":
-        count = (len(given) - 2) // 2
+        count = (len(parts) - 2) // 2
         names = [f"{part}{i}" for i in range(count) for part in ("weights", "biases")]
-        _named(given, {"mean", "scale", *names})
-        layers = tuple((given[f"weights{i}"], given[f"biases{i}"]) for i in range(count))
-        return Mlp(given["mean"], given["scale"], layers)
+        _named(parts, {"mean", "scale", *names})
+        layers = tuple((parts[f"weights{i}"], parts[f"biases{i}"]) for i in range(count))
+        return Mlp(parts["mean"], parts["scale"], layers)
     if kind not in KINDS:
         raise ValueError(f"a classifier {kind!r}")
-    made: type[Svm] | type[Knn] = Svm if kind == "svm" else Knn
-    _named(given, set(made.__dataclass_fields__))
-    return made(**given)
+    of_kind: type[Svm] | type[Knn] = Svm if kind == "svm" else Knn
+    _named(parts, set(of_kind.__dataclass_fields__))
+    return of_kind(**parts)
 
 
 def softmax(scores: Floats) -> Floats:
@@ -230,10 +229,10 @@ def softmax(scores: Floats) -> Floats:
     return np.asarray(powers / powers.sum(axis=1, keepdims=True))
 
 
-def _named(given: dict[str, Floats], names: set[str]) -> None:
-    if set(given) != names:
-        raise ValueError(f"it has the arrays {sorted(given)}, not {sorted(names)}")
-    for name, array in given.items():
+def _named(arrays: dict[str, Floats], names: set[str]) -> None:
+    if set(arrays) != names:
+        raise ValueError(f"it has the arrays {sorted(arrays)}, not {sorted(names)}")
+    for name, array in arrays.items():
         if not np.isfinite(array).all():
             raise ValueError(f"{name} has a number that is not finite")
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from veridical.claims.repc.classifiers import PAIRS, Classifier, Floats, Kind, Knn, Mlp, Svm
+from veridical.arrays import Floats
+from veridical.claims.repc.classifiers import PAIRS, Classifier, Kind, Knn, Mlp, Svm
 from veridical.errors import UsageError
 
 if TYPE_CHECKING:
@@ -21,7 +22,8 @@ _MIXED = 32  # hidden units of what joins the layers
 
 
 def need_sklearn() -> None:
-    """
+    """Check that scikit-learn is installed.
+
     Raises:
         UsageError: scikit-learn is not installed.
     """
@@ -92,18 +94,19 @@ def _network(hidden: tuple[int, ...], alpha: float, seed: int) -> Any:
 
 
 def svm_of(scaler: Any, machine: Any, link: Any) -> Svm:
-    """
+    """The machine as arrays.
+
     Args:
         scaler: a fitted ``StandardScaler``.
         machine: an ``SVC`` of three classes fitted on what it gives.
         link: ``LogisticRegression`` fitted on one-against-one decisions.
     """
     bounds = np.concatenate([[0], np.cumsum(machine.n_support_)])
-    own = [slice(bounds[c], bounds[c + 1]) for c in range(3)]  # support vectors, by class
+    of_class = [slice(bounds[c], bounds[c + 1]) for c in range(3)]  # support vectors, by class
     weights = np.zeros((len(PAIRS), len(machine.support_vectors_)))
     for row, (i, j) in enumerate(PAIRS):  # libsvm keeps a vector's weights against other classes
-        weights[row, own[i]] = machine.dual_coef_[j - 1, own[i]]
-        weights[row, own[j]] = machine.dual_coef_[i, own[j]]
+        weights[row, of_class[i]] = machine.dual_coef_[j - 1, of_class[i]]
+        weights[row, of_class[j]] = machine.dual_coef_[i, of_class[j]]
     return Svm(
         mean=np.asarray(scaler.mean_),
         scale=np.asarray(scaler.scale_),
@@ -117,7 +120,8 @@ def svm_of(scaler: Any, machine: Any, link: Any) -> Svm:
 
 
 def mlp_of(scaler: Any, network: Any) -> Mlp:
-    """
+    """The network as arrays.
+
     Args:
         network: an ``MLPClassifier`` of ReLU units fitted on what ``scaler`` gives.
     """
@@ -130,7 +134,8 @@ def mlp_of(scaler: Any, network: Any) -> Mlp:
 
 
 def knn_of(scaler: Any, projection: Any, neighbours: Any) -> Knn:
-    """
+    """The neighbours as arrays.
+
     Args:
         projection: ``NeighborhoodComponentsAnalysis`` fitted on what ``scaler`` gives.
         neighbours: a ``KNeighborsClassifier`` fitted on what it gives.

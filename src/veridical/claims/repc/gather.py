@@ -10,22 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from veridical.claims.engine_work import run_work
 from veridical.claims.repc.prompt import Template, pieces, template
-from veridical.engine import Engine
-from veridical.errors import ModelError, UsageError
-from veridical.evidence.rundir import Rows
-from veridical.io import open_source
-from veridical.records import Record
-from veridical.registry import BoundScorer, Scorer
-from veridical.run import Progress, Task
-from veridical.scores import Score
+from veridical.core.records import Record
+from veridical.engine.engine import Engine
+from veridical.errors import ModelError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from veridical.claims.labelled_pairs import LabelledPairs
-    from veridical.errors import RowError
-    from veridical.evidence import Evidence
+    from veridical.core.evidence import Evidence
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,22 +41,9 @@ class States:
     revision: str
 
     def take(self, start: int, stop: int) -> States:
-        """Those of the pairs from ``start`` to ``stop``."""
+        """The states of the pairs from ``start`` to ``stop``."""
         part = slice(start, stop)
         return replace(self, x=self.x[part], read=self.read[part])
-
-
-class _NoSink:
-    """Keeps no results."""
-
-    def __init__(self) -> None:
-        self.done = Rows()
-
-    def write(self, row: int, line: bytes) -> None:
-        """Nothing: what is wanted is kept as it comes."""
-
-    def write_error(self, error: RowError) -> None:
-        raise UsageError(str(error))
 
 
 def gather(
@@ -77,56 +59,37 @@ def gather(
     Args:
         store: folder that keeps them for another time.
         progress: told after each pair how many are done.
-        options: of the :class:`~veridical.engine.Engine`.
+        options: of the :class:`~veridical.engine.engine.Engine`.
 
     Raises:
         UsageError: ``proxy`` names no model.
         ModelError: it cannot be loaded, tells no hidden states, or could read no pair.
     """
-    n = len(data.pairs)
-    kept: dict[int, NDArray[np.float32]] = {}
+    hidden: dict[int, NDArray[np.float32]] = {}
     missing: Counter[str] = Counter()
     frames: list[Template] = []
     names: list[tuple[str, str]] = []
 
-    async def function(record: Record, evidence: Evidence, *, proxy: str | None = None) -> Score:
+    async def work(record: Record, evidence: Evidence) -> None:
         if not frames:
             frames.append(await template(evidence, proxy))
             names.append(await evidence.proxy_identity(proxy))
         try:
             text = pieces(frames[0], record.contexts[0].text, record.response)
-            kept[record.row] = (await evidence.hidden([text], proxy))[0]
+            hidden[record.row] = (await evidence.hidden([text], proxy))[0]
         except ModelError as e:
             missing[str(e)] += 1
         if progress is not None:
-            progress(len(kept) + missing.total())
-        return Score.of(0.0)
+            progress(len(hidden) + missing.total())
 
-    scorer = Scorer(
-        name="repc_states",
-        function=function,
-        level="response",
-        needs=frozenset(),
-        cost="probabilities",
-        source="Hu 2024",
-        raw_is="risk",
-        raw_key=None,
-        presets=frozenset(),
-        version=1,
-    )
-    task = Task([BoundScorer(scorer, {"proxy": proxy})])
     records = [Record(response=p.hypothesis, contexts=[p.premise]) for p in data.pairs]
     with Engine(proxy=proxy, store=store, processes=0, **options) as engine:
-        engine.models(task)
-        services = engine.services(task)
-        run = engine.run(open_source(records), task, _NoSink(), Progress(), services)
-        engine.submit(run).result()
-    if not kept:
+        run_work(engine, records, work, {"probabilities"}, proxy=proxy)
+    if not hidden:
         reasons = "; ".join(missing) or "no pairs"
         raise ModelError(f"{proxy} could read no pair: {reasons}")
-    first = next(iter(kept.values()))
-    x = np.zeros((n, *first.shape), np.float32)
-    read = np.zeros(n, np.bool_)
-    for row, states in kept.items():
+    x = np.zeros((len(records), *next(iter(hidden.values())).shape), np.float32)
+    read = np.zeros(len(records), np.bool_)
+    for row, states in hidden.items():
         x[row], read[row] = states, True
     return States(x, read, dict(missing.most_common()), *names[0])

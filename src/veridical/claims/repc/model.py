@@ -13,9 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import AfterValidator
 
-from veridical.claims.repc.classifiers import Classifier, Floats, Mlp, classifier
-from veridical.models.protocols import LABELS
-from veridical.models.trained_files import from_safetensors, pinned, read_trained, to_safetensors
+from veridical.arrays import Floats
+from veridical.claims.repc.classifiers import Classifier, Mlp, classifier
+from veridical.core.protocols import LABELS
+from veridical.files.trained_files import (
+    from_safetensors,
+    pinned,
+    read_trained,
+    to_safetensors,
+    write_trained,
+)
 
 Layers = Literal["select", "ensemble"]
 FORMAT = "veridical-repc-1"
@@ -94,18 +101,19 @@ def write_repc(path: Path, model: Repc) -> None:
     if model.mixer is not None:
         arrays |= {f"mixer.{n}": a.astype("<f4") for n, a in model.mixer.arrays().items()}
     if path.suffix == ".safetensors":
-        path.write_bytes(to_safetensors(head, arrays))
+        content = to_safetensors(head, arrays)
     else:
         body = {
             n: {"shape": list(a.shape), "float32": base64.b64encode(a.tobytes()).decode()}
             for n, a in arrays.items()
         }
-        path.write_text(json.dumps({**head, "arrays": body}) + "\n", "utf-8")
+        content = json.dumps({**head, "arrays": body}).encode() + b"\n"
+    write_trained(path, content)
 
 
 def read_repc(name: str) -> Repc:
     """The classifiers in the file of that path: see
-    :func:`~veridical.models.trained_files.read_trained`.
+    :func:`~veridical.files.trained_files.read_trained`.
 
     Raises:
         UsageError: the file cannot be read, is no such model, or has changed.
@@ -137,8 +145,8 @@ def _repc(head: dict[str, Any], arrays: Mapping[str, Floats], version: str) -> R
         raise ValueError(f"format {head['format']!r}, not {FORMAT}")
     parts: dict[str, dict[str, Floats]] = {}
     for name, array in arrays.items():
-        part, _, rest = name.partition(".")
-        parts.setdefault(part, {})[rest] = array
+        part, _, name_in_part = name.partition(".")
+        parts.setdefault(part, {})[name_in_part] = array
     layers = tuple(_whole(n) for n in head["layers"])
     mixer = classifier("mlp", parts.pop("mixer")) if "mixer" in parts else None
     if set(parts) != {str(i) for i in range(len(layers))}:

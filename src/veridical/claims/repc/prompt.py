@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from veridical.errors import ModelError
 
 if TYPE_CHECKING:
-    from veridical.evidence import Evidence
+    from veridical.core.evidence import Evidence
 
 SYSTEM = "Consider the NLI label between the user given premise and hypothesis."
 PREMISE = "Premise: "
@@ -41,14 +41,14 @@ async def template(evidence: Evidence, proxy: str | None) -> Template:
     except ModelError:
         messages = [{"role": "user", "content": f"{SYSTEM}\n\n{user}"}]
         text = await evidence.chat_prompt(messages, proxy)
-    before, _, rest = text.partition(_MARKS[0])
-    between, _, after = rest.partition(_MARKS[1])
-    if text.count(_MARKS[0]) != 1 or rest.count(_MARKS[1]) != 1:
+    before, _, remainder = text.partition(_MARKS[0])
+    between, _, after = remainder.partition(_MARKS[1])
+    if text.count(_MARKS[0]) != 1 or remainder.count(_MARKS[1]) != 1:
         raise ModelError("the proxy's chat template does not show the user's message once, whole")
     return before, between, after + ANSWER
 
 
 def pieces(frame: Template, premise: str, hypothesis: str) -> tuple[str, ...]:
-    """One text as :meth:`~veridical.evidence.Evidence.hidden` takes it."""
+    """One text as :meth:`~veridical.core.evidence.Evidence.hidden` takes it."""
     before, between, after = frame
     return before, premise, between, hypothesis, after

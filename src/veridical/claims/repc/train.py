@@ -9,20 +9,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from veridical.arrays import Floats
 from veridical.claims.figures import Row, beside_majority
-from veridical.claims.labelled_pairs import LabelledPairs
-from veridical.claims.repc.classifiers import Classifier, Floats, Kind
+from veridical.claims.labelled_pairs import FEWEST, LabelledPairs, check_enough
+from veridical.claims.repc.classifiers import Classifier, Kind
 from veridical.claims.repc.fit import fit, fit_mixer
 from veridical.claims.repc.gather import States
 from veridical.claims.repc.model import Layers, Repc
+from veridical.core.protocols import LABELS
 from veridical.errors import UsageError
-from veridical.evaluate.metrics import classification
 from veridical.models.nli.labels import REST
-from veridical.models.protocols import LABELS
+from veridical.stats.metrics import classification
 
 _MOST_HELD = 1000  # pairs of the held-out part, which cost a forward each
 _FEWEST_CHOOSING = 500  # pairs that layers are chosen or joined by, where there are so many
-_FEWEST = 10  # pairs of each class that training needs
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,15 +59,12 @@ def parts_of(data: LabelledPairs, size: int, held_out: float, seed: int) -> Part
     kinds = np.zeros(len(premises), np.int64)  # of each premise: 0 held, 1 train, 2 choosing
     kinds[premises[held:half]], kinds[premises[half:]] = 1, 2
     part = kinds[groups] if len(groups) else groups
-    wanted = {1: size, 2: max(size, _FEWEST_CHOOSING)}
-    drawn = [_balanced(truth, np.flatnonzero(part == k), n, (seed, k)) for k, n in wanted.items()]
-    for name, places in zip(("training", "choosing"), drawn, strict=True):
-        counts = np.bincount(truth[places], minlength=len(LABELS))
-        if counts.min() < _FEWEST:
-            told = ", ".join(f"{n} {label}" for n, label in zip(counts, LABELS, strict=True))
-            raise UsageError(f"the {name} part has {told}; it needs {_FEWEST} of each")
-    rest = rng.permutation(np.flatnonzero(part == 0))[:_MOST_HELD]
-    return Parts(three.take(drawn[0]), three.take(drawn[1]), three.take(rest))
+    sizes = {1: size, 2: max(size, _FEWEST_CHOOSING)}
+    samples = [_balanced(truth, np.flatnonzero(part == k), n, (seed, k)) for k, n in sizes.items()]
+    for name, places in zip(("training", "choosing"), samples, strict=True):
+        check_enough(name, truth[places], LABELS)
+    held_places = rng.permutation(np.flatnonzero(part == 0))[:_MOST_HELD]
+    return Parts(three.take(samples[0]), three.take(samples[1]), three.take(held_places))
 
 
 def _balanced(
@@ -127,7 +124,7 @@ def train(
         np.flatnonzero(states.read & (np.arange(len(truth)) >= n)),
     )
     for places in (fitting, choosing):
-        if np.bincount(truth[places], minlength=len(LABELS)).min() < _FEWEST:
+        if np.bincount(truth[places], minlength=len(LABELS)).min() < FEWEST:
             raise UsageError(
                 f"of too few pairs there are hidden states: {int(states.read.sum())} of "
                 f"{len(truth)}; {next(iter(states.missing), '')}"
@@ -149,7 +146,7 @@ def train(
     else:
         joined = np.concatenate([shares[layer] for layer in chosen], axis=1)
         mixer = fit_mixer(joined, truth[choosing], seed)
-    kept = {
+    all_notes = {
         "train": {"n": len(fitting), "hash": data.train.hash()},
         "choosing": {"n": len(choosing), "hash": data.choosing.hash()},
         "profile": {str(layer): round(f1, 4) for layer, f1 in profile.items()},
@@ -164,7 +161,7 @@ def train(
         proxy=proxy,
         revision=states.revision,
         shape=(depth, states.x.shape[2]),
-        notes=kept,
+        notes=all_notes,
     )
     return Trained(model, profile, len(fitting), len(choosing))
 
@@ -189,11 +186,11 @@ def measure(
     known = states.x[states.read][:, list(model.layers)]
     if not len(known):
         return []
-    said = np.minimum(model.probabilities(known).argmax(1), len(data.classes) - 1)
+    predicted = np.minimum(model.probabilities(known).argmax(1), len(data.classes) - 1)
     truth, groups = data.truth()[states.read], data.groups()[states.read]
     return beside_majority(
         truth,
-        said,
+        predicted,
         groups,
         len(data.classes),
         part=part,

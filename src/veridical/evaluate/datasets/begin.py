@@ -9,28 +9,16 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
+from veridical.core.records import Record
 from veridical.errors import RowError, UsageError
-from veridical.evaluate.datasets.files import (
-    checked,
-    data_files,
-    first_named,
-    has_records,
-    nothing_in,
-)
-from veridical.evaluate.datasets.suite import (
-    BadItem,
-    Item,
-    Labelled,
-    Options,
-    Suite,
-    Task,
-    by_part,
-)
+from veridical.evaluate.datasets.files import data_files, first_named, has_records, nothing_in
+from veridical.evaluate.datasets.suite import BadItem, Item, Suite, by_part_or_generic
+from veridical.evaluate.suite_options import GenericOptions
 from veridical.io import open_source
-from veridical.io.problems import display
-from veridical.records import Record
+from veridical.text.display import display
 
 _PARTS = ("cmu/dev", "cmu/test", "tc/dev", "tc/test", "wow/dev", "wow/test")
 _NEEDS = (
@@ -40,11 +28,7 @@ _NEEDS = (
 )
 
 
-def _load(path: Path, options: Options) -> Iterator[Item | BadItem]:
-    return checked(_items(path, options), path, "begin", _NEEDS)
-
-
-def _items(path: Path, options: Options) -> Iterator[Item | BadItem]:
+def _items(path: Path, options: GenericOptions) -> Iterator[Item | BadItem]:
     for part, file in _files(path):
         for row in open_source(file, reader="begin").rows():
             if isinstance(row, RowError):
@@ -61,21 +45,21 @@ def _files(path: Path) -> list[tuple[str, Path]]:
     if not path.is_dir():
         return [(_part_of(path), path)]
     inside = data_files(path)
-    found = []
+    files = []
     for part in _PARTS:
         source, fold = part.split("/")
         names = (f"{fold}_{source}.tsv", f"begin_{fold}_{source}.tsv")
-        found += [(part, file) for file in first_named(inside, names)]
-    found = found or [(_part_of(f), f) for f in inside if has_records(f, "begin", _second_release)]
-    if not found:
+        files += [(part, file) for file in first_named(inside, names)]
+    files = files or [(_part_of(f), f) for f in inside if has_records(f, "begin", _second_release)]
+    if not files:
         raise nothing_in(path)
-    return found
+    return files
 
 
 def _part_of(path: Path) -> str:
     """The part a file name tells, else the name without its extension."""
-    told = re.search(r"(?<![a-z])(dev|test)_(cmu|tc|wow)(?![a-z])", path.name)
-    return f"{told[2]}/{told[1]}" if told else path.name.split(".")[0]
+    match = re.search(r"(?<![a-z])(dev|test)_(cmu|tc|wow)(?![a-z])", path.name)
+    return f"{match[2]}/{match[1]}" if match else path.name.split(".")[0]
 
 
 def _second_release(record: Record) -> bool:
@@ -84,23 +68,15 @@ def _second_release(record: Record) -> bool:
 
 def _item(record: Record, part: str, *, generic: bool) -> Item:
     """The group is the knowledge and message: several systems answer the same one."""
-    asked = f"{record.contexts[0].text}\0{record.prompt}"
+    question = f"{record.contexts[0].text}\0{record.prompt}"
     return Item(
         record,
         part,
-        hashlib.blake2b(asked.encode(), digest_size=12).hexdigest(),
+        hashlib.blake2b(question.encode(), digest_size=12).hexdigest(),
         facets={
             "model": str(record.meta.get("model_name") or ""),
             "generic": "yes" if generic else "",
         },
-    )
-
-
-def _tasks(labelled: Labelled) -> list[Task]:
-    generic = labelled.facets.get("generic")
-    kept = generic is not None and bool((generic == "yes").any())
-    return by_part(
-        labelled, "not fully attributable" + (", or generic (kept as asked)" if kept else "")
     )
 
 
@@ -109,8 +85,9 @@ SUITE = Suite(
     summary="dialogue responses, attributable to the given knowledge or not",
     needs=_NEEDS,
     source="Dziri, Rashkin, Linzen and Reitter 2022 (BEGIN)",
-    load=_load,
-    tasks=_tasks,
+    read=_items,
+    tasks=partial(by_part_or_generic, positive="not fully attributable"),
+    options=GenericOptions,
     against="contexts",
     quick=None,
 )

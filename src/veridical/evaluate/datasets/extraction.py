@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain, count
 from pathlib import Path
 
 from veridical.claims.extractors.given import as_claims
-from veridical.errors import RowError
 from veridical.evaluate.datasets import refchecker, refchecker_responses
 from veridical.evaluate.datasets.files import (
     Row,
-    checked,
+    each_row,
     files_of,
     has_columns,
     parted,
-    raw_rows,
     record_of,
-    row_error,
 )
-from veridical.evaluate.datasets.suite import BadItem, Item, Options, Suite
+from veridical.evaluate.datasets.suite import BadItem, Item, Suite
+from veridical.evaluate.suite_options import ExtractionOptions
 from veridical.io.problems import RowProblem
 
 _NAME = "extraction"
@@ -28,38 +27,23 @@ _NEEDS = (
 )
 
 
-def _load(path: Path, options: Options) -> Iterator[Item | BadItem]:
-    return checked(_items(path), path, _NAME, _NEEDS)
-
-
-def _items(path: Path) -> Iterator[Item | BadItem]:
+def _items(path: Path, options: ExtractionOptions) -> Iterator[Item | BadItem]:
     if refchecker.is_there(path):
         yield from refchecker_responses.responses(path)
         return
     files = files_of(path, (), lambda file: has_columns(file, "claims"))
-    yield from parted(_read(files), _NAME)
+    ordinals = count()
+    rows = chain.from_iterable(each_row(file, _item, ordinals) for file in files)
+    yield from parted(rows, _NAME)
 
 
-def _read(files: list[Path]) -> Iterator[Item | RowError]:
-    ordinal = 0
-    for file in files:
-        for line, row in raw_rows(file):
-            try:
-                yield _item(row, ordinal)
-            except RowProblem as e:
-                yield row_error(e, ordinal, file, line)
-            ordinal += 1
-
-
-def _item(row: Row | RowProblem, ordinal: int) -> Item:
-    if isinstance(row, RowProblem):
-        raise row
+def _item(row: Row, ordinal: int) -> list[Item]:
     try:
         as_claims(row.get("claims"))
     except ValueError as e:
         raise RowProblem(str(e), "claims") from None
     record = record_of(row, ordinal)
-    return Item(record, _NAME, str(record.row))
+    return [Item(record, _NAME, str(record.row))]
 
 
 SUITE = Suite(
@@ -67,8 +51,9 @@ SUITE = Suite(
     summary="claim extractors: are their claims faithful to the response, and do they miss any",
     needs=_NEEDS,
     source="Hu et al. 2024 (RefChecker), section 6.1",
-    load=_load,
+    read=_items,
     tasks=lambda labelled: [],
+    options=ExtractionOptions,
     unusable=refchecker.UNUSABLE,
     measures="extractors",
 )

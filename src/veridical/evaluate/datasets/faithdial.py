@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from veridical.evaluate.datasets.files import (
     Row,
-    checked,
     files_of,
     has_columns,
     raw_rows,
@@ -23,16 +23,10 @@ from veridical.evaluate.datasets.files import (
     text_list,
     text_of,
 )
-from veridical.evaluate.datasets.suite import (
-    BadItem,
-    Item,
-    Labelled,
-    Options,
-    Suite,
-    Task,
-    by_part,
-)
-from veridical.io.problems import RowProblem, named, shown
+from veridical.evaluate.datasets.suite import BadItem, Item, Suite, by_part_or_generic
+from veridical.evaluate.suite_options import GenericOptions
+from veridical.io.problems import RowProblem
+from veridical.text.display import named, shown
 
 _LABELS = ("Hallucination", "Entailment", "Generic", "Uncooperative")
 _NEEDS = (
@@ -42,27 +36,23 @@ _NEEDS = (
 )
 
 
-def _load(path: Path, options: Options) -> Iterator[Item | BadItem]:
-    return checked(_items(path, options), path, "faithdial", _NEEDS)
-
-
-def _items(path: Path, options: Options) -> Iterator[Item | BadItem]:
+def _items(path: Path, options: GenericOptions) -> Iterator[Item | BadItem]:
     names = [f"{part}.{e}" for part in ("test", "valid", "train") for e in ("json", "jsonl")]
     for file in files_of(path, names, lambda p: has_columns(p, "utterances", "BEGIN")):
-        told = re.search(r"test|valid|train", file.name)
-        part = told[0] if told else "test"
+        match = re.search(r"test|valid|train", file.name)
+        part = match[0] if match else "test"
         ordinal = 0
         for number, (line, row) in enumerate(raw_rows(file)):
             for turn in _turns(row, number):
                 try:
                     if isinstance(turn, RowProblem):
                         raise turn
-                    made = _answers(*turn, part, ordinal, options)
+                    items = _answers(*turn, part, ordinal, options)
                 except RowProblem as e:
                     yield BadItem(part, row_error(e, number, file, line))
                 else:
-                    yield from made
-                    ordinal += len(made)
+                    yield from items
+                    ordinal += len(items)
 
 
 def _turns(row: Row | RowProblem, number: int) -> Iterator[tuple[Row, str, str] | RowProblem]:
@@ -85,7 +75,7 @@ def _turns(row: Row | RowProblem, number: int) -> Iterator[tuple[Row, str, str] 
 
 
 def _answers(
-    turn: Row, group: str, place: str, part: str, ordinal: int, options: Options
+    turn: Row, group: str, place: str, part: str, ordinal: int, options: GenericOptions
 ) -> list[Item]:
     """The judged answers of a turn: the response and, where it was edited, the original."""
     try:
@@ -128,19 +118,14 @@ def _label(labels: list[str]) -> float | None:
     return 0.0 if "Entailment" in labels else None
 
 
-def _tasks(labelled: Labelled) -> list[Task]:
-    generic = labelled.facets.get("generic")
-    kept = generic is not None and bool((generic == "yes").any())
-    return by_part(labelled, "hallucinated" + (", or generic (kept as asked)" if kept else ""))
-
-
 SUITE = Suite(
     name="faithdial",
     summary="dialogue turns, original and edited to be faithful to the knowledge",
     needs=_NEEDS,
     source="Dziri, Kamalloo et al. 2022 (FaithDial)",
-    load=_load,
-    tasks=_tasks,
+    read=_items,
+    tasks=partial(by_part_or_generic, positive="hallucinated"),
+    options=GenericOptions,
     hub="McGill-NLP/FaithDial",
     hub_files=("data/test.json",),
     against="contexts",

@@ -5,23 +5,26 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fnmatch import fnmatch
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from veridical.core.records import Record, clean_text
 from veridical.errors import RowError, UsageError
 from veridical.evaluate.datasets.suite import BadItem, Item
 from veridical.io import open_source
 from veridical.io.columns import Columns
 from veridical.io.files import open_path
 from veridical.io.formats import EXTENSIONS, Cursor
-from veridical.io.problems import RowProblem, display, named, shown
-from veridical.records import Record, clean_text
+from veridical.io.problems import RowProblem
+from veridical.text.display import display, named, shown
 
 _DEEPEST = 3
 _LOOKED_AT = 20
 
 Row = dict[str, Any]
+T = TypeVar("T")
+K = TypeVar("K")
 
 
 def data_files(folder: Path) -> list[Path]:
@@ -30,12 +33,12 @@ def data_files(folder: Path) -> list[Path]:
 
 
 def _files(folder: Path) -> list[Path]:
-    found = []
+    paths = []
     for place, folders, names in os.walk(folder, followlinks=True):
         depth = len(Path(place).relative_to(folder).parts)
         folders[:] = [] if depth == _DEEPEST else [f for f in folders if not f.startswith(".")]
-        found += [Path(place, n) for n in names if not n.startswith(".")]
-    return sorted(found)
+        paths += [Path(place, n) for n in names if not n.startswith(".")]
+    return sorted(paths)
 
 
 def _format(path: Path) -> str | None:
@@ -52,9 +55,9 @@ def first_named(files: Iterable[Path], names: Sequence[str]) -> list[Path]:
     """
     files = sorted(files, key=lambda p: (len(p.parts), p))
     for name in names:
-        found = [p for p in files if fnmatch(p.name, name) or fnmatch(p.name, name + ".gz")]
-        if found:
-            return found if "*" in name else found[:1]
+        matching = [p for p in files if fnmatch(p.name, name) or fnmatch(p.name, name + ".gz")]
+        if matching:
+            return matching if "*" in name else matching[:1]
     return []
 
 
@@ -70,32 +73,38 @@ def files_of(path: Path, names: Sequence[str], fits: Callable[[Path], bool]) -> 
     if not path.is_dir():
         return [path]
     inside = data_files(path)
-    found = first_named(inside, names) or [file for file in inside if fits(file)]
-    if not found:
+    fitting = first_named(inside, names) or [file for file in inside if fits(file)]
+    if not fitting:
         raise nothing_in(path)
-    return found
+    return fitting
 
 
-def has_records(path: Path, reader: str | None, wanted: Callable[[Record], bool] = bool) -> bool:
+def has_records(path: Path, reader: str | None, fits: Callable[[Record], bool] = bool) -> bool:
     """Whether a wanted record is among the first rows of a file."""
     try:
         rows = islice(open_source(path, reader=reader).rows(), _LOOKED_AT)
-        return any(isinstance(row, Record) and wanted(row) for row in rows)
+        return any(isinstance(row, Record) and fits(row) for row in rows)
     except UsageError:
         return False
 
 
 def has_columns(path: Path, *columns: str) -> bool:
     """Whether one of the columns is among the first rows of a file."""
+    return any(column in row for row in first_rows(path) for column in columns)
+
+
+def first_rows(path: Path) -> Iterator[Row]:
+    """The first rows of a file that are rows; none of a file that cannot be read."""
     try:
-        rows = islice(raw_rows(path), _LOOKED_AT)
-        return any(isinstance(row, dict) and c in row for _, row in rows for c in columns)
+        for _, row in islice(raw_rows(path), _LOOKED_AT):
+            if isinstance(row, dict):
+                yield row
     except UsageError:
-        return False
+        return
 
 
 def nothing_in(folder: Path) -> UsageError:
-    """That a folder holds no file of the data set, and what it holds."""
+    """The error of a folder without a file of the data set; it says what is in the folder."""
     names = [display(p.relative_to(folder)) for p in _files(folder)]
     return UsageError(
         f"{display(folder)}: no file in the folder has the rows of this data set; "
@@ -112,6 +121,45 @@ def raw_rows(path: Path) -> Iterator[tuple[int | None, Row | RowProblem]]:
     for line, row in open_path(path, lambda column: None, True).rows(Cursor()):
         assert row is not None  # nothing is skipped
         yield line, row
+
+
+def each_row(
+    path: Path, read: Callable[[Row, int], Iterable[T]], ordinals: Iterator[int] | None = None
+) -> Iterator[T | RowError]:
+    """What ``read`` makes of each row and its number, or why it is no row of the data."""
+    for (line, row), ordinal in zip(raw_rows(path), ordinals or count(), strict=False):
+        try:
+            if isinstance(row, RowProblem):
+                raise row
+            yield from read(row, ordinal)
+        except RowProblem as e:
+            yield row_error(e, ordinal, path, line)
+
+
+def rows_by_key(path: Path, read: Callable[[Row], tuple[K, T]]) -> dict[K, T]:
+    """What ``read`` makes of the rows of a file beside the data, by key.
+
+    Raises:
+        UsageError: a row that cannot be used; an item must not lose what is there in silence.
+    """
+    pairs: dict[K, T] = {}
+    for row in each_row(path, lambda row, _: [read(row)]):
+        if isinstance(row, RowError):
+            raise UsageError(str(row))
+        key, value = row
+        pairs[key] = value
+    return pairs
+
+
+def read_records(
+    files: Path | Sequence[Path], reader: str, part: str, group: Callable[[Record], str]
+) -> Iterator[Item | BadItem]:
+    """One item a record of a published format, all of one part."""
+    for row in open_source(files, reader=reader).rows():
+        if isinstance(row, RowError):
+            yield BadItem(part, row)
+        else:
+            yield Item(row, part, group(row))
 
 
 def record_of(row: Row, ordinal: int) -> Record:
@@ -170,28 +218,3 @@ def parted(rows: Iterable[Item | RowError], default: str) -> Iterator[Item | Bad
         else:
             yield BadItem(part, row)
     yield from (BadItem(default, error) for error in leading)
-
-
-def checked(
-    items: Iterable[Item | BadItem], path: Path, suite: str, needs: str
-) -> Iterator[Item | BadItem]:
-    """``items``, once it is sure that there are any.
-
-    Raises:
-        UsageError: there is no valid one, or the files cannot be read; it says what is needed.
-    """
-    expected = f"{suite} needs {needs}"
-    first: RowError | None = None
-    found = False
-    try:
-        for item in items:
-            if isinstance(item, Item):
-                found = True
-            elif first is None:
-                first = item.error
-            yield item
-    except UsageError as e:
-        raise UsageError(f"{e}. {expected}") from None
-    if not found:
-        why = f"no row fits; the first problem: {first}" if first else "there are no rows"
-        raise UsageError(f"{display(path)}: {why}. {expected}")

@@ -9,14 +9,16 @@ from typing import Any
 
 import numpy as np
 
+from veridical.core.records import Record
 from veridical.errors import RowError, UsageError
-from veridical.evaluate.datasets.files import checked, files_of, has_columns, parted, row_error
-from veridical.evaluate.datasets.suite import BadItem, Item, Labelled, Options, Suite, Task
+from veridical.evaluate.datasets.files import files_of, has_columns, parted, row_error
+from veridical.evaluate.datasets.suite import BadItem, Item, Labelled, Suite, Task
+from veridical.evaluate.suite_options import GradedOptions
 from veridical.io import open_source
-from veridical.io.columns import ALIASES
-from veridical.io.problems import RowProblem, display, shown
+from veridical.io.names import ALIASES
+from veridical.io.problems import RowProblem
 from veridical.io.readers import READERS
-from veridical.records import Record
+from veridical.text.display import display, shown
 
 _NEEDS = (
     "JSONL, JSON, CSV, TSV or Parquet records with response and label (0 right .. 1 hallucinated) "
@@ -30,11 +32,8 @@ _HINT = (
 )
 
 
-def _load(path: Path, options: Options) -> Iterator[Item | BadItem]:
-    return checked(_items(path, options.mapping), path, "graded", _NEEDS + _HINT)
-
-
-def _items(path: Path, mapping: Mapping[str, str]) -> Iterator[Item | BadItem]:
+def _items(path: Path, options: GradedOptions) -> Iterator[Item | BadItem]:
+    mapping = options.mapping or {}
     labelled = False
     unlabelled: str | None = None
     files = files_of(path, (), lambda file: _fits(file, mapping))
@@ -93,9 +92,9 @@ def _item(record: Record, file: int) -> Item:
 
 def _group(record: Record, file: int) -> str:
     """The given group, else the prompt, else the row (of which each file has its own)."""
-    given = _name(record, "group")
-    if given is not None:
-        return f"group {given}"
+    name = _name(record, "group")
+    if name is not None:
+        return f"group {name}"
     if record.prompt:
         return f"prompt {json.dumps(record.prompt, sort_keys=True)}"
     return f"file {file} row {record.row}"
@@ -123,42 +122,42 @@ def _annotators(value: Any) -> dict[str, float]:
         value = {str(i): label for i, label in enumerate(value, 1)}
     if not isinstance(value, dict):
         raise RowProblem(f"must be an object or a list of labels, got {shown(value)}", "annotators")
-    given = {name: label for name, label in value.items() if label is not None}
-    for name, label in given.items():
+    labels = {name: label for name, label in value.items() if label is not None}
+    for name, label in labels.items():
         if not isinstance(label, (bool, int, float)) or not 0 <= label <= 1:
             raise RowProblem(
                 f"must be a number from 0 (right) to 1 (hallucinated), got {shown(label)}",
                 f"annotators.{name}",
             )
-    return {name: float(label) for name, label in given.items()}
+    return {name: float(label) for name, label in labels.items()}
 
 
 def _tasks(labelled: Labelled) -> list[Task]:
-    """Of each part: responses as yes or no, as grades where they are graded, units, spans."""
+    """The tasks of each part: responses as yes or no, as grades where graded, units, spans."""
     tasks = []
     parts = list(dict.fromkeys(labelled.parts.tolist()))
     has_units = labelled.facets.get("units", labelled.parts) == "yes"
     for part in parts:
         prefix = "" if parts == ["all"] else f"{part}/"
-        own = labelled.parts == part
-        label = np.where(own, labelled.label, np.nan)
-        known = label[~np.isnan(label)]
-        if len(known):
+        of_part = labelled.parts == part
+        label = np.where(of_part, labelled.label, np.nan)
+        labels = label[~np.isnan(label)]
+        if len(labels):
             positive = np.where(np.isnan(label), np.nan, (label >= 0.5).astype(np.float64))
             tasks.append(Task(part, "response", "binary", "label >= 0.5", "items", positive))
-        if not np.isin(known, (0.0, 1.0)).all():
+        if not np.isin(labels, (0.0, 1.0)).all():
             tasks.append(Task(f"{prefix}graded", "response", "graded", "label", "items", label))
-        unit_own = own[labelled.unit_item]
+        unit_of_part = of_part[labelled.unit_item]
         unit_positive = (labelled.unit_label >= 0.5).astype(np.float64)
-        if unit_own.any():
-            truth = np.where(unit_own, unit_positive, np.nan)
+        if unit_of_part.any():
+            truth = np.where(unit_of_part, unit_positive, np.nan)
             tasks.append(
                 Task(f"{prefix}units", "sentence", "binary", "label >= 0.5", "units", truth)
             )
-        if (own & has_units).any():
-            bad = np.zeros(len(own))
+        if (of_part & has_units).any():
+            bad = np.zeros(len(of_part))
             bad[labelled.unit_item[unit_positive == 1]] = 1.0
-            truth = np.where(own & has_units, bad, np.nan)
+            truth = np.where(of_part & has_units, bad, np.nan)
             positive_text = "has a unit of label >= 0.5"
             tasks.append(Task(f"{prefix}spans", "span", "spans", positive_text, "items", truth))
     return tasks
@@ -169,6 +168,8 @@ SUITE = Suite(
     summary="your own answers with your own labels",
     needs=_NEEDS,
     source="the user's own data",
-    load=_load,
+    read=_items,
     tasks=_tasks,
+    options=GradedOptions,
+    hint=_HINT,
 )

@@ -11,26 +11,17 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from veridical.core.records import Record
 from veridical.errors import RowError
 from veridical.evaluate.datasets.files import (
-    checked,
     data_files,
     first_named,
     has_records,
     nothing_in,
     parted,
 )
-from veridical.evaluate.datasets.suite import (
-    BadItem,
-    Item,
-    Labelled,
-    Options,
-    Suite,
-    Task,
-    by_part,
-)
+from veridical.evaluate.datasets.suite import BadItem, Item, Suite, by_part
 from veridical.io import open_source
-from veridical.records import Record
 
 _PARTS = ("qa", "dialogue", "summarization", "general")
 _NEEDS = (
@@ -41,11 +32,7 @@ _NEEDS = (
 )
 
 
-def _load(path: Path, options: Options) -> Iterator[Item | BadItem]:
-    return checked(_items(path), path, "halueval", _NEEDS)
-
-
-def _items(path: Path) -> Iterator[Item | BadItem]:
+def _items(path: Path, options: object) -> Iterator[Item | BadItem]:
     for part, files in _files(path):
         rows = open_source(files, reader="halueval").rows()
         yield from _held_out(parted((_item(row) for row in rows), part))
@@ -54,19 +41,19 @@ def _items(path: Path) -> Iterator[Item | BadItem]:
 def _files(path: Path) -> list[tuple[str, list[Path]]]:
     """The files, those read as one together, and the part that their names tell."""
     if not path.is_dir():
-        return [(_told(path), [path])]
+        return [(_part_of(path), [path])]
     inside = data_files(path)
-    found = []
+    named_files = []
     for part in _PARTS:
         names = (f"{part}_data.json", f"{part}_data.jsonl", f"dataset_halueval_{part}.jsonl")
-        found += [(part, [file]) for file in first_named(inside, names)]
-    fitting = [] if found else [p for p in inside if has_records(p, "halueval")]
-    if not found and not fitting:
+        named_files += [(part, [file]) for file in first_named(inside, names)]
+    fitting = [] if named_files else [p for p in inside if has_records(p, "halueval")]
+    if not named_files and not fitting:
         raise nothing_in(path)
-    return found or [(_told(fitting[0]), fitting)]
+    return named_files or [(_part_of(fitting[0]), fitting)]
 
 
-def _told(path: Path) -> str:
+def _part_of(path: Path) -> str:
     return next((part for part in _PARTS if part in path.name), "general")
 
 
@@ -95,17 +82,13 @@ def _held_out(items: Iterator[Item | BadItem]) -> Iterator[Item | BadItem]:
         yield replace(item, facets={"heldout": held})
 
 
-def _tasks(labelled: Labelled) -> list[Task]:
-    return by_part(labelled)
-
-
 SUITE = Suite(
     name="halueval",
     summary="right and hallucinated answers: questions, dialogue, summaries, general queries",
     needs=_NEEDS,
     source="Li, Cheng, Zhao, Nie and Wen 2023 (HaluEval)",
-    load=_load,
-    tasks=_tasks,
+    read=_items,
+    tasks=by_part,
     hub="pminervini/HaluEval",
     hub_files=tuple(f"{part}/*.parquet" for part in _PARTS),
     against="contexts",

@@ -8,7 +8,7 @@ from pathlib import Path
 from veridical.errors import UsageError
 from veridical.evaluate.datasets.suite import Suite
 from veridical.io.formats import EXTENSIONS
-from veridical.io.problems import display, reason
+from veridical.text.display import display, reason
 
 _ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 
@@ -43,18 +43,18 @@ def _fetch(suite: Suite, identity: str) -> Path:
         RepositoryNotFoundError,
     )
 
-    own = suite.hub is not None and identity.lower() == suite.hub.lower()
+    is_published = suite.hub is not None and identity.lower() == suite.hub.lower()
     patterns = [f"*{e}{gz}" for e in EXTENSIONS for gz in ("", ".gz")]
     nowhere = f"--data {identity}: there is no such file or folder here"
     needs = f". {suite.name} needs {suite.needs}"
-    if suite.hub and not own:
+    if suite.hub and not is_published:
         needs += f", or the hub id {suite.hub}"
     try:
         return Path(
             snapshot_download(
                 identity,
                 repo_type="dataset",
-                allow_patterns=list(suite.hub_files) if own else patterns,
+                allow_patterns=list(suite.hub_files) if is_published else patterns,
             )
         )
     except GatedRepoError:

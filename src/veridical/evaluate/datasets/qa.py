@@ -8,42 +8,35 @@ and labels, or GSM8K's published model solutions.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from veridical.core.records import Record
 from veridical.errors import RowError, UsageError
 from veridical.evaluate.datasets.files import (
     Row,
-    checked,
     data_files,
+    each_row,
     files_of,
+    first_rows,
     has_columns,
     parted,
-    raw_rows,
     record_of,
     row_error,
     text_of,
 )
 from veridical.evaluate.datasets.qa_questions import PARTS, grader_of, has_questions, questions
-from veridical.evaluate.datasets.suite import (
-    BadItem,
-    Item,
-    Labelled,
-    Options,
-    Suite,
-    Task,
-    by_part,
-)
+from veridical.evaluate.datasets.suite import BadItem, Item, Labelled, Suite, Task, by_part
 from veridical.evaluate.graders import load_grader
 from veridical.evaluate.graders.choice import CHOICES
+from veridical.evaluate.suite_options import QaOptions
 from veridical.io import open_source
-from veridical.io.problems import RowProblem, display
-from veridical.records import Record
+from veridical.io.problems import RowProblem
+from veridical.text.display import display
 
-_LOOKED_AT = 20
 _NEEDS = (
     "questions, with --llm NAME to answer them: CommonsenseQA and ARC (.jsonl), popQA.tsv, "
     "NQ-open.*.jsonl, SVAMP.json, GSM8K test.jsonl or the hub's Parquet of these; or answers: "
@@ -58,22 +51,14 @@ _CROSS_MODEL = (
 )
 
 
-def _load(path: Path, options: Options) -> Iterator[Item | BadItem]:
-    return checked(_items(path), path, "qa", _NEEDS)
-
-
-def _load_questions(path: Path, options: Options) -> Iterator[Item | BadItem]:
-    return checked(questions(path), path, "qa", _NEEDS)
-
-
-def _items(path: Path) -> Iterator[Item | BadItem]:
+def _items(path: Path, options: QaOptions) -> Iterator[Item | BadItem]:
     inside = data_files(path) if path.is_dir() else [path]
     if has_questions(path) and not any(_answers(file) for file in inside):
         raise UsageError(
             f"{display(path)}: these are questions, and no model is named to answer them (--llm)"
         )
     for number, file in enumerate(files_of(path, (), _answers)):
-        rows = _solutions(file) if _has_solutions(file) else _records(file, number)
+        rows = each_row(file, _solved) if _has_solutions(file) else _records(file, number)
         yield from parted(rows, "all")
 
 
@@ -114,17 +99,13 @@ def graded(record: Record, part: str) -> Record:
 
 def marked(record: Record, grader: str, grade: Any) -> Record:
     """``record`` with a grade's label and reason."""
-    told = {"grader": grader, "correct": grade.correct, "reason": grade.reason}
-    meta = {**record.meta, "grade": told}
+    fields = {"grader": grader, "correct": grade.correct, "reason": grade.reason}
+    meta = {**record.meta, "grade": fields}
     return record.model_copy(update={"label": grade.label, "meta": meta})
 
 
 def _has_solutions(path: Path) -> bool:
-    try:
-        rows = islice(raw_rows(path), _LOOKED_AT)
-        return any(isinstance(row, dict) and bool(_models(row)) for _, row in rows)
-    except UsageError:
-        return False
+    return any(_models(row) for row in first_rows(path))
 
 
 def _models(row: Row) -> list[str]:
@@ -133,18 +114,8 @@ def _models(row: Row) -> list[str]:
     ]
 
 
-def _solutions(path: Path) -> Iterator[Item | RowError]:
-    """GSM8K's model solutions (Cobbe et al. 2021): an item a model, graded as published."""
-    for ordinal, (line, row) in enumerate(raw_rows(path)):
-        try:
-            if isinstance(row, RowProblem):
-                raise row
-            yield from _solved(row, ordinal)
-        except RowProblem as e:
-            yield row_error(e, ordinal, path, line)
-
-
 def _solved(row: Row, ordinal: int) -> list[Item]:
+    """GSM8K's model solutions (Cobbe et al. 2021): an item a model, graded as published."""
     models = _models(row)
     if not models:
         raise RowProblem("no model's solution and is_correct are in it")
@@ -172,7 +143,7 @@ def _solved(row: Row, ordinal: int) -> list[Item]:
 
 
 def _tasks(labelled: Labelled) -> list[Task]:
-    """Of each data set: the wrong answers found (figure 2), and the right ones (table 1).
+    """Two tasks a data set: find the wrong answers (figure 2), and the right ones (table 1).
 
     Section 3.1 of the paper calls wrong answers positive; its table 1 has the right ones so: a
     recall of 0.997 at a precision of 0.758 goes with an accuracy of three quarters.
@@ -180,31 +151,20 @@ def _tasks(labelled: Labelled) -> list[Task]:
     tasks = []
     others = labelled.facets.get("samples", np.full(len(labelled.parts), ""))
     for task in by_part(labelled, "wrong", headline="auroc"):
-        own = labelled.parts == task.split
-        notes = (_CROSS_MODEL,) if (others[own] == "other models").any() else ()
-        right = Task(
-            f"{task.split}-right",
-            "response",
-            "binary",
-            "right",
-            "items",
-            1.0 - task.truth,
+        of_part = labelled.parts == task.split
+        notes = (_CROSS_MODEL,) if (others[of_part] == "other models").any() else ()
+        right = replace(
+            task,
+            split=f"{task.split}-right",
+            positive="right",
+            truth=1.0 - task.truth,
             metrics=_TABLE,
+            headline=_TABLE[0],
             flip=True,
             objective="f1",
             notes=notes,
         )
-        wrong = Task(
-            task.split,
-            "response",
-            "binary",
-            "wrong",
-            "items",
-            task.truth,
-            headline="auroc",
-            notes=notes,
-        )
-        tasks += [wrong, right]
+        tasks += [replace(task, notes=notes), right]
     return tasks
 
 
@@ -213,10 +173,11 @@ SUITE = Suite(
     summary="questions with gold answers, answered by any model and graded",
     needs=_NEEDS,
     source="Bouchard and Chauhan 2025 (tunable ensemble)",
-    load=_load,
+    read=_items,
     tasks=_tasks,
+    options=QaOptions,
     against="samples",
-    questions=_load_questions,
+    questions=lambda path, options: questions(path),
 )
 
 __all__ = ["PARTS", "SUITE", "graded", "marked"]

@@ -11,27 +11,27 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from veridical.errors import RowError, UsageError
+from veridical.errors import UsageError
 from veridical.evaluate.datasets.files import (
     Row,
     data_files,
+    each_row,
+    first_rows,
     nothing_in,
     parted,
-    raw_rows,
     record_of,
-    row_error,
     text_list,
     text_of,
 )
 from veridical.evaluate.datasets.suite import BadItem, Item
 from veridical.evaluate.graders.choice import CHOICES
-from veridical.io.problems import RowProblem, display, shown
+from veridical.io.problems import RowProblem
+from veridical.text.display import display, shown
 
-_LOOKED_AT = 20
 _INSTRUCTIONS = {
     "choice": "Answer with the letter of the right option only.",
     "numeric": "Answer with the final number only.",
@@ -65,12 +65,13 @@ def questions(path: Path) -> Iterator[Item | BadItem]:
     Raises:
         UsageError: there is no such file among them.
     """
-    found = _files(path)
-    if not found:
-        raise nothing_in(path) if path.is_dir() else _no_questions(path)
-    for data_set, file in found:
-        rows = (_row(data_set, file, i, *row) for i, row in enumerate(raw_rows(file)))
-        yield from parted(rows, data_set.part)
+    files = _files(path)
+    if not files:
+        if path.is_dir():
+            raise nothing_in(path)
+        raise UsageError(f"{display(path)}: no row is a question of {', '.join(PARTS)}")
+    for data_set, file in files:
+        yield from parted(each_row(file, partial(_item, data_set)), data_set.part)
 
 
 def has_questions(path: Path) -> bool:
@@ -87,12 +88,12 @@ def grader_of(part: str, choices: Any = None) -> str:
 
 def _files(path: Path) -> list[tuple[DataSet, Path]]:
     """The files to read: one split of each data set."""
-    known = [(d, f) for f in (data_files(path) if path.is_dir() else [path]) if (d := _kind(f))]
+    files = [(d, f) for f in (data_files(path) if path.is_dir() else [path]) if (d := _kind(f))]
     chosen = []
     for data_set in DATA_SETS:
-        own = [f for d, f in known if d is data_set]
-        best = min((_rank(data_set, f) for f in own), default=0)
-        chosen += [(data_set, f) for f in own if _rank(data_set, f) == best]
+        candidates = [f for d, f in files if d is data_set]
+        best = min((_rank(data_set, f) for f in candidates), default=0)
+        chosen += [(data_set, f) for f in candidates if _rank(data_set, f) == best]
     return chosen
 
 
@@ -105,44 +106,26 @@ def _rank(data_set: DataSet, file: Path) -> int:
 
 def _kind(path: Path) -> DataSet | None:
     """The data set that the first rows of a file are of."""
-    try:
-        rows = [row for _, row in islice(raw_rows(path), _LOOKED_AT) if isinstance(row, dict)]
-    except UsageError:
-        return None
+    rows = list(first_rows(path))
     if any("response" in row or "label" in row for row in rows):
         return None  # answered already
     return next((d for d in DATA_SETS for row in rows if d.fits(row)), None)
 
 
-def _row(
-    data_set: DataSet, file: Path, ordinal: int, line: int | None, row: Row | RowProblem
-) -> Item | RowError:
-    try:
-        if isinstance(row, RowProblem):
-            raise row
-        return _item(data_set, row, ordinal)
-    except RowProblem as e:
-        return row_error(e, ordinal, file, line)
-
-
-def _item(data_set: DataSet, row: Row, ordinal: int) -> Item:
+def _item(data_set: DataSet, row: Row, ordinal: int) -> list[Item]:
     text, golds, choices = data_set.read(row)
     if not text.strip():
         raise RowProblem("is blank", "question")
     if not any(gold.strip() for gold in golds):
         raise RowProblem("there is no gold answer")
     listed = "".join(f"\n{letter}. {option}" for letter, option in choices.items())
-    told = f"{text.strip()}{listed}\n\n{_INSTRUCTIONS[data_set.grader]}"
+    prompt = f"{text.strip()}{listed}\n\n{_INSTRUCTIONS[data_set.grader]}"
     identity = next((row[k] for k in ("id", "ID") if isinstance(row.get(k), (str, int))), None)
     meta: dict[str, Any] = {"dataset": data_set.part}
     if choices:
         meta[CHOICES] = choices
-    fields = {"id": identity, "prompt": told, "response": "", "reference": golds, "meta": meta}
-    return Item(record_of(fields, ordinal), data_set.part, f"question {text.strip()}")
-
-
-def _no_questions(path: Path) -> UsageError:
-    return UsageError(f"{display(path)}: no row is a question of {', '.join(PARTS)}")
+    fields = {"id": identity, "prompt": prompt, "response": "", "reference": golds, "meta": meta}
+    return [Item(record_of(fields, ordinal), data_set.part, f"question {text.strip()}")]
 
 
 # --- the formats
@@ -158,14 +141,14 @@ def _stem(row: Row) -> tuple[str, Any]:
 
 def _multiple_choice(row: Row) -> tuple[str, list[str], dict[str, str]]:
     """Options are lettered A, B, ... in their order: some rows of ARC number them."""
-    stem, given = _stem(row)
-    if isinstance(given, dict):
-        labels, texts = (text_list(given.get(k), f"choices.{k}") for k in ("label", "text"))
-    elif isinstance(given, list) and all(isinstance(c, dict) for c in given):
-        labels = [text_of(c.get("label"), f"choices[{i}].label") for i, c in enumerate(given)]
-        texts = [text_of(c.get("text"), f"choices[{i}].text") for i, c in enumerate(given)]
+    stem, options = _stem(row)
+    if isinstance(options, dict):
+        labels, texts = (text_list(options.get(k), f"choices.{k}") for k in ("label", "text"))
+    elif isinstance(options, list) and all(isinstance(c, dict) for c in options):
+        labels = [text_of(c.get("label"), f"choices[{i}].label") for i, c in enumerate(options)]
+        texts = [text_of(c.get("text"), f"choices[{i}].text") for i, c in enumerate(options)]
     else:
-        raise RowProblem(f"must be a list of options, got {shown(given)}", "choices")
+        raise RowProblem(f"must be a list of options, got {shown(options)}", "choices")
     key = text_of(row.get("answerKey"), "answerKey").strip()
     if len(labels) != len(texts) or not 2 <= len(labels) <= 26:
         raise RowProblem(f"{len(labels)} labels for {len(texts)} options", "choices")

@@ -12,22 +12,22 @@ from typing import Any
 
 import numpy as np
 
+from veridical.arrays import Floats
+from veridical.core.records import Context, Record
 from veridical.errors import RowError, UsageError
 from veridical.evaluate.datasets.files import (
     Row,
-    checked,
     files_of,
     has_records,
     parted,
-    raw_rows,
-    row_error,
+    rows_by_key,
     text_list,
     text_of,
 )
-from veridical.evaluate.datasets.suite import BadItem, Item, Labelled, Options, Suite, Task
+from veridical.evaluate.datasets.suite import BadItem, Item, Labelled, Suite, Task
 from veridical.io import open_source
-from veridical.io.problems import RowProblem, display, shown
-from veridical.records import Context, Record
+from veridical.io.problems import RowProblem
+from veridical.text.display import display, shown
 
 _NEEDS = (
     "response.jsonl (source_id, model, labels: [start, end, ...], split, response; where rows "
@@ -36,16 +36,12 @@ _NEEDS = (
 )
 
 
-def _load(path: Path, options: Options) -> Iterator[Item | BadItem]:
-    return checked(_items(path), path, "ragtruth", _NEEDS)
-
-
-def _items(path: Path) -> Iterator[Item | BadItem]:
+def _items(path: Path, options: object) -> Iterator[Item | BadItem]:
     files = files_of(
         path, ("response.jsonl", "response.json"), lambda p: has_records(p, "ragtruth")
     )
     beside = files[0].parent / "source_info.jsonl"
-    sources = _sources(beside) if beside.is_file() else {}
+    sources = rows_by_key(beside, _source) if beside.is_file() else {}
     yield from parted(_read(files, sources), "test")
 
 
@@ -83,27 +79,15 @@ def _item(record: Record, sources: dict[str, Row]) -> Item:
     return Item(record, str(record.meta.get("split") or "all"), group, facets=facets)
 
 
-def _sources(path: Path) -> dict[str, Row]:
-    """Rows of ``source_info.jsonl`` by ``source_id``.
-
-    Raises:
-        UsageError: a row that cannot be used; a response must not lose its source in silence.
-    """
-    found: dict[str, Row] = {}
-    for ordinal, (line, row) in enumerate(raw_rows(path)):
-        try:
-            if isinstance(row, RowProblem):
-                raise row
-            if not isinstance(row.get("source_id"), (str, int)):
-                got = shown(row.get("source_id"))
-                raise RowProblem(f"must be the source's id, got {got}", "source_id")
-            if row.get("prompt") is not None:
-                text_of(row["prompt"], "prompt")
-            _texts(row)
-        except RowProblem as e:
-            raise UsageError(str(row_error(e, ordinal, path, line))) from None
-        found[str(row["source_id"])] = row
-    return found
+def _source(row: Row) -> tuple[str, Row]:
+    """A row of ``source_info.jsonl`` by its ``source_id``."""
+    if not isinstance(row.get("source_id"), (str, int)):
+        got = shown(row.get("source_id"))
+        raise RowProblem(f"must be the source's id, got {got}", "source_id")
+    if row.get("prompt") is not None:
+        text_of(row["prompt"], "prompt")
+    _texts(row)
+    return str(row["source_id"]), row
 
 
 def _texts(source: Row) -> list[str]:
@@ -126,28 +110,25 @@ def _tasks(labelled: Labelled) -> list[Task]:
     CheckEmbed's table 7 asks for the right answers, and by task (Besta et al. 2025, appendix D.6).
     """
     wrong = (labelled.label >= 0.5).astype(np.float64)
-    everything = np.ones(len(wrong), dtype=bool)
-    tasks = [_response("all", wrong, everything), _right("all", wrong, everything)]
+    tasks = _both_ways("all", wrong)
     for facet in ("model", "task"):
         values = labelled.facets.get(facet, np.array([], dtype=np.str_))
         for value in sorted(set(values.tolist()) - {""}):
-            split, own = f"{facet}:{value}", values == value
-            tasks.append(_response(split, wrong, own))
-            if facet == "task":
-                tasks.append(_right(split, wrong, own))
+            hallucinated, right = _both_ways(
+                f"{facet}:{value}", np.where(values == value, wrong, np.nan)
+            )
+            tasks += [hallucinated, right] if facet == "task" else [hallucinated]
     tasks.append(Task("spans", "span", "spans", "has hallucinated spans", "items", wrong))
     return tasks
 
 
-def _response(split: str, wrong: Any, own: Any) -> Task:
-    truth = np.where(own, wrong, np.nan)
-    return Task(split, "response", "binary", "has a hallucinated span", "items", truth)
-
-
-def _right(split: str, wrong: Any, own: Any) -> Task:
-    truth = np.where(own, 1.0 - wrong, np.nan)
+def _both_ways(split: str, wrong: Floats) -> list[Task]:
+    """Find the wrong answers of a split; and the right ones."""
     positive = "right (CheckEmbed's orientation)"
-    return Task(f"{split}-right", "response", "binary", positive, "items", truth, flip=True)
+    return [
+        Task(split, "response", "binary", "has a hallucinated span", "items", wrong),
+        Task(f"{split}-right", "response", "binary", positive, "items", 1.0 - wrong, flip=True),
+    ]
 
 
 SUITE = Suite(
@@ -155,7 +136,7 @@ SUITE = Suite(
     summary="answers of six models to given sources, hallucinated spans marked",
     needs=_NEEDS,
     source="Niu et al. 2024 (RAGTruth)",
-    load=_load,
+    read=_items,
     tasks=_tasks,
     against="contexts",
     quick=None,

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from veridical.claims.extractors.given import as_claims
+from veridical.core.records import Context, Record
 from veridical.errors import RowError, UsageError
 from veridical.evaluate.datasets.files import (
     Row,
-    checked,
     data_files,
     files_of,
     has_columns,
@@ -27,13 +27,14 @@ from veridical.evaluate.datasets.files import (
     raw_rows,
     record_of,
     row_error,
+    rows_by_key,
     text_list,
     text_of,
 )
-from veridical.evaluate.datasets.suite import BadItem, Item, Labelled, Options, Suite, Task
-from veridical.io.problems import RowProblem, display, shown
+from veridical.evaluate.datasets.suite import BadItem, Item, Labelled, Suite, Task
+from veridical.io.problems import RowProblem
 from veridical.io.readers import find_reader
-from veridical.records import Context, Record
+from veridical.text.display import display, shown
 
 SETTINGS = {"nq": "zero_context", "msmarco": "noisy_context", "dolly": "accurate_context"}
 _PUBLISHED = re.compile(r"(nq|msmarco|dolly)_(.+)_answers\.json(?:\.gz)?")
@@ -52,10 +53,6 @@ NEEDS = (
 References = dict[tuple[str | None, str], tuple[list[str], str | None]]
 
 
-def _load(path: Path, options: Options) -> Iterator[Item | BadItem]:
-    return checked(items(path), path, "refchecker", NEEDS)
-
-
 def is_there(path: Path) -> bool:
     """Whether a file, or a file of the folder, holds claims in one of the two forms."""
     files = data_files(path) if path.is_dir() else [path]
@@ -71,7 +68,7 @@ def items(path: Path, *, whole: bool = False) -> Iterator[Item | BadItem]:
         lambda p: has_columns(p, "human_label", _EXTRACTED),
     )
     beside = (path if path.is_dir() else path.parent) / "references.jsonl"
-    references = _references(beside) if beside.is_file() else {}
+    references = rows_by_key(beside, _reference) if beside.is_file() else {}
     ordinal = 0
     for file in files:
         read: list[Item | RowError] = []
@@ -84,8 +81,8 @@ def items(path: Path, *, whole: bool = False) -> Iterator[Item | BadItem]:
                 except RowProblem as e:
                     read.append(row_error(e, ordinal, file, line))
                 ordinal += 1
-        told = _PUBLISHED.fullmatch(file.name)
-        yield from parted(read, SETTINGS[told[1]] if told else "zero_context")
+        match = _PUBLISHED.fullmatch(file.name)
+        yield from parted(read, SETTINGS[match[1]] if match else "zero_context")
 
 
 def _claims(row: Row | RowProblem, file: Path) -> Iterator[Row | RowProblem]:
@@ -93,14 +90,14 @@ def _claims(row: Row | RowProblem, file: Path) -> Iterator[Row | RowProblem]:
     if isinstance(row, RowProblem) or _EXTRACTED not in row:
         yield row
         return
-    told = _PUBLISHED.fullmatch(file.name)
-    if told is None:
+    match = _PUBLISHED.fullmatch(file.name)
+    if match is None:
         raise UsageError(
             f"{display(file)}: the setting and the model of published rows are told by the file's "
             "name, such as nq_gpt4_answers.json (nq, msmarco or dolly)"
         )
     shared = {k: v for k, v in row.items() if k != _EXTRACTED}
-    shared |= {"setting": SETTINGS[told[1]], "dataset": told[1], "model": told[2]}
+    shared |= {"setting": SETTINGS[match[1]], "dataset": match[1], "model": match[2]}
     claims = row[_EXTRACTED]
     if not isinstance(claims, list):
         yield RowProblem(f"must be a list of claims, got {shown(claims)}", _EXTRACTED)
@@ -127,13 +124,13 @@ def _item(row: Row | RowProblem, ordinal: int, references: References) -> Item:
         raise RowProblem(f"must be the question's id, got {shown(row.get('id'))}", "id")
     bad = _is_bad(row.get("human_label"))
     judged = {**row, "human_label": CLASSES[0]} if bad else row
-    (made,) = find_reader("refchecker").read(judged, ordinal)
-    if isinstance(made, RowProblem):
-        raise made
+    (fields,) = find_reader("refchecker").read(judged, ordinal)
+    if isinstance(fields, RowProblem):
+        raise fields
     if bad:
-        made["label"] = None
-    made["meta"]["claims"] = [row["triplet"]]
-    record = _with_reference(record_of(made, ordinal), str(setting), references)
+        fields["label"] = None
+    fields["meta"]["claims"] = [row["triplet"]]
+    record = _with_reference(record_of(fields, ordinal), str(setting), references)
     facets = {"model": str(row.get("model") or "")}
     return Item(record, str(setting), str(row["id"]), facets=facets, unusable=int(bad))
 
@@ -154,10 +151,10 @@ def _is_bad(label: Any) -> bool:
 
 def _with_reference(record: Record, setting: str, references: References) -> Record:
     """The record with the reference of its question as contexts."""
-    own = [record.meta.get(k) for k in ("references", "reference")]
+    values = [record.meta.get(k) for k in ("references", "reference")]
     key = str(record.id)
     texts, question = references.get((setting, key)) or references.get((None, key)) or ([], None)
-    for column, value in zip(("references", "reference"), own, strict=True):
+    for column, value in zip(("references", "reference"), values, strict=True):
         if value is not None:
             texts = text_list(value, column)
             break
@@ -168,29 +165,17 @@ def _with_reference(record: Record, setting: str, references: References) -> Rec
     return record.model_copy(update=changed)
 
 
-def _references(path: Path) -> References:
-    """(setting or None, question id) -> reference texts and question.
-
-    Raises:
-        UsageError: a row that cannot be used; a claim must not lose its reference in silence.
-    """
-    found: References = {}
-    for ordinal, (line, row) in enumerate(raw_rows(path)):
-        try:
-            if isinstance(row, RowProblem):
-                raise row
-            if not isinstance(row.get("id"), (str, int)):
-                raise RowProblem(f"must be a question's id, got {shown(row.get('id'))}", "id")
-            texts = text_list(row.get("references", row.get("reference")), "references")
-            setting, question = row.get("setting"), row.get("question")
-            if setting is not None and setting not in SETTINGS.values():
-                raise RowProblem(f"is no setting: {shown(setting)}", "setting")
-            if question is not None:
-                text_of(question, "question")
-        except RowProblem as e:
-            raise UsageError(str(row_error(e, ordinal, path, line))) from None
-        found[setting, str(row["id"])] = (texts, question)
-    return found
+def _reference(row: Row) -> tuple[tuple[str | None, str], tuple[list[str], str | None]]:
+    """(setting or None, question id), and the reference texts and question."""
+    if not isinstance(row.get("id"), (str, int)):
+        raise RowProblem(f"must be a question's id, got {shown(row.get('id'))}", "id")
+    texts = text_list(row.get("references", row.get("reference")), "references")
+    setting, question = row.get("setting"), row.get("question")
+    if setting is not None and setting not in SETTINGS.values():
+        raise RowProblem(f"is no setting: {shown(setting)}", "setting")
+    if question is not None:
+        text_of(question, "question")
+    return (setting, str(row["id"])), (texts, question)
 
 
 def _tasks(labelled: Labelled) -> list[Task]:
@@ -218,7 +203,7 @@ SUITE = Suite(
     summary="claims of seven models: entailed, neutral or contradicted; three settings",
     needs=NEEDS,
     source="Hu et al. 2024 (RefChecker)",
-    load=_load,
+    read=lambda path, options: items(path),
     tasks=_tasks,
     against="contexts",
     unusable=UNUSABLE,

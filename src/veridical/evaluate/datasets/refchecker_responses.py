@@ -14,23 +14,16 @@ from typing import Any
 
 import numpy as np
 
+from veridical.arrays import Floats
 from veridical.claims.extractors.given import given_claims
-from veridical.evaluate.datasets.files import checked
+from veridical.core.records import Record, UnitLabel
 from veridical.evaluate.datasets.refchecker import CLASSES, NEEDS, SETTINGS, UNUSABLE, items
-from veridical.evaluate.datasets.suite import (
-    BadItem,
-    Floats,
-    Item,
-    Labelled,
-    Options,
-    Suite,
-    Task,
-)
-from veridical.records import Record, UnitLabel
+from veridical.evaluate.datasets.suite import BadItem, Item, Labelled, Suite, Task
 
 _NAME = "refchecker_responses"
 #: The model whose responses the published tables 10 to 12 leave out.
 LEFT_OUT = "davinci001"
+_WORST = "which of Entailment, Neutral, Contradiction is the worst of its claims"
 _OF_MODELS = f"responses of {LEFT_OUT} are left out, as in the paper's tables 10 to 12"
 
 
@@ -45,25 +38,21 @@ class _Response:
     unusable: int = 0
 
 
-def _load(path: Path, options: Options) -> Iterator[Item | BadItem]:
-    return checked(responses(path), path, _NAME, NEEDS)
-
-
 def responses(path: Path) -> Iterator[Item | BadItem]:
     """Responses in the order of their first claims, after the claims that could not be read."""
-    found: dict[tuple[str, str, str, str], _Response] = {}
+    by_key: dict[tuple[str, str, str, str], _Response] = {}
     for claim in items(path, whole=True):
         if isinstance(claim, BadItem):
             yield claim
             continue
         meta, text = claim.record.meta, claim.record.meta["response"]
         key = (claim.part, claim.facets["model"], claim.group, text)
-        response = found.setdefault(key, _Response(claim, text))
+        response = by_key.setdefault(key, _Response(claim, text))
         response.unusable += claim.unusable
         if claim.record.label is not None:
             response.triplets.append(meta["triplet"])
             response.labels.append(claim.record.label)
-    for response in found.values():
+    for response in by_key.values():
         yield _item(response)
 
 
@@ -79,12 +68,12 @@ def _item(response: _Response) -> Item:
         UnitLabel(start=c.start, end=c.end, label=y)
         for c, y in zip(given_claims(record), labels, strict=True)
     ]
-    told = {
+    labels_of_response = {
         "label": sum(y >= 0.25 for y in labels) / len(labels) if labels else None,
         "unit_labels": tuple(units) or None,
     }
-    made = record.model_copy(update=told)
-    return Item(made, claim.part, claim.group, facets=claim.facets, unusable=response.unusable)
+    labelled = record.model_copy(update=labels_of_response)
+    return Item(labelled, claim.part, claim.group, facets=claim.facets, unusable=response.unusable)
 
 
 def _tasks(labelled: Labelled) -> list[Task]:
@@ -97,26 +86,20 @@ def _tasks(labelled: Labelled) -> list[Task]:
     settings = [s for s in SETTINGS.values() if s in set(labelled.parts.tolist())]
     tasks = []
     for split in (*settings, "all"):
-        here = np.full(len(rate), True) if split == "all" else labelled.parts == split
-        tasks.append(_strict_task(split, np.where(here, strict, np.nan)))
-        here = here & published
-        if split != "all" and here.any():
+        of_split = np.full(len(rate), True) if split == "all" else labelled.parts == split
+        tasks.append(
+            Task(
+                *(split, "response", "classes", _WORST, "items"),
+                np.where(of_split, strict, np.nan),
+                classes=CLASSES,
+                named={"abstain": 0},  # what claims nothing holds nothing wrong
+            )
+        )
+        of_split = of_split & published
+        if split != "all" and of_split.any():
             notes = () if published.all() else (_OF_MODELS,)
-            tasks += _tables_10_to_12(split, np.where(here, rate, np.nan), notes)
+            tasks += _tables_10_to_12(split, np.where(of_split, rate, np.nan), notes)
     return tasks
-
-
-def _strict_task(split: str, truth: Floats) -> Task:
-    return Task(
-        split,
-        "response",
-        "classes",
-        "which of Entailment, Neutral, Contradiction is the worst of its claims",
-        "items",
-        truth,
-        classes=CLASSES,
-        named={"abstain": 0},  # what claims nothing holds nothing wrong
-    )
 
 
 def _tables_10_to_12(split: str, rate: Floats, notes: tuple[str, ...]) -> list[Task]:
@@ -152,7 +135,7 @@ SUITE = Suite(
     summary="responses of seven models with their claims: strict class, factual or not, rate",
     needs=NEEDS,
     source="Hu et al. 2024 (RefChecker)",
-    load=_load,
+    read=lambda path, options: responses(path),
     tasks=_tasks,
     against="contexts",
     unusable=UNUSABLE,

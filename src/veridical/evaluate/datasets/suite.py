@@ -7,21 +7,20 @@ positive, and which metrics the papers report.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from veridical.errors import RowError
-from veridical.records import Against, Record
+from veridical.arrays import Floats
+from veridical.core.options import Options
+from veridical.core.records import Against, Record
+from veridical.errors import RowError, UsageError
+from veridical.text.display import display
 
-if TYPE_CHECKING:
-    from typing import Any
-
-Floats = NDArray[np.float64]
 Kind = Literal["binary", "graded", "classes", "spans"]
 Level = Literal["response", "passage", "sentence", "claim", "span"]
 
@@ -56,14 +55,6 @@ METRICS: dict[Kind, tuple[str, ...]] = {
         "span_overlap_recall",
     ),
 }
-
-
-@dataclass(frozen=True)
-class Options:
-    """What a loader is asked for; ``mapping`` (record field -> column) only of the user's data."""
-
-    keep_generic: bool = False
-    mapping: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -198,9 +189,11 @@ class Suite:
         hub_files: patterns of the files to fetch from it.
         against: what its records hold to compare with; scorers with a choice are set to it.
         quick: most groups of a part that the quick protocol takes; None takes all.
-        load: items (or bad rows) of the data at a path.
+        read: items (or bad rows) of the data at a path, by the suite's options.
         tasks: the questions put to them.
-        questions: loads items that are still to be answered and graded (their responses are
+        options: the class of the suite's own options.
+        hint: said after ``needs`` where the data does not fit.
+        questions: reads items that are still to be answered and graded (their responses are
             empty), where the suite has such.
         unusable: what people set aside as not to be judged; it is left out, and counted.
         measures: ``scorers`` against labels, or claim ``extractors`` against claims.
@@ -210,33 +203,61 @@ class Suite:
     summary: str
     needs: str
     source: str
-    load: Callable[[Path, Options], Iterator[Item | BadItem]]
+    read: Callable[[Path, Any], Iterable[Item | BadItem]]
     tasks: Callable[[Labelled], list[Task]]
+    options: type[Options] = Options
+    hint: str = ""
     hub: str | None = None
     hub_files: tuple[str, ...] = ()
     against: Against | None = None
     quick: int | None = 1000
     notes: tuple[str, ...] = ()
-    questions: Callable[[Path, Options], Iterator[Item | BadItem]] | None = None
+    questions: Callable[[Path, Any], Iterable[Item | BadItem]] | None = None
     unusable: str = ""
     measures: Literal["scorers", "extractors"] = "scorers"
+
+    def load(self, path: Path, options: Options | None = None) -> Iterator[Item | BadItem]:
+        """The items and bad rows at ``path``, by ``options`` of the suite's class.
+
+        Raises:
+            UsageError: there is no valid item, or the files cannot be read; it says what is needed.
+        """
+        expected = f"{self.name} needs {self.needs}{self.hint}"
+        first_error: RowError | None = None
+        has_items = False
+        try:
+            for item in self.read(path, self.options() if options is None else options):
+                if isinstance(item, Item):
+                    has_items = True
+                elif first_error is None:
+                    first_error = item.error
+                yield item
+        except UsageError as e:
+            raise UsageError(f"{e}. {expected}") from None
+        if not has_items:
+            why = "there are no rows"
+            if first_error is not None:
+                why = f"no row fits; the first problem: {first_error}"
+            raise UsageError(f"{display(path)}: {why}. {expected}")
 
 
 def _words(text: str) -> int:
     return len(text.split())
 
 
-def by_part(
-    labelled: Labelled,
-    positive: str = "hallucinated",
-    *,
-    level: Level = "response",
-    **settings: Any,
-) -> list[Task]:
+def by_part(labelled: Labelled, positive: str = "hallucinated", **settings: Any) -> list[Task]:
     """One binary task a part: label >= 0.5 is positive. Items without a label are left out."""
     tasks = []
     for part in dict.fromkeys(labelled.parts.tolist()):
-        own = (labelled.parts == part) & ~np.isnan(labelled.label)
-        truth = np.where(own, (labelled.label >= 0.5).astype(np.float64), np.nan)
-        tasks.append(Task(part, level, "binary", positive, "items", truth, **settings))
+        of_part = (labelled.parts == part) & ~np.isnan(labelled.label)
+        truth = np.where(of_part, (labelled.label >= 0.5).astype(np.float64), np.nan)
+        tasks.append(Task(part, "response", "binary", positive, "items", truth, **settings))
     return tasks
+
+
+def by_part_or_generic(labelled: Labelled, positive: str) -> list[Task]:
+    """:func:`by_part` of data whose generic responses count as positive where they are kept."""
+    generic = labelled.facets.get("generic")
+    if generic is not None and (generic == "yes").any():
+        positive += ", or generic (kept as asked)"
+    return by_part(labelled, positive)

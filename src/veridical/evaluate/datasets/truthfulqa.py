@@ -7,20 +7,11 @@ right one has no reference; scorers that compare then say that they do not apply
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
-from veridical.errors import RowError
-from veridical.evaluate.datasets.files import checked, files_of, has_records
-from veridical.evaluate.datasets.suite import (
-    BadItem,
-    Item,
-    Labelled,
-    Options,
-    Suite,
-    Task,
-    by_part,
-)
-from veridical.io import open_source
+from veridical.evaluate.datasets.files import files_of, has_records, read_records
+from veridical.evaluate.datasets.suite import BadItem, Item, Suite, by_part
 
 _PART = "truthfulqa"
 _NAMES = (
@@ -37,21 +28,9 @@ _NEEDS = (
 )
 
 
-def _load(path: Path, options: Options) -> Iterator[Item | BadItem]:
-    return checked(_items(path), path, _PART, _NEEDS)
-
-
-def _items(path: Path) -> Iterator[Item | BadItem]:
+def _items(path: Path, options: object) -> Iterator[Item | BadItem]:
     files = files_of(path, _NAMES, lambda p: has_records(p, _PART))
-    for row in open_source(files, reader=_PART).rows():
-        if isinstance(row, RowError):
-            yield BadItem(_PART, row)
-        else:
-            yield Item(row, _PART, str(row.prompt))
-
-
-def _tasks(labelled: Labelled) -> list[Task]:
-    return by_part(labelled, "incorrect")
+    return read_records(files, _PART, _PART, lambda record: str(record.prompt))
 
 
 SUITE = Suite(
@@ -59,8 +38,8 @@ SUITE = Suite(
     summary="right and wrong answers to questions that invite common mistakes",
     needs=_NEEDS,
     source="Lin, Hilton and Evans 2022 (TruthfulQA)",
-    load=_load,
-    tasks=_tasks,
+    read=_items,
+    tasks=partial(by_part, positive="incorrect"),
     hub="truthfulqa/truthful_qa",
     hub_files=("generation/*.parquet",),
     against="reference",

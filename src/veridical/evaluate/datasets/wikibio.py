@@ -11,10 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from veridical.errors import RowError
-from veridical.evaluate.datasets.files import checked, files_of, has_records
-from veridical.evaluate.datasets.suite import BadItem, Item, Labelled, Options, Suite, Task
-from veridical.io import open_source
+from veridical.evaluate.datasets.files import files_of, has_records, read_records
+from veridical.evaluate.datasets.suite import BadItem, Item, Labelled, Suite, Task
 
 _PART = "wikibio"
 _NEEDS = (
@@ -25,17 +23,9 @@ _NEEDS = (
 _SENTENCE = ("average_precision", "trapezoid_pr", "auroc")
 
 
-def _load(path: Path, options: Options) -> Iterator[Item | BadItem]:
-    return checked(_items(path), path, _PART, _NEEDS)
-
-
-def _items(path: Path) -> Iterator[Item | BadItem]:
+def _items(path: Path, options: object) -> Iterator[Item | BadItem]:
     files = files_of(path, ("wikibio_gpt3.jsonl",), lambda p: has_records(p, "wikibio"))
-    for row in open_source(files, reader="wikibio").rows():
-        if isinstance(row, RowError):
-            yield BadItem(_PART, row)
-        else:
-            yield Item(row, _PART, str(row.id))
+    return read_records(files, "wikibio", _PART, lambda record: str(record.id))
 
 
 def _tasks(labelled: Labelled) -> list[Task]:
@@ -47,46 +37,22 @@ def _tasks(labelled: Labelled) -> list[Task]:
     label = labelled.unit_label
     mean = labelled.label[labelled.unit_item]
     star = np.where(mean < 0.99, (label >= 0.99).astype(np.float64), np.nan)
-    return [
+    wholly = "major inaccurate, passages that are wholly so left out"
+    questions = (
+        ("nonfact", "inaccurate, minor or major", (label >= 0.5).astype(np.float64)),
+        ("nonfact_star", wholly, star),
+        ("factual", "accurate", (label < 0.5).astype(np.float64)),
+    )
+    by_sentence = [
         Task(
-            "nonfact",
-            "sentence",
-            "binary",
-            "inaccurate, minor or major",
-            "units",
-            (label >= 0.5).astype(np.float64),
+            *(split, "sentence", "binary", positive, "units", truth),
             metrics=_SENTENCE,
-        ),
-        Task(
-            "nonfact_star",
-            "sentence",
-            "binary",
-            "major inaccurate, passages that are wholly so left out",
-            "units",
-            star,
-            metrics=_SENTENCE,
-        ),
-        Task(
-            "factual",
-            "sentence",
-            "binary",
-            "accurate",
-            "units",
-            (label < 0.5).astype(np.float64),
-            metrics=_SENTENCE,
-            flip=True,
-        ),
-        Task(
-            "passage",
-            "passage",
-            "graded",
-            "mean inaccuracy of the sentences",
-            "items",
-            labelled.label,
-            metrics=("spearman", "pearson", "kendall"),
-            headline="spearman",
-        ),
+            flip=split == "factual",
+        )
+        for split, positive, truth in questions
     ]
+    mean_label = "mean inaccuracy of the sentences"
+    return [*by_sentence, Task("passage", "passage", "graded", mean_label, "items", labelled.label)]
 
 
 SUITE = Suite(
@@ -94,7 +60,7 @@ SUITE = Suite(
     summary="GPT-3 lives of people, labelled by sentence, with 20 samples each",
     needs=_NEEDS,
     source="Manakul, Liusie and Gales 2023 (SelfCheckGPT)",
-    load=_load,
+    read=_items,
     tasks=_tasks,
     hub="potsawee/wiki_bio_gpt3_hallucination",
     hub_files=("data/*.parquet",),

@@ -26,23 +26,18 @@ def load_grader(spec: str) -> Grader:
     Raises:
         UsageError: there is none, or its template cannot be read.
     """
-    name, colon, rest = spec.partition(":")
+    name, colon, template = spec.partition(":")
     if name not in GRADERS:
         raise unknown_name("grader", name, GRADERS)
-    if colon and (name != "llm" or not rest):
+    if colon and (name != "llm" or not template):
         raise UsageError(f"grader {spec!r}: only llm takes something more, as llm:TEMPLATE")
     if name == "llm":
         from veridical.evaluate.graders.llm import LlmGrader
 
-        return LlmGrader.of(rest or "grade_answer")
-    if name == "choice":
-        from veridical.evaluate.graders.choice import Choice
-
-        return Choice()
-    if name == "numeric":
-        from veridical.evaluate.graders.numeric import Numeric
-
-        return Numeric()
+        return LlmGrader.of(template or "grade_answer")
+    from veridical.evaluate.graders.choice import Choice
     from veridical.evaluate.graders.match import Contains, Exact
+    from veridical.evaluate.graders.numeric import Numeric
 
-    return Exact() if name == "exact" else Contains()
+    by_rule: tuple[Grader, ...] = (Choice(), Numeric(), Exact(), Contains())
+    return next(grader for grader in by_rule if grader.name == name)

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from veridical.evaluate.graders.grade import Chat, Grade, by_rule, quoted
-from veridical.evaluate.graders.normal_form import contains, tokens
+from veridical.text.normal_form import contains, tokens
 
 if TYPE_CHECKING:
-    from veridical.records import Record
+    from veridical.core.records import Record
 
 #: The entry of ``meta`` that holds the options.
 CHOICES = "choices"
@@ -75,13 +75,13 @@ class Choice:
         gold = _gold(record.reference, choices)
         if gold is None:
             return Grade(None, f"the reference is no option of meta.{CHOICES}")
-        named, why = named_option(record.response, choices or dict.fromkeys("ABCDEFGH", ""))
-        if named is None:
+        letter, why = named_option(record.response, choices or dict.fromkeys("ABCDEFGH", ""))
+        if letter is None:
             return Grade(0.0, why)
         alike = tokens(choices.get(gold, ""))
-        right = named == gold or (bool(alike) and tokens(choices.get(named, "")) == alike)
-        told = f"names {named}" if right else f"names {named}, not {gold}"
-        return Grade(float(right), f"{told} ({why})")
+        right = letter == gold or (bool(alike) and tokens(choices.get(letter, "")) == alike)
+        answer = f"names {letter}" if right else f"names {letter}, not {gold}"
+        return Grade(float(right), f"{answer} ({why})")
 
 
 def options_of(value: Any) -> dict[str, str]:
@@ -94,9 +94,9 @@ def options_of(value: Any) -> dict[str, str]:
         pairs = [(v.get("label"), v.get("text")) for v in value]
     else:
         return {}
-    found = {k.upper(): t for k, t in pairs if isinstance(k, str) and isinstance(t, str)}
-    usable = len(found) == len(pairs) and all(re.fullmatch("[A-Z0-9]", k) for k in found)
-    return found if usable else {}
+    options = {k.upper(): t for k, t in pairs if isinstance(k, str) and isinstance(t, str)}
+    usable = len(options) == len(pairs) and all(re.fullmatch("[A-Z0-9]", k) for k in options)
+    return options if usable else {}
 
 
 def named_option(response: str, choices: Mapping[str, str]) -> tuple[str | None, str]:
@@ -116,7 +116,7 @@ def named_option(response: str, choices: Mapping[str, str]) -> tuple[str | None,
         return same[0], "the option's text"
     whole = [k for k, t in choices.items() if answer and tokens(t) == answer]
     by_text = _by_text(answer, choices)
-    for how, found in (
+    for how, letters_named in (
         ("a stated letter", _stated(text, letters)),
         ("the option's text", set(whole[:1])),
         ("a letter", _bracketed(text) & letters),
@@ -124,32 +124,32 @@ def named_option(response: str, choices: Mapping[str, str]) -> tuple[str | None,
         ("a letter", _alone(text) & letters),
         ("the option's text", by_text),
     ):
-        if len(found) == 1:
-            return found.pop(), how
-        if found:
-            return None, f"names several options: {', '.join(sorted(found))}"
+        if len(letters_named) == 1:
+            return letters_named.pop(), how
+        if letters_named:
+            return None, f"names several options: {', '.join(sorted(letters_named))}"
     return None, f"names no option: {quoted(text)}"
 
 
 def _stated(text: str, letters: frozenset[str]) -> set[str]:
     """Letters of the last statement such as "the answer is (B)", or of a leading "B)"."""
-    found: set[str] = set()
+    stated: set[str] = set()
     for m in _STATED.finditer(text):
         if m[1].upper() in letters and _is_letter(text, m) and not _denied(text, m):
             another = _ANOTHER.match(text, m.end())
-            found = {m[1].upper()} | ({another[1]} & letters if another else set())
+            stated = {m[1].upper()} | ({another[1]} & letters if another else set())
     leading = _LEADING.match(text)
-    if not found and leading and leading[1].upper() in letters and not _denied(text, leading):
+    if not stated and leading and leading[1].upper() in letters and not _denied(text, leading):
         another = _ANOTHER.match(text, leading.end(1))
-        found = {leading[1].upper()} | ({another[1]} & letters if another else set())
-        found |= _listed_next(text) & letters
-    return found
+        stated = {leading[1].upper()} | ({another[1]} & letters if another else set())
+        stated |= _listed_next(text) & letters
+    return stated
 
 
 def _listed_next(text: str) -> set[str]:
     """The letter that leads the second line, as where the options are said over."""
-    _, _, rest = text.partition("\n")
-    second = _LEADING.match(rest.lstrip())
+    _, _, following = text.partition("\n")
+    second = _LEADING.match(following.lstrip())
     return {second[1].upper()} if second else set()
 
 
@@ -173,12 +173,12 @@ def _is_letter(text: str, m: re.Match[str]) -> bool:
 
 def _alone(text: str) -> set[str]:
     """Capitals that stand alone; A and I, which are words, only at the very end or in a list."""
-    found = {
+    capitals = {
         m[1] for m in _ALONE.finditer(text) if (m[1] not in "AI" or m[2]) and not _denied(text, m)
     }
     for m in _LISTED.finditer(text):
-        found |= {m[1], m[2]}
-    return found
+        capitals |= {m[1], m[2]}
+    return capitals
 
 
 def _by_text(answer: list[str], choices: Mapping[str, str]) -> set[str]:

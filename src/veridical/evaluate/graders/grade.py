@@ -6,10 +6,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
-from veridical.llm.messages import ChatRequest, Reply
+from veridical.core.messages import ChatRequest, Reply
 
 if TYPE_CHECKING:
-    from veridical.records import Record
+    from veridical.core.records import Record
 
 #: How a grader reaches a language model: replies in the order of the requests.
 Chat = Callable[[Sequence[ChatRequest]], Awaitable[list[Reply]]]
@@ -29,7 +29,7 @@ class Grade:
 
     @property
     def label(self) -> float | None:
-        """As records carry it: 0 right .. 1 hallucinated."""
+        """The label that records carry: 0 right .. 1 hallucinated."""
         return None if self.correct is None else 1.0 - self.correct
 
 
@@ -67,7 +67,7 @@ def by_rule(record: Record) -> Grade | None:
     return None
 
 
-def quoted(text: str, longest: int = 60) -> str:
+def quoted(text: str) -> str:
     """A short piece of foreign text for a reason, on one line."""
     line = " ".join(text.split())
-    return repr(line if len(line) <= longest else line[: longest - 1] + "…")
+    return repr(line if len(line) <= 60 else line[:59] + "…")

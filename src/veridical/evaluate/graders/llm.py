@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from veridical.errors import NotApplicable, UsageError
+from veridical.core.messages import LlmError
+from veridical.errors import NotApplicable, UsageError, option_named
 from veridical.evaluate.graders.grade import Chat, Grade, by_rule
-from veridical.llm.messages import LlmError
-from veridical.llm.prompts import Prompt, load_prompt
-from veridical.llm.verdicts import read_verdict
-from veridical.scorers.judges.asking import parts_of, request
+from veridical.llm.asking import ask_verdicts, parts_of, request
+from veridical.prompts import Prompt, load_prompt
 
 if TYPE_CHECKING:
-    from veridical.records import Record
+    from veridical.core.records import Record
 
 #: The template of the package.
 TEMPLATE = "grade_answer"
@@ -24,7 +23,7 @@ class LlmGrader:
     """Yes or no by a prompt template that is shown question, gold answers and response.
 
     Where the server gives token probabilities the grade is the probability of yes, else 1 or 0.
-    A reply without a clear yes or no is no grade: never a no.
+    A reply without a clear yes or no, asked for twice, is no grade: never a no.
     """
 
     name: str
@@ -53,14 +52,14 @@ class LlmGrader:
         if settled is not None:
             return settled
         if chat is None:
-            raise UsageError(f"the grader {self.name} needs a language model (--llm NAME)")
+            raise UsageError(
+                f"the grader {self.name} needs a language model ({option_named('llm', 'NAME')})"
+            )
         try:
-            asked = request(self.prompt, parts_of(record, self.prompt), record)
+            question = request(self.prompt, parts_of(record, self.prompt), record)
         except NotApplicable as e:
             return Grade(None, str(e))
-        (reply,) = await chat([asked])
-        try:
-            verdict = read_verdict(reply, self.prompt)
-        except LlmError as e:
-            return Grade(None, f"{e}: {e.text!r:.200}")
+        (verdict,) = await ask_verdicts(chat, [question], [self.prompt])
+        if isinstance(verdict, LlmError):
+            return Grade(None, f"{verdict}: {verdict.text!r:.200}")
         return Grade(1.0 - verdict.risk, f"says {verdict.answer} (by {verdict.how})")

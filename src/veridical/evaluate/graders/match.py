@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from veridical.evaluate.graders.grade import Chat, Grade, by_rule, quoted
-from veridical.evaluate.graders.normal_form import contains, tokens
+from veridical.text.normal_form import contains, tokens
 
 if TYPE_CHECKING:
-    from veridical.records import Record
+    from veridical.core.records import Record
 
 
 @dataclass(frozen=True)
@@ -19,14 +19,26 @@ class Exact:
     name: str = "exact"
     rule: ClassVar[str] = "the response equals a gold answer, case, punctuation and articles aside"
     needs_llm: ClassVar[bool] = False
+    whole: ClassVar[bool] = True
 
     async def grade(self, record: Record, chat: Chat | None = None) -> Grade:
         """See :class:`veridical.evaluate.graders.Grader`."""
-        return _match(record, whole=True)
+        settled = by_rule(record)
+        if settled is not None:
+            return settled
+        golds = [(gold, words) for gold in record.reference if (words := tokens(gold))]
+        if not golds:
+            return Grade(None, "no gold answer has a letter or a digit")
+        answer = tokens(record.response)
+        for gold, words in golds:
+            if answer == words or (not self.whole and contains(answer, words)):
+                return Grade(1.0, f"{'equals' if self.whole else 'contains'} {quoted(gold)}")
+        first = quoted(golds[0][0]) + (f" and {len(golds) - 1} more" if len(golds) > 1 else "")
+        return Grade(0.0, f"{'is none' if self.whole else 'contains none'} of {first}")
 
 
 @dataclass(frozen=True)
-class Contains:
+class Contains(Exact):
     """A gold answer stands in the response, word for word in normal form (PopQA's metric).
 
     It does not understand: "not Paris" contains Paris, and so does a list of guesses.
@@ -36,23 +48,4 @@ class Contains:
     rule: ClassVar[str] = (
         "a gold answer stands in the response word for word, case, punctuation and articles aside"
     )
-    needs_llm: ClassVar[bool] = False
-
-    async def grade(self, record: Record, chat: Chat | None = None) -> Grade:
-        """See :class:`veridical.evaluate.graders.Grader`."""
-        return _match(record, whole=False)
-
-
-def _match(record: Record, *, whole: bool) -> Grade:
-    settled = by_rule(record)
-    if settled is not None:
-        return settled
-    golds = [(gold, found) for gold in record.reference if (found := tokens(gold))]
-    if not golds:
-        return Grade(None, "no gold answer has a letter or a digit")
-    answer = tokens(record.response)
-    for gold, wanted in golds:
-        if answer == wanted or (not whole and contains(answer, wanted)):
-            return Grade(1.0, f"{'equals' if whole else 'contains'} {quoted(gold)}")
-    told = quoted(golds[0][0]) + (f" and {len(golds) - 1} more" if len(golds) > 1 else "")
-    return Grade(0.0, f"{'is none' if whole else 'contains none'} of {told}")
+    whole: ClassVar[bool] = False

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from veridical.evaluate.graders.grade import Chat, Grade, by_rule, quoted
-from veridical.evaluate.graders.numbers import Number, final_number
+from veridical.text.final_number import Number, final_number
 
 if TYPE_CHECKING:
-    from veridical.records import Record
+    from veridical.core.records import Record
 
 
 @dataclass(frozen=True)
@@ -35,12 +35,12 @@ class Numeric:
         golds = [n for gold in record.reference if (n := final_number(gold)[0]) is not None]
         if not golds:
             return Grade(None, f"no number in the reference {quoted(record.reference[0])}")
-        given, how = final_number(record.response)
-        if given is None:
+        number, how = final_number(record.response)
+        if number is None:
             return Grade(0.0, how)
-        right = any(given.equals(gold) for gold in golds)
-        told = f"{_shown(given)} ({how})"
-        return Grade(float(right), told if right else f"{told}, not {_shown(golds[0])}")
+        right = any(number.equals(gold) for gold in golds)
+        answer = f"{_shown(number)} ({how})"
+        return Grade(float(right), answer if right else f"{answer}, not {_shown(golds[0])}")
 
 
 def _shown(number: Number) -> str:

@@ -65,29 +65,17 @@ TABLE_7 = {
 JUDGES = {
     "GPT-4o": ("openai:gpt-4o", (0.397, 0.394), (0.360, 0.358)),
     "GPT-4o-mini": ("openai:gpt-4o-mini", (0.271, 0.314), (0.450, 0.467)),
-    "Llama-3.3-70B": (
-        "ollama:llama3.3:70b-instruct-q8_0",
-        (-0.078, -0.087),
-        (-0.100, -0.065),
-    ),
+    "Llama-3.3-70B": ("ollama:llama3.3:70b-instruct-q8_0", (-0.078, -0.087), (-0.100, -0.065)),
     "Llama-3.1-8B": ("ollama:llama3.1:8b-instruct-fp16", (0.023, 0.029), (0.177, 0.173)),
 }
 JUDGE = "judge(form=published, temperature=0.1, template=checkembed_wikibio)"
 JUDGE_REFERENCE = "judge(form=published, temperature=0.1, template=checkembed_wikibio_reference)"
 
 
-def _canonical(scorer: str) -> str:
-    return scorer.replace(", ", ",")
-
-
 def table_6(samples: int) -> dict[str, tuple[float, float]]:
     """A row of table 6: model -> (Pearson, Spearman), fractions."""
     row = [fraction(x) for x in TABLE_6[samples].split()]
     return {m: (row[2 * i], row[2 * i + 1]) for i, m in enumerate(TABLE_6_COLUMNS)}
-
-
-def _key(model: str) -> str:
-    return f"checkembed(judged=samples,rebase={MODELS[model][0]},stat=frobenius)"
 
 
 def _pair(
@@ -100,10 +88,12 @@ def _pair(
 
 
 def _by_samples(model: str) -> tuple[Figure, ...]:
+    rebase, _, name = MODELS[model]
+    scorer = f"checkembed(judged=samples,rebase={rebase},stat=frobenius)"
     return tuple(
-        f
+        figure
         for n in TABLE_6
-        for f in _pair(_key(model), table_6(n)[model], MODELS[model][2], None if n == 20 else n)
+        for figure in _pair(scorer, table_6(n)[model], name, None if n == 20 else n)
     )
 
 
@@ -195,8 +185,8 @@ ENTRIES = (
             "the paragraph (wiki_bio_text) is missing for half of the passages in the data used "
             "here",
             figures=(
-                *_pair(_canonical(JUDGE), alone, name),
-                *_pair(_canonical(JUDGE_REFERENCE), beside, name),
+                *_pair(JUDGE.replace(", ", ","), alone, name),
+                *_pair(JUDGE_REFERENCE.replace(", ", ","), beside, name),
             ),
         )
         for name, (load, alone, beside) in JUDGES.items()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from veridical.evaluate.published.table import Entry, Note, by_split
+from collections.abc import Mapping
+
+from veridical.evaluate.published.table import Entry, Figure, Note, by_split
 
 PAPER = "Mirage"
 _BEGIN = "veridical bench begin --data DATA/begin"
@@ -42,6 +44,14 @@ _DEV = (
     "2950 and 3805 items"
 )
 
+
+def _areas(
+    suite: str, scorer: str, values: Mapping[str, float], model: str | None = None
+) -> tuple[Figure, ...]:
+    splits = BEGIN_SPLITS if suite == "begin" else HALUEVAL_SPLITS
+    return by_split(suite, "trapezoid_pr", scorer, ((s, values[s]) for s in splits), model)
+
+
 ENTRIES = (
     Entry(
         "Mirage table 9, Knowledge-F1 on BEGIN",
@@ -50,12 +60,7 @@ ENTRIES = (
         "regenerated",
         command=f"{_BEGIN} --scorers knowledge_f1 --study --as-published",
         reason=_DEV,
-        figures=by_split(
-            "begin",
-            "trapezoid_pr",
-            "knowledge_f1",
-            ((s, KNOWLEDGE_F1[s]) for s in BEGIN_SPLITS),
-        ),
+        figures=_areas("begin", "knowledge_f1", KNOWLEDGE_F1),
     ),
     Entry(
         "Mirage table 9, Knowledge-F1 on HaluEval",
@@ -65,12 +70,7 @@ ENTRIES = (
         command=f"{_HALUEVAL} --scorers knowledge_f1 --study --as-published",
         reason="the paper judges 10 000 of the 20 000 answers and does not say which; here both of "
         "each row drawn",
-        figures=by_split(
-            "halueval",
-            "trapezoid_pr",
-            "knowledge_f1",
-            ((s, KNOWLEDGE_F1[s]) for s in HALUEVAL_SPLITS),
-        ),
+        figures=_areas("halueval", "knowledge_f1", KNOWLEDGE_F1),
     ),
     Entry(
         "Mirage table 9, ROUGE-L and SacreBLEU",
@@ -81,8 +81,8 @@ ENTRIES = (
         reason=f"{_SELF}; {_PAIRS_FILE}; the printed SacreBLEU seems to be the corpus score "
         "of single pairs, which is 0 for any answer of fewer than four words, be it right",
         figures=(
-            *by_split("halueval", "trapezoid_pr", "rouge_l", ROUGE_L.items()),
-            *by_split("halueval", "trapezoid_pr", "sacrebleu", SACREBLEU.items()),
+            *_areas("halueval", "rouge_l", ROUGE_L),
+            *_areas("halueval", "sacrebleu", SACREBLEU),
         ),
     ),
     Entry(
@@ -93,13 +93,7 @@ ENTRIES = (
         command=f'{_PAIRS} --scorers "bert_score(against=reference)" {_ENCODER} '
         "--study --as-published",
         reason=f"{_SELF}; {_PAIRS_FILE}",
-        figures=by_split(
-            "halueval",
-            "trapezoid_pr",
-            "bert_score(against=reference)",
-            BERTSCORE.items(),
-            _ROBERTA,
-        ),
+        figures=_areas("halueval", "bert_score(against=reference)", BERTSCORE, _ROBERTA),
     ),
     Entry(
         "Mirage table 1, K-BERTScore on BEGIN",
@@ -108,13 +102,7 @@ ENTRIES = (
         "named model",
         command=f"{_BEGIN} --scorers knowledge_bertscore {_ENCODER}",
         reason=_DEV,
-        figures=by_split(
-            "begin",
-            "trapezoid_pr",
-            "knowledge_bertscore",
-            ((s, KNOWLEDGE_BERTSCORE[s]) for s in BEGIN_SPLITS),
-            _ROBERTA,
-        ),
+        figures=_areas("begin", "knowledge_bertscore", KNOWLEDGE_BERTSCORE, _ROBERTA),
     ),
     Entry(
         "Mirage table 1, K-BERTScore on HaluEval",
@@ -123,13 +111,7 @@ ENTRIES = (
         "named model",
         command=f"{_HALUEVAL} --scorers knowledge_bertscore {_ENCODER}",
         reason="the paper judges 10 000 of the 20 000 answers and does not say which",
-        figures=by_split(
-            "halueval",
-            "trapezoid_pr",
-            "knowledge_bertscore",
-            ((s, KNOWLEDGE_BERTSCORE[s]) for s in HALUEVAL_SPLITS),
-            _ROBERTA,
-        ),
+        figures=_areas("halueval", "knowledge_bertscore", KNOWLEDGE_BERTSCORE, _ROBERTA),
     ),
     Entry(
         "Mirage tables 1 and 9 to 11, critic, consistency and Q2",

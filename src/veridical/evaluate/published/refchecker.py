@@ -26,17 +26,11 @@ CLAIMS = (3319, 3420, 3994)
 NEUTRAL_ZERO_CONTEXT = 1818
 
 #: Table 8: macro-F1, in the same order.
-TABLE_8 = {
-    "RoBERTa-NLI": (0.6990, 0.4667, 0.5106),
-    "AlignScore": (0.7028, 0.5042, 0.5766),
-}
+TABLE_8 = {"RoBERTa-NLI": (0.6990, 0.4667, 0.5106), "AlignScore": (0.7028, 0.5042, 0.5766)}
 
 #: Table 7: macro-F1 of the strict class of a response, its claims being the whole response, its
 #: sentences, and triplets.
-TABLE_7 = {
-    "RoBERTa-NLI": (0.4492, 0.5197, 0.5519),
-    "AlignScore": (0.4605, 0.5319, 0.5760),
-}
+TABLE_7 = {"RoBERTa-NLI": (0.4492, 0.5197, 0.5519), "AlignScore": (0.4605, 0.5319, 0.5760)}
 _GRANULARITY = ("response", "sentences", "given")
 
 #: Tables 10 to 12, rows Claude 2 + NLI and Claude 2 + AlignScore: accuracy, F1 of factual and of
@@ -66,10 +60,7 @@ _CHECKERS = {
     "RoBERTa-NLI": "ynie/roberta-large-snli_mnli_fever_anli_R1_R2_R3-nli",
     "AlignScore": "yzha/AlignScore",
 }
-_NLI = {
-    "RoBERTa-NLI": f"torch:{_CHECKERS['RoBERTa-NLI']}",
-    "AlignScore": "alignscore-large",
-}
+_NLI = {"RoBERTa-NLI": f"torch:{_CHECKERS['RoBERTa-NLI']}", "AlignScore": "alignscore-large"}
 _REFERENCES = (
     "the references (Natural Questions, MS MARCO, Dolly) are not distributed with the labels and "
     "go into references.jsonl beside them; here a triplet is read as a sentence, and a long "
@@ -85,30 +76,21 @@ def _command(suite: str, checker: str, scorers: str) -> str:
 
 
 def _checking() -> list[Entry]:
-    given = "claims(checker=nli,extractor=given,merge=any)"
+    scorer = "claims(checker=nli,extractor=given,merge=any)"
     return [
         Entry(
             f"RefChecker tables 5 and 8, {checker} row",
             "Three-way checking of claims against references",
             _DATA,
             "named model",
-            command=_command("refchecker", checker, given),
+            command=_command("refchecker", checker, scorer),
             reason=_REFERENCES,
-            figures=(
-                *by_split(
-                    "refchecker",
-                    "accuracy",
-                    given,
-                    zip(SPLITS, TABLE_5[checker], strict=True),
-                    model,
-                ),
-                *by_split(
-                    "refchecker",
-                    "macro_f1",
-                    given,
-                    zip(SPLITS, TABLE_8[checker], strict=True),
-                    model,
-                ),
+            figures=tuple(
+                figure
+                for metric, table in (("accuracy", TABLE_5), ("macro_f1", TABLE_8))
+                for figure in by_split(
+                    "refchecker", metric, scorer, zip(SPLITS, table[checker], strict=True), model
+                )
             ),
         )
         for checker, model in _CHECKERS.items()

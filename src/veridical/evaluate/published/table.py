@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from veridical.core.identity import Identity
+
 #: ``regenerated``: the harness prints the figure from public data, without any model. ``named
 #: model``: it takes the public model that the paper used. ``not possible``: something it rests on
 #: cannot be had.
@@ -55,7 +57,7 @@ class Note:
             suite == self.suite
             and split in (self.splits or (split,))
             and metric in (self.metrics or (metric,))
-            and scorer.partition("(")[0] in (self.scorers or (scorer.partition("(")[0],))
+            and (not self.scorers or Identity.read(scorer).name in self.scorers)
         )
 
 

@@ -85,13 +85,13 @@ ENTRIES = (
 NOTES = tuple(
     Note(
         "qa",
-        f"the table's own precision and recall make this {own:.3f}, where it prints "
+        f"the table's own precision and recall make this {from_table:.3f}, where it prints "
         f"{TABLE_1[name][2][PARTS.index('arc')]:.3f}",
         splits=("arc-right",),
         metrics=("f1",),
         scorers=(scorer,),
     )
-    for name, scorer, own in (
+    for name, scorer, from_table in (
         ("Entropy", "semantic_negentropy", 0.927),
         ("BS Detector", "bsdetector", 0.919),
     )

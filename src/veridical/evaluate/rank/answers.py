@@ -9,17 +9,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from veridical.api import AUTO, Job, reopen
-from veridical.engine import Engine
+from veridical.api import AUTO, RUNS, Job, reopen
+from veridical.core.protocols import LABELS
+from veridical.core.records import Record
+from veridical.core.registry import REGISTRY, BoundScorer
+from veridical.engine.engine import Engine
 from veridical.errors import UsageError
 from veridical.evaluate.datasets import find_suite, locate
-from veridical.evaluate.datasets.suite import Item, Options
-from veridical.evidence.rundir import RunFiles
-from veridical.io.problems import display, shown
-from veridical.models.protocols import LABELS
-from veridical.records import Record
-from veridical.registry import REGISTRY, BoundScorer
-from veridical.results import Results
+from veridical.evaluate.datasets.suite import Item
+from veridical.evaluate.options import RankOptions
+from veridical.files.rundir import RunFiles
+from veridical.report.results import Results
+from veridical.text.display import display, shown
 
 #: Of a record's meta, which names the model, unless another column is named.
 MODEL = "model"
@@ -56,79 +57,50 @@ class Answers:
     scorer: str = ""
 
 
-class Named(NamedTuple):
+class Input(NamedTuple):
     """An input, and the model its answers are from where they do not say."""
 
     name: str
     path: Path
 
 
-def named(given: Sequence[str | Path]) -> list[Named]:
+def inputs_of(paths: Sequence[str | Path]) -> list[Input]:
     """Inputs of ``PATH`` or ``NAME=PATH``; what is there as it stands is a path.
 
     Raises:
         UsageError: one is not there, none is given, or one is given twice.
     """
-    found = []
-    for text in map(str, given):
+    inputs = []
+    for text in map(str, paths):
         name, sep, path = text.partition("=")
         if Path(text).exists() or not (sep and name and path):
             name, path = "", text
         if not Path(path).exists():
             raise UsageError(f"{display(path)}: no such file or run directory")
-        found.append(Named(name, Path(path)))
-    if not found:
+        inputs.append(Input(name, Path(path)))
+    if not inputs:
         raise UsageError("name files of answers, or run directories")
-    paths = [n.path.resolve() for n in found]
-    for n in found:
-        if paths.count(n.path.resolve()) > 1:
+    resolved = [n.path.resolve() for n in inputs]
+    for n in inputs:
+        if resolved.count(n.path.resolve()) > 1:
             raise UsageError(f"{display(n.path)} is given twice")
-    return found
+    return inputs
 
 
-@dataclass(frozen=True)
-class Asked:
-    """How answers are read.
+def scorer_of(options: RankOptions) -> BoundScorer:
+    """The scorer to run.
 
-    Attributes:
-        by: the column of ``meta`` that names the model.
-        split_by: the column that tells the parts; None for one part.
-        scorer: the scorer ``claims`` with its parameters; None for its defaults, or of a finished
-            run the only one it has.
-        suite: the inputs are data of this benchmark suite.
-        limit, mapping, reader: as :func:`veridical.check` takes them; for files.
-        three_way: labels of units are 0 entailed, 0.5 neutral, 1 contradicted.
+    Raises:
+        UsageError: it is another than ``claims``, or more than one.
     """
-
-    by: str = MODEL
-    split_by: str | None = None
-    scorer: str | None = None
-    suite: str | None = None
-    limit: int | None = None
-    mapping: dict[str, str] = field(default_factory=dict)
-    reader: str | None = None
-    three_way: bool = False
-
-    def bound(self) -> BoundScorer:
-        """The scorer to run.
-
-        Raises:
-            UsageError: it is another than ``claims``, or more than one.
-        """
-        found = REGISTRY.parse(self.scorer or "claims")
-        if [b.scorer.name for b in found] != ["claims"]:
-            raise UsageError(f"models are ranked by one scorer 'claims', not by {self.scorer!r}")
-        return found[0]
+    bound = REGISTRY.parse(options.scorer or "claims")
+    if [b.scorer.name for b in bound] != ["claims"]:
+        raise UsageError(f"models are ranked by one scorer 'claims', not by {options.scorer!r}")
+    return bound[0]
 
 
 def read(
-    inputs: Sequence[Named],
-    asked: Asked,
-    engine: Engine,
-    *,
-    out: Path | None = None,
-    retry_failed: bool = False,
-    watch: Watch | None = None,
+    inputs: Sequence[Input], options: RankOptions, engine: Engine, watch: Watch | None = None
 ) -> Answers:
     """The answers of all inputs. Files are scored, each in a run of its own, which resumes; runs
     that are finished are read.
@@ -137,73 +109,75 @@ def read(
         UsageError: an input that cannot be used: no run with claims, one that has not ended,
             answers of which some name their model and some do not.
     """
-    made = Answers()
+    answers = Answers()
     for name, path in inputs:
-        finished = path.is_dir() and asked.suite is None
+        finished = path.is_dir() and options.suite is None
         if finished:
-            if asked.limit is not None or asked.mapping or asked.reader:
+            if options.limit is not None or options.mapping or options.reader:
                 raise UsageError(f"{display(path)} is a run: options of reading do not apply to it")
             results = reopen(path)
-            key = _key(results, asked, path)
+            key = _key(results, options, path)
         else:
-            bound = asked.bound()
+            bound = scorer_of(options)
             key = bound.key
             job = Job(
-                _records(path, asked.suite) if asked.suite else [str(path)],
+                _records(path, options.suite) if options.suite else [str(path)],
                 [bound],
-                limit=asked.limit,
-                mapping=asked.mapping,
-                reader=asked.reader,
-                out=None if out is None else out / AUTO,
-                retry_failed=retry_failed,
+                limit=options.limit,
+                mapping=options.mapping,
+                reader=options.reader,
+                out=(RUNS if options.out is None else Path(options.out)) / AUTO,
+                retry_failed=options.retry_failed,
                 engine=engine,
             )
             if watch is not None:
                 watch(path.name, job)
             results = job.wait()
-        if made.scorer and made.scorer != key:
+        if answers.scorer and answers.scorer != key:
             raise UsageError(
-                f"the inputs were judged by different scorers: {made.scorer} and {key}; "
+                f"the inputs were judged by different scorers: {answers.scorer} and {key}; "
                 "name one (--scorers)"
             )
-        made.scorer = key
-        made.runs.append(str(results.path))
-        made.row_errors += sum(1 for _ in results.errors())
-        made.answers += _answers(results, key, name or _stem(path, finished), asked, made, path)
-    return made
-
-
-def _key(results: Results, asked: Asked, path: Path) -> str:
-    """The score to read of a finished run."""
-    there = [s.key for s in results.scorers if s.scorer.name == "claims"]
-    if asked.scorer is not None:
-        wanted = asked.bound().key
-        if wanted not in there:
-            raise UsageError(
-                f"{display(path)}: the run has no score {wanted}; it has "
-                f"{', '.join(there) or 'none of claims'}"
-            )
-        return wanted
-    if not there:
-        raise UsageError(f"{display(path)}: the run has no claims; make one with check --claims")
-    if len(there) > 1:
-        raise UsageError(
-            f"{display(path)}: name the score to rank by (--scorers), one of {'; '.join(there)}"
+        answers.scorer = key
+        answers.runs.append(str(results.path))
+        answers.row_errors += sum(n for _, n in results.error_causes())
+        answers.answers += _answers(
+            results, key, name or _stem(path, finished), options, answers, path
         )
-    return there[0]
+    return answers
+
+
+def _key(results: Results, options: RankOptions, path: Path) -> str:
+    """The score to read of a finished run."""
+    keys = [s.key for s in results.scorers if s.scorer.name == "claims"]
+    if options.scorer is not None:
+        key = scorer_of(options).key
+        if key not in keys:
+            raise UsageError(
+                f"{display(path)}: the run has no score {key}; it has "
+                f"{', '.join(keys) or 'none of claims'}"
+            )
+        return key
+    if not keys:
+        raise UsageError(f"{display(path)}: the run has no claims; make one with check --claims")
+    if len(keys) > 1:
+        raise UsageError(
+            f"{display(path)}: name the score to rank by (--scorers), one of {'; '.join(keys)}"
+        )
+    return keys[0]
 
 
 def _records(path: Path, name: str) -> list[Record]:
     """The answers of a suite's data, the facets and the part of each in its meta. Those that
     people set aside whole are no answers."""
     suite = find_suite(name)
-    found = []
-    for item in suite.load(locate(suite, path), Options()):
+    records = []
+    for item in suite.load(locate(suite, path)):
         set_aside = isinstance(item, Item) and item.unusable and item.record.label is None
         if isinstance(item, Item) and not set_aside:
             meta = {**item.record.meta, **item.facets, "part": item.part}
-            found.append(item.record.model_copy(update={"meta": meta}))
-    return found
+            records.append(item.record.model_copy(update={"meta": meta}))
+    return records
 
 
 def _stem(path: Path, finished: bool) -> str:
@@ -216,33 +190,33 @@ def _stem(path: Path, finished: bool) -> str:
 
 
 def _answers(
-    results: Results, key: str, fallback: str, asked: Asked, made: Answers, path: Path
+    results: Results, key: str, fallback: str, options: RankOptions, answers: Answers, path: Path
 ) -> Iterator[Answer]:
     missing = 0
-    unnamed: int | None = None
-    is_named: int | None = None
+    unnamed_row: int | None = None
+    named_row: int | None = None
     for record, line in results.records():
         if line is None:
             missing += 1
             continue
-        model = _model(record, asked.by)
+        model = _model(record, options.by)
         if model is None:
-            unnamed = record.row if unnamed is None else unnamed
+            unnamed_row = record.row if unnamed_row is None else unnamed_row
         else:
-            is_named = record.row if is_named is None else is_named
-        if unnamed is not None and is_named is not None:
+            named_row = record.row if named_row is None else named_row
+        if unnamed_row is not None and named_row is not None:
             raise UsageError(
-                f"{display(path)}: row {is_named} names its model ({asked.by}), row {unnamed} does "
-                "not"
+                f"{display(path)}: row {named_row} names its model ({options.by}), row "
+                f"{unnamed_row} does not"
             )
         score = json.loads(line)["scores"][key]
         if score["signature"]:
-            before = made.signatures.setdefault(key, score["signature"])
+            before = answers.signatures.setdefault(key, score["signature"])
             if before != score["signature"]:
                 raise UsageError(
                     f"the inputs were judged in different ways: {before} and {score['signature']}"
                 )
-        yield _answer(record, score, model or fallback, asked.split_by)
+        yield _answer(record, score, model or fallback, options.split_by)
     if missing:
         raise UsageError(
             f"{display(path)}: the run has not ended, {missing:,} records are not judged; run its "

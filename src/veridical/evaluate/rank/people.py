@@ -24,15 +24,15 @@ def by_people(answers: Sequence[Answer], three_way: bool = False) -> dict[str, N
     units = [u for a in answers for u in a.units or ()]
     marks = bool(units) and min(units) >= 0.5
     hallucination = np.array([_hallucination(a, marks) for a in answers], np.float64)
-    found = {}
+    rates = {}
     if not np.isnan(hallucination).all():
-        found["hallucination"] = hallucination
+        rates["hallucination"] = hallucination
     if three_way and units:
-        found["contradiction"] = np.array(
+        rates["contradiction"] = np.array(
             [np.nan if not a.units else np.mean([u >= 0.75 for u in a.units]) for a in answers],
             np.float64,
         )
-    return found
+    return rates
 
 
 def _hallucination(answer: Answer, marks: bool) -> float:

@@ -5,18 +5,20 @@ from __future__ import annotations
 import datetime
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from veridical.api import RUNS
-from veridical.engine import Engine
-from veridical.errors import UsageError
-from veridical.evaluate.metrics.metric import finite
-from veridical.evaluate.rank.answers import MODEL, Answer, Answers, Asked, Watch, named, read
+from veridical.core.options import split
+from veridical.core.protocols import LABELS
+from veridical.engine.engine import Engine
+from veridical.engine.options import EngineOptions
+from veridical.errors import UsageError, option_named, several
+from veridical.evaluate.options import RankOptions
+from veridical.evaluate.rank.answers import Answer, Answers, Watch, inputs_of, read, scorer_of
 from veridical.evaluate.rank.people import by_people
 from veridical.evaluate.rank.rates import (
     RANKED,
@@ -29,9 +31,14 @@ from veridical.evaluate.rank.rates import (
     spread,
 )
 from veridical.evaluate.rank.result import Agreement, ModelRates, Part, Ranking, Rate
-from veridical.evaluate.resampling import interval
-from veridical.models.protocols import LABELS
+from veridical.stats.metrics.metric import finite
+from veridical.stats.resampling import interval
 from veridical.version import __version__
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from veridical.evaluate.options import RankKeywords
 
 _ALL = "all"
 _GRADED = "refchecker_responses"  # whose unit labels are those three grades
@@ -43,24 +50,9 @@ PAIRS = ("prompt", "id")
 def rank(
     answers: str | Path | Sequence[str | Path],
     *,
-    by: str = MODEL,
-    split_by: str | None = None,
-    scorer: str | None = None,
-    suite: str | None = None,
-    three_way: bool = False,
-    order: str = "hallucination",
-    pair_by: str | None = None,
-    every_prompt: bool = False,
-    limit: int | None = None,
-    mapping: Mapping[str, str] | None = None,
-    reader: str | None = None,
-    seed: int = 0,
-    bootstrap: int = 1000,
-    out: str | Path | None = None,
-    retry_failed: bool = False,
-    watch: Watch | None = None,
     engine: Engine | None = None,
-    **options: Any,
+    watch: Watch | None = None,
+    **options: Unpack[RankKeywords],
 ) -> Ranking:
     """Compare models by the rates of their claims (Hu et al. 2024, RefChecker, section 5.3,
     figures 6 and 12).
@@ -68,9 +60,12 @@ def rank(
     Args:
         answers: files of answers, or directories of finished runs, which are not scored again;
             ``NAME=PATH`` names the model of answers that do not.
+        engine: a warm engine; else one is made with the engine's options among ``options``.
+        watch: called with a file's name and its job; waits for it, showing progress.
         by: column of the records' ``meta`` that names the model; without it a file is a model.
         split_by: column that tells parts, which are ranked one by one and all together.
-        scorer: the scorer ``claims`` with its parameters, such as ``claims(extractor=triplets)``.
+        scorer: the scorer ``claims`` with its parameters, such as ``claims(extractor=triplets)``;
+            None for its defaults, or of a finished run the only one it has.
         suite: the inputs are data of this benchmark suite (they name their models).
         three_way: labels of units are 0 entailed, 0.5 neutral, 1 contradicted, as people's rate of
             contradiction takes.
@@ -83,93 +78,54 @@ def rank(
         seed, bootstrap: of the resamples of prompts behind every interval and test.
         out: folder of the runs; default ``.veridical/runs``.
         retry_failed: run records with a failed score again.
-        watch: called with a file's name and its job; waits for it, showing progress.
-        engine: a warm engine; else one is made with ``options``.
 
     Raises:
-        UsageError: inputs that cannot be compared; fewer than two models.
+        UsageError: an unknown option; inputs that cannot be compared; fewer than two models.
     """
-    if order not in RANKED:
-        raise UsageError(f"order is {', '.join(RANKED)}, not {order!r}")
-    if pair_by is not None and pair_by not in PAIRS:
-        raise UsageError(f"answers are paired by {' or '.join(PAIRS)}, not by {pair_by!r}")
-    if bootstrap < 0 or seed < 0:
-        raise UsageError("bootstrap and seed must be 0 or more")
-    given = [answers] if isinstance(answers, (str, Path)) else list(answers)
-    asked = Asked(by, split_by, scorer, suite, limit, dict(mapping or {}), reader, three_way)
-    inputs = named(given)
-    asked.bound()
-    own = Engine(**options) if engine is None else engine
-    try:
-        found = read(
-            inputs,
-            asked,
-            own,
-            out=RUNS if out is None else Path(out),
-            retry_failed=retry_failed,
-            watch=watch,
-        )
-    finally:
+    of_rank, of_engine = split(options, RankOptions, EngineOptions)
+    ranking, engine_options = RankOptions(**of_rank), EngineOptions(**of_engine)
+    engine_options.refuse_beside(engine)
+    inputs = inputs_of(several("answers", answers, (str, Path), "a path"))
+    scorer_of(ranking)
+    with ExitStack() as stack:
         if engine is None:
-            own.close()
-    return ranked(
-        found,
-        asked,
-        order=order,
-        pair_by=pair_by,
-        every_prompt=every_prompt,
-        seed=seed,
-        bootstrap=bootstrap,
-    )
+            engine = stack.enter_context(Engine(engine_options))
+        judged = read(inputs, ranking, engine, watch)
+    return ranked(judged, ranking)
 
 
-def ranked(
-    found: Answers,
-    asked: Asked,
-    *,
-    order: str = "hallucination",
-    pair_by: str | None = None,
-    every_prompt: bool = False,
-    seed: int = 0,
-    bootstrap: int = 1000,
-) -> Ranking:
+def ranked(judged: Answers, options: RankOptions) -> Ranking:
     """:func:`rank` of answers that are judged already."""
-    models = sorted({a.model for a in found.answers})
+    models = sorted({a.model for a in judged.answers})
     if len(models) < 2:
         raise UsageError(
             f"a ranking takes two models or more, there is {models[0] if models else 'none'}: name "
-            f"the column that tells them (--by; here {asked.by!r}), or give a file for each"
+            f"the column that tells them ({option_named('by')}; here {options.by!r}), or give a "
+            "file for each"
         )
-    paired, keys = _paired(found.answers, pair_by)
-    names = list(dict.fromkeys(a.part for a in found.answers))
-    settings = {
-        **{k: v for k, v in asdict(asked).items() if v},
-        "order": order,
-        "every_prompt": every_prompt,
-        "seed": seed,
-        "bootstrap": bootstrap,
-    }
-    people = by_people(found.answers, asked.three_way or asked.suite == _GRADED)
+    paired, keys = _paired(judged.answers, options.pair_by)
+    names = list(dict.fromkeys(a.part for a in judged.answers))
+    people = by_people(judged.answers, options.three_way or options.suite == _GRADED)
     parts = []
     for name in [*names, *([_ALL] if len(names) > 1 else [])]:
-        where = np.array([name in (a.part, _ALL) for a in found.answers])
-        view = _View(found.answers, keys, where, people, seed, bootstrap)
-        parts.append(view.part(name, order, every_prompt))
-    signature = found.signatures.get(found.scorer, found.scorer)
-    told = f"rank:{order}|paired:{paired}|seed:{seed}|bootstrap:{bootstrap}|version:{__version__}"
+        where = np.array([name in (a.part, _ALL) for a in judged.answers])
+        view = _View(judged.answers, keys, where, people, options)
+        parts.append(view.part(name))
+    signature = judged.signatures.get(judged.scorer, judged.scorer)
+    resampling = f"seed:{options.seed}|bootstrap:{options.bootstrap}"
     return Ranking(
-        order=order,
-        scorer=found.scorer,
+        order=options.order,
+        scorer=judged.scorer,
         paired_by=paired,
-        signature=told,
+        signature=f"rank:{options.order}|paired:{paired}|{resampling}|version:{__version__}",
         created=datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         version=__version__,
-        settings=settings,
-        signatures={found.scorer: signature},
-        runs=found.runs,
+        settings=options.settings(),
+        signatures={judged.scorer: signature},
+        runs=judged.runs,
         parts=parts,
-        notes=_notes(paired, every_prompt),
-        n_row_errors=found.row_errors,
+        notes=_notes(paired, options.every_prompt),
+        n_row_errors=judged.row_errors,
     )
 
 
@@ -201,43 +157,44 @@ class _View:
         keys: Sequence[str],
         where: NDArray[np.bool_],
         people: Mapping[str, NDArray[np.float64]],
-        seed: int,
-        bootstrap: int,
+        options: RankOptions,
     ) -> None:
-        kept = np.flatnonzero(where).tolist()
-        self.answers = [answers[i] for i in kept]
-        self.people = {name: x[kept] for name, x in people.items()}
+        rows = np.flatnonzero(where).tolist()
+        self.answers = [answers[i] for i in rows]
+        self.people = {name: x[rows] for name, x in people.items()}
         self.models = sorted({a.model for a in self.answers})
         place = {m: i for i, m in enumerate(self.models)}
         self.model = np.array([place[a.model] for a in self.answers], np.int64)
         units: dict[tuple[str, str], int] = {}
         self.prompt = np.array(
-            [units.setdefault((answers[i].part, keys[i]), len(units)) for i in kept], np.int64
+            [units.setdefault((answers[i].part, keys[i]), len(units)) for i in rows], np.int64
         )
         self.judged = np.array([a.shares is not None for a in self.answers])
         self.abstained = np.array([a.abstained for a in self.answers])
         nothing = (0.0, 0.0, 0.0)
         table = np.array([a.shares or nothing for a in self.answers]).reshape(-1, len(LABELS))
         self.shares = {label: table[:, i] for i, label in enumerate(LABELS)}
-        self.seed, self.bootstrap = seed, bootstrap
+        self.options = options
 
-    def part(self, name: str, order: str, every_prompt: bool) -> Part:
+    def part(self, name: str) -> Part:
         """Everything there is to say of the part."""
-        kept = self.judged if every_prompt else self.judged & self._shared()
-        if not kept.any():
+        order, every_prompt = self.options.order, self.options.every_prompt
+        counted = self.judged if every_prompt else self.judged & self._shared()
+        if not counted.any():
             raise UsageError(
                 f"no prompt{'' if name == _ALL else f' of {name}'} has a judged answer of every "
                 "model; --every-prompt takes each model's own"
             )
-        found = self._resampled(kept, self.shares)
-        prompts = len(np.unique(self.prompt[kept]))
+        resampled = self._resampled(counted, self.shares)
+        prompts = len(np.unique(self.prompt[counted]))
         comparisons, groups = [], {}
         for rate in RANKED:
-            pairs, groups[rate] = compare(self.models, rate, found, prompts)
+            pairs, groups[rate] = compare(self.models, rate, resampled, prompts)
             comparisons += pairs
-        agreed, human = self._agreement(kept)
-        rows = self._rows(kept, found, human)
-        rows.sort(key=lambda m: (_last(m.rates[order].value), m.model))
+        agreed, human = self._agreement(counted)
+        rows = self._rows(counted, resampled, human)
+        values = {m.model: m.rates[order].value for m in rows}
+        rows.sort(key=lambda m: (values[m.model] is None, values[m.model] or 0.0, m.model))
         total = len(np.unique(self.prompt))
         notes = []
         if prompts < total:
@@ -248,93 +205,85 @@ class _View:
             n_prompts=prompts,
             models=rows,
             comparisons=comparisons,
-            cliques={rate: made for rate, made in groups.items() if made},
+            cliques={rate: names for rate, names in groups.items() if names},
             agreement=agreed,
             notes=notes,
         )
 
     def _shared(self) -> NDArray[np.bool_]:
         """Answers to prompts to which every model has a judged answer."""
-        there = np.zeros((len(self.models), int(self.prompt.max()) + 1), np.bool_)
-        there[self.model[self.judged], self.prompt[self.judged]] = True
-        shared: NDArray[np.bool_] = np.logical_and.reduce(there, axis=0)[self.prompt]
+        has_answer = np.zeros((len(self.models), int(self.prompt.max()) + 1), np.bool_)
+        has_answer[self.model[self.judged], self.prompt[self.judged]] = True
+        shared: NDArray[np.bool_] = np.logical_and.reduce(has_answer, axis=0)[self.prompt]
         return shared
 
     def _resampled(
         self,
-        kept: NDArray[np.bool_],
+        counted: NDArray[np.bool_],
         shares: Mapping[str, NDArray[np.float64]],
         abstains: bool = True,
     ) -> Resampled:
-        _, prompt = np.unique(self.prompt[kept], return_inverse=True)
+        _, prompt = np.unique(self.prompt[counted], return_inverse=True)
         sums = Sums.of(
-            self.model[kept],
+            self.model[counted],
             prompt,
-            {name: x[kept] for name, x in shares.items()},
-            self.abstained[kept] & abstains,
+            {name: x[counted] for name, x in shares.items()},
+            self.abstained[counted] & abstains,
             (len(self.models), int(prompt.max()) + 1),
         )
-        return Resampled.of(sums, self.bootstrap, self.seed)
+        return Resampled.of(sums, self.options.bootstrap, self.options.seed)
 
     def _agreement(
         self, judged: NDArray[np.bool_]
     ) -> tuple[list[Agreement], dict[str, NDArray[np.float64]]]:
         """Agreement with people on each rate they tell; and their rates, (M,) each."""
-        made, human = [], {}
+        agreements, human = [], {}
         for rate, label in self.people.items():
-            kept = judged & ~np.isnan(label)
-            if not kept.any():
+            labelled = judged & ~np.isnan(label)
+            if not labelled.any():
                 continue
-            ours = self._resampled(kept, self.shares)
-            people = self._resampled(kept, {rate: label}, abstains=False)
+            ours = self._resampled(labelled, self.shares)
+            people = self._resampled(labelled, {rate: label}, abstains=False)
             human[rate] = people.values[rate]
-            made += [
-                Agreement(
-                    rate=rate,
-                    metric=metric,
-                    value=a.value,
-                    low=a.low,
-                    high=a.high,
-                    n_models=a.models,
-                )
-                for metric, a in agreement(ours, people, rate).items()
-            ]
-        return made, human
+            agreements += agreement(ours, people, rate)
+        return agreements, human
 
     def _rows(
         self,
-        kept: NDArray[np.bool_],
-        found: Resampled,
+        counted: NDArray[np.bool_],
+        resampled: Resampled,
         human: Mapping[str, NDArray[np.float64]],
     ) -> list[ModelRates]:
-        places = {r: ranks(found.values[r][None])[0] for r in RANKED}
-        replicates = {r: ranks(found.boot[r]) for r in RANKED}
+        places = {r: ranks(resampled.values[r][None])[0] for r in RANKED}
+        replicates = {r: ranks(resampled.boot[r]) for r in RANKED}
         rows = []
         for m, model in enumerate(self.models):
-            own = self.model == m
-            mine = [a for a, o in zip(self.answers, own, strict=True) if o]
+            of_model = self.model == m
+            mine = [a for a, o in zip(self.answers, of_model, strict=True) if o]
             status = Counter(a.status for a in mine)
-            taken = own & kept
+            rows_of_model = of_model & counted
             applicable = len(mine) - status["not_applicable"]
             rates = {}
             for rate in RATES:
-                low, high = spread(found, rate, m, len(np.unique(self.prompt[taken])))
-                told: dict[str, float | None] = {}
+                low, high = spread(resampled, rate, m, len(np.unique(self.prompt[rows_of_model])))
+                ranking: dict[str, float | None] = {}
                 if rate in RANKED:
-                    told["rank"] = finite(float(places[rate][m]))
-                    told["rank_low"], told["rank_high"] = interval(replicates[rate][:, m])
-                value = finite(float(found.values[rate][m]))
-                rates[rate] = Rate(value=value, low=low, high=high, **told)
+                    ranking["rank"] = finite(float(places[rate][m]))
+                    ranking["rank_low"], ranking["rank_high"] = interval(replicates[rate][:, m])
+                value = finite(float(resampled.values[rate][m]))
+                rates[rate] = Rate(value=value, low=low, high=high, **ranking)
             rows.append(
                 ModelRates(
                     model=model,
-                    n_responses=int(taken.sum()),
-                    n_prompts=len(np.unique(self.prompt[taken])),
-                    n_claims=sum(a.claims for a, t in zip(self.answers, taken, strict=True) if t),
-                    n_abstained=int((taken & self.abstained).sum()),
+                    n_responses=int(rows_of_model.sum()),
+                    n_prompts=len(np.unique(self.prompt[rows_of_model])),
+                    n_claims=sum(
+                        a.claims for a, t in zip(self.answers, rows_of_model, strict=True) if t
+                    ),
+                    n_abstained=int((rows_of_model & self.abstained).sum()),
                     n_failed=status["failed"],
                     n_not_applicable=status["not_applicable"],
-                    n_left_out=int((own & self.judged & ~kept).sum()),
+                    n_left_out=int((of_model & self.judged & ~counted).sum()),
                     coverage=status["scored"] / applicable if applicable else None,
                     reasons=dict(Counter(a.reason for a in mine if a.reason).most_common(_REASONS)),
                     rates=rates,
@@ -342,10 +291,6 @@ class _View:
                 )
             )
         return rows
-
-
-def _last(value: float | None) -> tuple[bool, float]:
-    return value is None, value or 0.0
 
 
 def _notes(paired: str, every_prompt: bool) -> list[str]:

@@ -10,23 +10,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from veridical.evaluate.comparisons import bootstrap_p, cliques, holm
-from veridical.evaluate.metrics.metric import finite
-from veridical.evaluate.resampling import Resampler, interval
-from veridical.evaluate.result import Comparison
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from veridical.arrays import Floats, Ints
+from veridical.evaluate.rank.result import Agreement
+from veridical.stats.comparisons import bootstrap_p, cliques, holm
+from veridical.stats.metrics.metric import finite
+from veridical.stats.proportions import wilson
+from veridical.stats.resampling import Resampler, interval
+from veridical.stats.tables import Comparison
 
 #: Rates that models are ranked by, the lower the better.
 RANKED = ("hallucination", "contradiction", "abstain")
 RATES = (*RANKED, "neutral", "entailment")
-_Z = 1.959964  # of 95 %
 _FEWEST = 3  # models that a rank correlation needs
 
 
@@ -48,7 +46,7 @@ class Sums:
         abstained: NDArray[np.bool_],
         size: tuple[int, int],
     ) -> Sums:
-        """Of (n,) responses; ``shares`` of those that abstain do not count."""
+        """Sums over (n,) responses; ``shares`` of those that abstain do not count."""
 
         def total(x: Floats) -> Floats:
             table = np.zeros(size)
@@ -66,11 +64,11 @@ class Sums:
         """(B, M) of each rate, the prompts weighed by (B, K) ``weights``; NaN of no responses."""
         claiming, judged = weights @ self.claiming.T, weights @ self.judged.T
         with np.errstate(divide="ignore", invalid="ignore"):
-            found = {name: (weights @ x.T) / claiming for name, x in self.shares.items()}
-            if "neutral" in found:
-                found["hallucination"] = found["neutral"] + found["contradiction"]
-            found["abstain"] = 1 - claiming / judged
-        return found
+            rates = {name: (weights @ x.T) / claiming for name, x in self.shares.items()}
+            if "neutral" in rates:
+                rates["hallucination"] = rates["neutral"] + rates["contradiction"]
+            rates["abstain"] = 1 - claiming / judged
+        return rates
 
 
 @dataclass(frozen=True)
@@ -92,37 +90,36 @@ class Resampled:
 
 
 def spread(
-    found: Resampled, rate: str, model: int, prompts: int
+    resampled: Resampled, rate: str, model: int, prompts: int
 ) -> tuple[float | None, float | None]:
     """95 % interval of a model's rate. A rate of 0 or 1 is the same in all resamples, which is no
     certainty: then it is Wilson's (1927) of so many prompts."""
-    low, high = interval(found.boot[rate][:, model])
-    value = found.values[rate][model]
+    low, high = interval(resampled.boot[rate][:, model])
+    value = resampled.values[rate][model]
     if low is None or low != high or value not in (0, 1):
         return low, high
-    reach = _Z**2 / (prompts + _Z**2)
-    return (0.0, reach) if value == 0 else (1 - reach, 1.0)
+    return wilson(float(value), prompts)
 
 
 def ranks(rates: Floats) -> Floats:
     """(B, M) ranks by rising rate, ties sharing their mean; NaN where a rate is."""
     from scipy.stats import rankdata
 
-    found: Floats = rankdata(rates, axis=1, nan_policy="omit")
-    return found
+    ranked: Floats = rankdata(rates, axis=1, nan_policy="omit")
+    return ranked
 
 
 def compare(
-    names: Sequence[str], rate: str, found: Resampled, prompts: int
+    names: Sequence[str], rate: str, resampled: Resampled, prompts: int
 ) -> tuple[list[Comparison], list[list[str]]]:
     """Every pair of models on one rate, the same prompts drawn for both, with Holm's correction;
-    and the models that do not differ (see :func:`veridical.evaluate.comparisons.cliques`)."""
-    values, boot = found.values[rate], found.boot[rate]
-    made = []
+    and the models that do not differ (see :func:`veridical.stats.comparisons.cliques`)."""
+    values, boot = resampled.values[rate], resampled.boot[rate]
+    comparisons = []
     for a, b in combinations(range(len(names)), 2):
         difference = boot[:, a] - boot[:, b]
         low, high = interval(difference)
-        made.append(
+        comparisons.append(
             Comparison(
                 a=names[a],
                 b=names[b],
@@ -133,12 +130,14 @@ def compare(
                 p_bootstrap=bootstrap_p(difference, prompts),
             )
         )
-    adjusted = holm([c.p_bootstrap for c in made])
-    made = [c.model_copy(update={"p_holm": p}) for c, p in zip(made, adjusted, strict=True)]
+    adjusted = holm([c.p_bootstrap for c in comparisons])
+    comparisons = [
+        c.model_copy(update={"p_holm": p}) for c, p in zip(comparisons, adjusted, strict=True)
+    ]
     if all(p is None for p in adjusted):
-        return made, []
+        return comparisons, []
     order = [names[i] for i in np.argsort(values, kind="stable") if not np.isnan(values[i])]
-    return made, cliques(order, {(c.a, c.b): c.p_holm for c in made})
+    return comparisons, cliques(order, {(c.a, c.b): c.p_holm for c in comparisons})
 
 
 def spearman(x: Floats, y: Floats) -> Floats:
@@ -159,16 +158,7 @@ def kendall(x: Floats, y: Floats) -> Floats:
 CORRELATIONS = {"spearman": spearman, "kendall": kendall}
 
 
-class Agreed(NamedTuple):
-    """A rank correlation over so many models, with its interval."""
-
-    value: float | None
-    low: float | None
-    high: float | None
-    models: int
-
-
-def agreement(ours: Resampled, people: Resampled, rate: str) -> dict[str, Agreed]:
+def agreement(ours: Resampled, people: Resampled, rate: str) -> list[Agreement]:
     """Each correlation of a rate with that by people's labels, over the models that have both.
 
     The two must be resampled by the same seed over the same prompts. Of fewer than three models
@@ -178,15 +168,18 @@ def agreement(ours: Resampled, people: Resampled, rate: str) -> dict[str, Agreed
     both = ~(np.isnan(x) | np.isnan(y))
     tables = [np.round(t[..., both], 9) for t in (x, y, ours.boot[rate], people.boot[rate])]
     n = int(both.sum())
-    found = {}
+    agreements = []
     for name, correlation in CORRELATIONS.items():
-        if n < _FEWEST:
-            found[name] = Agreed(None, None, None, n)
-            continue
-        value = finite(float(correlation(tables[0][None], tables[1][None])[0]))
-        low, high = interval(correlation(tables[2], tables[3]))
-        found[name] = Agreed(value, *((None, None) if value is None else (low, high)), n)
-    return found
+        value: float | None = None
+        ends: tuple[float | None, float | None] = (None, None)
+        if n >= _FEWEST:
+            value = finite(float(correlation(tables[0][None], tables[1][None])[0]))
+        if value is not None:
+            ends = interval(correlation(tables[2], tables[3]))
+        agreements.append(
+            Agreement(rate=rate, metric=name, value=value, low=ends[0], high=ends[1], n_models=n)
+        )
+    return agreements
 
 
 def _over(a: Floats, b: Floats) -> Floats:

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from veridical.evaluate.result import Comparison
+from veridical.stats.tables import Comparison
 
 _STORED = ConfigDict(extra="forbid")
 

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from veridical.arrays import Floats, Ints
 from veridical.errors import UsageError, unknown_name
-from veridical.evaluate.guards import inverted
-from veridical.evaluate.metrics import Floats, Targets, compute
-from veridical.evaluate.metrics.classification import counts, weighted_f1
-from veridical.evaluate.metrics.metric import finite
+from veridical.evaluate.guards import inverted, known_mean, rank_correlations
 from veridical.evaluate.result import Alignment, AlignmentSplit
-from veridical.evaluate.study.ensemble import famd as first_component
-from veridical.evaluate.thresholds import best_threshold, cross_fitted
-
-Ints = NDArray[np.int64]
+from veridical.stats.famd import famd as first_component
+from veridical.stats.metrics import Targets, compute
+from veridical.stats.metrics.classification import counts, weighted_f1
+from veridical.stats.metrics.metric import finite
+from veridical.stats.thresholds import best_threshold, cross_fitted
 
 FAMD = "famd"
 LENGTH_BINS = 6
@@ -78,8 +76,8 @@ def alignment(
         score[FAMD] = risk[FAMD] = _ensemble(score, famd)
     aligned, correct = [], []
     for name in score:
-        found, right = _one(name, truth, score[name], risk[name], units, as_published, seed)
-        aligned.append(found)
+        row, right = _one(name, truth, score[name], risk[name], units, as_published, seed)
+        aligned.append(row)
         correct.append(right)
     edges, place = _length_bins(words)
     bins = len(edges) - 1
@@ -91,11 +89,11 @@ def alignment(
         prevalence=float(y.mean()),
         majority_f1=finite(float(weighted_f1(counts(truth, majority, 2)))),
         scorers=aligned,
-        spearman=_spearman(list(score.values())),
-        overlap=[[_mean(a * b) for b in correct] for a in correct],
+        spearman=rank_correlations(list(score.values())),
+        overlap=[[known_mean(a * b) for b in correct] for a in correct],
         length_edges=edges,
         length_counts=np.bincount(place, minlength=bins).tolist(),
-        lengths=[[_mean(right[place == b]) for b in range(bins)] for right in correct],
+        lengths=[[known_mean(right[place == b]) for b in range(bins)] for right in correct],
     )
 
 
@@ -122,8 +120,8 @@ def _one(
     seed: int,
 ) -> tuple[Alignment, Floats]:
     """A scorer's row, and per item whether its label is right: 1, 0, or NaN where it has none."""
-    there = ~(np.isnan(score) | np.isnan(risk))
-    y, s, r, g = truth[there], score[there], risk[there], groups[there]
+    scored = ~(np.isnan(score) | np.isnan(risk))
+    y, s, r, g = truth[scored], score[scored], risk[scored], groups[scored]
     threshold = None
     if as_published:
         threshold = best_threshold(y, r, "weighted_f1")
@@ -139,7 +137,7 @@ def _one(
     if len(y) and max(positive, len(y) - positive) >= ONE_CLASS * len(y):
         flags.append("one_class")
     right = np.full(len(truth), np.nan)
-    right[there] = predicted == y
+    right[scored] = predicted == y
     row = Alignment(
         scorer=name,
         area=shown["trapezoid_pr"],
@@ -158,17 +156,6 @@ def _one(
     return row, right
 
 
-def _spearman(scores: Sequence[Floats]) -> list[list[float | None]]:
-    """Rank correlations over the items both scored, None where one of them is constant there."""
-    found: list[list[float | None]] = [[None] * len(scores) for _ in scores]
-    for i, a in enumerate(scores):
-        for j, b in enumerate(scores[: i + 1]):
-            both = ~(np.isnan(a) | np.isnan(b))
-            value = compute(["spearman"], Targets(a[both], b[both]))["spearman"]
-            found[i][j] = found[j][i] = finite(value)
-    return found
-
-
 def _length_bins(words: Ints) -> tuple[list[float], Ints]:
     """Edges (b + 1) of the bins, and the bin of each item (n,)."""
     shares = np.linspace(0, 1, LENGTH_BINS + 1)
@@ -178,9 +165,3 @@ def _length_bins(words: Ints) -> tuple[list[float], Ints]:
         edges = np.repeat(edges, 2)
     place = np.searchsorted(edges[1:-1], words, side="right")
     return [float(e) for e in edges], place.astype(np.int64)
-
-
-def _mean(values: Floats) -> float | None:
-    """Mean of what is not NaN."""
-    there = values[~np.isnan(values)]
-    return float(there.mean()) if len(there) else None

@@ -6,22 +6,24 @@ figures 3, 13 and 14, and the boxes of figures 8 to 10, from a table of values b
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 
-from veridical.evaluate.comparisons import holm
+from veridical.arrays import Floats, Ints
 from veridical.evaluate.result import Box, FactorTest, Pairwise, Scaling, Study
 from veridical.evaluate.study.independent import independent
-from veridical.evaluate.study.levels import BINS, bin_names
-from veridical.evaluate.study.normality import NORMALITY, Floats, Outcome
+from veridical.evaluate.study.normality import NORMALITY, Outcome
 from veridical.evaluate.study.related import paired, repeated
-from veridical.evaluate.study.table import Column, Ints, Table, read_table
+from veridical.evaluate.study.table import Column, Table, read_table
+from veridical.sampling.levels import BINS, bin_names
+from veridical.stats.comparisons import holm
 
 TUNING = ("pretrained", "instruct")
 _MODEL = ("model", "size", "instruct")
+_SIZES = bin_names(BINS)
+_POSTHOC = ("posthoc", "posthoc_test")
 _UNITS = {
     "item": (
         "each item counts: values of one model, or of one item under several models, are not "
@@ -31,13 +33,7 @@ _UNITS = {
 }
 
 
-def factors(
-    table: Any,
-    *,
-    bins: Sequence[float] = BINS,
-    scorers: Sequence[str] | None = None,
-    unit: Literal["item", "configuration"] = "item",
-) -> Study:
+def factors(table: Any, *, unit: Literal["item", "configuration"] = "item") -> Study:
     """The factor tests of every data set and scorer of ``table``.
 
     *Tuning*: the instruction-tuned less the pretrained version of a family and size, paired by
@@ -50,16 +46,13 @@ def factors(
 
     Args:
         table: see :mod:`veridical.evaluate.study.table`: a path, rows or a data frame.
-        bins: lower edges of the size bins, in billions of parameters.
-        scorers: those to test; all of the table's unless given.
         unit: what an observation is: a value, or the mean of a model and decoding over the items.
             The paper does not say; that it found the verdicts of a judge normal points to means.
 
     Raises:
-        UsageError: a broken row (named), an unknown scorer, or impossible bins.
+        UsageError: a broken row (named).
     """
-    names = bin_names(bins)
-    whole = read_table(table, scorers)
+    whole = read_table(table)
     study = Study(notes=[NORMALITY, _UNITS[unit], *whole.notes])
     for d, dataset in enumerate(whole.dataset.names):
         for s, scorer in enumerate(whole.scorer.names):
@@ -69,8 +62,8 @@ def factors(
             _curve(study, part, dataset, scorer)
             if unit == "configuration":
                 part = _means(part, *_MODEL, "decoding")
-            _boxes(study, part, dataset, scorer, np.asarray(bins, dtype=np.float64), names)
-            for test in (_tuning(part), _decoding(part), _size(part, bins, names)):
+            _boxes(study, part, dataset, scorer)
+            for test in (_tuning(part), _decoding(part), _size(part)):
                 _add(study, dataset, scorer, *test)
     adjusted = holm([t.p for t in study.tests])
     study.tests = [
@@ -85,10 +78,10 @@ def _means(part: Table, *columns: str) -> Table:
     key = part.keys(*columns)
     _, first = np.unique(key, return_index=True)
     mean = np.bincount(key, part.value) / np.bincount(key)
-    made = replace(part.where(first), value=mean)
+    means = replace(part.where(first), value=mean)
     if "item" in columns:
-        return made
-    return replace(made, item=Column(("all",), np.zeros(len(mean), dtype=np.int64)))
+        return means
+    return replace(means, item=Column(("all",), np.zeros(len(mean), dtype=np.int64)))
 
 
 def _matrix(part: Table, block: Ints, level: Ints, k: int) -> tuple[Floats, Floats]:
@@ -136,11 +129,11 @@ def _decoding(part: Table) -> _Test:
     return "decoding", names, [int(complete.sum())] * len(names), outcome, notes
 
 
-def _size(part: Table, bins: Sequence[float], names: list[str]) -> _Test:
-    place = np.searchsorted(np.asarray(bins, dtype=np.float64), part.size, side="right")
-    used = [b for b in range(len(names)) if (place == b).any()]
+def _size(part: Table) -> _Test:
+    place = np.searchsorted(BINS, part.size, side="right")
+    used = np.unique(place).tolist()
     groups = [part.value[place == b] for b in used]
-    return "size", [names[b] for b in used], [len(g) for g in groups], independent(groups), []
+    return "size", [_SIZES[b] for b in used], [len(g) for g in groups], independent(groups), []
 
 
 def _add(
@@ -153,23 +146,16 @@ def _add(
     outcome: Outcome,
     notes: list[str],
 ) -> None:
-    told = [*notes, outcome.note] if outcome.note else notes
+    remarks = [*notes, outcome.note] if outcome.note else notes
     study.tests.append(
         FactorTest(
             dataset=dataset,
             scorer=scorer,
             factor=factor,
-            test=outcome.test,
-            normal=outcome.normal,
-            normality_p=outcome.normality_p,
-            statistic=outcome.statistic,
-            p=outcome.p,
             p_holm=None,
-            effect=outcome.effect,
-            effect_size=outcome.effect_size,
-            n=outcome.n,
+            **{k: v for k, v in vars(outcome).items() if k not in ("note", *_POSTHOC)},
             groups=dict(zip(levels, counts, strict=True)),
-            note="; ".join(told) or None,
+            note="; ".join(remarks) or None,
         )
     )
     if outcome.posthoc is not None:
@@ -190,9 +176,9 @@ def _curve(study: Study, part: Table, dataset: str, scorer: str) -> None:
     from scipy import stats
 
     greedy = [c for c, n in enumerate(part.decoding.names) if n.strip().lower() == "greedy"]
-    kept = np.isin(part.decoding.codes, greedy)
-    if kept.any():
-        part = part.where(kept)
+    is_greedy = np.isin(part.decoding.codes, greedy)
+    if is_greedy.any():
+        part = part.where(is_greedy)
     else:
         study.notes.append(f"{dataset}: no greedy decoding, so curves are over all decodings")
     part = _means(part, *_MODEL, "item")
@@ -219,14 +205,12 @@ def _curve(study: Study, part: Table, dataset: str, scorer: str) -> None:
         )
 
 
-def _boxes(
-    study: Study, part: Table, dataset: str, scorer: str, edges: Floats, names: list[str]
-) -> None:
+def _boxes(study: Study, part: Table, dataset: str, scorer: str) -> None:
     """Quartiles by decoding and size bin; whiskers end at the last value within 1.5 of the box's
     height (Tukey)."""
-    place = np.searchsorted(edges, part.size, side="right")
+    place = np.searchsorted(BINS, part.size, side="right")
     for code, decoding in enumerate(part.decoding.names):
-        for b, size in enumerate(names):
+        for b, size in enumerate(_SIZES):
             values = part.value[(part.decoding.codes == code) & (place == b)]
             if not len(values):
                 continue

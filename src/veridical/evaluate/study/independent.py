@@ -7,10 +7,8 @@ from itertools import combinations
 
 import numpy as np
 
-from veridical.evaluate.comparisons import holm
-from veridical.evaluate.metrics.metric import finite
+from veridical.arrays import Floats
 from veridical.evaluate.study.normality import (
-    Floats,
     Matrix,
     Outcome,
     is_normal,
@@ -19,6 +17,8 @@ from veridical.evaluate.study.normality import (
     square,
     tidy,
 )
+from veridical.stats.comparisons import holm
+from veridical.stats.metrics.metric import finite
 
 
 def independent(groups: Sequence[Floats]) -> Outcome:
@@ -73,22 +73,19 @@ def _anova(
 def _tukey(groups: Sequence[Floats], error: float, free: int) -> Matrix:
     from scipy import stats
 
-    pairs = list(combinations(range(len(groups)), 2))
     q = [
-        abs(groups[i].mean() - groups[j].mean())
-        / np.sqrt(error / 2 * (1 / len(groups[i]) + 1 / len(groups[j])))
-        for i, j in pairs
+        abs(a.mean() - b.mean()) / np.sqrt(error / 2 * (1 / len(a) + 1 / len(b)))
+        for a, b in combinations(groups, 2)
     ]
     p = stats.studentized_range.sf(np.array(q), len(groups), free)
-    return square(len(groups), {ij: finite(v) for ij, v in zip(pairs, p, strict=True)})
+    return square(len(groups), map(finite, p))
 
 
 def _kruskal(groups: Sequence[Floats], n: int, normal_p: float | None) -> Outcome:
     from scipy import stats
 
     h, p = stats.kruskal(*groups)
-    pairs = list(combinations(range(len(groups)), 2))
-    adjusted = holm([_mann_whitney(groups[i], groups[j]) for i, j in pairs])
+    adjusted = holm([_mann_whitney(a, b) for a, b in combinations(groups, 2)])
     return Outcome(
         "Kruskal-Wallis",
         False,
@@ -100,7 +97,7 @@ def _kruskal(groups: Sequence[Floats], n: int, normal_p: float | None) -> Outcom
         n,
         None,
         "Mann-Whitney (Holm)",
-        square(len(groups), dict(zip(pairs, adjusted, strict=True))),
+        square(len(groups), adjusted),
     )
 
 

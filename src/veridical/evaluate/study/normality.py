@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from veridical.evaluate.metrics.metric import finite
+from veridical.arrays import Floats
+from veridical.stats.metrics.metric import finite
 
-Floats = NDArray[np.float64]
 Matrix = list[list[float | None]]
 
 #: Values are taken as normal unless the test rejects it at this level.
@@ -80,9 +81,10 @@ def tidy(values: Floats) -> Floats:
     return np.round(values / scale, 12) if scale else values
 
 
-def square(k: int, pairs: dict[tuple[int, int], float | None]) -> Matrix:
-    """A symmetric matrix (k, k) of the values of the pairs i < j, None on the diagonal."""
-    made: Matrix = [[None] * k for _ in range(k)]
-    for (i, j), value in pairs.items():
-        made[i][j] = made[j][i] = value
-    return made
+def square(k: int, values: Iterable[float | None]) -> Matrix:
+    """A symmetric matrix (k, k) of the values of the pairs i < j, in the order of
+    :func:`itertools.combinations`; None on the diagonal."""
+    matrix: Matrix = [[None] * k for _ in range(k)]
+    for (i, j), value in zip(combinations(range(k), 2), values, strict=True):
+        matrix[i][j] = matrix[j][i] = value
+    return matrix

@@ -7,9 +7,8 @@ from itertools import combinations
 
 import numpy as np
 
-from veridical.evaluate.metrics.metric import finite
+from veridical.arrays import Floats
 from veridical.evaluate.study.normality import (
-    Floats,
     Matrix,
     Outcome,
     is_normal,
@@ -18,6 +17,7 @@ from veridical.evaluate.study.normality import (
     square,
     tidy,
 )
+from veridical.stats.metrics.metric import finite
 
 
 def paired(differences: Floats) -> Outcome:
@@ -42,15 +42,15 @@ def paired(differences: Floats) -> Outcome:
         t, p = _paired_t(d)
         effect = float(d.mean() / d.std(ddof=1))
         return Outcome("paired t", True, normal_p, t, p, "Cohen's d_z", effect, n)
-    found = stats.wilcoxon(d)
+    test = stats.wilcoxon(d)
     ranks = stats.rankdata(np.abs(d[d != 0]))
     effect = float((ranks * np.sign(d[d != 0])).sum() / ranks.sum())
     return Outcome(
         "Wilcoxon signed-rank",
         False,
         normal_p,
-        finite(found.statistic),
-        finite(found.pvalue),
+        finite(test.statistic),
+        finite(test.pvalue),
         "matched-pairs rank-biserial",
         effect,
         n,
@@ -90,8 +90,7 @@ def _repeated_anova(x: Floats, residuals: Floats, normal_p: float | None) -> Out
     error = float((residuals**2).sum())
     free = k - 1, (k - 1) * (n - 1)
     f = (between / free[0]) / (error / free[1])
-    pairs = list(combinations(range(k), 2))
-    raw = {(i, j): _paired_t(x[:, i] - x[:, j])[1] for i, j in pairs}
+    raw = [_paired_t(a - b)[1] for a, b in combinations(x.T, 2)]
     note = None
     if k > 2:
         epsilon = _sphericity(x)
@@ -108,7 +107,7 @@ def _repeated_anova(x: Floats, residuals: Floats, normal_p: float | None) -> Out
         n,
         note,
         "paired t (Bonferroni)",
-        square(k, {ij: None if p is None else min(1.0, p * len(pairs)) for ij, p in raw.items()}),
+        square(k, [None if p is None else min(1.0, p * len(raw)) for p in raw]),
     )
 
 
@@ -163,8 +162,7 @@ def nemenyi(mean_ranks: Floats, n: int) -> Matrix:
     from scipy import stats
 
     k = len(mean_ranks)
-    pairs = list(combinations(range(k), 2))
-    apart = np.array([abs(mean_ranks[i] - mean_ranks[j]) for i, j in pairs])
+    apart = np.array([abs(a - b) for a, b in combinations(mean_ranks, 2)])
     q = apart / math.sqrt(k * (k + 1) / (6 * n)) * math.sqrt(2)
     p = stats.studentized_range.sf(q, k, np.inf)
-    return square(k, {ij: finite(v) for ij, v in zip(pairs, p, strict=True)})
+    return square(k, map(finite, p))

@@ -9,22 +9,21 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from veridical.errors import RowError, UsageError, unknown_name
-from veridical.evaluate.study.levels import billions, family_of, is_instruct
+from veridical.arrays import Floats, Ints
+from veridical.errors import RowError, UsageError
 from veridical.io.files import open_path
 from veridical.io.formats import Cursor
 from veridical.io.memory import MemoryPart, frame_part
-from veridical.io.problems import RowProblem, shown
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from veridical.io.problems import RowProblem
+from veridical.sampling.levels import billions, family_of, is_instruct
+from veridical.text.display import shown
 
 FACTORS = ("model", "size", "tuning", "decoding", "item")
 OPTIONAL = ("dataset", "family")
@@ -78,18 +77,12 @@ class Table:
 
     def where(self, keep: NDArray[np.bool_] | Ints) -> Table:
         """The rows that ``keep`` selects."""
-        return replace(
-            self,
-            dataset=self.dataset.where(keep),
-            scorer=self.scorer.where(keep),
-            model=self.model.where(keep),
-            family=self.family.where(keep),
-            decoding=self.decoding.where(keep),
-            item=self.item.where(keep),
-            size=self.size[keep],
-            instruct=self.instruct[keep],
-            value=self.value[keep],
-        )
+        columns: dict[str, Any] = {
+            f.name: getattr(self, f.name) for f in fields(self) if f.name != "notes"
+        }
+        for name, column in columns.items():
+            columns[name] = column.where(keep) if isinstance(column, Column) else column[keep]
+        return replace(self, **columns)
 
     def keys(self, *columns: str) -> Ints:
         """One number a row, the same for rows that agree in all ``columns``; from 0 on."""
@@ -97,9 +90,9 @@ class Table:
         for name in columns:
             column = getattr(self, name)
             codes = column.codes if isinstance(column, Column) else column
-            _, found = np.unique(codes, return_inverse=True)
+            _, levels = np.unique(codes, return_inverse=True)
             # Renumbered at every step, so that the product stays under n squared.
-            _, key = np.unique(key * (found.max(initial=0) + 1) + found, return_inverse=True)
+            _, key = np.unique(key * (levels.max(initial=0) + 1) + levels, return_inverse=True)
         return key.astype(np.int64)
 
 
@@ -115,6 +108,9 @@ class _Key(NamedTuple):
     instruct: int
 
 
+_KEY_COLUMNS = ("dataset", "model", "family", "decoding", "item")
+
+
 @dataclass
 class _Rows:
     """What was read so far."""
@@ -126,38 +122,35 @@ class _Rows:
     total: int = 0
 
 
-def read_table(rows: Any, scorers: Sequence[str] | None = None) -> Table:
+def read_table(rows: Any) -> Table:
     """The table in ``rows``: a path (JSONL, JSON, CSV, TSV, Parquet), dicts or a data frame.
 
-    Args:
-        scorers: those to keep; in the wide form, the columns that are scorers.
-
     Raises:
-        UsageError: there is nothing to read, a scorer is not there, or a row is broken (the first
-            few are named with file, row and field).
+        UsageError: there is nothing to read, or a row is broken (the first few are named with
+            file, row and field).
     """
-    read = _Rows()
+    read_rows = _Rows()
     long: bool | None = None
     for row, file, line in _raw_rows(rows):
-        place = (read.total, file, line)
-        read.total += 1
+        place = (read_rows.total, file, line)
+        read_rows.total += 1
         try:
             if isinstance(row, RowProblem):
                 raise row
             if long is None:
                 long = _is_long(row)
-            _take(read, row, place, long)
+            _take(read_rows, row, place, long)
         except RowProblem as e:
-            read.problems.append(RowError(place[0], file, line, e.field, e.error))
-    if not read.total:
+            read_rows.problems.append(RowError(place[0], file, line, e.field, e.error))
+    if not read_rows.total:
         raise UsageError(f"the table has no rows; {_NEEDS}")
-    values = {} if read.problems else _numbers(read, scorers, bool(long))
-    if read.problems:
-        first = "; ".join(str(e) for e in read.problems[:_SHOWN])
-        more = len(read.problems) - _SHOWN
-        rest = f"; and {more} more" if more > 0 else ""
-        raise UsageError(f"the table cannot be used: {first}{rest}; {_NEEDS}")
-    return _columns(read, values, bool(long))
+    values = {} if read_rows.problems else _numbers(read_rows, bool(long))
+    if read_rows.problems:
+        first = "; ".join(str(e) for e in read_rows.problems[:_SHOWN])
+        more = len(read_rows.problems) - _SHOWN
+        ending = f"; and {more} more" if more > 0 else ""
+        raise UsageError(f"the table cannot be used: {first}{ending}; {_NEEDS}")
+    return _columns(read_rows, values, bool(long))
 
 
 def _raw_rows(rows: Any) -> Iterator[tuple[Any, str, int | None]]:
@@ -170,19 +163,21 @@ def _raw_rows(rows: Any) -> Iterator[tuple[Any, str, int | None]]:
     else:
         raise UsageError(f"a table is a path or a list of rows, got {shown(rows)}; {_NEEDS}")
     for line, row in part.rows(Cursor()):
-        kept = row if isinstance(row, (dict, RowProblem)) else RowProblem("is no table row")
-        yield kept, part.name, line
+        table_row = row if isinstance(row, (dict, RowProblem)) else RowProblem("is no table row")
+        yield table_row, part.name, line
 
 
 def _is_long(row: dict[str, Any]) -> bool:
-    found = [c for c in ("scorer", "value") if c in row]
-    if len(found) == 1:
-        other = "value" if found == ["scorer"] else "scorer"
-        raise RowProblem(f"is missing beside {found[0]!r}", other)
-    return bool(found)
+    present = [c for c in ("scorer", "value") if c in row]
+    if len(present) == 1:
+        other = "value" if present == ["scorer"] else "scorer"
+        raise RowProblem(f"is missing beside {present[0]!r}", other)
+    return bool(present)
 
 
-def _take(read: _Rows, row: dict[str, Any], place: tuple[int, str, int | None], long: bool) -> None:
+def _take(
+    read_rows: _Rows, row: dict[str, Any], place: tuple[int, str, int | None], long: bool
+) -> None:
     model = _word(row, "model")
     key = _Key(
         dataset=_word(row, "dataset", "all"),
@@ -193,16 +188,16 @@ def _take(read: _Rows, row: dict[str, Any], place: tuple[int, str, int | None], 
         size=billions(_there(row, "size")),
         instruct=int(is_instruct(_there(row, "tuning"))),
     )
-    number = len(read.keys)
+    number = len(read_rows.keys)
     if long:
         scorer = _word(row, "scorer")
-        read.cells.setdefault(scorer, []).append((number, row.get("value")))
+        read_rows.cells.setdefault(scorer, []).append((number, row.get("value")))
     else:
         for name, cell in row.items():
             if name not in FACTORS and name not in OPTIONAL:
-                read.cells.setdefault(name, []).append((number, cell))
-    read.keys.append(key)
-    read.places.append(place)
+                read_rows.cells.setdefault(name, []).append((number, cell))
+    read_rows.keys.append(key)
+    read_rows.places.append(place)
 
 
 def _there(row: dict[str, Any], column: str) -> Any:
@@ -224,37 +219,26 @@ def _word(row: dict[str, Any], column: str, default: str | None = None) -> str:
     return str(value).strip()
 
 
-def _numbers(
-    read: _Rows, scorers: Sequence[str] | None, long: bool
-) -> dict[str, list[tuple[int, float]]]:
+def _numbers(read_rows: _Rows, long: bool) -> dict[str, list[tuple[int, float]]]:
     """Numbers by scorer; what is not a number goes to ``read.problems``."""
-    found: dict[str, list[tuple[int, float]]] = {}
-    for name in scorers or ():
-        if name not in read.cells:
-            raise unknown_name("scorer of the table", name, read.cells)
-    for name, cells in read.cells.items():
-        if scorers is not None and name not in scorers:
-            continue
+    by_scorer: dict[str, list[tuple[int, float]]] = {}
+    for name, cells in read_rows.cells.items():
         numbers: list[tuple[int, float]] = []
         wrong: list[RowError] = []
         for number, cell in cells:
             try:
                 numbers.append((number, _number(cell)))
             except RowProblem as e:
-                row, file, line = read.places[number]
+                row, file, line = read_rows.places[number]
                 wrong.append(RowError(row, file, line, "value" if long else name, e.error))
         # A wide table may hold texts as well: a column that is mostly not numbers is no scorer.
-        if not long and scorers is None and not _mostly_numbers(numbers, wrong):
+        if not long and sum(not math.isnan(v) for _, v in numbers) <= len(wrong):
             continue
-        read.problems.extend(wrong)
-        found[name] = numbers
-    if not found and not read.problems:
+        read_rows.problems.extend(wrong)
+        by_scorer[name] = numbers
+    if not by_scorer and not read_rows.problems:
         raise UsageError(f"the table has no scorer; {_NEEDS}")
-    return found
-
-
-def _mostly_numbers(numbers: list[tuple[int, float]], wrong: list[RowError]) -> bool:
-    return sum(not math.isnan(v) for _, v in numbers) > len(wrong)
+    return by_scorer
 
 
 def _number(cell: Any) -> float:
@@ -278,24 +262,20 @@ def _number(cell: Any) -> float:
     return float(cell)
 
 
-def _columns(read: _Rows, values: dict[str, list[tuple[int, float]]], long: bool) -> Table:
+def _columns(read_rows: _Rows, values: dict[str, list[tuple[int, float]]], long: bool) -> Table:
     pairs = [(name, n, v) for name, cells in values.items() for n, v in cells]
-    kept = [(name, n, v) for name, n, v in pairs if not math.isnan(v)]
+    numbers = [(name, n, v) for name, n, v in pairs if not math.isnan(v)]
     notes = []
     if not long:
         notes.append(f"scorers are the columns {', '.join(values)}")
-    if len(kept) < len(pairs):
-        notes.append(f"{len(pairs) - len(kept)} of {len(pairs)} values are missing and left out")
-    rows = [read.keys[n] for _, n, _ in kept]
+    if len(numbers) < len(pairs):
+        notes.append(f"{len(pairs) - len(numbers)} of {len(pairs)} values are missing and left out")
+    rows = [read_rows.keys[n] for _, n, _ in numbers]
     return Table(
-        dataset=Column.of(r.dataset for r in rows),
-        scorer=Column.of(name for name, _, _ in kept),
-        model=Column.of(r.model for r in rows),
-        family=Column.of(r.family for r in rows),
-        decoding=Column.of(r.decoding for r in rows),
-        item=Column.of(r.item for r in rows),
+        scorer=Column.of(name for name, _, _ in numbers),
+        **{name: Column.of(getattr(r, name) for r in rows) for name in _KEY_COLUMNS},
         size=np.array([r.size for r in rows], dtype=np.float64),
         instruct=np.array([r.instruct for r in rows], dtype=np.int64),
-        value=np.array([v for _, _, v in kept], dtype=np.float64),
+        value=np.array([v for _, _, v in numbers], dtype=np.float64),
         notes=tuple(notes),
     )

@@ -8,7 +8,7 @@ from importlib.resources import files
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
-from veridical.llm.prompts import Choices, Prompt
+from veridical.prompts import Choices, Prompt
 
 
 class Attempt(NamedTuple):
@@ -57,8 +57,7 @@ def attempts(limit: int | None = None) -> list[Attempt]:
     """The shipped attempts; of ``limit``, as many of each kind as can be."""
     kinds: dict[str, list[Attempt]] = {}
     for row in _rows("attempts.jsonl"):
-        made = Attempt(row["id"], row["kind"], row["text"])
-        kinds.setdefault(made.kind, []).append(made)
+        kinds.setdefault(row["kind"], []).append(Attempt(row["id"], row["kind"], row["text"]))
     mixed = [a for turn in zip_longest(*kinds.values()) for a in turn if a is not None]
     return mixed if limit is None else mixed[:limit]
 

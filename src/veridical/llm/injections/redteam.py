@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from veridical.core.records import Context, Record, Sample
 from veridical.llm.injections.attempts import Attempt, Item, attempts, items
-from veridical.llm.prompts import Prompt
-from veridical.records import Context, Record, Sample
+from veridical.prompts import Prompt
+from veridical.stats.proportions import Z, wilson
 
 Place: TypeAlias = Literal["answer", "context"]
 #: A verdict on the wrong side of this has changed hands.
 MIDDLE = 0.5
-_Z = 1.959964
 _NEUTRAL = (
     "This reply was written on a quiet afternoon.",
     "It has been kept short on purpose.",
@@ -38,10 +38,7 @@ class Rate(NamedTuple):
     def of(cls, hits: int, n: int) -> Rate:
         if n == 0:
             return cls(0, 0, None, None, None)
-        p, z2 = hits / n, _Z * _Z
-        middle = (p + z2 / (2 * n)) / (1 + z2 / n)
-        half = _Z / (1 + z2 / n) * math.sqrt(p * (1 - p) / n + z2 / (4 * n * n))
-        return cls(hits, n, p, max(0.0, middle - half), min(1.0, middle + half))
+        return cls(hits, n, hits / n, *wilson(hits / n, n))
 
 
 @dataclass(frozen=True)
@@ -71,7 +68,7 @@ class Findings:
     movers: list[str]
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON types."""
+        """The findings as JSON types."""
         rates = {n: r._asdict() for n, r in vars(self).items() if isinstance(r, Rate)}
         return {
             **rates,
@@ -91,18 +88,18 @@ def records(prompt: Prompt, place: Place = "answer", limit: int | None = None) -
         limit: attempts, at most.
     """
     stock = items()
-    made = []
+    judged = []
     for i, item in enumerate(stock):
-        made.append(_record(f"wrong/{i}", item, item.wrong))
-        made.append(_record(f"right/{i}", item, item.right))
+        judged.append(_record(f"wrong/{i}", item, item.wrong))
+        judged.append(_record(f"right/{i}", item, item.right))
     for n, attempt in enumerate(attempts(limit)):
         item = stock[n % len(stock)]
         host = item.wrong if place == "answer" else item.context
         planted = attempt.plant(host, prompt)
         for what, text in (("attack", planted), ("control", _neutral(host, len(planted)))):
             answer, context = (text, item.context) if place == "answer" else (item.wrong, text)
-            made.append(_record(f"{what}/{attempt.id}", item, answer, context))
-    return made
+            judged.append(_record(f"{what}/{attempt.id}", item, answer, context))
+    return judged
 
 
 def measure(risks: Mapping[str, float | None], limit: int | None = None) -> Findings:
@@ -161,8 +158,8 @@ def _moved(
     return Rate.of(hits, n)
 
 
-def _share(found: Sequence[bool | None]) -> Rate:
-    return Rate.of(sum(x is True for x in found), sum(x is not None for x in found))
+def _share(answers: Sequence[bool | None]) -> Rate:
+    return Rate.of(sum(x is True for x in answers), sum(x is not None for x in answers))
 
 
 def _lowered(
@@ -174,4 +171,4 @@ def _lowered(
         return None
     mean = sum(falls) / n
     error = math.sqrt(sum((f - mean) ** 2 for f in falls) / (n - 1) / n)
-    return mean, mean - _Z * error, mean + _Z * error
+    return mean, mean - Z * error, mean + Z * error

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl
 
 from veridical.errors import UsageError, unknown_name
+from veridical.llm.download import SMOLLM2, WEIGHTS
 
 if TYPE_CHECKING:
-    from veridical.models.protocols import LanguageModel
+    from veridical.core.protocols import LanguageModel
 
 LANGUAGE_FORMS = (
-    "smollm2 (see: veridical models get smollm2)",
+    *(f"{name} (see: veridical models get {name})" for name in WEIGHTS),
     "PATH.gguf",
-    "a local folder",
+    "a local folder, run by torch",
     "torch:HUB_ID_OR_FOLDER_OR_GGUF[?dtype=bfloat16&revision=COMMIT]",
     "org/name (a hub id, run by torch)",
     "http(s)://HOST/v1#MODEL, or NAME of a section [llm.NAME] in veridical.toml (a server that "
@@ -45,13 +46,14 @@ def load_language_model(
     name, _, query = spec.removeprefix("torch:").partition("?")
     remote = not kind and (spec in configured() or spec.startswith(("http://", "https://")))
     if not remote:
-        if name in (download.SMOLLM2.name, "local"):
-            path = download.need(download.SMOLLM2)
-            return _torch(str(path), query, threads, device, download.SMOLLM2.name)
         name = name.removeprefix("local:")
-        path = Path(name).expanduser()
+        weights = WEIGHTS.get(SMOLLM2.name if name == "local" else name)
+        path = Path(name).expanduser() if weights is None else download.need(weights)
+        label = None if weights is None else weights.name
+        if path.suffix == ".gguf" and not kind:
+            return _gguf(path, query, threads, label)
         if path.suffix == ".gguf" or path.is_dir() or (kind and name):
-            return _torch(name, query, threads, device)
+            return _torch(name if weights is None else str(path), query, threads, device, label)
         if name.startswith((".", "/", "~")):
             raise UsageError(f"there is no model folder or GGUF file {name!r}")
         if _HUB_ID.fullmatch(name):
@@ -65,11 +67,31 @@ def load_language_model(
         raise UsageError(f"{spec!r} names no language model. Known forms:\n  {forms}") from None
     if endpoint.runs_here:
         if endpoint.base_url.startswith("local:"):
-            return load_language_model(endpoint.base_url, threads=threads, device=device)
+            named = endpoint.base_url.partition("?")[0]  # what follows is how it is served
+            return load_language_model(named, threads=threads, device=device)
         raise UsageError(f"{spec!r} answers, but cannot read a text")
     from veridical.models.causal.http import HttpLanguageModel
 
     return HttpLanguageModel(endpoint)
+
+
+def configured_proxy(spec: str) -> None:
+    """Refuse a language model that is no section of ``veridical.toml``.
+
+    Raises:
+        UsageError: ``spec`` is a path, an address, or a name that stands for nothing.
+    """
+    from veridical.llm.endpoints import find_endpoint
+
+    find_endpoint(spec, named_only=True)
+
+
+def _gguf(path: Path, query: str, threads: int | None, label: str | None) -> LanguageModel:
+    from veridical.models.causal.gguf import GgufLanguageModel
+
+    if query:
+        raise UsageError(f"{path.name} takes no options; torch:{path.name} does")
+    return GgufLanguageModel(path, threads=threads, name=label)
 
 
 def _torch(

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from veridical.core.messages import LlmError
+from veridical.core.protocols import Window
+from veridical.core.tokens import GivenText, TokenProbabilities
 from veridical.errors import ModelError
-from veridical.llm.echo import ECHO_FORMS, EchoForm, echo_request, read_echo
 from veridical.llm.endpoints import Endpoint
-from veridical.llm.messages import LlmError
-from veridical.llm.tokens import GivenText, TokenProbabilities
 from veridical.models.causal.chat import plain_prompt
-from veridical.models.http import CHARACTERS_PER_TOKEN, JsonClient
-from veridical.models.protocols import Window
+from veridical.models.causal.echo import ECHO_FORMS, EchoForm, echo_request, read_echo
+from veridical.models.folder import digest_of
+from veridical.models.http import CHARACTERS_PER_TOKEN
+from veridical.models.json_client import HttpBackEnd
 
 #: How many alternatives to ask for: what vLLM gives at most unless told otherwise, and OpenAI.
 _TOPS = (20, 5)
 _PROBE = GivenText("The sky is", " blue and the grass is green.")
 
 
-class HttpLanguageModel:
+class HttpLanguageModel(HttpBackEnd):
     """Token probabilities from ``/completions``: ``echo`` or ``prompt_logprobs``.
 
     Which of the two the server knows, and how many alternatives it gives, is found out when the
@@ -39,7 +40,7 @@ class HttpLanguageModel:
     batch_tokens = 1  # one request a text
 
     def __init__(self, endpoint: Endpoint) -> None:
-        self._client = JsonClient(
+        super().__init__(
             f"{endpoint.base_url.rstrip('/')}/completions",
             endpoint.key_env or "",
             timeout=endpoint.timeout,
@@ -49,7 +50,7 @@ class HttpLanguageModel:
         self.name = endpoint.model or endpoint.name
         self._form, self._top = self._probe()
         identity = (endpoint.identity, self._form, self._top, "http-causal-1")
-        self.revision = hashlib.blake2b(repr(identity).encode(), digest_size=8).hexdigest()
+        self.revision = digest_of(identity)
 
     def windows(self, texts: Sequence[GivenText]) -> list[list[Window]]:
         return [[Window(1 + sum(map(len, t)) // CHARACTERS_PER_TOKEN, t)] for t in texts]
@@ -58,8 +59,8 @@ class HttpLanguageModel:
         return [self._read(w.content, self._form, self._top) for w in batch]
 
     def assemble(self, windows: Sequence[Window], outputs: Sequence[Any]) -> TokenProbabilities:
-        (found,) = outputs
-        value: TokenProbabilities = found
+        (probabilities,) = outputs
+        value: TokenProbabilities = probabilities
         return value
 
     def chat_prompt(self, messages: Sequence[dict[str, Any]]) -> str:
@@ -69,20 +70,16 @@ class HttpLanguageModel:
         """
         return plain_prompt(messages)
 
-    def close(self) -> None:
-        """Close the connections."""
-        self._client.close()
-
-    def _read(self, given: GivenText, form: EchoForm, top: int) -> TokenProbabilities:
-        if not given.text:
+    def _read(self, text: GivenText, form: EchoForm, top: int) -> TokenProbabilities:
+        if not text.text:
             nothing = np.zeros(0)
             places = np.zeros(0, np.int64)
             return TokenProbabilities(places, places, nothing, np.zeros((0, top)))
-        reply = self._client.post(self._body | echo_request(given, top, form))
+        reply = self._client.post(self._body | echo_request(text, top, form))
         try:
-            return read_echo(reply, given, form, top)
+            return read_echo(reply, text, form, top)
         except LlmError as e:
-            raise ModelError(f"{self._client.url}: {e}") from None
+            raise ModelError(f"{self._url}: {e}") from None
 
     def _probe(self) -> tuple[EchoForm, int]:
         problem: ModelError | None = None

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from veridical.errors import ModelError
+from veridical.models.windows import padded
 
 _UNKNOWN = "the hidden states of this model's architecture cannot be had"
 _ROUNDING = 0.05  # of a state's length, in half precision and another batch
@@ -60,27 +61,27 @@ class LastStates:
             pad: token id that stands on the right of shorter texts, unseen.
         """
         torch = self._torch
-        ids, mask = _padded(texts, pad)
+        ids, mask = padded(texts, pad)
         rows = torch.arange(len(texts), device=self._device)
         last = torch.tensor([len(t) - 1 for t in texts], device=self._device)
-        kept: list[Any] = []
+        layers: list[Any] = []
 
         def keep(states: Any) -> None:
-            kept.append(states[rows, last])
+            layers.append(states[rows, last])
 
         with torch.inference_mode(), ExitStack() as hooks:
             for handle in self._hooked(keep):
                 hooks.callback(handle.remove)
             output = self._body(
                 input_ids=torch.from_numpy(ids).to(self._device),
-                attention_mask=torch.from_numpy(mask).to(self._device),
+                attention_mask=torch.from_numpy(mask.astype(np.int64)).to(self._device),
                 use_cache=False,
             )
-            kept[-1] = output.last_hidden_state[rows, last]  # after the final norm
-            found: NDArray[np.float32] = torch.stack(kept, dim=1).float().cpu().numpy()
-        if found.shape[1:] != self.shape:
-            raise ModelError(f"hidden states of shape {found.shape[1:]}, not {self.shape}")
-        return found
+            layers[-1] = output.last_hidden_state[rows, last]  # after the final norm
+            last_states: NDArray[np.float32] = torch.stack(layers, dim=1).float().cpu().numpy()
+        if last_states.shape[1:] != self.shape:
+            raise ModelError(f"hidden states of shape {last_states.shape[1:]}, not {self.shape}")
+        return last_states
 
     def _hooked(self, keep: Callable[[Any], None]) -> list[Any]:
         def entering(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -96,12 +97,12 @@ class LastStates:
     def _check(self, model: Any, vocabulary: int) -> None:
         torch = self._torch
         texts = [np.array(t, np.int64) % vocabulary for t in _PROBE]
-        found = self(texts, 0)
-        for text, states in zip(texts, found, strict=True):
+        hooked = self(texts, 0)
+        for text, states in zip(texts, hooked, strict=True):
             with torch.inference_mode():
                 ids = torch.from_numpy(text[None]).to(self._device)
-                told = model(input_ids=ids, use_cache=False, output_hidden_states=True)
-            expected = torch.stack([h[0, -1] for h in told.hidden_states]).float().cpu().numpy()
+                reported = model(input_ids=ids, use_cache=False, output_hidden_states=True)
+            expected = torch.stack([h[0, -1] for h in reported.hidden_states]).float().cpu().numpy()
             if expected.shape != states.shape:
                 raise ModelError(_UNKNOWN)
             away = np.linalg.norm(states - expected, axis=1)
@@ -116,14 +117,3 @@ def shape_of(config: Any) -> tuple[int, int]:
     if not isinstance(layers, int) or not isinstance(width, int):
         return 0, 0
     return layers + 1, width
-
-
-def _padded(
-    texts: Sequence[NDArray[np.int64]], pad: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    ids = np.full((len(texts), max(map(len, texts))), pad, np.int64)
-    mask = np.zeros_like(ids)
-    for row, text in enumerate(texts):
-        ids[row, : len(text)] = text
-        mask[row, : len(text)] = 1
-    return ids, mask

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from veridical.core.protocols import Window
+from veridical.core.tokens import GivenText, TokenProbabilities
 from veridical.errors import ModelError
-from veridical.llm.tokens import GivenText
-from veridical.models.protocols import Window
+from veridical.models.windows import readable
 
 #: Changed whenever the same text would be tokenised or windowed in another way.
 VERSION = "reading-1"
@@ -95,10 +96,10 @@ class ReadWindower:
         Raises:
             ModelError: a text has no prompt, and the model no token to begin with.
         """
-        given = [GivenText(_whole(t.prompt), _whole(t.text)) for t in texts]
+        plain = [GivenText(readable(t.prompt), readable(t.text)) for t in texts]
         with self._lock:
-            joint = self._encode([t.prompt + t.text for t in given], special=True)
-            return [self._windows(t, tokens) for t, tokens in zip(given, joint, strict=True)]
+            joint = self._encode([t.prompt + t.text for t in plain], special=True)
+            return [self._windows(t, tokens) for t, tokens in zip(plain, joint, strict=True)]
 
     def whole(self, texts: Sequence[tuple[str, ...]]) -> list[list[Window]]:
         """One window of each text, which is never cut; its content is the (length,) token ids.
@@ -110,10 +111,10 @@ class ReadWindower:
         Raises:
             ModelError: a text has more tokens than the model reads at once, or none.
         """
-        given = [tuple(_whole(piece) for piece in pieces) for pieces in texts]
+        plain = [tuple(map(readable, pieces)) for pieces in texts]
         with self._lock:
-            joint = self._encode(["".join(pieces) for pieces in given], special=True)
-            return [[self._one(p, tokens)] for p, tokens in zip(given, joint, strict=True)]
+            joint = self._encode(["".join(pieces) for pieces in plain], special=True)
+            return [[self._one(p, tokens)] for p, tokens in zip(plain, joint, strict=True)]
 
     def _one(self, pieces: tuple[str, ...], joint: _Tokens) -> Window:
         ids = joint.ids
@@ -143,10 +144,10 @@ class ReadWindower:
         encodings = self._tokenizer.encode_batch(texts, add_special_tokens=False)
         return [_Tokens(e.ids, e.offsets) for e in encodings]
 
-    def _windows(self, given: GivenText, joint: _Tokens) -> list[Window]:
-        join = len(given.prompt)
-        tokens, first = self._joined(given, joint)
-        starts, ends = _tiled(tokens.offsets[first:], join, join + len(given.text))
+    def _windows(self, text: GivenText, joint: _Tokens) -> list[Window]:
+        join = len(text.prompt)
+        tokens, first = self._joined(text, joint)
+        starts, ends = _tiled(tokens.offsets[first:], join, join + len(text.text))
         before, scored = tokens.ids[:first], tokens.ids[first:]
         head = self._head if before else self._bos
         if head and before[: len(head)] == head:  # a chat template has written it already
@@ -157,21 +158,21 @@ class ReadWindower:
             )
         return list(self._cut(head, before, scored, starts - join, ends - join))
 
-    def _joined(self, given: GivenText, joint: _Tokens) -> tuple[_Tokens, int]:
+    def _joined(self, request: GivenText, joint: _Tokens) -> tuple[_Tokens, int]:
         """Tokens of prompt and text, and the place of the text's first."""
-        join = len(given.prompt)
+        join = len(request.prompt)
         first = next((i for i, (_, end) in enumerate(joint.offsets) if end > join), len(joint.ids))
-        whole = given.prompt + given.text
+        whole = request.prompt + request.text
         spelled = any(
             whole[slice(*joint.offsets[i])].strip() == self._special.get(joint.ids[i])
             for i in range(first, len(joint.ids))
         )
         if not spelled:
             start = joint.offsets[first][0] if first < len(joint.ids) else join
-            if start >= join or not given.prompt[start:].strip():
+            if start >= join or not request.prompt[start:].strip():
                 return joint, first
-        (prompt,) = self._encode([given.prompt], special=True)
-        text = self._alone(given.text)
+        (prompt,) = self._encode([request.prompt], special=True)
+        text = self._alone(request.text)
         offsets = [(s + join, e + join) for s, e in text.offsets]
         return _Tokens(prompt.ids + text.ids, prompt.offsets + offsets), len(prompt.ids)
 
@@ -197,27 +198,37 @@ class ReadWindower:
         body = before + scored
         room = self.max_length - len(head)
         stride = max(room // 2, 1)
-        done = len(before)
+        scored_to = len(before)
         while True:
             if len(body) <= room:
                 stop = len(body)
-            elif done < room - stride:  # the first, of a prompt that leaves it that much
+            elif scored_to < room - stride:  # the first, of a prompt that leaves it that much
                 stop = room
             else:
-                stop = min(done + stride, len(body))
+                stop = min(scored_to + stride, len(body))
             begin = max(stop - room, 0)
             ids = np.array(head + body[begin:stop], np.int64)
-            first = len(head) + done - begin
-            some = slice(done - len(before), stop - len(before))
+            first = len(head) + scored_to - begin
+            some = slice(scored_to - len(before), stop - len(before))
             yield Window(max(len(ids), 1), Reading(ids, first, starts[some], ends[some]), first)
-            done = stop
-            if done >= len(body):
+            scored_to = stop
+            if scored_to >= len(body):
                 return
 
 
-def _whole(text: str) -> str:
-    """``text``, with ``?`` for lone surrogates, which no tokenizer can be handed."""
-    return text.encode("utf-8", "replace").decode("utf-8")
+def assembled(windows: Sequence[Window], outputs: Sequence[Any]) -> TokenProbabilities:
+    """The tokens of one text, from a (tokens, 3 + k) array for each of its windows:
+    log-probability, entropy, least log-probability, and the k greatest."""
+    pieces: list[Reading] = [w.content for w in windows]
+    table = np.concatenate(list(outputs)).astype(np.float64)
+    return TokenProbabilities(
+        starts=np.concatenate([p.starts for p in pieces]),
+        ends=np.concatenate([p.ends for p in pieces]),
+        logprobs=table[:, 0],
+        entropy=table[:, 1],
+        lowest=table[:, 2],
+        top=table[:, 3:],
+    )
 
 
 def _tiled(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import inspect
 import threading
@@ -13,15 +12,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from veridical.core.protocols import Window
+from veridical.core.tokens import GivenText, TokenProbabilities
 from veridical.errors import ModelError
-from veridical.llm.tokens import GivenText, TokenProbabilities
 from veridical.models import torch_loading as loading
 from veridical.models.causal import tokens
 from veridical.models.causal.chat import plain_prompt, text_messages
 from veridical.models.causal.states import LastStates, shape_of
 from veridical.models.causal.tokens import Reading, ReadWindower
-from veridical.models.folder import add_files, max_length, read_json
-from veridical.models.protocols import Window
+from veridical.models.folder import digest_of, max_length, read_json
+from veridical.models.windows import padded
 
 #: Likeliest tokens kept at each place.
 TOP = 20
@@ -91,11 +91,8 @@ class TorchLanguageModel:
         self.batch_tokens = max(
             min(loading.BATCH_TOKENS[kind], _LOGITS[kind] // self._vocabulary), 256
         )
-        digest = hashlib.blake2b(digest_size=8)
         identity = ("causal-1", tokens.VERSION, commit, dtype, TOP, limit)
-        digest.update(repr(identity).encode())
-        add_files(digest, source.files(commit))
-        self.revision = digest.hexdigest()
+        self.revision = digest_of(identity, source.files(commit))
 
     def _check_causal(self) -> None:
         """
@@ -119,25 +116,22 @@ class TorchLanguageModel:
         torch = self._torch
         pieces: list[Reading] = [w.content for w in batch]
         outputs = [np.zeros((0, 3 + min(TOP, self._vocabulary)), np.float32) for _ in pieces]
-        asked = [i for i, p in enumerate(pieces) if p.first < len(p.ids)]
-        if not asked:
+        scored = [i for i, p in enumerate(pieces) if p.first < len(p.ids)]
+        if not scored:
             return outputs
-        longest = max(len(pieces[i].ids) for i in asked)
-        ids = np.full((len(asked), longest), self._pad, np.int64)
-        for row, i in enumerate(asked):
-            ids[row, : len(pieces[i].ids)] = pieces[i].ids
-        begin = min(pieces[i].first for i in asked) - 1  # a token is foretold by the one before
+        ids, _ = padded([pieces[i].ids for i in scored], self._pad)
+        begin = min(pieces[i].first for i in scored) - 1  # a token is foretold by the one before
         with self._lock, torch.inference_mode():
             inputs = torch.from_numpy(ids).to(self._device)
             options: dict[str, Any] = {}
             if self._selects:
-                options["logits_to_keep"] = torch.arange(begin, longest, device=self._device)
+                options["logits_to_keep"] = torch.arange(begin, ids.shape[1], device=self._device)
             # No mask: what is padded lies to the right of all that is asked for, where a causal
             # model does not look, and without one attention takes its fast path.
             logits = self._model(input_ids=inputs, use_cache=False, **options).logits
             if not self._selects:
                 logits = logits[:, begin:]
-            for row, i in enumerate(asked):
+            for row, i in enumerate(scored):
                 piece = pieces[i]
                 foretold = logits[row, piece.first - 1 - begin : len(piece.ids) - 1 - begin]
                 outputs[i] = self._measured(foretold, inputs[row, piece.first : len(piece.ids)])
@@ -158,16 +152,7 @@ class TorchLanguageModel:
         return np.concatenate(rows)
 
     def assemble(self, windows: Sequence[Window], outputs: Sequence[Any]) -> TokenProbabilities:
-        pieces: list[Reading] = [w.content for w in windows]
-        table = np.concatenate(list(outputs)).astype(np.float64)
-        return TokenProbabilities(
-            starts=np.concatenate([p.starts for p in pieces]),
-            ends=np.concatenate([p.ends for p in pieces]),
-            logprobs=table[:, 0],
-            entropy=table[:, 1],
-            lowest=table[:, 2],
-            top=table[:, 3:],
-        )
+        return tokens.assembled(windows, outputs)
 
     def state_windows(self, texts: Sequence[tuple[str, ...]]) -> list[list[Window]]:
         return self._windower.whole(texts)
@@ -211,17 +196,11 @@ class _Folder:
         self.config = read_json(path / "config.json", {})
 
     def build(self, transformers: Any, dtype: str) -> Any:
-        config = transformers.AutoConfig.from_pretrained(self.path, trust_remote_code=False)
-        model, report = loading.pretrained(
-            transformers.AutoModelForCausalLM, self.path, config, dtype, output_loading_info=True
-        )
-        if report["missing_keys"]:
-            missing = ", ".join(sorted(report["missing_keys"])[:4])
-            raise ModelError(f"{self.path} has no trained weights for {missing}")
-        return model
+        config = transformers.AutoConfig.from_pretrained(self.path, **loading.LOCAL)
+        return loading.trained(transformers.AutoModelForCausalLM, self.path, config, dtype)
 
     def chat_tokenizer(self, transformers: Any) -> Any:
-        return transformers.AutoTokenizer.from_pretrained(self.path, trust_remote_code=False)
+        return transformers.AutoTokenizer.from_pretrained(self.path, **loading.LOCAL)
 
     def tokenizer(self, transformers: Any, chat: Any) -> Any:
         return loading.tokenizer_of(self.path, transformers)
@@ -252,7 +231,7 @@ class _Gguf(_Folder):
 
     def chat_tokenizer(self, transformers: Any) -> Any:
         return transformers.AutoTokenizer.from_pretrained(
-            self.path.parent, gguf_file=self.path.name, trust_remote_code=False
+            self.path.parent, gguf_file=self.path.name, **loading.LOCAL
         )
 
     def tokenizer(self, transformers: Any, chat: Any) -> Any:

@@ -1,1 +1,1 @@
-"""Back ends behind :class:`veridical.models.protocols.NliModel`."""
+"""Back ends behind :class:`veridical.core.protocols.NliModel`."""

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from veridical.core.protocols import LABELS, Pair, Window
 from veridical.errors import ModelError, UsageError
 from veridical.models import torch_loading as loading
 from veridical.models.folder import max_length, read_json
@@ -20,7 +21,6 @@ from veridical.models.nli.names import SOURCES
 from veridical.models.nli.pairs import merge
 from veridical.models.nli.tokens import PairWindower
 from veridical.models.nli.windowed import SUPPORTED_FIRST, SUPPORTED_LAST, WindowedNli
-from veridical.models.protocols import LABELS, Pair, Window
 
 
 class Head(NamedTuple):
@@ -120,16 +120,16 @@ class AlignScoreNli(WindowedNli):
         weights = self._root / "model.safetensors"
         if not weights.is_file():
             raise ModelError(f"{self._root} has no model.safetensors: it is no AlignScore folder")
-        settings = transformers.AutoConfig.from_pretrained(self._root, trust_remote_code=False)
+        settings = transformers.AutoConfig.from_pretrained(self._root, **loading.LOCAL)
         automatic: Any = transformers.AutoModel
         encoder = automatic.from_config(settings, trust_remote_code=False)
         tensors = load_file(weights)
-        own = {
+        encoder_tensors = {
             name.removeprefix("base_model."): tensor
             for name, tensor in tensors.items()
             if name.startswith("base_model.")
         }
-        report = encoder.load_state_dict(own, strict=False)
+        report = encoder.load_state_dict(encoder_tensors, strict=False)
         layer = self._head.layer
         heads = [tensors[n] for n in (f"{layer}.weight", f"{layer}.bias") if n in tensors]
         if report.missing_keys or len(heads) < 2:
@@ -150,15 +150,17 @@ class AlignScoreNli(WindowedNli):
         if not self._split:
             return self._windower(pairs)
         split = [sentences_of(hypothesis) for _, hypothesis in pairs]
-        flat = [Pair(p, s) for (p, _), own in zip(pairs, split, strict=True) for s in own]
-        found = iter(self._windower(flat))
+        flat = [
+            Pair(p, s) for (p, _), sentences in zip(pairs, split, strict=True) for s in sentences
+        ]
+        windowed = iter(self._windower(flat))
         return [
             [
                 Window(w.length, w.content._replace(group=group))
-                for group, _ in enumerate(own)
-                for w in next(found)
+                for group, _ in enumerate(sentences)
+                for w in next(windowed)
             ]
-            for own in split
+            for sentences in split
         ]
 
     def assemble(self, windows: Sequence[Window], outputs: Sequence[Any]) -> NDArray[np.float32]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
+import inspect
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,9 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from veridical.core.protocols import Pair, Window
 from veridical.errors import ModelError
 from veridical.models import windows
-from veridical.models.folder import add_files, max_length, read_json
+from veridical.models.folder import digest_of, max_length, read_json
 from veridical.models.nli import pairs
 from veridical.models.nli.labels import (
     PLAIN,
@@ -23,8 +25,34 @@ from veridical.models.nli.labels import (
     given_order,
     settle,
 )
+from veridical.models.nli.pairs import merge
 from veridical.models.nli.tokens import PairWindower, Rows
-from veridical.models.protocols import Window
+
+
+class PairJudge(ABC):
+    """What local NLI back ends share: pairs in windows of token ids, and the order of classes.
+
+    Attributes:
+        contradicts: whether contradiction is a class of its own.
+    """
+
+    scripts: frozenset[str] | None = None
+    contradicts: bool
+    _windower: PairWindower
+    _order: Order
+
+    @abstractmethod
+    def _answers(self, batch: Sequence[Window]) -> NDArray[np.float64]:
+        """(batch, classes) probabilities, in the model's own order."""
+
+    def windows(self, pairs: Sequence[Pair]) -> list[list[Window]]:
+        return self._windower(pairs)
+
+    def run(self, batch: Sequence[Window]) -> list[Any]:
+        return list(self._order(self._answers(batch)))
+
+    def assemble(self, windows: Sequence[Window], outputs: Sequence[Any]) -> NDArray[np.float32]:
+        return merge(windows, outputs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +103,10 @@ class NliSettings:
             stated=",".join(map(str, classes)) if isinstance(classes, list) else None,
         )
 
+    def types_of(self, model: Any) -> bool:
+        """Whether the torch ``model`` is given token types."""
+        return self.takes_types and "token_type_ids" in inspect.signature(model.forward).parameters
+
     def rows(self, windower: PairWindower, batch: Sequence[Window]) -> Rows:
         """The arrays of ``batch``; types are zero for models that are given none."""
         rows = windower.rows(batch, self.pad)
@@ -103,20 +135,17 @@ class NliSettings:
             published: the order of a published checkpoint, whatever its configuration says.
         """
         stated = labels if labels is not None else self.stated
-        given = given_order(stated) if stated is not None else None
+        stated_order = given_order(stated) if stated is not None else None
         plain = [w for ws in windower([pair for pair, _ in PLAIN]) for w in ws]
         if len(plain) != len(PLAIN):
             raise ModelError(f"{name}: windows of {self.max_length} tokens are too short")
         answers = self.probabilities(logits(plain))
-        if published is not None and given is None:
+        if published is not None and stated_order is None:
             confirm(published, answers, name)
             return published
-        return settle(config_names(self.config), answers, name, given)
+        return settle(config_names(self.config), answers, name, stated_order)
 
     def revision(self, files: Iterable[Path], order: Order, *parts: object) -> str:
         """16 hex digits over weights, tokenizer, labels, temperature, windowing and ``parts``."""
         settings = (self.max_length, self.takes_types, self.pad, self.temperature, order.classes)
-        digest = hashlib.blake2b(digest_size=8)
-        digest.update(repr((settings, windows.VERSION, pairs.VERSION, parts)).encode())
-        add_files(digest, files)
-        return digest.hexdigest()
+        return digest_of((settings, windows.VERSION, pairs.VERSION, parts), files)

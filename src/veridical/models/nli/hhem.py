@@ -5,7 +5,7 @@ The repository comes with code of its own, which is not run: its tensors are rea
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from veridical.errors import ModelError
 from veridical.models import torch_loading as loading
@@ -13,6 +13,9 @@ from veridical.models.folder import read_json
 from veridical.models.nli.names import FOUNDATION
 from veridical.models.nli.tokens import PairWindower, Template
 from veridical.models.nli.windowed import SUPPORTED_LAST, WindowedNli
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 #: What the model was trained on (its card): the first token is the one that is classified.
 PROMPT = (
@@ -39,15 +42,8 @@ class HhemNli(WindowedNli):
             another prompt, or its answers to plain pairs do not fit the published order.
     """
 
-    def __init__(
-        self,
-        name_or_path: str,
-        *,
-        device: str | None = None,
-        threads: int | None = None,
-        revision: str | None = None,
-    ) -> None:
-        super().__init__(name_or_path, device=device, threads=threads, revision=revision)
+    def __init__(self, name_or_path: str, **options: Unpack[loading.TorchOptions]) -> None:
+        super().__init__(name_or_path, **options)
         config = read_json(self._root / "config.json", {})
         prompt = config.get("prompt", PROMPT)
         if prompt != PROMPT:
@@ -78,14 +74,14 @@ class HhemNli(WindowedNli):
             raise ModelError(f"{self._root} has no model.safetensors: it is no HHEM")
         tensors = {n.removeprefix("t5."): t for n, t in load_file(weights).items()}
         heads = [tensors[n] for n in ("classifier.weight", "classifier.bias") if n in tensors]
-        own = {n.removeprefix(_WHOLE): t for n, t in tensors.items() if n.startswith(_WHOLE)}
+        parts = {n.removeprefix(_WHOLE): t for n, t in tensors.items() if n.startswith(_WHOLE)}
         # One matrix under two names, of which a file holds at least one.
-        words = own.get("shared.weight", own.get("encoder.embed_tokens.weight"))
+        words = parts.get("shared.weight", parts.get("encoder.embed_tokens.weight"))
         if words is None or len(heads) < 2:
             raise ModelError(f"{self._root} has no embeddings or no classifier: it is no HHEM")
-        own |= {"shared.weight": words, "encoder.embed_tokens.weight": words}
-        encoder = transformers.T5EncoderModel(_config(own))
-        report = encoder.load_state_dict(own, strict=False)
+        parts |= {"shared.weight": words, "encoder.embed_tokens.weight": words}
+        encoder = transformers.T5EncoderModel(_config(parts))
+        report = encoder.load_state_dict(parts, strict=False)
         if report.missing_keys or report.unexpected_keys:
             odd = ", ".join([*report.missing_keys, *report.unexpected_keys][:4])
             raise ModelError(f"{self._root}: its tensors are not HHEM's: {odd}")
@@ -105,8 +101,8 @@ def _template(tokenizer: Any) -> Template:
     pad, end = tokenizer.token_to_id("<pad>"), tokenizer.token_to_id("</s>")
     if pad is None or end is None:
         raise ModelError("the tokenizer has no <pad> or </s>: it is not T5's")
-    head, _, rest = PROMPT.removeprefix("<pad>").partition(" {text1}")
-    between = rest.removesuffix(" {text2}")
+    head, _, tail = PROMPT.removeprefix("<pad>").partition(" {text1}")
+    between = tail.removesuffix(" {text2}")
     ids = [tokenizer.encode(text, add_special_tokens=False).ids for text in (head, between)]
     return Template(([pad, *ids[0]], ids[1], [end]), (0, 0, 0, 0, 0))
 

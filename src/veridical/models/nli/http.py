@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Hashable, Sequence
 from typing import Any
@@ -10,21 +9,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from veridical.core.protocols import Pair, Window
 from veridical.errors import ModelError, UsageError
-from veridical.models.http import CHARACTERS_PER_TOKEN, MAX_CHARACTERS, MAX_ITEMS, JsonClient
+from veridical.models.folder import digest_of
+from veridical.models.http import CHARACTERS_PER_TOKEN, MAX_CHARACTERS, MAX_ITEMS
+from veridical.models.json_client import HttpBackEnd
 from veridical.models.nli import pairs as pairing
 from veridical.models.nli.labels import PLAIN, Order, class_of, given_order, order_of, settle
 from veridical.models.nli.pairs import Measured, Piece, merge, pair_windows
-from veridical.models.protocols import Pair, Window
 from veridical.text.sentences import split_sentences
 
 _NUMBERED = re.compile(r"(?:label[_ ]?)?(\d+)", re.IGNORECASE)
 _WORD = re.compile(r"\w+")
 #: How far from 1 the probabilities of a server in half precision may sum.
 _SLACK = 0.01
+#: Bytes of a reply: a few labels for each of 32 pairs.
+_LONGEST_REPLY = 2**20
 
 
-class HttpNli:
+class HttpNli(HttpBackEnd):
     """Probabilities from ``/predict`` of a text-embeddings-inference server.
 
     Pairs longer than ``max_characters`` are windowed by characters, at the ends of sentences or
@@ -37,7 +40,7 @@ class HttpNli:
             when the model is loaded, which its labels must fit.
         key_variable: environment variable that holds the bearer token; unset sends none.
         timeout: seconds for each attempt.
-        attempts: tries per request (see :class:`JsonClient`).
+        attempts: tries per request (see :class:`~veridical.models.json_client.JsonClient`).
         max_characters: longest premise and hypothesis together.
 
     Raises:
@@ -46,8 +49,6 @@ class HttpNli:
         ModelError: when loaded and from ``run``, when the server cannot be reached, refuses, or
             answers with anything but one probability for each class of each pair.
     """
-
-    scripts: frozenset[str] | None = None
 
     def __init__(
         self,
@@ -62,10 +63,13 @@ class HttpNli:
     ) -> None:
         if max_characters < 16:
             raise UsageError("max_characters must be at least 16")
-        self._client = JsonClient(
-            f"{url.rstrip('/')}/predict", key_variable, timeout=timeout, attempts=attempts
+        super().__init__(
+            f"{url.rstrip('/')}/predict",
+            key_variable,
+            timeout=timeout,
+            attempts=attempts,
+            longest=_LONGEST_REPLY,
         )
-        self._url = self._client.url
         self._room = max_characters
         self.name = "tei"
         self.workers = workers
@@ -74,7 +78,7 @@ class HttpNli:
         self._order = given_order(labels) if labels is not None else self._ask_order()
         self.contradicts = self._order.contradicts
         identity = (self._url, max_characters, self._order.classes, pairing.VERSION, "http-nli-1")
-        self.revision = hashlib.blake2b(repr(identity).encode(), digest_size=8).hexdigest()
+        self.revision = digest_of(identity)
 
     def windows(self, pairs: Sequence[Pair]) -> list[list[Window]]:
         known = {text: _Characters(text) for pair in pairs for text in pair}
@@ -96,10 +100,6 @@ class HttpNli:
 
     def assemble(self, windows: Sequence[Window], outputs: Sequence[Any]) -> NDArray[np.float32]:
         return merge(windows, outputs)
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._client.close()
 
     def _ask_order(self) -> Order:
         answers = self._predict([pair for pair, _ in PLAIN])
@@ -140,8 +140,8 @@ class HttpNli:
             {"inputs": [list(pair) for pair in texts], "truncate": False, "raw_scores": False}
         )
         if not isinstance(reply, list) or len(reply) != len(texts):
-            given = len(reply) if isinstance(reply, list) else 0
-            raise ModelError(f"{self._url}: {given} predictions for {len(texts)} pairs")
+            count = len(reply) if isinstance(reply, list) else 0
+            raise ModelError(f"{self._url}: {count} predictions for {len(texts)} pairs")
         return [self._checked(entry) for entry in reply]
 
     def _checked(self, entry: object) -> dict[str, float]:
@@ -163,8 +163,8 @@ class HttpNli:
 
 
 def _number(name: str) -> int | None:
-    found = _NUMBERED.fullmatch(name)
-    return int(found[1]) if found else None
+    match = _NUMBERED.fullmatch(name)
+    return int(match[1]) if match else None
 
 
 class _Characters(Measured):

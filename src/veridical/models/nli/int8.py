@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -14,8 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from veridical.core.protocols import Pair
 from veridical.errors import ModelError
-from veridical.models.protocols import Pair
+from veridical.files.temporary import temporary_folder
 
 #: Share of the agreement pairs that must keep their most probable class.
 SAME_CLASS = 0.95
@@ -49,21 +49,21 @@ def int8_graph(
         from onnxruntime.quantization import QuantType, quantize_dynamic
     except ImportError as e:
         raise ModelError(f"precision=int8 needs the package onnx: pip install onnx ({e})") from e
-    with tempfile.TemporaryDirectory() as folder:
-        made = Path(folder) / "model.int8.onnx"
+    with temporary_folder("int8") as folder:
+        quantised = folder / "model.int8.onnx"
         try:
             with _quiet():
-                plain = _expanded(graph, Path(folder))
+                plain = _expanded(graph, folder)
                 onnx.save(_smoothed(plain, feeds), plain)
                 quantize_dynamic(
-                    *(plain, made),
+                    *(plain, quantised),
                     per_channel=True,
                     weight_type=QuantType.QInt8,
                     extra_options={"DefaultTensorType": _FLOAT},  # of what fused operators give
                 )
         except Exception as e:  # whatever the graph holds that cannot be quantised
             raise ModelError(f"{graph} cannot be quantised to int8: {e}") from e
-        yield made
+        yield quantised
 
 
 def _expanded(graph: Path, folder: Path) -> Path:
@@ -118,12 +118,12 @@ def _ranges(
     session = onnxruntime.InferenceSession(
         model.SerializeToString(), providers=["CPUExecutionProvider"]
     )
-    found: dict[str, NDArray[np.float32]] = {}
+    ranges: dict[str, NDArray[np.float32]] = {}
     for feed in feeds:
         for name, value in zip(names, session.run(list(names), dict(feed)), strict=True):
             widest = np.abs(value).reshape(-1, value.shape[-1]).max(axis=0)
-            found[name] = np.maximum(found.get(name, widest), widest)
-    return found
+            ranges[name] = np.maximum(ranges.get(name, widest), widest)
+    return ranges
 
 
 def require_agreement(

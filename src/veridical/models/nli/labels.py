@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from veridical.core.protocols import LABELS, Pair
 from veridical.errors import ModelError, UsageError
-from veridical.models.protocols import LABELS, Pair
 
 ENTAILMENT, NEUTRAL, CONTRADICTION = LABELS
 #: The class that two-way heads set against entailment when they do not tell why.
@@ -104,7 +104,7 @@ def config_names(config: dict[str, Any]) -> list[str]:
 
 
 def settle(
-    names: Sequence[str], answers: NDArray[np.floating], where: str, given: Order | None = None
+    names: Sequence[str], answers: NDArray[np.floating], where: str, stated: Order | None = None
 ) -> Order:
     """The order of a model's classes, by its labels and its answers.
 
@@ -118,7 +118,7 @@ def settle(
         names: the model's labels, output 0 first; may be fewer than its outputs, or empty.
         answers: (pairs, classes) its probabilities on the premises and hypotheses of ``PLAIN``.
         where: the model's name, for messages.
-        given: the order stated by the user.
+        stated: the order that the user states.
 
     Raises:
         ModelError: the number of outputs is not that of the labels, or the order cannot be told.
@@ -126,29 +126,29 @@ def settle(
     outputs = answers.shape[1]
     if not np.isfinite(answers).all():
         raise ModelError(f"{where} gave probabilities that are not finite on plain pairs")
-    order = given or order_of(names)
+    order = stated or order_of(names)
     if order is not None and len(order.classes) != outputs:
         listed = ", ".join(order.classes)
         raise ModelError(f"{where} has {outputs} outputs, not one each for {listed}")
-    if given is not None:
-        return given
+    if stated is not None:
+        return stated
     advice = "state the order of its classes in the model's name, such as ?labels=" + ",".join(
         LABELS if outputs != 2 else (ENTAILMENT, CONTRADICTION)
     )
     listed = ", ".join(map(repr, names)) or "none"
     if order is not None:
-        right, asked, mean = _fit(order, answers)
-        if right < asked - asked // 6 or mean < 1 / outputs + 1 / 6:
+        right, total, mean = _fit(order, answers)
+        if right < total - total // 6 or mean < 1 / outputs + 1 / 6:
             raise ModelError(
-                f"{where}: its labels ({listed}) do not fit its answers: {right} of {asked} plain "
+                f"{where}: its labels ({listed}) do not fit its answers: {right} of {total} plain "
                 f"pairs right, mean probability {mean:.2f}. It may be untrained, or no NLI model, "
                 f"or its labels are in another order: then {advice}"
             )
         return order
     if outputs == len(LABELS):
         for classes in permutations(LABELS):
-            right, asked, mean = _fit(Order(classes), answers)
-            if right == asked and mean >= 1 / outputs + 1 / 6:
+            right, total, mean = _fit(Order(classes), answers)
+            if right == total and mean >= 1 / outputs + 1 / 6:
                 return Order(classes)
     elif outputs != 2:
         raise ModelError(f"{where} has {outputs} outputs; an NLI model has two or three classes")

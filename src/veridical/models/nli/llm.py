@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Awaitable, Callable, Sequence
-from typing import ClassVar
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
+from veridical.core.messages import ChatRequest, LlmError
+from veridical.core.protocols import LABELS
+from veridical.core.verdicts import Verdicts
 from veridical.errors import UsageError
-from veridical.evidence.verdicts import Verdicts
-from veridical.llm.messages import ChatRequest, LlmError, Reply
-from veridical.llm.prompts import load_prompt
-from veridical.llm.verdicts import ALTERNATIVES, read_verdict
-from veridical.models.protocols import LABELS
-
-Chat = Callable[[Sequence[ChatRequest]], Awaitable[list[Reply]]]
+from veridical.llm.asking import Chat, ask_all, request
+from veridical.llm.verdicts import ALTERNATIVES, Verdict
+from veridical.models.folder import digest_of
+from veridical.prompts import load_prompt
 
 _PREFIX = "llm"
 _TOKENS = 64  # of an answer
@@ -47,8 +46,7 @@ class LlmNli:
         self.contradicts = classes == 3
         self._prompt = load_prompt("nli" if self.contradicts else "nli_binary")
         self.name = f"{_PREFIX}:{llm}" if llm else _PREFIX
-        identity = self._prompt.identity.encode()
-        self.revision = hashlib.blake2b(identity, digest_size=8).hexdigest()
+        self.revision = digest_of(self._prompt.identity.encode())
 
     @classmethod
     def from_spec(cls, spec: str) -> LlmNli:
@@ -56,8 +54,8 @@ class LlmNli:
         Raises:
             UsageError: ``spec`` is not of the form ``llm[:NAME][?classes=2]``.
         """
-        name, found, classes = spec.removeprefix(_PREFIX).removeprefix(":").rpartition("?classes=")
-        if not found:
+        name, mark, classes = spec.removeprefix(_PREFIX).removeprefix(":").rpartition("?classes=")
+        if not mark:
             if classes.startswith("?"):
                 raise UsageError(f"{spec!r}: an LLM has no option but classes=2 or classes=3")
             return cls(classes or None)
@@ -65,42 +63,48 @@ class LlmNli:
             raise UsageError(f"{spec!r}: classes must be 2 or 3")
         return cls(name or None, int(classes))
 
-    async def judge(self, pairs: Sequence[tuple[str, str]], chat: Chat) -> Verdicts:
+    async def judge(
+        self, pairs: Sequence[tuple[str, str]], chat: Chat, *, by_token: bool = False
+    ) -> Verdicts:
         """Verdicts on (premise, hypothesis) pairs, in order. Each distinct pair is asked about
         once, one of equal texts not at all: a text entails itself.
 
         Args:
             chat: makes the calls.
+            by_token: the server surely tells the probabilities of tokens: no more of an answer is
+                asked for than the first.
 
         Raises:
             LlmError: a call brought no answer, or one that names no class (its ``text`` is what
                 was said). Nothing stands in its place.
         """
-        asked = list(dict.fromkeys(p for p in pairs if p[0] != p[1]))
-        schema = self._prompt.schema()
-        requests = [
-            ChatRequest(
-                self._prompt.messages(premise=premise, hypothesis=hypothesis),
-                max_tokens=_TOKENS,
-                logprobs=ALTERNATIVES,
-                schema=schema,
-            )
-            for premise, hypothesis in asked
-        ]
-        known = {}
-        for pair, reply in zip(asked, await chat(requests) if requests else [], strict=True):
-            known[pair] = self._row(reply)
+        distinct = list(dict.fromkeys(p for p in pairs if p[0] != p[1]))
+        requests = [self._request(*pair, by_token) for pair in distinct]
+        verdicts = await ask_all(chat, requests, [self._prompt] * len(requests))
+        known = {pair: self._row(v) for pair, v in zip(distinct, verdicts, strict=True)}
         itself = [1.0, 0.0, 0.0]
         table = np.array([known.get((p, h), itself) for p, h in pairs], np.float64)
         return Verdicts(table.reshape(len(pairs), len(LABELS)).round(_ROUNDED), self.contradicts)
 
-    def _row(self, reply: Reply) -> list[float]:
+    def _request(self, premise: str, hypothesis: str, by_token: bool) -> ChatRequest:
+        parts: dict[str, Any] = {"premise": premise, "hypothesis": hypothesis}
+        if by_token:
+            return request(self._prompt, parts, form="token")
+        return ChatRequest(
+            self._prompt.messages(**parts),
+            max_tokens=_TOKENS,
+            logprobs=ALTERNATIVES,
+            schema=self._prompt.schema(),
+        )
+
+    def _row(self, verdict: Verdict) -> list[float]:
         """Probabilities in the order of LABELS."""
-        verdict = read_verdict(reply, self._prompt)
         shares = verdict.probabilities or {verdict.answer: 1.0}
         if not self.contradicts:
             shares = {"entailment": shares.get("Yes", 0.0), "neutral": shares.get("No", 0.0)}
         row = [shares.get(label, 0.0) for label in LABELS]
         if not np.isfinite(row).all() or abs(sum(row) - 1) > 1e-6:
-            raise LlmError("malformed", "the classes' probabilities are unusable", text=reply.text)
+            raise LlmError(
+                "malformed", "the classes' probabilities are unusable", text=verdict.text
+            )
         return row

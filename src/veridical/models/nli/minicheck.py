@@ -6,7 +6,7 @@ The checkpoints on RoBERTa and DeBERTa are sequence classifiers (:class:`~.torch
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from veridical.errors import ModelError
 from veridical.models import torch_loading as loading
@@ -14,6 +14,9 @@ from veridical.models.folder import read_json
 from veridical.models.nli.chunks import filled_chunks
 from veridical.models.nli.tokens import PairWindower, Template
 from veridical.models.nli.windowed import SUPPORTED_LAST, WindowedNli
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 #: Tokens of a chunk of the document, for the sequence classifiers.
 CHUNK_TOKENS = 400
@@ -38,30 +41,12 @@ class MiniCheckT5(WindowedNli):
             to plain pairs do not fit the published order.
     """
 
-    def __init__(
-        self,
-        name_or_path: str,
-        *,
-        device: str | None = None,
-        threads: int | None = None,
-        revision: str | None = None,
-    ) -> None:
-        super().__init__(name_or_path, device=device, threads=threads, revision=revision)
-        _, transformers = loading.libraries(self.name)
+    def __init__(self, name_or_path: str, **options: Unpack[loading.TorchOptions]) -> None:
+        super().__init__(name_or_path, **options)
         config = read_json(self._root / "config.json", {})
         with loading.explained(self._root, config):
-            settings = transformers.AutoConfig.from_pretrained(self._root, trust_remote_code=False)
-            model, report = loading.pretrained(
-                transformers.AutoModelForSeq2SeqLM,
-                self._root,
-                settings,
-                self._dtype,
-                output_loading_info=True,
-            )
-            if report["missing_keys"]:
-                missing = ", ".join(sorted(report["missing_keys"])[:4])
-                raise ModelError(f"{self._root} has no trained weights for {missing}")
-            self._model = model.to(self._device).eval()
+            settings = self._configuration()
+            self._model = self._trained("AutoModelForSeq2SeqLM", config=settings)
             self._start: int = settings.decoder_start_token_id
             tokenizer = self._tokenizer(self._root)
             self._answer_ids = _answer_ids(tokenizer)
@@ -93,10 +78,10 @@ def is_t5(name_or_path: str, revision: str | None) -> bool:
 def _answer_ids(tokenizer: Any) -> list[int]:
     """The tokens that begin the answers "0" and "1"."""
     ids = [tokenizer.encode(text, add_special_tokens=False).ids[:1] for text in ("0", "1")]
-    found = [i for own in ids for i in own]
-    if len(set(found)) < 2:
+    first_ids = [i for answer in ids for i in answer]
+    if len(set(first_ids)) < 2:
         raise ModelError("the tokenizer begins the answers 0 and 1 with the same token")
-    return found
+    return first_ids
 
 
 def _template(tokenizer: Any) -> Template:

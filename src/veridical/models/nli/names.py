@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from veridical.errors import UsageError, unknown_name
-
-if TYPE_CHECKING:
-    from veridical.models.protocols import NliModel
+from veridical.errors import unknown_name
 
 #: Names that stand for a published checkpoint, as ``--nli`` and ``nli=`` take them: its family,
 #: which is the back end that runs it, and its hub id or what ``veridical models convert`` made.
@@ -53,41 +50,3 @@ def published_nli(spec: str) -> None:
     """
     if spec.partition("?")[0] not in PUBLISHED:
         raise unknown_name("NLI model", spec, PUBLISHED)
-
-
-def load(
-    family: str, place: str, *, device: str | None, threads: int | None, **options: str
-) -> NliModel:
-    """The NLI model of a published checkpoint, or of one made in the same way.
-
-    Args:
-        place: hub id or folder.
-        options: those of :data:`OPTIONS`.
-
-    Raises:
-        UsageError: an option's value is none that there is.
-        ModelError: torch is missing, the checkpoint cannot be had or is of another architecture,
-            or its answers to plain pairs do not fit the published order of its classes.
-    """
-    given: dict[str, Any] = {"device": device, "threads": threads, **options}
-    if family == "alignscore":
-        from veridical.models.nli.alignscore import AlignScoreNli
-
-        return AlignScoreNli(place, **given)
-    if family == "hhem":
-        from veridical.models.nli.hhem import HhemNli
-
-        return HhemNli(place, **given)
-    from veridical.models.nli.torch import Recipe, TorchNli
-    from veridical.models.nli.windowed import SUPPORTED_FIRST, SUPPORTED_LAST
-
-    if family == "critic":
-        return TorchNli(place, recipe=Recipe(SUPPORTED_FIRST), **given)
-    from veridical.models.nli.minicheck import CHUNK_TOKENS, LONGEST, MiniCheckT5, is_t5
-
-    if is_t5(place, options.get("revision")):
-        if "labels" in options:
-            raise UsageError(f"{place} has no classes of its own to state the order of")
-        return MiniCheckT5(place, **given)
-    recipe = Recipe(SUPPORTED_LAST, joined=True, chunk=CHUNK_TOKENS, longest=LONGEST)
-    return TorchNli(place, recipe=recipe, **given)

@@ -9,22 +9,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from veridical.core.protocols import Pair, Window
 from veridical.errors import ModelError, UsageError
 from veridical.models.folder import load_tokenizer
-from veridical.models.nli.folder import NliSettings
+from veridical.models.nli.folder import NliSettings, PairJudge
 from veridical.models.nli.int8 import (
     agreement_pairs,
     int8_graph,
     range_pairs,
     require_agreement,
 )
-from veridical.models.nli.pairs import merge
 from veridical.models.nli.tokens import PairWindower
 from veridical.models.onnx import BATCH_TOKENS, Graph, need_graph, usable_processors, weight_files
-from veridical.models.protocols import Pair, Window
 
 
-class OnnxNli:
+class OnnxNli(PairJudge):
     """A folder with ``model.onnx`` (or ``onnx/model.onnx``), ``tokenizer.json``, ``config.json``.
 
     The graph gives logits (batch, classes), which are divided by the temperature of
@@ -83,14 +82,8 @@ class OnnxNli:
         self.batch_tokens = BATCH_TOKENS
         self.workers = threads or usable_processors()
 
-    def windows(self, pairs: Sequence[Pair]) -> list[list[Window]]:
-        return self._windower(pairs)
-
-    def run(self, batch: Sequence[Window]) -> list[Any]:
-        return list(self._order(self._settings.probabilities(self._logits(batch))))
-
-    def assemble(self, windows: Sequence[Window], outputs: Sequence[Any]) -> NDArray[np.float32]:
-        return merge(windows, outputs)
+    def _answers(self, batch: Sequence[Window]) -> NDArray[np.float64]:
+        return self._settings.probabilities(self._logits(batch))
 
     def _judge(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
         return np.stack([self.assemble(ws, self.run(ws)) for ws in self.windows(pairs)])
@@ -104,10 +97,10 @@ class _Logits:
     ) -> None:
         self._graph = Graph(path)
         outputs = self._graph.outputs
-        named = [n for n in ("logits", *outputs) if outputs.get(n) == 2]
-        if not named:
+        suitable = [n for n in ("logits", *outputs) if outputs.get(n) == 2]
+        if not suitable:
             raise ModelError(f"{path}: no output has the shape (batch, classes)")
-        self._output = named[0]
+        self._output = suitable[0]
         self._settings = settings
         self._windower = windower
         self._alone = alone

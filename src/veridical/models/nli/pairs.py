@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from veridical.models.protocols import Window
+from veridical.core.protocols import Window
 from veridical.models.windows import OVERLAP
 
 #: Changed whenever pairs would be windowed or merged in another way; part of a model's revision.
@@ -73,13 +73,13 @@ class Measured(ABC):
         """Windows of at most ``room`` units that cover the text (see :func:`split`)."""
         if self.length <= room:
             return [(0, self.length)]
-        found = self._spans.get(room)
-        if found is None:
+        spans = self._spans.get(room)
+        if spans is None:
             if self._sentences is None:
                 self._sentences = sorted(set(self.sentence_starts()))
-            found = split(self.length, room, self._sentences, self.starts_word)
-            self._spans[room] = found
-        return found
+            spans = split(self.length, room, self._sentences, self.starts_word)
+            self._spans[room] = spans
+        return spans
 
 
 def split(
@@ -98,10 +98,10 @@ def split(
     slack = room // OVERLAP
     spans, start = [], 0
     while length - start > room:
-        left = length - start
-        count = math.ceil((left - slack) / (room - slack))
+        remaining = length - start
+        count = math.ceil((remaining - slack) / (room - slack))
         # Equally long, so that the last is not a stub.
-        aim = start + min(room, math.ceil((left + (count - 1) * slack) / count))
+        aim = start + min(room, math.ceil((remaining + (count - 1) * slack) / count))
         end = _nearest(sentences, aim, aim - slack, min(start + room, aim + slack))
         if end is None:
             end = _word(starts_word, aim, aim - slack)
@@ -143,17 +143,17 @@ def chunk_windows(
     """The windows of one pair whose premise comes in ``chunks``, at least one: no window reaches
     from one to the next. The rest as :func:`pair_windows`."""
     parts = hypothesis.spans(max(room // 2, room - max(c.length for c in chunks)))
-    left = room - max(end - start for start, end in parts)
-    spans = [(chunk, *span) for chunk in chunks for span in chunk.spans(left)]
-    held = [c.terms(a, b) if len(spans) > 1 else frozenset() for c, a, b in spans]
-    holders = Counter(term for terms in held for term in terms)
+    premise_room = room - max(end - start for start, end in parts)
+    spans = [(chunk, *span) for chunk in chunks for span in chunk.spans(premise_room)]
+    span_terms = [c.terms(a, b) if len(spans) > 1 else frozenset() for c, a, b in spans]
+    holders = Counter(term for terms in span_terms for term in terms)
     windows = []
     for part, (first, last) in enumerate(parts):
         piece = hypothesis.cut(first, last)
-        asked = hypothesis.terms(first, last) if len(spans) > 1 else frozenset()
-        for (chunk, start, end), terms in zip(spans, held, strict=True):
+        part_terms = hypothesis.terms(first, last) if len(spans) > 1 else frozenset()
+        for (chunk, start, end), terms in zip(spans, span_terms, strict=True):
             # fsum: equal sets give equal sums, in whatever order
-            about = math.fsum(math.log(len(spans) / holders[t]) for t in asked & terms)
+            about = math.fsum(math.log(len(spans) / holders[t]) for t in part_terms & terms)
             content = Piece(chunk.cut(start, end), piece, part, about)
             windows.append(Window(special + end - start + last - first, content))
     return windows

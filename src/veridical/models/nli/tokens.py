@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from veridical.core.protocols import Pair, Window
 from veridical.errors import ModelError
 from veridical.models.nli.pairs import Measured, Piece, chunk_windows
-from veridical.models.protocols import Pair, Window
-from veridical.models.windows import word_starts
+from veridical.models.windows import Ordinary, readable, word_starts
 from veridical.text.sentences import split_sentences
 
 Integers = NDArray[np.int64]
@@ -64,8 +64,8 @@ class Template(NamedTuple):
 
     @classmethod
     def joined(cls, tokenizer: Any) -> Template:
-        """Of a pair that is one text for ``tokenizer``, with the token that ends a text between
-        premise and hypothesis.
+        """The template of a pair that is one text for ``tokenizer``, with the token that ends a
+        text between premise and hypothesis.
 
         Raises:
             ModelError: the tokenizer puts no such token after a text.
@@ -104,14 +104,9 @@ class PairWindower:
         template: Template | None = None,
         chunks: Callable[[str], Sequence[str]] | None = None,
     ) -> None:
-        tokenizer.no_truncation()
-        tokenizer.no_padding()
-        tokenizer.encode_special_tokens = True
-        self._tokenizer = tokenizer
+        self._encode = Ordinary(tokenizer)
         self.template = template or Template.probe(tokenizer)
         self._chunks = chunks
-        added = tokenizer.get_added_tokens_decoder().values()
-        self._names = {t.content for t in added if t.special and len(t.content) > 2}
         self._special = sum(map(len, self.template.ids))
         self.room = max_length - self._special
         if self.room < 2:
@@ -122,22 +117,8 @@ class PairWindower:
         premises = dict.fromkeys(premise for premise, _ in pairs)
         split = {p: [p] if self._chunks is None else self._chunks(p) for p in premises}
         distinct = list(dict.fromkeys(t for p, h in pairs for t in (*split[p], h)))
-        texts = distinct
-        try:
-            encodings = self._tokenizer.encode_batch(texts, add_special_tokens=False)
-        except (TypeError, UnicodeError):  # lone surrogates cannot be handed to the tokenizer
-            texts = [t.encode("utf-8", "replace").decode("utf-8") for t in distinct]
-            encodings = self._tokenizer.encode_batch(texts, add_special_tokens=False)
-        for i, (text, encoding) in enumerate(zip(texts, encodings, strict=True)):
-            if any(name in text for name in self._names) and self._names & set(encoding.tokens):
-                # A unigram vocabulary holds them as pieces: same length, so that places stay.
-                for name in self._names:
-                    text = text.replace(name, f"({name[1:-1]})")
-                encodings[i] = self._tokenizer.encode(text, add_special_tokens=False)
-        known = {
-            given: _Tokens(text, encoding)
-            for given, text, encoding in zip(distinct, texts, encodings, strict=True)
-        }
+        texts = zip(distinct, self._encode(distinct), strict=True)
+        known = {text: _Tokens(readable(text), encoding) for text, encoding in texts}
         return [
             chunk_windows(
                 [known[t] for t in split[premise]], known[hypothesis], self.room, self._special
@@ -182,10 +163,10 @@ class _Tokens(Measured):
         return self._ids[start:end]
 
     def terms(self, start: int, end: int) -> frozenset[Hashable]:
-        found = self._terms.get((start, end))
-        if found is None:
-            found = self._terms[start, end] = frozenset(self._ids[start:end].tolist())
-        return found
+        terms = self._terms.get((start, end))
+        if terms is None:
+            terms = self._terms[start, end] = frozenset(self._ids[start:end].tolist())
+        return terms
 
     def sentence_starts(self) -> list[int]:
         # A token belongs to the sentence in which it ends: some hold the space before a word.

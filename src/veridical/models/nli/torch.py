@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import inspect
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from veridical.errors import ModelError
+from veridical.core.protocols import Window
 from veridical.models import torch_loading as loading
 from veridical.models.nli import chunks
-from veridical.models.nli.folder import NliSettings
+from veridical.models.nli.folder import NliSettings, PairJudge
 from veridical.models.nli.labels import Order
-from veridical.models.nli.pairs import merge
 from veridical.models.nli.tokens import PairWindower, Template
-from veridical.models.protocols import Pair, Window
+from veridical.models.windows import readable
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 @dataclass(frozen=True)
@@ -41,19 +41,14 @@ class Recipe:
     longest: int | None = None
 
 
-class TorchNli:
+class TorchNli(PairJudge, loading.TorchBackEnd):
     """Any model that ``AutoModelForSequenceClassification`` can build from safetensors.
 
     Inputs are padded on the right. Attention is the library's default (fused, where the
     architecture has that), or FlashAttention 2 on a GPU where it is installed and the architecture
     supports it. Code that comes with a model is never run. Thread-safe.
 
-    Args:
-        name_or_path: hub id, or a local folder.
-        device: torch device; default: ``cuda`` where there is one, else ``cpu``.
-        dtype: ``float32``, ``bfloat16`` or ``float16``; default: ``float32`` on the CPU,
-            ``bfloat16`` elsewhere.
-        revision: commit, tag or branch of a hub id.
+    Args, besides those of :class:`~veridical.models.torch_loading.TorchBackEnd`:
         labels: the model's classes in its own order, separated by commas; without them, its
             configuration says so and its answers to plain pairs must agree.
         recipe: of a published checkpoint.
@@ -64,85 +59,54 @@ class TorchNli:
             classification head, or the order of its classes cannot be told.
     """
 
-    scripts: frozenset[str] | None = None
-    workers = 1
-
     def __init__(
         self,
         name_or_path: str | Path,
         *,
-        device: str | None = None,
-        dtype: str | None = None,
-        revision: str | None = None,
         labels: str | None = None,
-        threads: int | None = None,
         recipe: Recipe | None = None,
+        **options: Unpack[loading.TorchOptions],
     ) -> None:
-        torch, transformers = loading.libraries(str(name_or_path))
-        root, commit = loading.resolve(str(name_or_path), revision)
-        self._settings = settings = NliSettings.read(root)
-        self._device, dtype = loading.place(device, dtype)
-        loading.use_threads(threads, self._device)
-        tokenizer = loading.tokenizer_of(root, transformers)
-        self._windower = _windower(tokenizer, settings, recipe)
-        self._inference = torch.inference_mode
-        self._lock = threading.Lock()  # one forward at a time: they would only contend
+        super().__init__(name_or_path, **options)
+        root, commit = self._root, self._commit
         self.name = str(name_or_path) if commit else root.name
-        self.batch_tokens = loading.BATCH_TOKENS.get(self._device.type, loading.BATCH_TOKENS["cpu"])
+        self._settings = settings = NliSettings.read(root)
+        tokenizer = loading.tokenizer_of(root, self._transformers)
+        self._windower = _windower(tokenizer, settings, recipe)
         with loading.explained(root, settings.config):
-            self._model = self._build(transformers, dtype)
-            self._types = self._takes_types()
+            self._model = self._build()
+            self._types = settings.types_of(self._model)
             published = recipe.order if recipe else None
             self._order = settings.order(self._windower, self._logits, self.name, labels, published)
         self.contradicts = self._order.contradicts
         files = loading.own_files(root, commit)
         parts = (recipe, chunks.VERSION) if recipe else ()
-        self.revision = settings.revision(files, self._order, "torch", commit, dtype, *parts)
+        self.revision = settings.revision(files, self._order, "torch", commit, self._dtype, *parts)
 
-    def _build(self, transformers: Any, dtype: str) -> Any:
-        root = self._settings.root
-        config = transformers.AutoConfig.from_pretrained(root, trust_remote_code=False)
+    def _build(self) -> Any:
+        config = self._configuration()
         if hasattr(config, "reference_compile"):
             config.reference_compile = False  # ModernBERT would compile for every batch's shape
         options: dict[str, Any] = {}
-        if self._device.type == "cuda" and dtype != "float32" and _flash(transformers, config):
+        if (
+            self._device.type == "cuda"
+            and self._dtype != "float32"
+            and _flash(self._transformers, config)
+        ):
             options["attn_implementation"] = "flash_attention_2"
-        model, report = loading.pretrained(
-            transformers.AutoModelForSequenceClassification,
-            root,
-            config,
-            dtype,
-            output_loading_info=True,
-            **options,
-        )
-        if report["missing_keys"]:
-            missing = ", ".join(sorted(report["missing_keys"])[:4])
-            raise ModelError(f"{root} has no trained weights for {missing}: it is no NLI model")
-        return model.to(self._device).eval()
+        automatic = "AutoModelForSequenceClassification"
+        return self._trained(automatic, "NLI model", config=config, **options)
 
-    def _takes_types(self) -> bool:
-        known = inspect.signature(self._model.forward).parameters
-        return self._settings.takes_types and "token_type_ids" in known
-
-    def windows(self, pairs: Sequence[Pair]) -> list[list[Window]]:
-        return self._windower(pairs)
-
-    def run(self, batch: Sequence[Window]) -> list[Any]:
-        return list(self._order(self._settings.probabilities(self._logits(batch))))
-
-    def assemble(self, windows: Sequence[Window], outputs: Sequence[Any]) -> NDArray[np.float32]:
-        return merge(windows, outputs)
+    def _answers(self, batch: Sequence[Window]) -> NDArray[np.float64]:
+        return self._settings.probabilities(self._logits(batch))
 
     def _logits(self, batch: Sequence[Window]) -> NDArray[np.floating]:
         import torch
 
         rows = self._settings.rows(self._windower, batch)
-        given = {"input_ids": rows.ids, "attention_mask": rows.mask.astype(np.int64)}
-        if self._types:
-            given["token_type_ids"] = rows.types
-        with self._lock, self._inference():
-            tensors = {k: torch.from_numpy(v).to(self._device) for k, v in given.items()}
-            logits: NDArray[np.float32] = self._model(**tensors).logits.float().cpu().numpy()
+        with self._lock, torch.inference_mode():
+            out = self._model(**self._tensors(rows, self._types))
+            logits: NDArray[np.float32] = out.logits.float().cpu().numpy()
         return logits
 
 
@@ -157,16 +121,12 @@ def _windower(tokenizer: Any, settings: NliSettings, recipe: Recipe | None) -> P
     template = Template.joined(tokenizer) if recipe.joined else None
     if recipe.chunk is None:
         return PairWindower(tokenizer, length, template)
-    split = partial(chunks.filled_chunks, most=recipe.chunk, length=_counter(tokenizer))
-    return PairWindower(tokenizer, length, template, split)
 
-
-def _counter(tokenizer: Any) -> Callable[[str], int]:
     def count(text: str) -> int:
-        readable = text.encode("utf-8", "replace").decode("utf-8")
-        return len(tokenizer.encode(readable, add_special_tokens=False).ids)
+        return len(tokenizer.encode(readable(text), add_special_tokens=False).ids)
 
-    return count
+    split = partial(chunks.filled_chunks, most=recipe.chunk, length=count)
+    return PairWindower(tokenizer, length, template, split)
 
 
 def _flash(transformers: Any, config: Any) -> bool:

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl
 
+from veridical.core.kinds import KINDS, named
 from veridical.errors import UsageError
 
 if TYPE_CHECKING:
-    from veridical.models.protocols import Checkpoint
+    from veridical.core.protocols import Checkpoint
 
-#: What runs each kind of checkpoint: module of this package, and class.
-KINDS = {
-    "seq2seq": ("generation", "TorchSeq2Seq"),
-    "reader": ("extractive", "TorchExtractive"),
-    "choice": ("choice", "TorchMultipleChoice"),
-    "answerability": ("answerability", "TorchAnswerability"),
-    "regressor": ("regression", "TorchRegressor"),
-}
 #: COMMIT pins a hub id to a commit, tag or branch.
 CHECKPOINT_FORMS = (
     "org/name[?revision=COMMIT] (a hub id)",
@@ -36,7 +28,7 @@ def load_checkpoint(
     """The model of a ``kind`` that ``spec`` names.
 
     Args:
-        kind: one of :data:`KINDS`.
+        kind: a name in :data:`veridical.core.kinds.KINDS` whose row has a back end.
         spec: one of :data:`CHECKPOINT_FORMS`.
         threads: threads of one forward on the CPU.
         device: torch device; default: ``cuda`` where there is one, else ``cpu``.
@@ -45,11 +37,10 @@ def load_checkpoint(
         UsageError: ``spec`` has none of the known forms.
         ModelError: the model cannot be loaded, or is of another kind.
     """
-    module, name = KINDS[kind]
     where, options = _named(spec)
-    back_end = getattr(importlib.import_module(f"{__name__}.{module}"), name)
-    made: Checkpoint = back_end(where, device=device, threads=threads, **options)
-    return made
+    back_end = named(KINDS[kind].back_end)
+    model: Checkpoint = back_end(where, device=device, threads=threads, **options)
+    return model
 
 
 def _named(spec: str) -> tuple[str, dict[str, str]]:
@@ -66,4 +57,4 @@ def _named(spec: str) -> tuple[str, dict[str, str]]:
     return name, options
 
 
-__all__ = ["CHECKPOINT_FORMS", "KINDS", "load_checkpoint"]
+__all__ = ["CHECKPOINT_FORMS", "load_checkpoint"]

@@ -3,52 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from veridical.core.protocols import Window
+from veridical.core.requests import Choice, Packed
 from veridical.errors import ModelError
-from veridical.models.protocols import Window
 from veridical.models.seq2seq import reading
-from veridical.models.seq2seq.common import build
 from veridical.models.seq2seq.longformer import RowReader
-from veridical.models.seq2seq.requests import Choice, Packed
 
 
-class TorchMultipleChoice:
+class TorchMultipleChoice(RowReader):
     """Any model that ``AutoModelForMultipleChoice`` can build from safetensors and that is fed as
     the answering system of MQAG (see :mod:`veridical.models.seq2seq.reading`).
 
     Of a context too long for the model, the window counts in which the choice is surest.
-    It answers :class:`~veridical.models.seq2seq.requests.Choice` requests. Thread-safe. Arguments
-    and errors as :class:`~veridical.models.seq2seq.generation.TorchSeq2Seq`.
+    It answers :class:`~veridical.core.requests.Choice` requests. Thread-safe.
     """
 
-    workers = 1
-
-    def __init__(
-        self,
-        name_or_path: str | Path,
-        *,
-        device: str | None = None,
-        dtype: str | None = None,
-        revision: str | None = None,
-        threads: int | None = None,
-    ) -> None:
-        made = build(
-            "AutoModelForMultipleChoice",
-            "multiple-choice reader",
-            str(name_or_path),
-            device=device,
-            dtype=dtype,
-            revision=revision,
-            threads=threads,
-            version=f"choice/{reading.VERSION}",
-        )
-        self.name, self.revision = made.name, made.revision
-        self._reader = RowReader(made, choices=True)
-        self.batch_tokens = self._reader.batch_tokens
+    automatic = "AutoModelForMultipleChoice"
+    what = "multiple-choice reader"
+    version = f"choice/{reading.VERSION}"
+    choices = True
 
     def windows(self, requests: Sequence[Choice]) -> list[list[Window]]:
         """For each question and each window of its context, a row an option.
@@ -56,18 +33,18 @@ class TorchMultipleChoice:
         Raises:
             ModelError: a question has no options, or leaves no room for its context.
         """
-        found = []
-        with self._reader.lock:
+        split = []
+        with self._lock:
             for question, context, options in requests:
                 if not options:
                     raise ModelError("a question without options cannot be answered")
-                windows = self._reader.rows.choices(context, question, options)
+                windows = self._rows.choices(context, question, options)
                 rows = [_Row(row, len(options)) for window in windows for row in window]
-                found.append([Window(len(row.ids), row) for row in rows])
-        return found
+                split.append([Window(len(row.ids), row) for row in rows])
+        return split
 
     def run(self, batch: Sequence[Window]) -> list[Any]:
-        return list(self._reader([w.content.ids for w in batch]))
+        return self._logits([w.content.ids for w in batch])
 
     def assemble(self, windows: Sequence[Window], outputs: Sequence[Any]) -> Packed:
         """(options,) probabilities of the options."""
@@ -76,10 +53,6 @@ class TorchMultipleChoice:
         shares = powers / powers.sum(axis=1, keepdims=True)
         chosen: Packed = shares[shares.max(axis=1).argmax()].astype(np.float32)
         return chosen
-
-    def pretend(self, window: Window) -> float:
-        """What :meth:`run` might give for ``window``."""
-        return 0.0
 
 
 class _Row(NamedTuple):

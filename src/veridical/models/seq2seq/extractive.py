@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import inspect
-import threading
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from veridical.core.protocols import Window
+from veridical.core.requests import Packed, Question, pack_answer
 from veridical.errors import ModelError
 from veridical.models import torch_loading as loading
 from veridical.models.nli.folder import NliSettings
 from veridical.models.nli.tokens import Template
-from veridical.models.protocols import Window
-from veridical.models.seq2seq.common import Ordinary, build, padded
-from veridical.models.seq2seq.reading import VERSION, spans
-from veridical.models.seq2seq.requests import Packed, Question, pack_answer
-from veridical.models.windows import OVERLAP
+from veridical.models.seq2seq.common import TorchCheckpoint, padded
+from veridical.models.seq2seq.reading import VERSION
+from veridical.models.windows import OVERLAP, Ordinary, spans
 
 
 class _Content(NamedTuple):
@@ -32,7 +29,7 @@ class _Content(NamedTuple):
     offsets: list[tuple[int, int]]
 
 
-class _Found(NamedTuple):
+class _Span(NamedTuple):
     """The best span of a window, in code points of the context, and the two scores."""
 
     start: int
@@ -41,7 +38,7 @@ class _Found(NamedTuple):
     none: float
 
 
-class TorchExtractive:
+class TorchExtractive(TorchCheckpoint):
     """Any model that ``AutoModelForQuestionAnswering`` can build from safetensors, of those that
     say by their first token ([CLS]) that there is no answer (SQuAD 2.0).
 
@@ -51,45 +48,21 @@ class TorchExtractive:
     start and the greatest end logit make such a span, that is what taking each by itself gives.
     A context too long for the model is read in overlapping windows; the one counts in which the
     answer is furthest above none. It answers
-    :class:`~veridical.models.seq2seq.requests.Question` requests. Thread-safe. Arguments and
-    errors as :class:`~veridical.models.seq2seq.generation.TorchSeq2Seq`.
+    :class:`~veridical.core.requests.Question` requests. Thread-safe.
     """
 
-    workers = 1
+    automatic = "AutoModelForQuestionAnswering"
+    what = "reader that answers questions by spans"
+    version = f"extractive-1/{VERSION}"
 
-    def __init__(
-        self,
-        name_or_path: str | Path,
-        *,
-        device: str | None = None,
-        dtype: str | None = None,
-        revision: str | None = None,
-        threads: int | None = None,
-    ) -> None:
-        made = build(
-            "AutoModelForQuestionAnswering",
-            "reader that answers questions by spans",
-            str(name_or_path),
-            device=device,
-            dtype=dtype,
-            revision=revision,
-            threads=threads,
-            version=f"extractive-1/{VERSION}",
-        )
-        import transformers
-
-        self.name, self.revision = made.name, made.revision
-        self._model, self._device = made.model, made.device
-        self.batch_tokens = loading.BATCH_TOKENS.get(made.device.type, loading.BATCH_TOKENS["cpu"])
-        tokenizer = loading.tokenizer_of(made.root, transformers)
+    def _open(self) -> None:
+        tokenizer = loading.tokenizer_of(self._root, self._transformers)
         self._encode = Ordinary(tokenizer)
         self._template = Template.probe(tokenizer)
         if not self._template.ids[0]:
-            raise ModelError(f"{made.root}: no token before the question can stand for no answer")
-        self._settings = NliSettings.read(made.root)
-        known = inspect.signature(made.model.forward).parameters
-        self._types = self._settings.takes_types and "token_type_ids" in known
-        self._lock = threading.Lock()  # one forward at a time; the tokenizer is no thread's own
+            raise ModelError(f"{self._root}: no token before the question can stand for no answer")
+        self._settings = NliSettings.read(self._root)
+        self._types = self._settings.types_of(self._model)
 
     def windows(self, requests: Sequence[Question]) -> list[list[Window]]:
         """Rows of each question, one for each window of its context.
@@ -105,11 +78,11 @@ class TorchExtractive:
 
         contents: list[_Content] = [w.content for w in batch]
         ids, mask = padded([c.ids for c in contents], self._settings.pad, self._device)
-        given = {"input_ids": ids, "attention_mask": mask}
+        inputs = {"input_ids": ids, "attention_mask": mask}
         if self._types:
-            given["token_type_ids"], _ = padded([c.types for c in contents], 0, self._device)
+            inputs["token_type_ids"], _ = padded([c.types for c in contents], 0, self._device)
         with self._lock, torch.inference_mode():
-            out = self._model(**given)
+            out = self._model(**inputs)
             starts = out.start_logits.double().cpu().numpy()
             ends = out.end_logits.double().cpu().numpy()
         if not (np.isfinite(starts).all() and np.isfinite(ends).all()):
@@ -118,41 +91,41 @@ class TorchExtractive:
 
     def assemble(self, windows: Sequence[Window], outputs: Sequence[Any]) -> Packed:
         """(3,) start and end of the answer, and by how much it is above none."""
-        best = max(outputs, key=lambda found: found.score - found.none)
+        best = max(outputs, key=lambda span: span.score - span.none)
         return pack_answer(best.start, best.end, best.score - best.none)
 
     def pretend(self, window: Window) -> Any:
         """What :meth:`run` might give for ``window``: all of the context."""
         offsets = window.content.offsets
-        return _Found(0, offsets[-1][1] if offsets else 0, 1.0, 0.0)
+        return _Span(0, offsets[-1][1] if offsets else 0, 1.0, 0.0)
 
     def _windows(self, question: str, context: str) -> list[Window]:
         head, between, tail = self._template.ids
         kinds = self._template.types
-        asked = self._encode(question).ids
-        start = [*head, *asked, *between]
-        types = [kinds[0]] * len(head) + [kinds[1]] * len(asked) + [kinds[2]] * len(between)
-        encoding = self._encode(context)
+        question_ids = self._encode([question])[0].ids
+        start = [*head, *question_ids, *between]
+        types = [kinds[0]] * len(head) + [kinds[1]] * len(question_ids) + [kinds[2]] * len(between)
+        (encoding,) = self._encode([context])
         room = self._settings.max_length - len(start) - len(tail)
         if len(encoding.ids) > room < OVERLAP:
             raise ModelError(f"{self.name}: the question leaves no room for the context")
-        found = []
+        windows = []
         for a, b in spans(encoding, room):
             row = [*start, *encoding.ids[a:b], *tail]
             row_types = [*types, *[kinds[3]] * (b - a), *[kinds[4]] * len(tail)]
             place = slice(len(start), len(start) + b - a)
-            found.append(Window(len(row), _Content(row, row_types, place, encoding.offsets[a:b])))
-        return found
+            windows.append(Window(len(row), _Content(row, row_types, place, encoding.offsets[a:b])))
+        return windows
 
 
-def _best(content: _Content, starts: NDArray[np.float64], ends: NDArray[np.float64]) -> _Found:
+def _best(content: _Content, starts: NDArray[np.float64], ends: NDArray[np.float64]) -> _Span:
     none = float(starts[0] + ends[0])
     begin, finish = starts[content.context], ends[content.context]
     if not len(begin):
-        return _Found(0, 0, none, none)
+        return _Span(0, 0, none, none)
     # for each start the greatest end logit from there on, and the first token that has it
     reach = np.maximum.accumulate(finish[::-1])[::-1]
     first = int((begin + reach).argmax())
     last = first + int(finish[first:].argmax())
     score = float(begin[first] + finish[last])
-    return _Found(content.offsets[first][0], content.offsets[last][1], score, none)
+    return _Span(content.offsets[first][0], content.offsets[last][1], score, none)

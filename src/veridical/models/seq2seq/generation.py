@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from veridical.errors import ModelError
-from veridical.models import torch_loading as loading
-from veridical.models.folder import max_length
-from veridical.models.protocols import Window
-from veridical.models.seq2seq.common import build, padded
-from veridical.models.seq2seq.requests import (
+from veridical.core.protocols import Window
+from veridical.core.requests import (
     Packed,
     Reading,
     WindowRead,
@@ -26,6 +20,10 @@ from veridical.models.seq2seq.requests import (
     pack_likelihood,
     pack_texts,
 )
+from veridical.errors import ModelError
+from veridical.models import torch_loading as loading
+from veridical.models.folder import max_length
+from veridical.models.seq2seq.common import TorchCheckpoint, padded
 from veridical.models.seq2seq.sources import VERSION, Tokens
 
 #: How many of the likeliest tokens a draw is from: what transformers draws from unless told
@@ -52,64 +50,30 @@ class _Write(NamedTuple):
     draw: tuple[int, int, str] | None  # seed, turn, and the text
 
 
-class TorchSeq2Seq:
+class TorchSeq2Seq(TorchCheckpoint):
     """Any model that ``AutoModelForSeq2SeqLM`` can build from safetensors: T5, BART, Pegasus, M2M.
 
-    It answers :class:`~veridical.models.seq2seq.requests.Reading` and ``Writing`` requests. The
+    It answers :class:`~veridical.core.requests.Reading` and ``Writing`` requests. The
     encoder reads a source once for all its targets. Draws are from the :data:`TOP_K` likeliest
     tokens at temperature 1, and depend on the source, the seed and the turn, never on what shares
     a batch. Nothing is ever cut: sources and targets that are read come in windows (see
     :mod:`veridical.models.seq2seq.sources`), a source that is written from must fit the model.
     Code that comes with a model is never run. Thread-safe.
-
-    Args:
-        name_or_path: hub id, or a local folder.
-        device: torch device; default: ``cuda`` where there is one, else ``cpu``.
-        dtype: ``float32``, ``bfloat16`` or ``float16``; default: ``float32`` on the CPU,
-            ``bfloat16`` elsewhere.
-        revision: commit, tag or branch of a hub id.
-        threads: threads of one forward on the CPU.
-
-    Raises:
-        ModelError: torch is not installed, or the model cannot be found or built.
     """
 
-    workers = 1
+    automatic = "AutoModelForSeq2SeqLM"
+    what = "encoder-decoder"
+    version = f"{_VERSION}/{VERSION}/{TOP_K}"
 
-    def __init__(
-        self,
-        name_or_path: str | Path,
-        *,
-        device: str | None = None,
-        dtype: str | None = None,
-        revision: str | None = None,
-        threads: int | None = None,
-    ) -> None:
-        made = build(
-            "AutoModelForSeq2SeqLM",
-            "encoder-decoder",
-            str(name_or_path),
-            device=device,
-            dtype=dtype,
-            revision=revision,
-            threads=threads,
-            version=f"{_VERSION}/{VERSION}/{TOP_K}",
-        )
-        import transformers
-
-        self._model, self._device = made.model, made.device
-        self.name, self.revision = made.name, made.revision
-        with loading.explained(made.root, made.config):
-            tokenizer = transformers.AutoTokenizer.from_pretrained(
-                made.root, trust_remote_code=False
-            )
+    def _open(self) -> None:
+        with loading.explained(self._root, self._config):
+            automatic = self._transformers.AutoTokenizer
+            tokenizer = automatic.from_pretrained(self._root, **loading.LOCAL)
         # T5 and its kin have relative positions: only the architecture's cost bounds them.
-        self.max_length = max_length({}, made.config, {})
-        self.batch_tokens = loading.BATCH_TOKENS.get(self._device.type, loading.BATCH_TOKENS["cpu"])
-        self._lock = threading.Lock()  # one forward at a time; the tokenizer is no thread's own
+        self.max_length = max_length({}, self._config, {})
         pad, end = tokenizer.pad_token_id, tokenizer.eos_token_id
         if pad is None or end is None:
-            raise ModelError(f"{made.root}: the tokenizer has no padding or no end token")
+            raise ModelError(f"{self._root}: the tokenizer has no padding or no end token")
         self._pad, self._end = int(pad), int(end)
         self._tokenizer = tokenizer
         self._tokens = Tokens(tokenizer, self.name, self.max_length)
@@ -120,14 +84,13 @@ class TorchSeq2Seq:
         Raises:
             ModelError: a source leaves no room for its text, or cannot be written from whole.
         """
-        found: list[list[Window]] = []
         with self._lock:
-            for request in requests:
-                if isinstance(request, Writing):
-                    found.append([self._write_window(request)])
-                else:
-                    found.append(list(self._read_windows(request)))
-        return found
+            return [
+                [self._write_window(request)]
+                if isinstance(request, Writing)
+                else list(self._read_windows(request))
+                for request in requests
+            ]
 
     def run(self, batch: Sequence[Window]) -> list[Any]:
         """For each window the log-probabilities of its targets, or the texts written."""
@@ -139,23 +102,23 @@ class TorchSeq2Seq:
                 places = list(members)
                 contents = [batch[i].content for i in places]
                 if kind is None:
-                    found: list[Any] = self._read(contents)
+                    answers: list[Any] = self._read(contents)
                 else:
-                    found = []
+                    answers = []
                     rows = max(1, _ROWS // kind.beams)
                     for at in range(0, len(contents), rows):
-                        found += self._write(contents[at : at + rows], kind)
-                for i, output in zip(places, found, strict=True):
+                        answers += self._write(contents[at : at + rows], kind)
+                for i, output in zip(places, answers, strict=True):
                     outputs[i] = output
         return outputs
 
     def assemble(self, windows: Sequence[Window], outputs: Sequence[Any]) -> Packed:
-        """The answer to one request, as :mod:`veridical.models.seq2seq.requests` packs it."""
+        """The answer to one request, as :mod:`veridical.core.requests` packs it."""
         if isinstance(windows[0].content, _Write):
             return pack_texts(outputs[0])
         reads = [
-            WindowRead(w.content.start, w.content.end, tuple(found))
-            for w, found in zip(windows, outputs, strict=True)
+            WindowRead(w.content.start, w.content.end, tuple(logprobs))
+            for w, logprobs in zip(windows, outputs, strict=True)
         ]
         return pack_likelihood(reads)
 
@@ -203,21 +166,23 @@ class TorchSeq2Seq:
             for piece in pieces
         ]
         ids, mask = padded([c.source for c in contents], self._pad, self._device)
-        labels, given = padded([row for _, _, row in rows], self._pad, self._device)
+        labels, attention = padded([row for _, _, row in rows], self._pad, self._device)
         owners = torch.tensor([i for i, _, _ in rows], device=self._device)
         with torch.inference_mode():
             states = self._model.get_encoder()(input_ids=ids, attention_mask=mask)[0]
             logits = self._model(
                 encoder_outputs=BaseModelOutput(last_hidden_state=states[owners]),
                 attention_mask=mask[owners],
-                labels=labels.masked_fill(given == 0, -100),
+                labels=labels.masked_fill(attention == 0, -100),
             ).logits
             logprobs = logits.float().log_softmax(-1).gather(-1, labels[..., None])[..., 0]
             table: NDArray[np.float64] = logprobs.double().cpu().numpy()
-        found: list[list[list[NDArray[np.float64]]]] = [[[] for _ in c.targets] for c in contents]
+        by_window: list[list[list[NDArray[np.float64]]]] = [
+            [[] for _ in c.targets] for c in contents
+        ]
         for (i, t, piece), values in zip(rows, table, strict=True):
-            found[i][t].append(values[contents[i].skip : len(piece)])
-        return [[np.concatenate(pieces) for pieces in targets] for targets in found]
+            by_window[i][t].append(values[contents[i].skip : len(piece)])
+        return [[np.concatenate(pieces) for pieces in targets] for targets in by_window]
 
     def _write(self, contents: Sequence[_Write], settings: Writing) -> list[list[str]]:
         import torch

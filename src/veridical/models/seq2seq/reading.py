@@ -8,14 +8,12 @@ model is read in overlapping windows.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 from veridical.errors import ModelError
 from veridical.models.nli.tokens import Template
-from veridical.models.seq2seq.common import Ordinary
-from veridical.models.windows import OVERLAP, last_start, word_starts
+from veridical.models.windows import OVERLAP, Ordinary, spans
 
 VERSION = "reading-1"
 
@@ -37,11 +35,11 @@ class Rows:
 
     def choices(self, context: str, question: str, options: Sequence[str]) -> list[list[list[int]]]:
         """For each window of the context, a row an option."""
-        asked = [self._head[-1], *self._ids(f" {question}"), *self._between]
+        question_ids = [self._head[-1], *self._ids(f" {question}"), *self._between]
         ends = [[*self._ids(option), *self._tail] for option in options]
-        room = self._max_length - len(self._head) - len(asked) - max(map(len, ends))
+        room = self._max_length - len(self._head) - len(question_ids) - max(map(len, ends))
         windows = self._windows(f"{context} ", room)
-        return [[[*self._head, *w, *asked, *end] for end in ends] for w in windows]
+        return [[[*self._head, *w, *question_ids, *end] for end in ends] for w in windows]
 
     def question(self, context: str, question: str) -> list[list[int]]:
         """For each window of the context, the row that asks whether it holds the answer."""
@@ -50,28 +48,11 @@ class Rows:
         return [[*start, *w, *self._tail] for w in self._windows(f" {context}", room)]
 
     def _ids(self, text: str) -> list[int]:
-        ids: list[int] = self._encode(text).ids
+        ids: list[int] = self._encode([text])[0].ids
         return ids
 
     def _windows(self, text: str, room: int) -> list[list[int]]:
-        encoding = self._encode(text)
+        (encoding,) = self._encode([text])
         if len(encoding.ids) > room < OVERLAP:
             raise ModelError("question and options leave no room for the context")
         return [encoding.ids[start:end] for start, end in spans(encoding, room)]
-
-
-def spans(encoding: Any, room: int) -> list[tuple[int, int]]:
-    """Overlapping windows of about equal size, at most ``room`` tokens each, that cover an
-    encoding and begin with words. ``room`` must be at least :data:`OVERLAP` if it takes several."""
-    total = len(encoding.ids)
-    starts = word_starts(encoding) if total > room else []
-    slack = room // OVERLAP
-    found, start = [], 0
-    while total - start > room:
-        left = total - start
-        count = math.ceil((left - slack) / (room - slack))
-        size = min(room, math.ceil((left + (count - 1) * slack) / count))
-        end = last_start(starts, start + size, start + size - slack)
-        found.append((start, end))
-        start = last_start(starts, end - slack, max(end - 2 * slack, start + 1))
-    return [*found, (start, total)]

@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 
 from veridical.errors import ModelError
 from veridical.models.nli.pairs import split
-from veridical.models.seq2seq.common import readable
-from veridical.models.windows import OVERLAP
+from veridical.models.windows import OVERLAP, readable
 from veridical.text.sentences import split_sentences
 
 VERSION = "sources-1"
@@ -77,8 +76,8 @@ class Tokens:
         mark = language
         if hasattr(self._tokenizer, "get_lang_token"):
             mark = self._tokenizer.get_lang_token(language)
-        found = self._tokenizer.convert_tokens_to_ids(mark)
-        return None if found is None or found == self._tokenizer.unk_token_id else int(found)
+        token = self._tokenizer.convert_tokens_to_ids(mark)
+        return None if token is None or token == self._tokenizer.unk_token_id else int(token)
 
     def plain(self, text: str) -> str:
         """``text`` in which nothing is read as a special token: a space breaks each one up."""
@@ -97,13 +96,13 @@ class Tokens:
         Raises:
             ModelError: what stands around the last text leaves no room for it.
         """
-        found = []
+        windows = []
         for source, ids in zip(sources, self._sources(sources), strict=True):
             if len(ids) > longest:
-                found.append(self._windows(source, len(ids), longest))
+                windows.append(self._windows(source, len(ids), longest))
             else:
-                found.append([SourceWindow(ids, 0, len(_last(source)))])
-        return found
+                windows.append([SourceWindow(ids, 0, len(_last(source)))])
+        return windows
 
     def targets(self, texts: Sequence[str]) -> list[list[list[int]]]:
         """Token ids of each text, in one piece or in as many as the model needs."""
@@ -139,8 +138,8 @@ class Tokens:
             raise ModelError(
                 f"{self._name}: what stands around the text takes {bare} of {longest} tokens"
             )
-        found = self._fitting(text, rows, len(text) * room // (tokens - bare), longest)
-        return [SourceWindow(ids, a, b) for (a, b), ids in found]
+        fitting = self._fitting(text, rows, len(text) * room // (tokens - bare), longest)
+        return [SourceWindow(ids, a, b) for (a, b), ids in fitting]
 
     def _pieces(self, text: str, tokens: int) -> list[list[int]]:
         def consecutive(spans: Sequence[tuple[int, int]]) -> list[list[int]]:
@@ -159,19 +158,19 @@ class Tokens:
         sentences = [s.start for s in split_sentences(text)]
         while size >= _LEAST:
             spans = split(len(text), size, sentences, lambda i: text[i - 1 : i].isspace())
-            found: list[list[int]] = rows(spans)
-            if max(map(len, found)) <= longest:
-                return list(zip(spans, found, strict=True))
+            fitted: list[list[int]] = rows(spans)
+            if max(map(len, fitted)) <= longest:
+                return list(zip(spans, fitted, strict=True))
             size = size * 9 // 10
         raise ModelError(f"{self._name} cannot read a text in windows of {longest} tokens")
 
     def _sources(self, sources: Sequence[tuple[str, ...]]) -> list[list[int]]:
         rows = self._ids([self.filled(s) for s in sources])
         for source, ids in zip(sources, rows, strict=True):
-            own = tuple("" if i % 2 else s for i, s in enumerate(source))
-            if own not in self._bare:
-                (self._bare[own],) = self._ids([self.filled(own)])
-            self._refuse_marks(ids, self._bare[own])
+            unfilled = tuple("" if i % 2 else s for i, s in enumerate(source))
+            if unfilled not in self._bare:
+                (self._bare[unfilled],) = self._ids([self.filled(unfilled)])
+            self._refuse_marks(ids, self._bare[unfilled])
         return rows
 
     def _targets(self, texts: Sequence[str]) -> list[list[int]]:
@@ -188,8 +187,8 @@ class Tokens:
     def _ids(self, texts: Sequence[str], target: bool = False) -> list[list[int]]:
         if not texts:
             return []
-        given = list(texts)
-        encoded = self._tokenizer(text_target=given) if target else self._tokenizer(given)
+        inputs = list(texts)
+        encoded = self._tokenizer(text_target=inputs) if target else self._tokenizer(inputs)
         rows: list[list[int]] = encoded["input_ids"]
         return rows
 

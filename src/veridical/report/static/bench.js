@@ -1,28 +1,7 @@
-// Sorting, and choosing what is shown. The page is complete without it.
+// Sorting, and choosing what is shown. Follows theme.js; the page is complete without it.
 "use strict";
 (() => {
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
-  const remember = (key, value) => {
-    try { localStorage.setItem(`veridical.${key}`, value); } catch { /* private window */ }
-  };
-  const recall = (key) => {
-    try { return localStorage.getItem(`veridical.${key}`); } catch { return null; }
-  };
-
-  // ---- theme ---------------------------------------------------------------------------------
-  const THEMES = { auto: "light dark", light: "light", dark: "dark" };
-  const theme = document.getElementById("theme");
-  function setTheme(name) {
-    document.documentElement.style.colorScheme = THEMES[name];
-    theme.textContent = `Theme: ${name}`;
-    theme.dataset.theme = name;
-    remember("theme", name);
-  }
-  theme.addEventListener("click", () => {
-    const names = Object.keys(THEMES);
-    setTheme(names[(names.indexOf(theme.dataset.theme) + 1) % names.length]);
-  });
-  setTheme(Object.hasOwn(THEMES, recall("theme")) ? recall("theme") : "auto");
 
   // ---- sorting: within each part of the body, so that baselines stay below ---------------------
   const value = (row, column) => row.cells[column]?.dataset.v ?? "";

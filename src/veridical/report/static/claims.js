@@ -116,7 +116,7 @@ const claimsView = ({ el, figure, grouped, calm, say, codePoints, quote, markEvi
         fact.why ? el("p", { class: "text claim-why", dir: "auto" }, fact.why) : null,
         sides.map(([says, items]) => el("section", { class: "side", "data-v": says },
           el("h4", {}, says ? [marked(says), ` ${SIDES[says]}`] : "Evidence"), items.map((e) => quote(e, data, cards, 160)))),
-        unit.evidence.length ? null : el("p", { class: "soft" }, "No evidence is recorded for this claim."),
+        unit.evidence.length ? null : el("p", { class: "soft none" }, unit.none),
         beside.length ? el("div", { class: "beside" }, el("h4", {}, "Other claims in the same words"),
           beside.map((c) => el("button", { type: "button", class: "claim-link", onclick: () => { choose(c, true); panel.focus({ preventScroll: true }); } },
             marked(c.v), el("span", { class: "hidden" }, VERDICTS[c.v].word), el("bdi", {}, ` ${text(c)}`)))) : null)];
@@ -146,7 +146,7 @@ const claimsView = ({ el, figure, grouped, calm, say, codePoints, quote, markEvi
       buttons.forEach((node, i) => {
         node.setAttribute("aria-label", `${calm(node.textContent)} (${VERDICTS[tops[i].v].word}, claim ${tops[i].number})`);
       });
-      if (!data.response.trim()) nodes.push(el("em", { class: "soft" }, "(empty response)"));
+      if (!data.response.trim()) nodes.push(el("em", { class: "soft" }, "(empty answer)"));
       box.replaceChildren(...nodes);
     }
 

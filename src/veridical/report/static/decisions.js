@@ -17,8 +17,8 @@ const decisionsView = ({ el, figure, section, passage, codePoints }) => {
 
   function selected(made) {
     if (!made) return null;
-    const name = made.kind === "response" ? "the response" : made.kind === "sample" ? `sample ${made.index}` : "none";
-    const risks = made.risks.map((risk, i) => `${i ? `sample ${i - 1}` : "response"} ${figure(risk)}`).join(", ");
+    const name = made.kind === "response" ? "the response" : made.kind === "sample" ? `sample ${made.index + 1}` : "none";
+    const risks = made.risks.map((risk, i) => `${i ? `sample ${i}` : "response"} ${figure(risk)}`).join(", ");
     return section(`Best of ${made.of}: ${name}`, outcome(made),
       made.kind === "sample" ? passage(made.text, made.text.length, "Selected answer") : null,
       el("p", { class: "soft" }, `Risk of each, judged by the others: ${risks}${made.risks.length < made.of ? ", ..." : ""}`));

@@ -3,11 +3,10 @@
    values made by el(), never as markup (the policy in the head forbids innerHTML and its like). */
 (() => {
   const $ = (id) => document.getElementById(id);
-  const names = JSON.parse($("config").textContent).scorers;
+  const { verdicts: VERDICTS, reasons: REASONS } = JSON.parse($("config").textContent); // word, mark, tone
   const wide = matchMedia("(min-width: 60rem)");
-  const ROW = 72; // px; the height of .option in the style sheet
+  const ROW = 96; // px; the height of .option in the style sheet
   const words = Intl.Segmenter ? new Intl.Segmenter(undefined, { granularity: "word" }) : null;
-  const collator = new Intl.Collator(undefined, { numeric: true });
 
   // ---- small helpers ---------------------------------------------------------------------------
   function el(tag, props, ...children) {
@@ -25,14 +24,6 @@
   const figure = (x, digits = 2) => (typeof x === "number" ? x.toFixed(digits) : "–");
   const grouped = (n) => n.toLocaleString("en");
   const band = (risk) => (typeof risk === "number" ? Math.min(4, Math.floor(risk * 5)) : "none");
-  const bandName = (risk) =>
-    typeof risk === "number" ? ["very low", "low", "medium", "high", "very high"][band(risk)] : "no";
-  const remember = (key, value) => {
-    try { localStorage.setItem(`veridical.${key}`, value); } catch { /* private window */ }
-  };
-  const recall = (key) => {
-    try { return localStorage.getItem(`veridical.${key}`); } catch { return null; }
-  };
   /** A name inside a label that cannot isolate it: without what would turn the label around. */
   const calm = (name) => name.replace(/[\u202a-\u202e\u2066-\u2069]/g, "\ufffd");
   const say = (text) => { $("say").textContent = text; };
@@ -87,13 +78,13 @@
     return searchTexts;
   }
 
-  const records = []; // in file order: {at, row, id, risk, decision, snippet, statuses, risks, verdicts}
+  const records = []; // in file order: {at, row, id, risk, verdict, decision, question, snippet, failed}
   const placeOfRow = new Map();
   async function loadIndex() {
     for (const block of blocks.index) {
-      for (const [row, id, risk, decision, snippet, statuses, risks, verdicts = ""] of await decode(block)) {
+      for (const [row, id, risk, verdict, decision, question, snippet, failed] of await decode(block)) {
         const at = records.length;
-        records.push({ at, row, id, risk, decision, snippet, statuses, risks, verdicts });
+        records.push({ at, row, id, risk, verdict, decision, question, snippet, failed });
         if (!placeOfRow.has(row)) placeOfRow.set(row, at);
       }
     }
@@ -105,27 +96,27 @@
   let descending = true;
   let applying = 0;
 
+  let judged = false; // whether any record has a verdict to show
+  const severity = Object.keys(VERDICTS).reverse();
+  const overview = overviewView({ el, grouped, changed: () => { $("verdict").value = overview.verdict(); apply(true); } });
+
   function setUpFilters() {
-    $("sort").append(
-      ...[["risk", "Risk"], ["row", "Row"], ["id", "Id"]].map(([v, t]) => el("option", { value: v }, `Sort: ${t}`)),
-      ...names.map((name, i) => el("option", { value: i }, `Sort: ${calm(name)}`)),
-    );
-    $("status").append(
-      el("option", { value: "" }, "any"),
-      el("option", { value: "f" }, "some scorer failed"),
-      ...names.map((name, i) => el("option", { value: `f${i}` }, `failed: ${calm(name)}`)),
-      ...names.map((name, i) => el("option", { value: `n${i}` }, `not applicable: ${calm(name)}`)),
-    );
-    if (!records.some((r) => r.decision)) $("decision").parentElement.hidden = true;
-    $("verdict").parentElement.hidden = !records.some((r) => r.verdicts);
+    overview.setUp(records);
+    judged = Boolean(document.querySelector(".verdict-card"));
+    $("verdict").append(...Object.entries(VERDICTS).filter(([name]) => records.some((r) => r.verdict === name))
+      .map(([name, [word]]) => el("option", { value: name }, word)));
+    $("verdict").hidden = !judged;
+    $("decision").hidden = !records.some((r) => r.decision);
     let timer = 0;
     $("search").addEventListener("input", () => {
       clearTimeout(timer);
-      timer = setTimeout(apply, 120);
+      timer = setTimeout(() => apply(true), 120);
     });
-    for (const id of ["low", "high", "status", "verdict", "decision"]) $(id).addEventListener("input", apply);
+    $("verdict").addEventListener("input", () => overview.setVerdict($("verdict").value));
+    $("decision").addEventListener("input", () => apply(true));
+    $("range").addEventListener("click", () => overview.clearRange());
     $("sort").addEventListener("change", () => {
-      setDirection(!["row", "id"].includes($("sort").value));
+      setDirection($("sort").value !== "row");
       apply();
     });
     $("direction").addEventListener("click", () => {
@@ -133,8 +124,10 @@
       apply();
     });
     $("clear").addEventListener("click", () => {
-      for (const id of ["search", "low", "high", "status", "verdict", "decision"]) $(id).value = "";
+      for (const id of ["search", "verdict", "decision"]) $(id).value = "";
+      overview.clear();
       apply();
+      $("search").focus();
     });
     $("filters").addEventListener("submit", (event) => event.preventDefault());
   }
@@ -145,38 +138,33 @@
     $("direction").setAttribute("aria-label", `Sort order: ${down ? "highest" : "lowest"} first`);
   }
 
-  async function apply() {
+  /** Filter, sort and draw; where the `filter` changed, a record that no longer passes is left. */
+  async function apply(filter = false) {
     const turn = ++applying;
     const terms = $("search").value.toLowerCase().split(/\s+/).filter(Boolean);
     const texts = terms.length ? await loadSearch() : null;
     if (turn !== applying) return; // a later change overtook this one
-    const [low, high] = ["low", "high"].map((id) => ($(id).value === "" ? null : Number($(id).value)));
-    const [status, verdict, decision] = ["status", "verdict", "decision"].map((id) => $(id).value);
-    const which = status.length > 1 ? Number(status.slice(1)) : -1;
-    view = records.filter((r) =>
-      (!texts || terms.every((term) => texts[r.at].includes(term)))
-      && (low === null || (r.risk !== null && r.risk >= low))
-      && (high === null || (r.risk !== null && r.risk <= high))
-      && (!decision || r.decision === decision)
-      && (!verdict || r.verdicts.includes(verdict))
-      && (!status || (which < 0 ? r.statuses.includes(status) : r.statuses[which] === status[0])));
+    const decision = $("decision").value;
+    view = records.filter((r) => overview.passes(r) && (!decision || r.decision === decision)
+      && (!texts || terms.every((term) => texts[r.at].includes(term))));
     const by = $("sort").value;
-    const key = by === "risk" || by === "row" || by === "id" ? (r) => r[by] : (r) => r.risks[by];
+    const key = by === "verdict" ? (r) => severity.indexOf(r.verdict) : (r) => r[by];
     const sign = descending ? -1 : 1;
-    const compare = by === "id" ? collator.compare : (a, b) => a - b;
     view.sort((a, b) => {
       const [x, y] = [key(a), key(b)];
       if (x === null || y === null) return (x === null) - (y === null) || a.row - b.row; // unknown last
-      return sign * compare(x, y) || a.row - b.row;
+      return sign * (x - y) || (b.risk ?? -1) - (a.risk ?? -1) || a.row - b.row;
     });
-    const active = [low, high].filter((v) => v !== null).length + [status, verdict, decision].filter(Boolean).length;
-    $("active").hidden = !active;
-    $("active").textContent = active;
+    const range = overview.range();
+    $("range").hidden = !range;
+    if (range) $("range").textContent = `Risk ${figure(range[0])} to ${figure(range[1])} ×`;
+    $("active").hidden = !overview.active() && !decision && !terms.length;
     $("count").textContent = view.length === records.length
       ? `${grouped(view.length)} ${view.length === 1 ? "record" : "records"}`
       : `${grouped(view.length)} of ${grouped(records.length)} records`;
     $("list").scrollTop = 0;
     draw();
+    if (filter && wide.matches && view.length && !view.some((r) => r.at === chosen)) choose(view[0].at, false);
   }
 
   const rows = el("div", { role: "presentation", class: "rows" });
@@ -192,21 +180,20 @@
   }
 
   function option(r, place) {
-    const failed = [...r.statuses].filter((s) => s === "f").length;
-    const by = $("sort").value;
-    const scorer = names[by] !== undefined && by !== "" ? names[by] : null;
+    const [word, mark, tone] = VERDICTS[r.verdict];
     return el("div", {
       role: "option", id: `option-${r.at}`, class: "option", "aria-selected": String(r.at === chosen),
       "aria-setsize": view.length, "aria-posinset": place + 1, "--top": `${place * ROW}px`,
       onclick: () => choose(r.at, true),
     },
     el("span", { class: "gauge", "--r": r.risk ?? 0 }, figure(r.risk)),
-    el("span", { class: "snippet", dir: "auto" }, r.snippet || "(empty response)"),
+    r.question ? el("span", { class: "asked", dir: "auto" }, r.question) : null,
+    el("span", { class: "snippet", dir: "auto" }, r.snippet || "(empty answer)"),
     el("span", { class: "facts" },
+      judged ? [el("span", { class: "told", "data-v": tone }, `${mark} ${word}`), " · "] : null,
       `row ${r.row}`, String(r.row) === r.id ? null : el("bdi", {}, ` · ${r.id}`),
-      scorer === null ? null : [" · ", el("bdi", {}, scorer), ` ${figure(r.risks[by])}`],
       r.decision ? ` · ${r.decision}` : null,
-      failed ? el("span", { class: "alarm" }, ` · ${failed} failed`) : null));
+      r.failed ? el("span", { class: "alarm" }, ` · ${r.failed} failed`) : null));
   }
 
   function move(step) {
@@ -236,7 +223,8 @@
   function route() {
     const row = /^#row=(\d+)$/.exec(location.hash);
     const at = row ? placeOfRow.get(Number(row[1])) : undefined;
-    if (row && at === undefined) say(`Row ${row[1]} is not among the records of this report.`);
+    $("missing").hidden = !row || at !== undefined;
+    $("missing").textContent = $("missing").hidden ? "" : `Row ${row[1]} is not among the records of this report.`;
     if (at !== undefined) show(at, true);
     else if (!wide.matches) closeDetail();
     else if (view.length && chosen < 0) show(view[0].at, false);
@@ -284,8 +272,9 @@
           step(-1, "Previous record", "↑"), step(1, "Next record", "↓")),
         el("div", { class: "verdict" },
           el("p", { class: "big", "--r": r.risk ?? 0 }, figure(r.risk),
-            el("span", {}, `${bandName(r.risk)} risk`, data.by ? el("bdi", {}, ` · by ${data.by}`) : null)),
+            el("span", {}, r.risk === null ? "no risk" : "risk", data.by ? el("bdi", {}, ` · by ${data.by}`) : null)),
           el("div", {},
+            verdictLine(r, data),
             el("h2", { id: "detail-title", tabindex: -1 }, `Row ${r.row}`,
               r.id === String(r.row) ? null : [" · ", el("bdi", { class: "id" }, r.id)]),
             el("p", { class: "chips" },
@@ -298,14 +287,20 @@
       responseView(data, cards),
       decided.selected(data.selected),
       decided.repaired(data.repair, data.selected, data.response),
-      scoresView(data.scores),
-      ...data.scores.filter((s) => s.matrix).map(heatView),
       cardsView("Samples", "sample", data.samples.map((text) => ({ text })), cards, data.response),
       cardsView("Contexts", "context", data.contexts, cards, null),
       cardsView("Reference", "reference", data.reference.map((text) => ({ text })), cards, null),
       data.meta.length ? section("Meta", el("dl", { class: "pairs" }, data.meta.map(([key, value]) =>
         el("div", {}, el("dt", {}, el("bdi", {}, key)), el("dd", { dir: "auto" }, value))))) : null,
+      scoresView(data.scores),
     ].filter(Boolean);
+  }
+
+  /** The verdict, and where there is none why. */
+  function verdictLine(r, data) {
+    const [word, mark, tone] = VERDICTS[r.verdict];
+    return el("p", { class: "verdict-line", "data-v": tone }, el("span", { class: "verdict-mark", "aria-hidden": "true" }, mark),
+      el("b", {}, ` ${word}`), data.reason ? el("span", { class: "soft" }, `: ${REASONS[data.reason]}`) : null);
   }
 
   let sections = 0;
@@ -321,7 +316,7 @@
 
   function promptView(messages) {
     if (!messages.length) return null;
-    return section("Prompt", messages.map((m) => el("div", { class: "prompt" },
+    return section("Question", messages.map((m) => el("div", { class: "prompt" },
       m.role === null ? null : el("bdi", { class: "role" }, m.role),
       passage(m.text, m.text.length, `Prompt ${m.role ?? ""}`))));
   }
@@ -334,10 +329,11 @@
       choices.push({ name: "human labels", units: data.labels.map(([start, end, label]) =>
         ({ level: "span", start, end, risk: label, evidence: [], label: "human label" })) });
     }
-    // First claims, then units that come with evidence, then the finer ones.
+    // First claims, then what made the risk, then units with evidence, then the finer ones.
     const evident = (c) => c.units.some((u) => u.evidence.length);
+    const deciding = (c) => c.name.split("(")[0] === data.by;
     choices.sort((a, b) => Boolean(b.claims) - Boolean(a.claims) || (a.claims ? 0
-      : evident(b) - evident(a) || b.units.length - a.units.length));
+      : deciding(b) - deciding(a) || evident(b) - evident(a) || b.units.length - a.units.length));
     const text = el("div", { id: "response", class: "text", dir: "auto" });
     const panel = el("aside", { class: "evidence", id: "evidence", tabindex: -1, "aria-label": "Evidence" });
     const bar = el("div", { class: "bar-of-units" }); // how the units are told apart
@@ -362,7 +358,7 @@
     });
     // Evidence is marked in cards that do not exist yet: paint when the page is together.
     text.addEventListener("ready", paint, { once: true });
-    return section("Response",
+    return section("Answer",
       choices.length ? el("div", { class: "tools" }, el("label", { for: "units" }, "Units of "), select, bar) : null,
       el("div", { class: choices.length ? "reading-desk" : null }, el("div", {}, text, list), choices.length ? panel : null));
   }
@@ -403,10 +399,11 @@
       }
     };
     const unitNode = (content, over, isEnd) => {
+      if (!content.trim()) return document.createTextNode(content); // nothing to name a button by
       const node = el("span", {
         class: "unit", role: "button", tabindex: spans.length ? -1 : 0, "data-band": band(over[0].risk),
         "--r": over[0].risk ?? 0, "aria-controls": "evidence",
-        "data-figure": isEnd && numbered(over[0]) ? figure(over[0].risk) : null,
+        "data-figure": isEnd && numbered(over[0]) ? `${MARKS[over[0].label] ?? ""}${figure(over[0].risk)}` : null,
         onmouseenter: () => activate(node, over, false),
         onfocus: () => activate(node, over, true),
         onclick: () => node.focus(),
@@ -419,7 +416,7 @@
       const content = data.response.slice(points.at(p.start), points.at(p.end));
       return p.over.length ? unitNode(content, p.over, p.over[0].end === p.end) : content;
     });
-    if (!data.response.trim()) nodes.push(el("em", { class: "soft" }, "(empty response)"));
+    if (!data.response.trim()) nodes.push(el("em", { class: "soft" }, "(empty answer)"));
     if (lost.length) {
       nodes.push(el("p", { class: "lost" }, "Without a place in the response: ",
         lost.slice(0, 200).map((u) => [unitNode(u.text || `[${u.start}, ${u.end}]`, [u], true), " "])));
@@ -433,22 +430,25 @@
       spans[Math.max(0, Math.min(spans.length - 1, here + step))].focus();
     };
     // Open on the riskiest unit, so that the reason to look is in sight at once.
-    const worst = cut.filter((p) => p.over.length).reduce((best, p) =>
-      (best && (best.over[0].risk ?? -1) >= (p.over[0].risk ?? -1) ? best : p), null);
+    // A statement that is contradicted comes before one that is not, whatever their risks.
+    const badness = (p) => (p.over[0].label === "contradiction" ? 2 : 0) + (p.over[0].risk ?? -1);
+    const worst = cut.filter((p) => p.over.length).reduce((best, p) => (best && badness(best) >= badness(p) ? best : p), null);
     if (worst) activate(nodes[cut.indexOf(worst)], worst.over, false);
     else panel.replaceChildren(el("p", { class: "soft" }, units.length ? "Choose a unit." : "No units."));
   }
 
+  const MARKS = { __proto__: null, entailment: "✓\u202f", neutral: "?\u202f", contradiction: "✗\u202f" };
+  const LABELS = { __proto__: null, entailment: "supported", neutral: "not supported", contradiction: "contradicted" };
   const KINDS = { sample: "Sample", context: "Context", reference: "Reference", token: "Token" };
 
   function evidenceView(over, data, cards) {
     return over.slice(0, 6).map((u) => el("div", { class: "about" },
       el("p", { class: "about-head" }, el("b", { "--r": u.risk ?? 0 }, figure(u.risk)), ` ${u.level}`,
-        u.label ? [" · ", el("bdi", {}, u.label)] : null, u.raw === undefined ? null : el("span", { class: "soft" }, ` · raw ${u.raw}`)),
+        u.label ? [" · ", el("bdi", {}, LABELS[u.label] ?? u.label)] : null, u.raw === undefined || figure(Number(u.raw)) === figure(u.risk) ? null : el("span", { class: "soft" }, ` · raw ${u.raw}`)),
       u.probabilities ? el("dl", { class: "chances" }, u.probabilities.map(([name, p]) =>
         el("div", { "--r": p }, el("dt", {}, el("bdi", {}, name)), el("dd", {}, figure(p))))) : null,
       u.evidence.length ? u.evidence.map((e) => quote(e, data, cards))
-        : el("p", { class: "soft" }, "No evidence is recorded for this unit.")));
+        : el("p", { class: "soft none" }, u.none ?? "It is a human label.")));
   }
 
   /** A piece of evidence: where it stands, its probability, and its slice within some of its source,
@@ -456,7 +456,7 @@
   function quote(e, data, cards, around = 90) {
     const place = cards.get(`${e.kind}:${e.index}`);
     const context = e.kind === "context" && data.contexts[e.index] ? data.contexts[e.index].id : null;
-    const title = [`${KINDS[e.kind]} ${e.index}`, context === null || context === undefined ? null : el("bdi", {}, ` · ${context}`)];
+    const title = [`${KINDS[e.kind]} ${e.kind === "token" ? e.index : e.index + 1}`, context === null || context === undefined ? null : el("bdi", {}, ` · ${context}`)];
     const head = el("p", { class: "quote-head" },
       place ? el("button", { type: "button", class: "link", onclick: () => {
         place.card.scrollIntoView({ block: "center", behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth" });
@@ -510,16 +510,24 @@
     if (highlights) for (const [name, found] of ranges) highlights.set(name, new Highlight(...found));
   }
 
+  /** Closed at the foot of a record: what most readers need not see. */
   function scoresView(scores) {
-    return section("Scores", el("div", { class: "scroll", role: "region", tabindex: 0, "aria-label": "Table of scores" }, el("table", { class: "scores" },
-      el("thead", {}, el("tr", {}, ["Scorer", "Risk", "Raw", "Status"].map((t) => el("th", { scope: "col" }, t)))),
-      el("tbody", {}, scores.map((s) => el("tr", { class: s.status },
-        el("th", { scope: "row" }, s.signature
-          ? el("details", {}, el("summary", {}, el("bdi", {}, s.name)), el("code", { dir: "auto" }, s.signature)) : el("bdi", {}, s.name)),
-        el("td", {}, s.risk === null ? "–" : el("span", { class: "bar", "--r": s.risk }, figure(s.risk, 3))),
-        el("td", { class: "raw" }, s.raw.map(([key, value]) =>
-          el("span", {}, key ? [el("bdi", { class: "soft" }, key), " "] : null, el("bdi", {}, value)))),
-        el("td", {}, el("span", { class: "status" }, s.status.replace("_", " ")), s.reason ? el("bdi", { class: "reason" }, s.reason) : null)))))));
+    const applied = scores.filter((s) => s.status !== "not_applicable");
+    const idle = scores.filter((s) => s.status === "not_applicable");
+    const rowOf = (s) => el("tr", { class: s.status },
+      el("th", { scope: "row" }, s.signature
+        ? el("details", {}, el("summary", {}, el("bdi", {}, s.name)), el("code", { dir: "auto" }, s.signature)) : el("bdi", {}, s.name)),
+      el("td", {}, s.risk === null ? "–" : el("span", { class: "bar", "--r": s.risk }, figure(s.risk, 3))),
+      el("td", { class: "raw" }, s.raw.map(([key, value]) =>
+        el("span", {}, key ? [el("bdi", { class: "soft" }, key), " "] : null, el("bdi", {}, value)))),
+      el("td", {}, el("span", { class: "status" }, s.status), s.reason ? el("bdi", { class: "reason" }, s.reason) : null));
+    return el("details", { class: "fold part" }, el("summary", {}, "Scores ", el("span", { class: "soft" }, `(${grouped(applied.length)})`)),
+      applied.length ? el("div", { class: "scroll", role: "region", tabindex: 0, "aria-label": "Table of scores" }, el("table", { class: "scores" },
+        el("thead", {}, el("tr", {}, ["Scorer", "Risk", "Raw", "Status"].map((t) => el("th", { scope: "col" }, t)))),
+        el("tbody", {}, applied.map(rowOf)))) : null,
+      idle.length ? el("div", { class: "idle soft" }, "Not applicable:", el("ul", {}, idle.map((s) =>
+        el("li", {}, el("bdi", {}, s.name), s.reason ? [": ", el("bdi", {}, s.reason)] : null)))) : null,
+      applied.filter((s) => s.matrix).map(heatView));
   }
 
   function heatView(score) {
@@ -528,6 +536,7 @@
     const off = m.cells.flatMap((row, i) => row.filter((v, j) => v !== null && i !== j));
     const [low, high] = off.length ? [Math.min(...off), Math.max(...off)] : [0, 1];
     const shade = (v) => (v === null ? 0 : high > low ? Math.max(0, Math.min(1, (v - low) / (high - low))) : 0.5);
+    const labels = m.labels.map((label) => label.replace(/^(sample|reference) (\d+)$/, (_, kind, i) => `${kind} ${Number(i) + 1}`));
     const brief = (label) => label.replace(/^sample /, "").replace(/^response$/, "R").replace(/^reference ?/, "ref ");
     const facts = m.facts.map(([key, value]) => `${key} ${figure(value, 3)}`).join(", ");
     return section(`Similarity, ${score.name}`,
@@ -535,11 +544,11 @@
         n < m.of ? `The first ${n} of ${m.of} texts are shown.` : ""),
       el("div", { class: "scroll", role: "region", tabindex: 0, "aria-label": `Similarity matrix of ${score.name}` },
         el("table", { class: `heat${n > 14 ? " small" : ""}` },
-          el("caption", { class: "hidden" }, "Similarity of the response (R), the samples (by number) and the references"),
-          el("thead", {}, el("tr", {}, el("td"), m.labels.map((label) =>
+          el("caption", { class: "hidden" }, "Similarity of the answer (R), the samples (by number) and the references"),
+          el("thead", {}, el("tr", {}, el("td"), labels.map((label) =>
             el("th", { scope: "col", title: label }, el("bdi", {}, brief(label)))), m.outlier ? el("th", { scope: "col", class: "out" }, "outlier") : null)),
-          el("tbody", {}, m.cells.map((row, i) => el("tr", { class: m.labels[i] === "response" ? "own" : null },
-            el("th", { scope: "row", title: m.labels[i] }, el("bdi", {}, m.labels[i])),
+          el("tbody", {}, m.cells.map((row, i) => el("tr", { class: labels[i] === "response" ? "own" : null },
+            el("th", { scope: "row", title: labels[i] }, el("bdi", {}, labels[i])),
             row.map((v, j) => el("td", { "--v": i === j ? 0 : shade(v), class: i === j ? "same" : null }, figure(v))),
             m.outlier ? el("td", { class: "out" }, figure(m.outlier[i])) : null))))));
   }
@@ -553,8 +562,8 @@
       const missing = item.text === null;
       const node = document.createTextNode(missing ? "(an image; not shown)" : item.text);
       const card = el("div", { class: "card", tabindex: -1 },
-        el("h4", {}, `${KINDS[kind]} ${i}`, item.id === null || item.id === undefined ? null : [" · ", el("bdi", {}, item.id)]),
-        passage(node, node.length, `${KINDS[kind]} ${i}`));
+        el("h4", {}, `${KINDS[kind]} ${i + 1}`, item.id === null || item.id === undefined ? null : [" · ", el("bdi", {}, item.id)]),
+        passage(node, node.length, `${KINDS[kind]} ${i + 1}`));
       if (!missing) cards.set(`${kind}:${i}`, { node, card, points: codePoints(item.text) });
       if (known && !missing && item.text.length < 20000) {
         for (const { word, index, end } of wordsOf(item.text)) {
@@ -565,7 +574,7 @@
     });
     if (known && highlights) highlights.set("differs", new Highlight(...differing));
     return section(title,
-      known && highlights && differing.length ? el("p", { class: "soft" }, "Words that the response does not have are ", el("span", { class: "differs" }, "dotted"), ".") : null,
+      known && highlights && differing.length ? el("p", { class: "soft" }, "Words that the answer does not have are ", el("span", { class: "differs" }, "dotted"), ".") : null,
       el("div", { class: `cards ${kind}` }, nodes));
   }
 
@@ -580,7 +589,7 @@
   const decided = decisionsView({ el, figure, section, passage, codePoints });
   const verdicts = claimsView({ el, figure, grouped, calm, say, codePoints, quote, markEvidence });
 
-  // ---- keyboard, theme, start --------------------------------------------------------------------------
+  // ---- keyboard, start --------------------------------------------------------------------------
   function back() {
     if (!wide.matches) history.replaceState(null, "", location.pathname + location.search);
     closeDetail();
@@ -617,20 +626,8 @@
   });
   const closeIfNarrow = () => { if (!wide.matches && document.body.classList.contains("reading")) back(); };
 
-  const THEMES = { auto: "light dark", light: "light", dark: "dark" };
-  function setTheme(name) {
-    document.documentElement.style.colorScheme = THEMES[name];
-    $("theme").textContent = `Theme: ${name}`;
-    $("theme").dataset.theme = name;
-    remember("theme", name);
-  }
-  $("theme").addEventListener("click", () => {
-    const all = Object.keys(THEMES);
-    setTheme(all[(all.indexOf($("theme").dataset.theme) + 1) % all.length]);
-  });
-  setTheme(Object.hasOwn(THEMES, recall("theme")) ? recall("theme") : "auto");
-  $("shortcuts").checked = recall("shortcuts") !== "off";
-  $("shortcuts").addEventListener("change", () => remember("shortcuts", $("shortcuts").checked ? "on" : "off"));
+  $("shortcuts").checked = memory.get("shortcuts") !== "off";
+  $("shortcuts").addEventListener("change", () => memory.set("shortcuts", $("shortcuts").checked ? "on" : "off"));
 
   async function start() {
     await loadIndex();

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
+from veridical.core.evidence import Evidence
+from veridical.core.records import Against, Record
+from veridical.core.registry import scorer
+from veridical.core.scores import Score
+from veridical.engine.greedy_matching import f1
 from veridical.errors import NotApplicable
-from veridical.evidence.greedy_matching import f1
-from veridical.records import Against, Record
-from veridical.registry import scorer
-from veridical.scores import Score
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from veridical.evidence import Evidence
 
 #: What :func:`rescaled` takes off: the score of unrelated texts.
 Baseline = Annotated[float, Field(ge=0, lt=1)]
@@ -49,7 +46,7 @@ def frobenius(matrix: NDArray[np.float64]) -> float:
     cost="tokens",
     raw_is="confidence",
     raw_key="value",
-    presets={"auto"},
+    presets={"all"},
 )
 async def bert_score(
     record: Record,

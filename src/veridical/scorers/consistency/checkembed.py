@@ -5,22 +5,18 @@ The kernels are plain functions of arrays; every matrix is symmetric, (n, n) flo
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from pydantic import Field
 
+from veridical.arrays import Matrix
+from veridical.core.evidence import Evidence
+from veridical.core.records import Record
+from veridical.core.registry import scorer
+from veridical.core.scores import Score
 from veridical.errors import NotApplicable
-from veridical.records import Record
-from veridical.registry import scorer
-from veridical.scores import Score
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-    from veridical.evidence import Evidence
-
-    Matrix = NDArray[np.float64]
 
 Measure = Literal["cosine", "pearson", "spearman"]
 Model = Literal["gpt_embedding_large", "sfr", "e5", "gte", "stella_400m", "stella_1_5b"]
@@ -93,9 +89,9 @@ def outliers(matrix: Matrix) -> Matrix:
     n = len(matrix)
     if n < 3:
         return np.zeros(n)
-    own = matrix.sum(axis=1) - matrix.diagonal()
-    others = (own.sum() - 2 * own) / ((n - 1) * (n - 2))
-    return np.asarray(others - own / (n - 1))
+    sums = matrix.sum(axis=1) - matrix.diagonal()
+    others = (sums.sum() - 2 * sums) / ((n - 1) * (n - 2))
+    return np.asarray(others - sums / (n - 1))
 
 
 @scorer(
@@ -106,7 +102,7 @@ def outliers(matrix: Matrix) -> Matrix:
     cost="embed",
     raw_is="confidence",
     raw_key="value",
-    presets={"auto"},
+    presets={"all"},
 )
 async def checkembed(
     record: Record,
@@ -179,9 +175,9 @@ async def checkembed(
 async def _embed(texts: list[str], evidence: Evidence) -> NDArray[np.float32]:
     """Embeddings of ``texts``, with zeros for empty ones."""
     full = [i for i, t in enumerate(texts) if t.strip()]
-    found = await evidence.embed([texts[i] for i in full])
-    vectors = np.zeros((len(texts), found.shape[1]), np.float32)
-    vectors[full] = found
+    embeddings = await evidence.embed([texts[i] for i in full])
+    vectors = np.zeros((len(texts), embeddings.shape[1]), np.float32)
+    vectors[full] = embeddings
     return vectors
 
 

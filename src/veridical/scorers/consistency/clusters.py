@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
+from veridical.core.evidence import Evidence
+from veridical.core.records import Record
 from veridical.scorers.consistency.response_pairs import response_matrix
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from veridical.evidence import Evidence
-    from veridical.records import Record
 
 #: Two answers mean the same when ``mutual``ly, or in ``either`` direction, one entails the other.
 Cluster = Literal["mutual", "either"]

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from veridical.records import Against, Record
-from veridical.registry import scorer
-from veridical.scores import Score
-
-if TYPE_CHECKING:
-    from veridical.evidence import Evidence
+from veridical.core.evidence import Evidence
+from veridical.core.records import Against, Record
+from veridical.core.registry import scorer
+from veridical.core.scores import Score
 
 
 @scorer(
@@ -21,7 +17,7 @@ if TYPE_CHECKING:
     source="Bouchard 2025, eq. 13",
     cost="embed",
     raw_is="confidence",
-    presets={"auto"},
+    presets={"all"},
 )
 async def cosine(
     record: Record, evidence: Evidence, *, rescale: bool = False, against: Against = "samples"

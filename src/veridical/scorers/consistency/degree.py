@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-from veridical.records import Record
-from veridical.registry import scorer
+from veridical.core.evidence import Evidence
+from veridical.core.records import Record
+from veridical.core.registry import scorer
+from veridical.core.scores import Score
 from veridical.scorers.consistency.response_graph import Affinity, similarity_graph
-from veridical.scores import Score
-
-if TYPE_CHECKING:
-    from veridical.evidence import Evidence
 
 
 @scorer(
@@ -19,8 +17,9 @@ if TYPE_CHECKING:
     needs={"samples"},
     source="Lin 2023, section 4.2 (C_Deg, U_Deg)",
     cost="nli",
+    version=2,
     raw_is="risk",
-    presets={"auto"},
+    presets={"all"},
 )
 async def degree(
     record: Record,

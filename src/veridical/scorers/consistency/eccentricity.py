@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
-from veridical.records import Record
-from veridical.registry import scorer
+from veridical.core.evidence import Evidence
+from veridical.core.records import Record
+from veridical.core.registry import scorer
+from veridical.core.scores import Score
 from veridical.scorers.consistency.response_graph import (
     Affinity,
     normalised_laplacian,
     similarity_graph,
 )
-from veridical.scores import Score
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from veridical.evidence import Evidence
 
 
 @scorer(
@@ -28,8 +25,9 @@ if TYPE_CHECKING:
     needs={"samples"},
     source="Lin 2023, section 4.2 (C_Ecc, U_Ecc)",
     cost="nli",
+    version=2,
     raw_is="risk",
-    presets={"auto"},
+    presets={"all"},
 )
 async def eccentricity(
     record: Record,

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from veridical.records import Record
-from veridical.registry import scorer
+from veridical.core.evidence import Evidence
+from veridical.core.records import Record
+from veridical.core.registry import scorer
+from veridical.core.scores import Score
 from veridical.scorers.consistency.response_graph import (
     Affinity,
     normalised_laplacian,
     similarity_graph,
 )
-from veridical.scores import Score
-
-if TYPE_CHECKING:
-    from veridical.evidence import Evidence
 
 
 @scorer(
@@ -25,8 +21,9 @@ if TYPE_CHECKING:
     needs={"samples"},
     source="Lin 2023, section 4.2 (U_EigV)",
     cost="nli",
+    version=2,
     raw_is="risk",
-    presets={"auto"},
+    presets={"all"},
 )
 async def eigv(
     record: Record,

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from veridical.records import Against, Record
-from veridical.registry import scorer
-from veridical.scores import Score
-
-if TYPE_CHECKING:
-    from veridical.evidence import Evidence
+from veridical.core.evidence import Evidence
+from veridical.core.records import Against, Record
+from veridical.core.registry import scorer
+from veridical.core.scores import Score
+from veridical.core.stated import stated_answer, stated_source
 
 
 @scorer(
@@ -18,11 +15,15 @@ if TYPE_CHECKING:
     needs={"against"},
     source="Lin 2024; UQLM package",
     cost="nli",
+    version=2,
     raw_is="confidence",
-    presets={"auto"},
+    presets={"all", "auto"},
 )
 async def entailment(record: Record, evidence: Evidence, *, against: Against = "samples") -> Score:
     """Mean over samples of P(entailment) with the response, averaged over both directions.
+
+    A short answer is judged with its question, as a statement (see
+    :func:`veridical.text.statements.statement`); so are short samples and references.
 
     Args:
         against: what the response is compared with. The mean is over samples; of several
@@ -34,8 +35,8 @@ async def entailment(record: Record, evidence: Evidence, *, against: Against = "
     Raises:
         NotApplicable: the response is blank, or there is nothing to compare it with.
     """
-    response = record.need_response()
-    texts = [s.text for s in record.against(against)]
+    response = stated_answer(record, record.need_response())
+    texts = [stated_source(record, evidence, s) for s in record.against(against)]
     pairs = [(response, t) for t in texts] + [(t, response) for t in texts]
     agreement = (await evidence.nli(pairs)).entailment.reshape(2, -1).mean(axis=0)
     raw = float(agreement.mean() if against == "samples" else agreement.max())

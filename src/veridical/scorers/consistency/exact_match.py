@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from typing import TYPE_CHECKING
 
-from veridical.records import Against, Record
-from veridical.registry import scorer
-from veridical.scores import Score
-
-if TYPE_CHECKING:
-    from veridical.evidence import Evidence
+from veridical.core.evidence import Evidence
+from veridical.core.records import Against, Record
+from veridical.core.registry import scorer
+from veridical.core.scores import Score
 
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 
@@ -25,9 +22,9 @@ def normalized(text: str) -> str:
     folded = unicodedata.normalize("NFKC", text).casefold()
     bare = "".join(" " if unicodedata.category(c)[0] == "P" else c for c in folded)
     for candidate in (_ARTICLES.sub(" ", bare), bare, folded):
-        kept = " ".join(candidate.split())
-        if kept:
-            return kept
+        collapsed = " ".join(candidate.split())
+        if collapsed:
+            return collapsed
     return ""
 
 
@@ -38,7 +35,7 @@ def normalized(text: str) -> str:
     source="Bouchard & Chauhan 2025, eq. 4",
     cost="free",
     raw_is="confidence",
-    presets={"auto", "fast"},
+    presets={"all", "fast"},
 )
 async def exact_match(
     record: Record, evidence: Evidence, *, normalize: bool = False, against: Against = "samples"

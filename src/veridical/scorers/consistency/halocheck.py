@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from veridical.records import Record
-from veridical.registry import scorer
-from veridical.scores import Score
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from veridical.evidence import Evidence
+from veridical.core.evidence import Evidence
+from veridical.core.records import Record
+from veridical.core.registry import scorer
+from veridical.core.scores import Score
+from veridical.core.stated import stated_sentences, stated_source_sentences
 
 
 @scorer(
@@ -22,6 +17,7 @@ if TYPE_CHECKING:
     needs={"samples"},
     source="Elaraby 2023; Laban 2022 (SummaC-ZS)",
     cost="nli",
+    version=2,
     raw_is="confidence",
 )
 async def halocheck(record: Record, evidence: Evidence) -> Score:
@@ -43,38 +39,33 @@ async def halocheck(record: Record, evidence: Evidence) -> Score:
     Raises:
         NotApplicable: also where the model has no class for contradiction.
     """
-    texts = [[s.text for s in record.need_sentences()]]
-    texts += [[s.text for s in x.sentences()] for x in record.against("samples")]
+    texts = [stated_sentences(record, record.need_sentences())]
+    texts += [
+        stated_source_sentences(record, evidence, x, x.sentences())
+        for x in record.against("samples")
+    ]
     distinct = list(dict.fromkeys(t for sentences in texts for t in sentences))
     row = {text: i for i, text in enumerate(distinct)}
     members = [np.array([row[t] for t in sentences]) for sentences in texts]
     answers = range(len(members))
     pairs = [(a, b) for a in answers for b in answers if a != b]
-    asked = np.zeros((len(distinct), len(distinct)), bool)
+    needed = np.zeros((len(distinct), len(distinct)), bool)
     for a, b in pairs:
-        asked[np.ix_(members[a], members[b])] = True
-    premises, hypotheses = np.nonzero(asked)
+        needed[np.ix_(members[a], members[b])] = True
+    premises, hypotheses = np.nonzero(needed)
     verdicts = await evidence.nli(
         [
             (distinct[i], distinct[j])
             for i, j in zip(premises.tolist(), hypotheses.tolist(), strict=True)
         ]
     )
-    entailment = np.zeros(asked.shape)
-    contradiction = np.zeros(asked.shape)
-    entailment[asked] = verdicts.entailment
-    contradiction[asked] = verdicts.contradiction
-    values = [
-        zero_shot(
-            entailment[np.ix_(members[a], members[b])],
-            contradiction[np.ix_(members[a], members[b])],
-        )
-        for a, b in pairs
-    ]
+    entailment = np.zeros(needed.shape)
+    contradiction = np.zeros(needed.shape)
+    entailment[needed] = verdicts.entailment
+    contradiction[needed] = verdicts.contradiction
+    values = []
+    for a, b in pairs:
+        at = np.ix_(members[a], members[b])
+        values.append((entailment[at].max(axis=0) - contradiction[at].max(axis=0)).mean())
     raw = float(np.mean(values))
     return Score.of(min(1.0, max(0.0, (1 - raw) / 2)), raw=raw)
-
-
-def zero_shot(entailment: NDArray[np.float64], contradiction: NDArray[np.float64]) -> float:
-    """SummaC-ZS from (premise sentences, hypothesis sentences) probabilities: in [-1, 1]."""
-    return float((entailment.max(axis=0) - contradiction.max(axis=0)).mean())

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
 
-from veridical.records import Record
-from veridical.registry import scorer
+from veridical.arrays import Matrix
+from veridical.core.evidence import Evidence
+from veridical.core.records import Record
+from veridical.core.registry import scorer
+from veridical.core.scores import Score
 from veridical.scorers.consistency.response_pairs import response_matrix
-from veridical.scores import Score
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from veridical.evidence import Evidence
-
-    Matrix = NDArray[np.float64]
 
 #: Within these limits no kernel runs out of the range of floating point.
 Scale = Annotated[float, Field(ge=1e-6, le=1e6)]
@@ -32,8 +27,9 @@ _WEIGHTS = np.array([1.0, 0.5, 0.0])
     needs={"samples"},
     source="Nikitin 2024, sections 3 and 4",
     cost="nli",
+    version=2,
     raw_is="risk",
-    presets={"auto"},
+    presets={"all"},
 )
 async def kle(
     record: Record,
@@ -63,8 +59,8 @@ async def kle(
     equal answers are above 0 by as much as the kernel is short of constant; their entropy falls
     with n and t. The risk is ``1 - exp(-VNE)``.
     """
-    found = await response_matrix(record, evidence, prompts)
-    weights = _WEIGHTS[found.probabilities.argmax(axis=2)]
+    matrix = await response_matrix(record, evidence, prompts)
+    weights = _WEIGHTS[matrix.probabilities.argmax(axis=2)]
     eigenvalues, eigenvectors = np.linalg.eigh(laplacian(weights + weights.T))
     eigenvalues = np.maximum(eigenvalues, 0.0)  # below 0 by rounding alone
     if kernel == "heat":
@@ -79,8 +75,8 @@ async def kle(
 def laplacian(w: Matrix) -> Matrix:
     """``D - W`` of symmetric weights; the diagonal is left out of both."""
     off = w - np.diag(w.diagonal())
-    found: Matrix = np.diag(off.sum(axis=1)) - off
-    return found
+    difference: Matrix = np.diag(off.sum(axis=1)) - off
+    return difference
 
 
 def von_neumann_entropy(kernel: Matrix) -> float:

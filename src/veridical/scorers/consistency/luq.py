@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from veridical.records import Record, Source, Span
-from veridical.registry import scorer
-from veridical.scores import SHOWN, EvidenceItem, Score, Unit
-from veridical.text.relevance import most_about
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from veridical.evidence import Evidence
-    from veridical.evidence.verdicts import Verdicts
+from veridical.core.evidence import Evidence
+from veridical.core.records import Record
+from veridical.core.registry import scorer
+from veridical.core.scores import SHOWN, Score, Unit
+from veridical.core.stated import stated_sentences, stated_source
+from veridical.core.verdicts import Verdicts
+from veridical.scorers.most_about import sentence_most_about
 
 Measure = Literal["contrasted_entailment", "entailment", "noncontradiction"]
 Aggregate = Literal["mean", "min"]
@@ -27,8 +25,9 @@ Aggregate = Literal["mean", "min"]
     needs={"samples"},
     source="Zhang 2024 (LUQ); UQLM 0.6 (unit-response)",
     cost="nli",
+    version=2,
     raw_is="confidence",
-    presets={"auto"},
+    presets={"all"},
 )
 async def luq(
     record: Record,
@@ -38,6 +37,8 @@ async def luq(
     aggregate: Aggregate = "mean",
 ) -> Score:
     """Mean over samples of how well each sample (premise) supports a sentence (hypothesis).
+
+    A short answer or sample is judged with its question, as a statement.
 
     Args:
         measure: ``contrasted_entailment`` is ``e / (e + c)``, LUQ's: entailment against
@@ -52,16 +53,21 @@ async def luq(
     """
     sentences = record.need_sentences()
     sources = record.against("samples")
-    verdicts = await evidence.nli([(x.text, s.text) for s in sentences for x in sources])
+    premises = [stated_source(record, evidence, x) for x in sources]
+    verdicts = await evidence.nli(
+        [(p, text) for text in stated_sentences(record, sentences) for p in premises]
+    )
     support = measured(verdicts, measure).reshape(len(sentences), len(sources))
     raw = support.mean(axis=1)
-    split = [x.sentences() for x in sources]
     units = [
         Unit.of(
             sentence,
             1 - float(raw[i]),
             raw=float(raw[i]),
-            evidence=_evidence(sentence, support[i], sources, split, evidence),
+            evidence=[
+                sentence_most_about(evidence, sentence.text, sources[n], float(support[i, n]))
+                for n in np.argsort(support[i], kind="stable")[:SHOWN]
+            ],
         )
         for i, sentence in enumerate(sentences)
     ]
@@ -80,18 +86,3 @@ def measured(verdicts: Verdicts, measure: Measure) -> NDArray[np.float64]:
     if measure == "noncontradiction":
         return 1 - verdicts.contradiction
     return verdicts.entailment_vs_contradiction()
-
-
-def _evidence(
-    sentence: Span,
-    support: NDArray[np.float64],
-    sources: list[Source],
-    split: list[list[Span]],
-    evidence: Evidence,
-) -> list[EvidenceItem]:
-    words = evidence.words(sentence.text)
-    items = []
-    for n in np.argsort(support, kind="stable")[:SHOWN]:
-        span = split[n][most_about(words, [evidence.words(s.text) for s in split[n]])]
-        items.append(EvidenceItem.at(sources[n], span.start, span.end, float(support[n])))
-    return items

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-import numpy as np
-
-from veridical.records import Record
-from veridical.registry import scorer
+from veridical.core.evidence import Evidence
+from veridical.core.records import Record
+from veridical.core.registry import scorer
+from veridical.core.scores import Score, Unit
+from veridical.core.stated import stated_sentences, stated_source_sentences
 from veridical.scorers.consistency.luq import Aggregate, Measure, measured
-from veridical.scores import SHOWN, EvidenceItem, Score, Unit
-
-if TYPE_CHECKING:
-    from veridical.evidence import Evidence
+from veridical.scorers.consistency.sentence_matches import SourceSentences
 
 
 @scorer(
@@ -21,8 +17,9 @@ if TYPE_CHECKING:
     needs={"samples"},
     source="Zhang 2024 (LUQ-pair); UQLM 0.6 (matched-unit)",
     cost="nli",
+    version=2,
     raw_is="confidence",
-    presets={"auto"},
+    presets={"all"},
 )
 async def matched_unit(
     record: Record,
@@ -41,23 +38,18 @@ async def matched_unit(
     sentences = record.need_sentences()
     sources = record.against("samples")
     split = [x.sentences() for x in sources]
-    distinct = list(dict.fromkeys(s.text for spans in split for s in spans))
-    column = {text: i for i, text in enumerate(distinct)}
-    verdicts = await evidence.nli([(p, s.text) for s in sentences for p in distinct])
-    support = measured(verdicts, measure).reshape(len(sentences), len(distinct))
-    best = np.empty((len(sentences), len(sources)))
-    where = np.empty(best.shape, np.int64)
-    for n, spans in enumerate(split):
-        of_sample = support[:, [column[s.text] for s in spans]]
-        where[:, n] = of_sample.argmax(axis=1)
-        best[:, n] = of_sample.max(axis=1)
+    texts = [
+        stated_source_sentences(record, evidence, x, spans)
+        for x, spans in zip(sources, split, strict=True)
+    ]
+    candidates = SourceSentences(sources, split, texts)
+    pairs = [(p, h) for h in stated_sentences(record, sentences) for p in candidates.distinct]
+    support = measured(await evidence.nli(pairs), measure).reshape(len(sentences), -1)
+    best, where = candidates.best(support)
     raw = best.mean(axis=1)
     units = []
     for i, sentence in enumerate(sentences):
-        shown = []
-        for n in np.argsort(-best[i], kind="stable")[:SHOWN]:
-            span = split[n][where[i, n]]
-            shown.append(EvidenceItem.at(sources[n], span.start, span.end, float(best[i, n])))
-        units.append(Unit.of(sentence, 1 - float(raw[i]), raw=float(raw[i]), evidence=shown))
+        items = candidates.nearest(best[i], where[i])
+        units.append(Unit.of(sentence, 1 - float(raw[i]), raw=float(raw[i]), evidence=items))
     value = float(raw.mean() if aggregate == "mean" else raw.min())
     return Score.of(1 - value, raw=value, units=units)

@@ -11,18 +11,17 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Sequence
 from itertools import chain
 from statistics import fmean
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
 
+from veridical.core.evidence import Evidence
+from veridical.core.records import Against, Record, Source
+from veridical.core.registry import scorer
+from veridical.core.scores import EvidenceItem, Score, Unit
 from veridical.errors import NotApplicable, UsageError
-from veridical.records import Against, Record, Source, Span
-from veridical.registry import scorer
-from veridical.scores import EvidenceItem, Score, Unit
+from veridical.text.spans import Span
 from veridical.text.words import lower_words
-
-if TYPE_CHECKING:
-    from veridical.evidence import Evidence
 
 N = Literal[1, 2, 3, 4, 5]
 Stat = Literal["max", "avg"]
@@ -60,10 +59,10 @@ class Model(NamedTuple):
 
     def surprisals(self, grams: Grams) -> list[float]:
         """-ln p of each gram, in nats."""
-        found = list(map(self.counts.get, grams))
+        gram_counts = list(map(self.counts.get, grams))
         total = math.log(self.total)
-        by_count = {count: total - math.log((count or 0) + self.k) for count in set(found)}
-        return [by_count[count] for count in found]
+        by_count = {count: total - math.log((count or 0) + self.k) for count in set(gram_counts)}
+        return [by_count[count] for count in gram_counts]
 
 
 def count_model(
@@ -116,7 +115,7 @@ def _smoothing(k: float | None, counting: Counting) -> float:
     needs={"against"},
     source="Manakul 2023, section 5.3; left-out counting: ours",
     cost="free",
-    presets={"auto", "fast"},
+    presets={"all", "fast"},
     tuned_on={"wikibio": ("counting",)},
     check=lambda k, counting, **_: _smoothing(k, counting),
 )
@@ -151,7 +150,7 @@ async def ngram(
     needs={"against"},
     source="ours, after Manakul 2023",
     cost="free",
-    presets={"auto", "fast"},
+    presets={"all", "fast"},
     tuned_on={"wikibio": ()},
 )
 async def ngram_presence(
@@ -209,14 +208,14 @@ class _Text(NamedTuple):
 
     def first_places(self, source: int) -> dict[Gram, tuple[_Piece, int]]:
         """The first place of every n-gram of a source."""
-        found = self.indexes.get(source)
-        if found is None:
-            found = self.indexes[source] = {}
+        index = self.indexes.get(source)
+        if index is None:
+            index = self.indexes[source] = {}
             for piece in reversed(self.pieces[source]):
                 grams = piece.grams
                 for i in range(len(grams) - 1, -1, -1):
-                    found[grams[i]] = piece, i
-        return found
+                    index[grams[i]] = piece, i
+        return index
 
     @property
     def sources(self) -> list[list[Grams]]:
@@ -275,8 +274,8 @@ def _score(text: _Text, model: Model, stat: Stat, scale: float) -> Score:
             continue
         raw = sentence_raw(surprisals, stat)
         rarest = grams[surprisals.index(max(surprisals))]
-        found = _occurrences(rarest, text) if rarest in model.seen else ()
-        units.append(Unit.of(span, _risk(raw, scale), raw=raw, evidence=found))
+        occurrences = _occurrences(rarest, text) if rarest in model.seen else ()
+        units.append(Unit.of(span, _risk(raw, scale), raw=raw, evidence=occurrences))
     raw = passage_raw(values, stat)
     return Score.of(_risk(raw, scale), raw=raw, units=units)
 

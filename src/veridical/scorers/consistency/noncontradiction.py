@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from veridical.records import Against, Record
-from veridical.registry import scorer
-from veridical.scores import Score
-
-if TYPE_CHECKING:
-    from veridical.evidence import Evidence
+from veridical.core.evidence import Evidence
+from veridical.core.records import Against, Record
+from veridical.core.registry import scorer
+from veridical.core.scores import Score
+from veridical.core.stated import stated_answer, stated_source
 
 
 @scorer(
@@ -18,13 +15,17 @@ if TYPE_CHECKING:
     needs={"against"},
     source="Chen & Mueller 2023; Bouchard & Chauhan 2025, eq. 5-6",
     cost="nli",
+    version=2,
     raw_is="confidence",
-    presets={"auto"},
+    presets={"all"},
 )
 async def noncontradiction(
     record: Record, evidence: Evidence, *, against: Against = "samples"
 ) -> Score:
     """Mean over samples of 1 - P(contradiction) with the response, averaged over both directions.
+
+    A short answer is judged with its question, as a statement (see
+    :func:`veridical.text.statements.statement`); so are short samples and references.
 
     Args:
         against: what the response is compared with. The mean is over samples; of several
@@ -36,8 +37,8 @@ async def noncontradiction(
         NotApplicable: the response is blank, there is nothing to compare it with, or the NLI
             model has no class for contradiction.
     """
-    response = record.need_response()
-    texts = [s.text for s in record.against(against)]
+    response = stated_answer(record, record.need_response())
+    texts = [stated_source(record, evidence, s) for s in record.against(against)]
     pairs = [(response, t) for t in texts] + [(t, response) for t in texts]
     contradiction = (await evidence.nli(pairs)).contradiction.reshape(2, -1).mean(axis=0)
     risk = float(contradiction.mean() if against == "samples" else contradiction.min())

@@ -5,19 +5,14 @@ Nodes are the answers to one prompt, the response first. Kernels are plain funct
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
+from veridical.arrays import Matrix
+from veridical.core.evidence import Evidence
+from veridical.core.records import Record
 from veridical.scorers.consistency.response_pairs import response_matrix
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from veridical.evidence import Evidence
-    from veridical.records import Record
-
-    Matrix = NDArray[np.float64]
 
 Affinity = Literal["entailment", "contradiction"]
 
@@ -34,8 +29,8 @@ async def similarity_graph(
         NotApplicable: no response or sample, or the model has no class for contradiction where
             the affinity needs it.
     """
-    found = await response_matrix(record, evidence, prompts)
-    a = found.entailment if affinity == "entailment" else 1 - found.contradiction
+    matrix = await response_matrix(record, evidence, prompts)
+    a = matrix.entailment if affinity == "entailment" else 1 - matrix.contradiction
     w: Matrix = (a + a.T) / 2
     np.fill_diagonal(w, 1.0)
     return w

@@ -7,17 +7,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from veridical.evidence.verdicts import Verdicts
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from veridical.evidence import Evidence
-    from veridical.records import Record
+from veridical.core.evidence import Evidence
+from veridical.core.prompt_text import prompt_text
+from veridical.core.records import Record
+from veridical.core.stated import stated_answer
+from veridical.core.verdicts import Verdicts
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,8 +60,8 @@ class ResponseMatrix:
     @property
     def entails(self) -> NDArray[np.bool_]:
         """(m + 1, m + 1) whether entailment is the most probable class, ties included."""
-        found: NDArray[np.bool_] = self.probabilities.argmax(axis=2) == 0
-        return found
+        entailed: NDArray[np.bool_] = self.probabilities.argmax(axis=2) == 0
+        return entailed
 
     @property
     def _verdicts(self) -> Verdicts:
@@ -79,19 +77,20 @@ async def response_matrix(
     """Judge all m (m + 1) ordered pairs of different places in one request.
 
     Args:
-        prompts: put the prompt and a line break before both texts of every pair, as the UQLM
-            package can; a record without a prompt is judged by its texts alone.
+        prompts: judge answers as they are, not short ones as statements, with the prompt and a line
+            break before both texts of every pair, as the UQLM package can; a record without a
+            prompt is judged by its texts alone.
 
     Raises:
         NotApplicable: the response is blank, or no sample has a text.
     """
     texts = [record.need_response(), *(s.text for s in record.against("samples"))]
-    asked = prompted(record, texts) if prompts else texts
+    judged = (prompted if prompts else stated)(record, texts)
     n = len(texts)
     different = ~np.eye(n, dtype=bool)
     first, second = np.nonzero(different)
     verdicts = await evidence.nli(
-        [(asked[i], asked[j]) for i, j in zip(first.tolist(), second.tolist(), strict=True)]
+        [(judged[i], judged[j]) for i, j in zip(first.tolist(), second.tolist(), strict=True)]
     )
     probabilities = np.zeros((n, n, 3))
     probabilities[..., 0] = 1.0
@@ -99,23 +98,12 @@ async def response_matrix(
     return ResponseMatrix(texts, probabilities, verdicts.contradicts)
 
 
+def stated(record: Record, texts: list[str]) -> list[str]:
+    """``texts``, the short ones with the record's question as statements."""
+    return [stated_answer(record, text) for text in texts]
+
+
 def prompted(record: Record, texts: list[str]) -> list[str]:
     """``texts``, each after the record's prompt and a line break; unaltered without a prompt."""
-    prompt = _prompt_text(record.prompt)
+    prompt = prompt_text(record.prompt, "\n")
     return [f"{prompt}\n{text}" for text in texts] if prompt.strip() else texts
-
-
-def _prompt_text(prompt: str | list[dict[str, Any]] | None) -> str:
-    """The prompt's words: of a chat, the text of its messages, a line each."""
-    if prompt is None or isinstance(prompt, str):
-        return prompt or ""
-    return "\n".join(filter(None, (_content(m.get("content")) for m in prompt)))
-
-
-def _content(content: Any) -> str:
-    """The text of a chat message: a string, or a list of parts of which some are text."""
-    if isinstance(content, str):
-        return content
-    parts = content if isinstance(content, list) else []
-    texts = (p.get("text") if isinstance(p, dict) else p for p in parts)
-    return "\n".join(t for t in texts if isinstance(t, str))

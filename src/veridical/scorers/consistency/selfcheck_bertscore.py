@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-import numpy as np
-
-from veridical.evidence.greedy_matching import f1
-from veridical.records import Against, Record, Source, Span
-from veridical.registry import scorer
+from veridical.core.evidence import Evidence
+from veridical.core.records import Against, Record, Source
+from veridical.core.registry import scorer
+from veridical.core.scores import Score, Unit
+from veridical.engine.greedy_matching import f1
 from veridical.scorers.consistency.bert_score import Baseline, rescaled, risk_of
-from veridical.scores import SHOWN, EvidenceItem, Score, Unit
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from veridical.evidence import Evidence
+from veridical.scorers.consistency.sentence_matches import SourceSentences
+from veridical.text.spans import Span
 
 _LONGER_THAN = 3  # words; shorter sample sentences ("He died.") match anything, as published
 
@@ -27,7 +21,7 @@ _LONGER_THAN = 3  # words; shorter sample sentences ("He died.") match anything,
     source="Manakul 2023, eq. 1",
     cost="tokens",
     raw_is="risk",
-    presets={"auto"},
+    presets={"all"},
 )
 async def selfcheck_bertscore(
     record: Record,
@@ -52,17 +46,10 @@ async def selfcheck_bertscore(
     """
     sentences = record.need_sentences()
     sources = record.against(against)
-    found = [_sentences(s, evidence) for s in sources]
-    distinct = list(dict.fromkeys(span.text for spans in found for span in spans))
-    column = {text: i for i, text in enumerate(distinct)}
-    p, r = await evidence.bertscore([s.text for s in sentences], distinct)
+    candidates = SourceSentences(sources, [_sentences(s, evidence) for s in sources])
+    p, r = await evidence.bertscore([s.text for s in sentences], candidates.distinct)
     similarity = f1(p, r).round(6)  # before anything is ranked, so that rounding noise is not
-    best = np.empty((len(sentences), len(sources)))
-    where = np.empty(best.shape, np.int64)
-    for n, spans in enumerate(found):
-        of_sample = similarity[:, [column[s.text] for s in spans]]
-        where[:, n] = of_sample.argmax(axis=1)
-        best[:, n] = of_sample.max(axis=1)
+    best, where = candidates.best(similarity)
     agreement = best.mean(axis=1) if against == "samples" else best.max(axis=1)
     raw = 1 - rescaled(agreement, baseline)
     units = [
@@ -70,7 +57,7 @@ async def selfcheck_bertscore(
             sentence,
             risk_of(float(agreement[i])),
             raw=float(raw[i]),
-            evidence=_evidence(best[i], where[i], sources, found),
+            evidence=candidates.nearest(best[i], where[i]),
         )
         for i, sentence in enumerate(sentences)
     ]
@@ -81,17 +68,3 @@ def _sentences(source: Source, evidence: Evidence) -> list[Span]:
     """Sentences of more than three words, else all, else the whole text."""
     spans = source.sentences()
     return [s for s in spans if len(evidence.words(s.text)) > _LONGER_THAN] or spans
-
-
-def _evidence(
-    best: NDArray[np.float64],
-    where: NDArray[np.int64],
-    sources: list[Source],
-    found: list[list[Span]],
-) -> list[EvidenceItem]:
-    """The best matching sentence of each of the nearest samples, nearest first."""
-    items = []
-    for n in np.argsort(-best, kind="stable")[:SHOWN]:
-        span = found[n][where[n]]
-        items.append(EvidenceItem.at(sources[n], span.start, span.end, float(best[n])))
-    return items

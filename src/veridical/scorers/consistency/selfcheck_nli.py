@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from functools import cache
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
-from veridical.evidence.verdicts import Verdicts
-from veridical.records import Against, Record, Source, Span
-from veridical.registry import scorer
-from veridical.scores import SHOWN, EvidenceItem, Score, Unit
-from veridical.text.relevance import most_about
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from veridical.evidence import Evidence
+from veridical.core.evidence import Evidence
+from veridical.core.records import Against, Record
+from veridical.core.registry import scorer
+from veridical.core.scores import SHOWN, Score, Unit
+from veridical.core.stated import stated_sentences, stated_source
+from veridical.core.verdicts import Verdicts
+from veridical.scorers.most_about import sentence_most_about
 
 
 @scorer(
@@ -25,8 +21,9 @@ if TYPE_CHECKING:
     needs={"against"},
     source="Manakul 2023, eq. 9-10",
     cost="nli",
+    version=2,
     raw_is="risk",
-    presets={"auto"},
+    presets={"all", "auto"},
 )
 async def selfcheck_nli(
     record: Record,
@@ -38,7 +35,7 @@ async def selfcheck_nli(
     """Mean over samples of the probability that a sample contradicts a sentence.
 
     The probability is of contradiction and entailment alone, e^c / (e^c + e^e), so that neutral
-    does not count.
+    does not count. A short answer, sample or reference is judged with its question, as a statement.
 
     Args:
         order: ``paper`` takes the sample as premise and the sentence as hypothesis; ``code`` the
@@ -58,21 +55,21 @@ async def selfcheck_nli(
     """
     sentences = record.need_sentences()
     sources = record.against(against)
-    pairs = [(source.text, s.text) for s in sentences for source in sources]
+    premises = [stated_source(record, evidence, x) for x in sources]
+    pairs = [(p, text) for text in stated_sentences(record, sentences) for p in premises]
     verdicts = await evidence.nli(pairs if order == "paper" else [(h, p) for p, h in pairs])
     shape = (len(sentences), len(sources))
     contradiction = verdicts.contradiction_vs_entailment().reshape(shape)
     classes = verdicts.probabilities.reshape(*shape, 3)
     if against == "samples":
         raw, of_class = contradiction.mean(axis=1), classes.mean(axis=1)
-        shown = np.argsort(-contradiction, axis=1, kind="stable")[:, :SHOWN]
+        places = np.argsort(-contradiction, axis=1, kind="stable")[:, :SHOWN]
     else:
-        shown = contradiction.argmin(axis=1)[:, None]
-        raw = np.take_along_axis(contradiction, shown, axis=1)[:, 0]
-        of_class = np.take_along_axis(classes, shown[..., None], axis=1)[:, 0]
+        places = contradiction.argmin(axis=1)[:, None]
+        raw = np.take_along_axis(contradiction, places, axis=1)[:, 0]
+        of_class = np.take_along_axis(classes, places[..., None], axis=1)[:, 0]
     means = Verdicts(of_class)
     labels = means.labels()
-    about = _sentence_finder(evidence)
     units = [
         Unit.of(
             sentence,
@@ -81,28 +78,10 @@ async def selfcheck_nli(
             label=labels[i],
             probabilities=means.as_dict(i),
             evidence=[
-                EvidenceItem.at(
-                    sources[n], *about(sources[n], sentence.text), float(contradiction[i, n])
-                )
-                for n in shown[i].tolist()
+                sentence_most_about(evidence, sentence.text, sources[n], float(contradiction[i, n]))
+                for n in places[i].tolist()
             ],
         )
         for i, sentence in enumerate(sentences)
     ]
     return Score.of(float(raw.mean()), units=units)
-
-
-def _sentence_finder(evidence: Evidence) -> Callable[[Source, str], tuple[int, int]]:
-    """Finds where the sentence of a source that is most about a text begins and ends."""
-
-    @cache
-    def split(source: Source) -> tuple[list[Span], list[list[str]]]:
-        spans = source.sentences()
-        return spans, [evidence.words(s.text) for s in spans]
-
-    def find(source: Source, text: str) -> tuple[int, int]:
-        spans, words = split(source)
-        span = spans[most_about(evidence.words(text), words)]
-        return span.start, span.end
-
-    return find

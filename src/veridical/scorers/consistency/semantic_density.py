@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from veridical.records import Record
-from veridical.registry import scorer
-from veridical.scorers.consistency.response_pairs import prompted
+from veridical.core.evidence import Evidence
+from veridical.core.records import Record
+from veridical.core.registry import scorer
+from veridical.core.scores import Score
+from veridical.scorers.consistency.response_pairs import prompted, stated
 from veridical.scorers.consistency.sequence_weights import Weights, log_weights
-from veridical.scores import Score
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from veridical.evidence import Evidence
 
 
 @scorer(
@@ -25,8 +21,9 @@ if TYPE_CHECKING:
     needs={"samples"},
     source="Qiu & Miikkulainen 2024",
     cost="nli",
+    version=2,
     raw_is="confidence",
-    presets={"auto"},
+    presets={"all"},
 )
 async def semantic_density(
     record: Record,
@@ -63,7 +60,7 @@ async def semantic_density(
             log-probabilities are missing.
     """
     texts = [record.need_response(), *(s.text for s in record.against("samples"))]
-    response, *samples = prompted(record, texts) if prompts else texts
+    response, *samples = (prompted if prompts else stated)(record, texts)
     weight = np.exp(log_weights(record, weights, length_normalize, response=False))
     verdicts = await evidence.nli([(response, sample) for sample in samples])
     distance = verdicts.contradiction + verdicts.neutral * (math.sqrt(2) / 2)
@@ -77,8 +74,8 @@ async def semantic_density(
 
 def _most_probable(texts: list[str], weight: NDArray[np.float64]) -> NDArray[np.bool_]:
     """(m,) bool: one place of every distinct text, that of its largest weight."""
-    kept: dict[str, int] = {}
+    best: dict[str, int] = {}
     for i, text in enumerate(texts):
-        if text not in kept or weight[i] > weight[kept[text]]:
-            kept[text] = i
-    return np.isin(np.arange(len(texts)), list(kept.values()))
+        if text not in best or weight[i] > weight[best[text]]:
+            best[text] = i
+    return np.isin(np.arange(len(texts)), list(best.values()))

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
-from veridical.records import Record
-from veridical.registry import scorer
+from veridical.core.evidence import Evidence
+from veridical.core.records import Record
+from veridical.core.registry import scorer
+from veridical.core.scores import Score
 from veridical.scorers.consistency.clusters import Cluster, entropy, semantic_clusters
 from veridical.scorers.consistency.sequence_weights import Weights, log_weights
-from veridical.scores import Score
-
-if TYPE_CHECKING:
-    from veridical.evidence import Evidence
 
 
 @scorer(
@@ -21,8 +18,9 @@ if TYPE_CHECKING:
     needs={"samples"},
     source="Farquhar 2024; Bouchard & Chauhan 2025, eq. 7",
     cost="nli",
+    version=2,
     raw_is="risk",
-    presets={"auto"},
+    presets={"all"},
 )
 async def semantic_entropy(
     record: Record,

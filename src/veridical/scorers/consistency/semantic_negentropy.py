@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+from veridical.core.evidence import Evidence
+from veridical.core.records import Record
+from veridical.core.registry import scorer
+from veridical.core.scores import Score
 from veridical.errors import NotApplicable
-from veridical.records import Record
-from veridical.registry import scorer
 from veridical.scorers.consistency.clusters import Cluster, entropy, semantic_clusters
 from veridical.scorers.consistency.sequence_weights import Weights, log_weights
-from veridical.scores import Score
-
-if TYPE_CHECKING:
-    from veridical.evidence import Evidence
 
 #: The largest log(m + 1) / log(m), at m = 2: what the paper's form may reach below 1.
 _LARGEST = math.log(3) / math.log(2)
@@ -25,8 +23,9 @@ _LARGEST = math.log(3) / math.log(2)
     needs={"samples"},
     source="Bouchard & Chauhan 2025, eq. 8",
     cost="nli",
+    version=2,
     raw_is="confidence",
-    presets={"auto"},
+    presets={"all"},
 )
 async def semantic_negentropy(
     record: Record,
@@ -55,12 +54,12 @@ async def semantic_negentropy(
         NotApplicable: as for ``semantic_entropy``; or ``form="paper"`` with a single sample.
     """
     clusters = await semantic_clusters(record, evidence, cluster, prompts)
-    found = entropy(clusters, log_weights(record, weights, length_normalize, response=True))
+    nats = entropy(clusters, log_weights(record, weights, length_normalize, response=True))
     answers = sum(map(len, clusters))
     if form == "normalized":
-        risk = min(found / math.log(answers), 1.0)
+        risk = min(nats / math.log(answers), 1.0)
         return Score.of(risk, raw=1 - risk)
     if answers < 3:
         raise NotApplicable("the paper's form is not defined for a single sample")
-    share = found / math.log(answers - 1)
+    share = nats / math.log(answers - 1)
     return Score.of(min(share / _LARGEST, 1.0), raw=1 - share)

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from veridical.records import Record
-from veridical.registry import scorer
+from veridical.core.evidence import Evidence
+from veridical.core.records import Record
+from veridical.core.registry import scorer
+from veridical.core.scores import Score
 from veridical.scorers.consistency.clusters import Cluster, semantic_clusters
-from veridical.scores import Score
-
-if TYPE_CHECKING:
-    from veridical.evidence import Evidence
 
 
 @scorer(
@@ -19,8 +15,9 @@ if TYPE_CHECKING:
     needs={"samples"},
     source="Lin 2024; UQLM package",
     cost="nli",
+    version=2,
     raw_is="confidence",
-    presets={"auto"},
+    presets={"all"},
 )
 async def semantic_sets(
     record: Record, evidence: Evidence, *, cluster: Cluster = "mutual", prompts: bool = False

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
+from veridical.core.records import Record, TokenLogprob
 from veridical.errors import NotApplicable
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from veridical.records import Record, TokenLogprob
 
 #: ``auto`` goes by probability where every answer has its log-probabilities.
 Weights = Literal["auto", "discrete", "probability"]

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from veridical.records import Against, Record
-from veridical.registry import scorer
+from veridical.core.evidence import Evidence
+from veridical.core.records import Against, Record
+from veridical.core.registry import scorer
+from veridical.core.scores import Score
 from veridical.scorers.grounding.checkpoints import Piece, check
-from veridical.scores import Score
-
-if TYPE_CHECKING:
-    from veridical.evidence import Evidence
 
 
 @scorer(
     "alignscore",
     level="sentence",
+    judges=True,
     needs={"against"},
     source="Zha 2023, section 3.3",
     cost="nli",
@@ -45,6 +42,6 @@ async def alignscore(
         piece: ``sentence`` is published (the modes ``*_sp``). ``response`` asks about the whole
             at once, for the modes ``nli``, ``bin`` and ``reg``.
     """
-    found = await check(record, evidence, against=against, nli=nli, piece=piece)
-    value = float(found.values.mean())
-    return Score.of(1 - value, raw=value, units=found.units)
+    checked = await check(record, evidence, against=against, nli=nli, piece=piece)
+    value = float(checked.values.mean())
+    return Score.of(1 - value, raw=value, units=checked.units)

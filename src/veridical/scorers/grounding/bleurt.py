@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
-from veridical.records import Against, Record
-from veridical.registry import scorer
+from veridical.core.evidence import Evidence
+from veridical.core.records import Against, Record
+from veridical.core.registry import scorer
+from veridical.core.scores import Score
 from veridical.scorers.grounding.documents import documents, over_documents
-from veridical.scores import Score
-
-if TYPE_CHECKING:
-    from veridical.evidence import Evidence
 
 
 @scorer(
@@ -44,8 +41,8 @@ async def bleurt(
     counts, and the mean over the pieces of the response, weighted by their tokens.
     """
     response = record.need_response()
-    found = documents(record.against(against))
-    rated = await evidence.rate([(d.text, response) for d in found], model)
-    raw = over_documents(found, rated.tolist())
+    docs = documents(record.against(against))
+    rated = await evidence.rate([(d.text, response) for d in docs], model)
+    raw = over_documents(docs, rated.tolist())
     power = math.exp(-4 * abs(raw - 0.5))
     return Score.of(power / (1 + power) if raw >= 0.5 else 1 / (1 + power), raw=raw)

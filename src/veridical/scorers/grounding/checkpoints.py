@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from veridical.models.protocols import LABELS
-from veridical.records import Against, Record, Span
+from veridical.core.evidence import Evidence
+from veridical.core.protocols import LABELS
+from veridical.core.records import Against, Record
+from veridical.core.scores import SHOWN, Unit
 from veridical.scorers.grounding.documents import documents, over_documents
-from veridical.scores import SHOWN, Unit
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from veridical.evidence import Evidence
+from veridical.text.spans import Span
 
 #: What is checked at once.
 Piece = Literal["sentence", "response"]
@@ -52,17 +50,17 @@ async def check(
     else:
         text = record.need_response()
         spans = [Span(0, len(text), text)]
-    found = documents(record.against(against))
-    verdicts = await evidence.nli([(d.text, s.text) for s in spans for d in found], nli)
-    table = verdicts.probabilities.reshape(len(spans), len(found), len(LABELS))
+    docs = documents(record.against(against))
+    verdicts = await evidence.nli([(d.text, s.text) for s in spans for d in docs], nli)
+    table = verdicts.probabilities.reshape(len(spans), len(docs), len(LABELS))
     units, values = [], []
     for span, rows in zip(spans, table, strict=True):
-        value = over_documents(found, rows[:, 0].tolist())
+        value = over_documents(docs, rows[:, 0].tolist())
         order = np.argsort(-rows[:, 0], kind="stable")
         # Of samples the mean of all is told, of others what the best one says.
-        told = rows.mean(axis=0) if found[0].kind == "sample" else rows[order[0]]
-        label = int(told.argmax())
-        shown = order[: SHOWN if found[0].kind == "sample" else 1]
+        probabilities = rows.mean(axis=0) if docs[0].kind == "sample" else rows[order[0]]
+        label = int(probabilities.argmax())
+        places = order[: SHOWN if docs[0].kind == "sample" else 1]
         units.append(
             Unit.of(
                 span,
@@ -70,11 +68,11 @@ async def check(
                 raw=value,
                 level=piece,
                 label=LABELS[label],
-                probabilities=dict(zip(LABELS, told.tolist(), strict=True)),
+                probabilities=dict(zip(LABELS, probabilities.tolist(), strict=True)),
                 evidence=[
                     item
-                    for n in shown
-                    for item in found[n].most_about(
+                    for n in places
+                    for item in docs[n].most_about(
                         evidence, span.text, probability=float(rows[n, label])
                     )
                 ],

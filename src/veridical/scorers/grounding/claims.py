@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
@@ -11,55 +11,42 @@ from pydantic import Field
 from veridical.claims import aggregate as rules
 from veridical.claims import checkers, extractors
 from veridical.claims.attribution import Merge, Reading, Verdict, judge
+from veridical.claims.claim import Checker, Extraction
 from veridical.claims.repc.model import RepcFile
 from veridical.claims.select import Selection
 from veridical.claims.select import costs_of as selection_costs
+from veridical.core.evidence import Evidence
+from veridical.core.protocols import LABELS
+from veridical.core.records import Record
+from veridical.core.registry import Cost, scorer
+from veridical.core.scores import Score, Unit
 from veridical.errors import ModelError, NotApplicable, UsageError
-from veridical.models.protocols import LABELS
-from veridical.records import Against, Record, Source
-from veridical.registry import Cost, scorer
-from veridical.scores import Score, Unit
 from veridical.text.passages import SIZE
 
-if TYPE_CHECKING:
-    from veridical.claims.claim import Checker, Extraction
-    from veridical.evidence import Evidence
-
-_ORDER: tuple[Against, ...] = ("contexts", "reference", "samples")
 Weight = Annotated[float, Field(ge=0, le=1)]
 _KEPT = 20  # reasons why a model's claims were left out
 
 
 def _costs(
-    extractor: str,
-    checker: str,
-    select: Selection,
-    nli: str | None,
-    llm: str | None,
-    ranker: str | None,
-    shots: int,
-    model: str | None,
-    aggregate: str,
-    top: int,
-    window: int,
-    **_: object,
+    extractor: str, checker: str, select: Selection, ranker: str | None, **others: Any
 ) -> set[Cost]:
     """What the parts ask for. Said before any work is done, so that what does not fit together
     is found then."""
     costs = extractors.costs_of(extractor) | checkers.costs_of(checker) | selection_costs(select)
     used = costs.union(checkers.options_of(checker))
-    for name, given in (("nli", nli), ("llm", llm), ("shots", shots or None), ("model", model)):
-        if given is not None and name not in used:
+    options = {name: others[name] for name in ("nli", "llm", "shots", "model")}
+    options["shots"] = options["shots"] or None
+    for name, value in options.items():
+        if value is not None and name not in used:
             raise UsageError(
                 f"claims(extractor={extractor}, checker={checker}, select={select}) has no use for "
-                f"{name}={given}: leave it out"
+                f"{name}={value}: leave it out"
             )
     if ranker is not None and select != "cross_encoder":
         raise UsageError(f"ranker={ranker} is for select=cross_encoder, not select={select}")
-    options = {"nli": nli, "llm": llm, "model": model, "shots": shots or None}
     _checker(checker, options)
-    rules.find_rule(aggregate)
-    Reading(select, top, ranker, window)
+    rules.find_rule(others["aggregate"])
+    Reading(select, others["top"], ranker, others["window"])
     return costs
 
 
@@ -70,13 +57,17 @@ def _prompts(extractor: str, checker: str, **_: object) -> tuple[str, ...]:
 @scorer(
     "claims",
     level="claim",
+    judges=True,
     needs={"against"},
     source="Hu 2024 (RefChecker), sections 3 and 4",
     cost="llm",
+    version=2,
     uses={"nli", "embed", "probabilities"},
+    presets={"all", "auto"},
     raw_is="risk",
     raw_key="risk",
     costs_by=_costs,
+    models={"ranker": "nli"},
     prompts=_prompts,
 )
 async def claims(
@@ -149,57 +140,62 @@ async def claims(
     that could not be checked fails the record: what is not known must not look harmless.
     """
     reading = Reading(select, top, ranker or nli, window, merge)
-    sources = _sources(record, against)
-    found = await extractors.find_extractor(extractor, llm)(record, evidence)
-    if found.abstained:
-        return Score.of(0.0, raw=_raw(0.0, rules.ABSTAIN, [], found))
-    if not found.claims:
-        if found.left_out:
-            raise ModelError(f"no claim could be used: {found.left_out[0]}")
-        raise NotApplicable("the response makes no claim")
-    check = _checker(
-        checker, {"nli": nli, "llm": llm, "proxy": proxy, "model": model, "shots": shots}
-    )
-    verdicts = await judge(found.claims, sources, evidence, check, reading)
+    sources = record.against(against)
+    extraction = await extractors.find_extractor(extractor, llm)(record, evidence)
+    if extraction.abstained:
+        return Score.of(0.0, raw=_raw(0.0, rules.ABSTAIN, [], extraction))
+    _need_claims(extraction)
+    options = {"nli": nli, "llm": llm, "proxy": proxy, "model": model, "shots": shots}
+    check = _checker(checker, options)
+    verdicts = await judge(extraction.claims, sources, evidence, check, reading)
+    return _scored(record.response, extraction, verdicts, aggregate, weights)
 
+
+def _need_claims(extraction: Extraction) -> None:
+    if extraction.claims:
+        return
+    if extraction.left_out:
+        raise ModelError(f"no claim could be used: {extraction.left_out[0]}")
+    raise NotApplicable("the response makes no claim")
+
+
+def _scored(
+    response: str,
+    extraction: Extraction,
+    verdicts: Sequence[Verdict],
+    aggregate: str,
+    weights: tuple[Weight, Weight, Weight],
+) -> Score:
     table = np.array([[v.probabilities[x] for x in LABELS] for v in verdicts])
     table.flags.writeable = False
     judged = rules.Judged(tuple(v.label for v in verdicts), table, weights)
     risk = rules.risk_of(judged, aggregate)
     label = (rules.major if aggregate == "major" else rules.strict)(judged.labels)
-    units = [
-        Unit.of(
-            v.claim.span(record.response),
-            v.risk,
-            raw=v.risk,
-            level="claim",
-            label=v.label,
-            probabilities=v.probabilities,
-            evidence=v.evidence,
-        )
-        for v in verdicts
-    ]
-    return Score.of(risk, raw=_raw(risk, label, verdicts, found), units=units)
+    units = [_unit(response, v) for v in verdicts]
+    return Score.of(risk, raw=_raw(risk, label, verdicts, extraction), units=units)
+
+
+def _unit(response: str, verdict: Verdict) -> Unit:
+    return Unit.of(
+        verdict.claim.span(response),
+        verdict.risk,
+        raw=verdict.risk,
+        level="claim",
+        label=verdict.label,
+        probabilities=verdict.probabilities,
+        evidence=verdict.evidence,
+    )
 
 
 def _checker(name: str, options: dict[str, Any]) -> Checker:
-    """With those of the options that it takes; the extractor may take the others."""
-    taken = checkers.options_of(name)
-    return checkers.find_checker(name, **{k: v for k, v in options.items() if k in taken})
+    """The checker with those of the options that it takes; the extractor may take the others."""
+    accepted = checkers.options_of(name)
+    return checkers.find_checker(name, **{k: v for k, v in options.items() if k in accepted})
 
 
-def _sources(record: Record, against: Literal["auto"] | Against) -> list[Source]:
-    if against != "auto":
-        return record.against(against)
-    for what in _ORDER:
-        try:
-            return record.against(what)
-        except NotApplicable:
-            continue
-    raise NotApplicable("the record has no contexts, reference or samples")
-
-
-def _raw(risk: float, label: str, verdicts: Sequence[Verdict], found: Extraction) -> dict[str, Any]:
+def _raw(
+    risk: float, label: str, verdicts: Sequence[Verdict], extraction: Extraction
+) -> dict[str, Any]:
     rates = rules.soft([v.label for v in verdicts])
     return {
         "risk": risk,
@@ -218,5 +214,5 @@ def _raw(risk: float, label: str, verdicts: Sequence[Verdict], found: Extraction
             }
             for v in verdicts
         ],
-        "left_out": list(found.left_out[:_KEPT]),
+        "left_out": list(extraction.left_out[:_KEPT]),
     }

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from statistics import fmean
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+from veridical.core.evidence import Evidence
+from veridical.core.records import Source
 from veridical.scorers.grounding.documents import documents, over_documents
-
-if TYPE_CHECKING:
-    from veridical.evidence import Evidence
-    from veridical.records import Source
 
 #: Which text is given, and which is read: the response after the source (faithfulness, or
 #: precision after a reference), the source after the response (recall), or the mean of the two.
@@ -31,20 +29,20 @@ async def mean_likelihood(
     Of a given text too long for the model the window counts after which the other is likeliest.
     Contexts are one document; of several references the best counts, over samples the mean.
     """
-    found = documents(sources)
+    docs = documents(sources)
     ways = {
-        "to_response": [(d.text, (response,)) for d in found],
-        "from_response": [(response, (d.text,)) for d in found],
+        "to_response": [(d.text, (response,)) for d in docs],
+        "from_response": [(response, (d.text,)) for d in docs],
     }
     chosen = list(ways) if direction == "mean" else [direction]
-    asked = [request for way in chosen for request in ways[way]]
-    read = await evidence.likelihood(asked, model, language=language)
-    values = [max(fmean(w.logprobs[0].tolist()) for w in r.windows) for r in read]
-    n = len(found)
+    requests = [request for way in chosen for request in ways[way]]
+    likelihoods = await evidence.likelihood(requests, model, language=language)
+    values = [max(fmean(w.logprobs[0].tolist()) for w in r.windows) for r in likelihoods]
+    n = len(docs)
     table = {way: values[i * n : (i + 1) * n] for i, way in enumerate(chosen)}
     # the mean of the two is that of one document, before the best is chosen
-    joint = over_documents(found, [fmean(pair) for pair in zip(*table.values(), strict=True)])
-    return joint, {way: over_documents(found, row) for way, row in table.items()}
+    joint = over_documents(docs, [fmean(pair) for pair in zip(*table.values(), strict=True)])
+    return joint, {way: over_documents(docs, row) for way, row in table.items()}
 
 
 def risk_of(loglikelihood: float) -> float:

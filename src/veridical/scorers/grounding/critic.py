@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from veridical.records import Against, Record
-from veridical.registry import scorer
+from veridical.core.evidence import Evidence
+from veridical.core.records import Against, Record
+from veridical.core.registry import scorer
+from veridical.core.scores import Score
 from veridical.scorers.grounding.checkpoints import Piece, check
-from veridical.scores import Score
-
-if TYPE_CHECKING:
-    from veridical.evidence import Evidence
 
 
 @scorer(
     "critic",
     level="response",
+    judges=True,
     needs={"against"},
     source="Dziri 2022 (FaithDial), section 5.1",
     cost="nli",
@@ -41,7 +38,7 @@ async def critic(
         piece: ``response`` is judged whole (published). ``sentence`` judges each sentence, and
             the worst one is the response's value.
     """
-    found = await check(record, evidence, against=against, nli=nli, piece=piece)
-    units = [u.model_copy(update={"raw": u.risk}) for u in found.units]
-    value = 1 - float(found.values.min())
+    checked = await check(record, evidence, against=against, nli=nli, piece=piece)
+    units = [u.model_copy(update={"raw": u.risk}) for u in checked.units]
+    value = 1 - float(checked.values.min())
     return Score.of(value, units=units)

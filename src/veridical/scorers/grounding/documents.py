@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import TYPE_CHECKING
 
-from veridical.records import Source
-from veridical.scores import EvidenceItem
-from veridical.text.relevance import most_about
+from veridical.core.evidence import Evidence
+from veridical.core.records import Source
+from veridical.core.scores import EvidenceItem
+from veridical.scorers.most_about import place_most_about
 from veridical.text.sentences import split_sentences
-
-if TYPE_CHECKING:
-    from veridical.evidence import Evidence
 
 _JOINT = "\n"
 
@@ -32,13 +29,13 @@ class Document:
 
     def items(self, start: int, end: int, probability: float | None = None) -> list[EvidenceItem]:
         """The places of ``text[start:end]`` in the sources, one each that it touches."""
-        found, at = [], 0
+        places, at = [], 0
         for source in self.sources:
             first, last = max(start - at, 0), min(end - at, len(source.text))
             if first < last:
-                found.append(EvidenceItem.at(source, first, last, probability))
+                places.append(EvidenceItem.at(source, first, last, probability))
             at += len(source.text) + len(_JOINT)
-        return found
+        return places
 
     def most_about(
         self,
@@ -52,8 +49,7 @@ class Document:
         spans = split_sentences(self.text[start:end])
         if not spans:
             return []
-        words = [evidence.words(s.text) for s in spans]
-        best = spans[most_about(evidence.words(unit), words)]
+        best = spans[place_most_about(evidence, unit, [s.text for s in spans])]
         return self.items(start + best.start, start + best.end, probability)
 
 
@@ -64,7 +60,7 @@ def documents(sources: Sequence[Source]) -> list[Document]:
     return [Document(s.text, (s,)) for s in sources]
 
 
-def over_documents(found: Sequence[Document], values: Sequence[float]) -> float:
+def over_documents(docs: Sequence[Document], values: Sequence[float]) -> float:
     """One number from those of :func:`documents`, larger being better: of references the best
     counts, over samples the mean."""
-    return fmean(values) if found[0].kind == "sample" else max(values)
+    return fmean(values) if docs[0].kind == "sample" else max(values)

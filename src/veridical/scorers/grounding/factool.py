@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from veridical.claims import extractors
-from veridical.claims.abstain import abstains
 from veridical.claims.asking import question_of
-from veridical.claims.claim import Claim, Extraction
-from veridical.claims.extractors.llm_output import Taken, answer_tokens, list_in, list_schema
-from veridical.llm.messages import ChatRequest
-from veridical.llm.prompts import load_prompt
-from veridical.records import Record
-from veridical.registry import Cost, scorer
+from veridical.claims.claim import Claim, Extraction, Extractor
+from veridical.claims.extractors.llm_output import (
+    Taken,
+    answer_tokens,
+    list_in,
+    list_schema,
+    output_of,
+)
+from veridical.core.evidence import Evidence
+from veridical.core.messages import ChatRequest
+from veridical.core.records import Record
+from veridical.core.registry import Cost, scorer
+from veridical.core.scores import Score
+from veridical.prompts import load_prompt
 from veridical.scorers.grounding.precision import (
+    AUTO,
     Judge,
     Sources,
     by_llm,
@@ -25,15 +34,8 @@ from veridical.scorers.grounding.precision import (
     claims_of,
     costs,
     details,
-    sources_of,
 )
-from veridical.scores import Score
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from veridical.claims.claim import Extractor
-    from veridical.evidence import Evidence
+from veridical.text.refusals import abstains
 
 #: Templates: to find claims, and to check one.
 PROMPTS = ("factool_claims", "factool_check")
@@ -41,23 +43,25 @@ _KEY = "claims"
 
 
 def _costs(extractor: str | None, checker: Judge, nli: str | None, **_: object) -> set[Cost]:
-    own: set[Cost] = {"llm"}
-    extracting = own if extractor is None else extractors.costs_of(extractor)
+    costs_of_llm: set[Cost] = {"llm"}
+    extracting = costs_of_llm if extractor is None else extractors.costs_of(extractor)
     return costs("factool", extracting, checker, nli)
 
 
 def _prompts(extractor: str | None, checker: Judge, **_: object) -> tuple[str, ...]:
     finding, checking = PROMPTS
-    found = (finding,) if extractor is None else extractors.prompts_of(extractor)
-    return found + ((checking,) if checker == "llm" else ())
+    finding_prompts = (finding,) if extractor is None else extractors.prompts_of(extractor)
+    return finding_prompts + ((checking,) if checker == "llm" else ())
 
 
 @scorer(
     "factool",
     level="claim",
+    judges=True,
     needs={"against"},
     source="Chern 2023, section 4 (knowledge-based QA)",
     cost="llm",
+    version=2,
     uses={"nli"},
     raw_is="confidence",
     raw_key="precision",
@@ -95,18 +99,22 @@ async def factool(
     under ``left_out``. Units are as of ``factscore``. ``risk`` is 1 - precision. Not applicable to
     a response that declines to answer or claims nothing.
     """
-    sources = sources_of(record, against)
-    own: Extractor = partial(_extract, llm=llm)
-    extract = own if extractor is None else extractors.find_extractor(extractor, llm)
-    found = await claims_of(record, evidence, extract)
+    sources = record.against(against, auto=AUTO)
+    published: Extractor = partial(_extract, llm=llm)
+    extract = published if extractor is None else extractors.find_extractor(extractor, llm)
+    extraction = await claims_of(record, evidence, extract)
     if checker == "nli":
-        judged = await by_nli(found.claims, sources, evidence, nli, top)
+        judged = await by_nli(extraction.claims, sources, evidence, nli, top)
     else:
         prompt = load_prompt(PROMPTS[1])
-        judged = await by_llm(found.claims, sources, evidence, llm, top, prompt, _parts)
+        judged = await by_llm(extraction.claims, sources, evidence, llm, top, prompt, _parts)
     supported = sum(s.supported for s in judged)
     precision = supported / len(judged)
-    raw = {"precision": precision, "factual": supported == len(judged), **details(judged, found)}
+    raw = {
+        "precision": precision,
+        "factual": supported == len(judged),
+        **details(judged, extraction),
+    }
     units = [s.unit(record.response) for s in judged]
     return Score.of(1 - precision, raw=raw, units=units)
 
@@ -131,12 +139,12 @@ async def _extract(record: Record, evidence: Evidence, *, llm: str | None) -> Ex
         max_tokens=answer_tokens(response),
         schema=list_schema(_KEY, item),
     )
-    said = (await evidence.chat([request], llm))[0].whole()
-    rows = list_in(said, _KEY)
-    taken = Taken(record)
-    for row in [said] if rows is None else rows:
+    output = output_of((await evidence.chat([request], llm))[0].whole(), response)
+    rows = list_in(output, _KEY)
+    listed = Taken(record)
+    for row in [output] if rows is None else rows:
         if isinstance(row, dict) and set(row) == {"claim"}:
-            taken.sentence(row, row["claim"])
+            listed.sentence(row, row["claim"])
         else:
-            taken.refuse(row, "not a claim")
-    return taken.extraction(said, question_of(record))
+            listed.refuse(row, "not a claim")
+    return listed.extraction(output, question_of(record))

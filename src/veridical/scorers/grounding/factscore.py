@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from veridical.claims import extractors
 from veridical.claims.asking import question_of
-from veridical.llm.prompts import load_prompt
-from veridical.records import Record, Source
-from veridical.registry import Cost, scorer
+from veridical.claims.claim import Claim
+from veridical.core.evidence import Evidence
+from veridical.core.records import Record, Source
+from veridical.core.registry import Cost, scorer
+from veridical.core.scores import Score
+from veridical.prompts import load_prompt
 from veridical.scorers.grounding.precision import (
+    AUTO,
     Judge,
     Sources,
     Supported,
@@ -21,15 +26,7 @@ from veridical.scorers.grounding.precision import (
     claims_of,
     costs,
     details,
-    sources_of,
 )
-from veridical.scores import Score
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from veridical.claims.claim import Claim
-    from veridical.evidence import Evidence
 
 #: Templates: with the topic, and without one.
 PROMPTS = ("factscore_check_topic", "factscore_check")
@@ -48,9 +45,11 @@ def _prompts(extractor: str, checker: Judge, **_: object) -> tuple[str, ...]:
 @scorer(
     "factscore",
     level="claim",
+    judges=True,
     needs={"against"},
     source="Min 2023, definition 1, sections 3.1 and 4.1",
     cost="llm",
+    version=2,
     uses={"nli"},
     raw_is="confidence",
     raw_key="score",
@@ -94,12 +93,12 @@ async def factscore(
     1/2 is supported. ``risk`` is 1 - score. Not applicable to a response that declines to answer,
     as published, or claims nothing.
     """
-    sources = sources_of(record, against)
-    found = await claims_of(record, evidence, extractors.find_extractor(extractor, llm))
+    sources = record.against(against, auto=AUTO)
+    extraction = await claims_of(record, evidence, extractors.find_extractor(extractor, llm))
     if checker == "nli":
-        judged = await by_nli(found.claims, sources, evidence, nli, top)
+        judged = await by_nli(extraction.claims, sources, evidence, nli, top)
     else:
-        judged = await _asked(record, found.claims, sources, evidence, llm, top)
+        judged = await _asked(record, extraction.claims, sources, evidence, llm, top)
     supported = sum(s.supported for s in judged)
     precision = supported / len(judged)
     penalty = length_penalty(len(judged), gamma)
@@ -109,7 +108,7 @@ async def factscore(
         "penalty": penalty,
         "facts": len(judged),
         "supported": supported,
-        **details(judged, found),
+        **details(judged, extraction),
     }
     units = [s.unit(record.response) for s in judged]
     return Score.of(1 - precision * penalty, raw=raw, units=units)
@@ -132,8 +131,9 @@ async def _asked(
     llm: str | None,
     top: int,
 ) -> list[Supported]:
-    given = record.meta.get("topic")
-    topic = given if isinstance(given, str) and given.strip() else question_of(record)
+    topic = record.meta.get("topic")
+    if not (isinstance(topic, str) and topic.strip()):
+        topic = question_of(record)
     about = {} if topic is None else {"topic": topic}
 
     def parts(fact: Claim, passages: Sequence[str]) -> dict[str, Any]:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from veridical.records import Against, Record
-from veridical.registry import scorer
+from veridical.core.evidence import Evidence
+from veridical.core.records import Against, Record
+from veridical.core.registry import scorer
+from veridical.core.scores import Score
 from veridical.scorers.grounding.checkpoints import Piece, check
-from veridical.scores import Score
-
-if TYPE_CHECKING:
-    from veridical.evidence import Evidence
 
 
 @scorer(
     "hhem",
     level="response",
+    judges=True,
     needs={"against"},
     source="Vectara, HHEM-2.1-Open (model card, 2024)",
     cost="nli",
@@ -41,6 +38,6 @@ async def hhem(
         piece: ``response`` is judged whole (published). ``sentence`` judges each sentence, and
             the least supported one is the response's value.
     """
-    found = await check(record, evidence, against=against, nli=nli, piece=piece)
-    value = float(found.values.min())
-    return Score.of(1 - value, raw=value, units=found.units)
+    checked = await check(record, evidence, against=against, nli=nli, piece=piece)
+    value = float(checked.values.min())
+    return Score.of(1 - value, raw=value, units=checked.units)

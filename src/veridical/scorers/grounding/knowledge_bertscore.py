@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
-from veridical.evidence.greedy_matching import f1
-from veridical.records import Record
-from veridical.registry import scorer
+from veridical.core.evidence import Evidence
+from veridical.core.records import Record
+from veridical.core.registry import scorer
+from veridical.core.scores import Score
+from veridical.engine.greedy_matching import f1
 from veridical.scorers.consistency.bert_score import Baseline, rescaled, risk_of
-from veridical.scores import Score
-
-if TYPE_CHECKING:
-    from veridical.evidence import Evidence
 
 
 @scorer(
@@ -24,7 +22,7 @@ if TYPE_CHECKING:
     cost="tokens",
     raw_is="confidence",
     raw_key="f1",
-    presets={"auto"},
+    presets={"all"},
 )
 async def knowledge_bertscore(
     record: Record,

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import string
 from collections import Counter
-from collections.abc import Callable, Sequence
-from statistics import fmean
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
+from veridical.core.evidence import Evidence
+from veridical.core.records import Against, Record
+from veridical.core.registry import scorer
+from veridical.core.scores import Score
 from veridical.errors import NotApplicable
-from veridical.records import Against, Source
-from veridical.registry import scorer
-from veridical.scores import Score
-
-if TYPE_CHECKING:
-    from veridical.evidence import Evidence
-    from veridical.records import Record
+from veridical.scorers.grounding.documents import documents, over_documents
 
 _ARTICLES = frozenset(["a", "an", "the"])
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
@@ -33,26 +29,13 @@ def token_f1(response: Sequence[str], knowledge: Sequence[str]) -> float:
     return 2 * shared / (len(response) + len(knowledge)) if shared else 0.0
 
 
-def over_sources(sources: Sequence[Source], compare: Callable[[str], float]) -> float:
-    """One number from several sources, larger being more alike.
-
-    Contexts are parts of one body of knowledge and are joined by newlines, references are
-    alternatives of which the best counts, samples are votes of which the mean is taken.
-    """
-    kind = sources[0].kind
-    if kind == "context":
-        return compare("\n".join(s.text for s in sources))
-    values = [compare(s.text) for s in sources]
-    return fmean(values) if kind == "sample" else max(values)
-
-
 @scorer(
     "knowledge_f1",
     level="response",
     needs={"against"},
     source="Mirage of hallucination detection, section 2 (Knowledge-F1)",
     raw_is="confidence",
-    presets={"auto", "fast"},
+    presets={"all", "fast"},
 )
 async def knowledge_f1(
     record: Record, evidence: Evidence, *, against: Against = "contexts"
@@ -69,7 +52,6 @@ async def knowledge_f1(
     tokens = normalized_tokens(record.need_response())
     if not tokens:
         raise NotApplicable("the response has no words besides articles and punctuation")
-    f1 = over_sources(
-        record.against(against), lambda text: token_f1(tokens, normalized_tokens(text))
-    )
+    docs = documents(record.against(against))
+    f1 = over_documents(docs, [token_f1(tokens, normalized_tokens(d.text)) for d in docs])
     return Score.of(1 - f1, raw=f1)

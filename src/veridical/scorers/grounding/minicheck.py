@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from veridical.records import Against, Record
-from veridical.registry import scorer
+from veridical.core.evidence import Evidence
+from veridical.core.records import Against, Record
+from veridical.core.registry import scorer
+from veridical.core.scores import Score
 from veridical.scorers.grounding.checkpoints import Piece, check
-from veridical.scores import Score
-
-if TYPE_CHECKING:
-    from veridical.evidence import Evidence
 
 
 @scorer(
     "minicheck",
     level="sentence",
+    judges=True,
     needs={"against"},
     source="Tang 2024 (MiniCheck), sections 4 and 5",
     cost="nli",
@@ -43,6 +40,6 @@ async def minicheck(
             ``minicheck:HUB_ID_OR_FOLDER`` for another of their kind.
         piece: ``sentence``, which the authors advise, or ``response`` for the whole at once.
     """
-    found = await check(record, evidence, against=against, nli=nli, piece=piece)
-    value = float(found.values.min())
-    return Score.of(1 - value, raw=value, units=found.units)
+    checked = await check(record, evidence, against=against, nli=nli, piece=piece)
+    value = float(checked.values.min())
+    return Score.of(1 - value, raw=value, units=checked.units)

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from collections.abc import Sequence
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
 
+from veridical.claims.select import Screened, screen
+from veridical.core.evidence import Evidence
+from veridical.core.protocols import LABELS
+from veridical.core.records import Against, Record
+from veridical.core.registry import scorer
+from veridical.core.scores import SHOWN, EvidenceItem, Score, Unit
+from veridical.core.stated import on_the_matter, stated_sentences, stated_window
 from veridical.errors import NotApplicable
-from veridical.models.protocols import LABELS
-from veridical.records import Against, Record
-from veridical.registry import scorer
-from veridical.scores import SHOWN, EvidenceItem, Score, Unit
+from veridical.scorers.most_about import place_most_about
 from veridical.text.passages import Passage
 from veridical.text.passages import windows as text_windows
-from veridical.text.relevance import most_about
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from veridical.evidence import Evidence
 
 _ENTAILMENT, _, _CONTRADICTION = range(len(LABELS))
 
@@ -26,11 +27,13 @@ _ENTAILMENT, _, _CONTRADICTION = range(len(LABELS))
 @scorer(
     "nli_grounding",
     level="sentence",
+    judges=True,
     needs={"against"},
     source="Veridical: best window, after Laban 2022 and Honovich 2022 (TRUE)",
     cost="nli",
+    version=2,
     raw_is="risk",
-    presets={"auto"},
+    presets={"all", "auto"},
 )
 async def nli_grounding(
     record: Record,
@@ -38,14 +41,16 @@ async def nli_grounding(
     *,
     against: Against = "contexts",
     risk: Literal["nonentailment", "contradiction"] = "nonentailment",
+    top: Annotated[int, Field(ge=0, le=1000)] = 8,
 ) -> Score:
     """1 - the probability that the best window of the contexts entails a sentence.
 
     Sources are read in windows of whole sentences (about 1200 characters, the last sentence of
-    one beginning the next) and every window judges every sentence. P(entailment) of a sentence is
-    the largest over windows; P(contradiction) is that of the window most about the sentence, by
-    words they share (see ``most_about``), as a window about something else contradicts nothing;
-    it is capped at 1 - P(entailment), and neutral is the rest.
+    one beginning the next), and those that can matter to a sentence judge it. P(entailment) of a
+    sentence is the largest over windows; P(contradiction) is that of the window most about the
+    sentence, by words they share (see ``most_about``), as a window about something else
+    contradicts nothing, and 0 if that one is not about the same matter (see ``same_matter``); it
+    is capped at 1 - P(entailment), and neutral is the rest.
 
     Args:
         against: contexts are read as one source, and so are references: one window that entails
@@ -53,6 +58,12 @@ async def nli_grounding(
             probabilities counts.
         risk: ``nonentailment``, or ``contradiction`` for what the sources speak against alone
             (not applicable to a model without that class).
+        top: how many full windows judge a sentence: as many windows as hold that much text
+            (8: about 9600 characters), the best by BM25, and always the one most about it.
+            Sources no longer than that are read whole, and so are all for a sentence that shares
+            no word with them. 0 reads every window for every sentence.
+
+    A short answer is judged with its question, as a statement.
 
     A sentence's ``raw`` is that risk, in [0, 1], and the response's the largest over sentences.
     A sentence carries the merged ``probabilities``, the most probable class as ``label`` and, as
@@ -62,42 +73,46 @@ async def nli_grounding(
     sentences = record.need_sentences()
     sources = record.against(against)
     windows = [_Window(n, p) for n, x in enumerate(sources) for p in text_windows(x.text)]
-    distinct = list(dict.fromkeys(w.passage.text for w in windows))
-    column = {text: i for i, text in enumerate(distinct)}
-    verdicts = await evidence.nli([(p, s.text) for s in sentences for p in distinct])
-    if risk == "contradiction" and not verdicts.contradicts:
-        raise NotApplicable("the NLI model has no class for contradiction")
-    judged = verdicts.probabilities.reshape(len(sentences), len(distinct), 3)
-    judged = judged[:, [column[w.passage.text] for w in windows]]
-
+    premises = [stated_window(record, evidence, sources[w.source], w.passage) for w in windows]
     separate = against == "samples"
     groups = [
         np.array([i for i, w in enumerate(windows) if w.source == n or not separate])
         for n in range(len(sources) if separate else 1)
     ]
-    words = [evidence.words(w.passage.text) for w in windows]
+    texts = stated_sentences(record, sentences)
+    readings = _readings(texts, windows, groups, evidence, top)
+    pairs = list(
+        dict.fromkeys(
+            (premises[k], text)
+            for text, of_groups in zip(texts, readings, strict=True)
+            for reading in of_groups
+            for k in reading.read
+        )
+    )
+    verdicts = on_the_matter(await evidence.nli(pairs), pairs)
+    if risk == "contradiction" and not verdicts.contradicts:
+        raise NotApplicable("the NLI model has no class for contradiction")
+    judged = dict(zip(pairs, verdicts.probabilities, strict=True))
+
     units, risks = [], []
     for i, sentence in enumerate(sentences):
-        own = evidence.words(sentence.text)
-        merged = [_merge(judged[i, g], g, most_about(own, [words[k] for k in g])) for g in groups]
+        merged = [
+            _merge(np.array([judged[premises[k], texts[i]] for k in r.read]), r)
+            for r in readings[i]
+        ]
         probabilities = np.mean([m.probabilities for m in merged], axis=0)
         label = int(probabilities.argmax())
         order = sorted(merged, key=lambda m: -m.probabilities[label])
-        shown = []
+        items = []
         for m in order[:SHOWN]:
             place = m.about if label == _CONTRADICTION else m.best
             window = windows[place]
             spans = window.passage.sentences
-            span = spans[most_about(own, [evidence.words(s.text) for s in spans])]
-            there = float(judged[i, place, label])
-            shown.append(EvidenceItem.at(sources[window.source], span.start, span.end, there))
-        risks.append(
-            float(
-                1 - probabilities[_ENTAILMENT]
-                if risk == "nonentailment"
-                else probabilities[_CONTRADICTION]
-            )
-        )
+            span = spans[place_most_about(evidence, texts[i], [s.text for s in spans])]
+            probability = float(judged[premises[place], texts[i]][label])
+            items.append(EvidenceItem.at(sources[window.source], span.start, span.end, probability))
+        e, c = probabilities[_ENTAILMENT], probabilities[_CONTRADICTION]
+        risks.append(float(1 - e if risk == "nonentailment" else c))
         units.append(
             Unit.of(
                 sentence,
@@ -105,7 +120,7 @@ async def nli_grounding(
                 raw=risks[-1],
                 label=LABELS[label],
                 probabilities=dict(zip(LABELS, probabilities.tolist(), strict=True)),
-                evidence=shown,
+                evidence=items,
             )
         )
     return Score.of(max(risks), raw=max(risks), units=units)
@@ -126,11 +141,28 @@ class _Merged(NamedTuple):
     about: int
 
 
-def _merge(judged: NDArray[np.float64], group: NDArray[np.int64], about: int) -> _Merged:
-    """Join (windows, 3) probabilities; ``about`` is the place in the group of the window most
-    about the sentence."""
+def _readings(
+    texts: Sequence[str],
+    windows: Sequence[_Window],
+    groups: Sequence[NDArray[np.int64]],
+    evidence: Evidence,
+    top: int,
+) -> list[list[Screened]]:
+    """Of each text, the windows of each group that can matter to it, by place in ``windows``."""
+    of_groups = [
+        screen(texts, [windows[k].passage.text for k in g], evidence, top=top) for g in groups
+    ]
+    return [
+        [Screened(g[s.read], int(g[s.about])) for g, s in zip(groups, of_text, strict=True)]
+        for of_text in zip(*of_groups, strict=True)
+    ]
+
+
+def _merge(judged: NDArray[np.float64], reading: Screened) -> _Merged:
+    """Join the (windows, 3) probabilities of the windows that were read, in order."""
     best = int(judged[:, _ENTAILMENT].argmax())
+    about = int(reading.read.searchsorted(reading.about))
     e = float(judged[best, _ENTAILMENT])
     c = min(float(judged[about, _CONTRADICTION]), 1 - e)
     neutral = max(0.0, round(1 - e - c, 9))
-    return _Merged(np.array([e, neutral, c]), int(group[best]), int(group[about]))
+    return _Merged(np.array([e, neutral, c]), int(reading.read[best]), reading.about)

@@ -4,26 +4,24 @@ FacTool have in common."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from veridical.claims.asking import verdict_request
 from veridical.claims.attribution import Reading, judge
 from veridical.claims.checkers import find_checker
+from veridical.claims.claim import Claim, Extraction, Extractor
 from veridical.claims.select import select
+from veridical.core.evidence import Evidence
+from veridical.core.records import Against, Record, Source
+from veridical.core.registry import Cost
+from veridical.core.scores import EvidenceItem, Unit
 from veridical.errors import NotApplicable, UsageError
-from veridical.llm.verdicts import read_verdict
-from veridical.records import Record, Source
-from veridical.scores import EvidenceItem, Unit
+from veridical.llm.asking import ask_all, form_for, request
+from veridical.prompts import Prompt
+from veridical.scorers.most_about import place_most_about
 from veridical.text.passages import Passage, windows
-from veridical.text.relevance import most_about
-
-if TYPE_CHECKING:
-    from veridical.claims.claim import Claim, Extraction, Extractor
-    from veridical.evidence import Evidence
-    from veridical.llm.prompts import Prompt
-    from veridical.registry import Cost
 
 Sources = Literal["auto", "contexts", "reference"]
+AUTO: tuple[Against, ...] = ("contexts", "reference")
 Judge = Literal["llm", "nli"]
 _KEPT = 20  # reasons why a model's claims were left out
 
@@ -43,7 +41,7 @@ class Supported(NamedTuple):
     why: str | None = None
 
     def unit(self, response: str) -> Unit:
-        """Its place in the response; ``raw`` is 1 if it is supported, else 0."""
+        """The claim's place in the response; ``raw`` is 1 if it is supported, else 0."""
         return Unit.of(
             self.claim.span(response),
             min(1.0, max(0.0, 1 - self.probability)),
@@ -71,37 +69,18 @@ def costs(name: str, extracting: set[Cost], checker: Judge, nli: str | None) -> 
     return extracting | checking
 
 
-def sources_of(record: Record, against: Sources) -> list[Source]:
-    """The texts to check claims by: ``auto`` is the contexts where the record has some, else the
-    reference.
-
-    Raises:
-        NotApplicable: there are none.
-    """
-    if against != "auto":
-        return record.against(against)
-    try:
-        return record.against("contexts")
-    except NotApplicable:
-        pass
-    try:
-        return record.against("reference")
-    except NotApplicable:
-        raise NotApplicable("the record has no contexts or reference") from None
-
-
 async def claims_of(record: Record, evidence: Evidence, extract: Extractor) -> Extraction:
     """The response's claims, at least one.
 
     Raises:
         NotApplicable: it makes none.
     """
-    found = await extract(record, evidence)
-    if found.abstained:
+    extraction = await extract(record, evidence)
+    if extraction.abstained:
         raise NotApplicable("the response declines to answer")
-    if not found.claims:
+    if not extraction.claims:
         raise NotApplicable("the response makes no claim")
-    return found
+    return extraction
 
 
 async def by_nli(
@@ -141,35 +120,35 @@ async def by_llm(
     Raises:
         LlmError: a call brought no answer, or one without a verdict.
     """
-    read = [_Window(s, p) for s in sources for p in windows(s.text)]
-    distinct = list(dict.fromkeys(w.passage.text for w in read))
+    all_windows = [_Window(s, p) for s in sources for p in windows(s.text)]
+    distinct = list(dict.fromkeys(w.passage.text for w in all_windows))
     chosen = await select([c.text for c in claims], distinct, evidence, top=top)
     texts = [[distinct[i] for i in ids] for ids in chosen]
-    asked = [verdict_request(prompt, parts(c, t)) for c, t in zip(claims, texts, strict=True)]
-    replies = await evidence.chat(asked, llm)
-    found = []
-    for claim, kept, reply in zip(claims, texts, replies, strict=True):
-        verdict = read_verdict(reply, prompt)
+    form = form_for(evidence, llm)
+    requests = [request(prompt, parts(c, t), form=form) for c, t in zip(claims, texts, strict=True)]
+    verdicts = await ask_all(
+        lambda calls: evidence.chat(calls, llm), requests, [prompt] * len(requests)
+    )
+    supports = []
+    for claim, chosen_texts, verdict in zip(claims, texts, verdicts, strict=True):
         shares = verdict.probabilities or {verdict.answer: 1.0}
         probability = min(1.0, sum(p for name, p in shares.items() if name == "True"))
         supported = probability > 0.5
-        own = [w for w in read if w.passage.text in set(kept)]
-        item = _most_about(claim, own, evidence, probability if supported else None)
-        found.append(Supported(claim, supported, probability, (item,), verdict.explanation))
-    return found
+        names = set(chosen_texts)
+        spans = [
+            (w.source, s)
+            for w in all_windows
+            if w.passage.text in names
+            for s in w.passage.sentences
+        ]
+        source, span = spans[place_most_about(evidence, claim.text, [s.text for _, s in spans])]
+        item_probability = probability if supported else None
+        item = EvidenceItem.at(source, span.start, span.end, item_probability)
+        supports.append(Supported(claim, supported, probability, (item,), verdict.explanation))
+    return supports
 
 
-def _most_about(
-    claim: Claim, read: Sequence[_Window], evidence: Evidence, probability: float | None
-) -> EvidenceItem:
-    """The sentence of ``read`` that shares most words with the claim."""
-    spans = [(w.source, s) for w in read for s in w.passage.sentences]
-    words = [evidence.words(s.text) for _, s in spans]
-    source, span = spans[most_about(evidence.words(claim.text), words)]
-    return EvidenceItem.at(source, span.start, span.end, probability)
-
-
-def details(judged: Sequence[Supported], found: Extraction) -> dict[str, Any]:
+def details(judged: Sequence[Supported], extraction: Extraction) -> dict[str, Any]:
     """What a raw value says beside its numbers."""
     return {
         "claims": [
@@ -183,5 +162,5 @@ def details(judged: Sequence[Supported], found: Extraction) -> dict[str, Any]:
             }
             for s in judged
         ],
-        "left_out": list(found.left_out[:_KEPT]),
+        "left_out": list(extraction.left_out[:_KEPT]),
     }

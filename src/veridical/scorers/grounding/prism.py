@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from veridical.records import Against, Record
-from veridical.registry import scorer
+from veridical.core.evidence import Evidence
+from veridical.core.records import Against, Record
+from veridical.core.registry import scorer
+from veridical.core.scores import Score
 from veridical.scorers.grounding.conditional import Direction, mean_likelihood, risk_of
-from veridical.scores import Score
-
-if TYPE_CHECKING:
-    from veridical.evidence import Evidence
 
 
 @scorer(

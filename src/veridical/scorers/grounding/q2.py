@@ -6,20 +6,19 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
+from veridical.core.evidence import Evidence
+from veridical.core.protocols import LABELS
+from veridical.core.records import Against, Record
+from veridical.core.registry import Cost, scorer
+from veridical.core.requests import Answer, Source
+from veridical.core.scores import SHOWN, EvidenceItem, Score, Unit
 from veridical.errors import NotApplicable
-from veridical.models.protocols import LABELS
-from veridical.records import Against, Record, Span
-from veridical.registry import Cost, scorer
 from veridical.scorers.grounding.documents import Document, documents, over_documents
 from veridical.scorers.grounding.q2_questions import Way, answer_f1, candidates, clean, personal
-from veridical.scores import SHOWN, EvidenceItem, Score, Unit
 from veridical.text.passages import windows
-
-if TYPE_CHECKING:
-    from veridical.evidence import Evidence
-    from veridical.models.seq2seq.requests import Answer, Source
+from veridical.text.spans import Span
 
 Form = Literal["nli", "f1"]
 
@@ -114,34 +113,34 @@ async def q2(
         ModelError: a model failed.
     """
     response = record.need_response()
-    found = documents(record.against(against))
+    docs = documents(record.against(against))
     spans = await asyncio.to_thread(candidates, response, candidates_by)
     written = await _write(evidence, response, spans, decoding, generator)
-    kept = [(s, text) for s, texts in zip(spans, written, strict=True) for text in texts]
+    drafts = [(s, text) for s, texts in zip(spans, written, strict=True) for text in texts]
     if not keep_personal:
-        kept = await asyncio.to_thread(_impersonal, kept, candidates_by)
-    valid = await _valid(evidence, response, kept, reader, questions)
+        drafts = await asyncio.to_thread(_impersonal, drafts, candidates_by)
+    valid = await _valid(evidence, response, drafts, reader, questions)
     if not valid:
         if form == "f1":
             raise NotApplicable("no question about the response is answered by it as it should be")
-        return await _whole(evidence, response, found, len(spans), nli)
-    asked = [(q, d.text) for _, q in valid for d in found]
-    answers = await evidence.answer(asked, reader)
-    n = len(found)
+        return await _whole(evidence, response, docs, len(spans), nli)
+    pairs = [(q, d.text) for _, q in valid for d in docs]
+    answers = await evidence.answer(pairs, reader)
+    n = len(docs)
     rows = [
         _compared(span, question, answers[i * n : (i + 1) * n])
         for i, (span, question) in enumerate(valid)
     ]
     if form == "nli":
         await _by_nli(evidence, rows, nli)
-    values = [over_documents(found, row.scores) for row in rows]
+    values = [over_documents(docs, row.scores) for row in rows]
     raw = fmean(values)
     details = {
         "q2": raw,
         "questions": [_report(row, v) for row, v in zip(rows, values, strict=True)],
         "candidates": len(spans),
     }
-    return Score.of(1 - raw, raw=details, units=_units(rows, values, found))
+    return Score.of(1 - raw, raw=details, units=_units(rows, values, docs))
 
 
 async def _write(
@@ -151,8 +150,8 @@ async def _write(
     parts = windows(response, _CONTEXT)
     sources: list[Source] = []
     for span in spans:
-        own = next((p for p in parts if p.start <= span.start and span.end <= p.end), None)
-        context = response if len(response) <= _CONTEXT or own is None else own.text
+        part = next((p for p in parts if p.start <= span.start and span.end <= p.end), None)
+        context = response if len(response) <= _CONTEXT or part is None else part.text
         sources.append(("answer: ", span.text, "  context: ", context, " </s>"))
     beams = _BEAMS if decoding == "beam" else 1
     texts = await evidence.write(
@@ -167,22 +166,22 @@ async def _write(
     return [[t for t in row if t] for row in stripped]
 
 
-def _impersonal(asked: Sequence[tuple[Span, str]], way: Way) -> list[tuple[Span, str]]:
-    return [(span, question) for span, question in asked if not personal(question, way)]
+def _impersonal(drafts: Sequence[tuple[Span, str]], way: Way) -> list[tuple[Span, str]]:
+    return [(span, question) for span, question in drafts if not personal(question, way)]
 
 
 async def _valid(
     evidence: Evidence,
     response: str,
-    asked: Sequence[tuple[Span, str]],
+    drafts: Sequence[tuple[Span, str]],
     reader: str,
     which: str,
 ) -> list[tuple[Span, str]]:
     """Questions that the response answers with their candidates."""
-    answers = await evidence.answer([(question, response) for _, question in asked], reader)
+    answers = await evidence.answer([(question, response) for _, question in drafts], reader)
     valid = [
         (span, question)
-        for (span, question), answer in zip(asked, answers, strict=True)
+        for (span, question), answer in zip(drafts, answers, strict=True)
         if answer is not None and clean(answer.text) == clean(span.text)
     ]
     if which == "first":
@@ -217,33 +216,31 @@ async def _by_nli(evidence: Evidence, rows: Sequence[_Asked], nli: str | None) -
 
 
 async def _whole(
-    evidence: Evidence, response: str, found: Sequence[Document], count: int, nli: str | None
+    evidence: Evidence, response: str, docs: Sequence[Document], count: int, nli: str | None
 ) -> Score:
     """The verdict on the whole response, where no question is valid."""
-    verdicts = await evidence.nli([(d.text.lower(), response) for d in found], nli)
+    verdicts = await evidence.nli([(d.text.lower(), response) for d in docs], nli)
     labels = [LABELS[i] for i in verdicts.probabilities.argmax(axis=1)]
-    raw = over_documents(found, [_WORTH[label] for label in labels])
+    raw = over_documents(docs, [_WORTH[label] for label in labels])
     details = {"q2": raw, "questions": [], "candidates": count, "whole": labels}
     return Score.of(1 - raw, raw=details)
 
 
-def _units(
-    rows: Sequence[_Asked], values: Sequence[float], found: Sequence[Document]
-) -> list[Unit]:
+def _units(rows: Sequence[_Asked], values: Sequence[float], docs: Sequence[Document]) -> list[Unit]:
     """A unit a candidate, in the order of the response."""
     units = []
     for span in sorted({row.candidate for row in rows}, key=lambda s: (s.start, s.end)):
-        own = [i for i, row in enumerate(rows) if row.candidate == span]
-        value = fmean(values[i] for i in own)
-        shown = dict.fromkeys(x for i in own for x in _places(rows[i].answers, found))
+        indices = [i for i, row in enumerate(rows) if row.candidate == span]
+        value = fmean(values[i] for i in indices)
+        places = dict.fromkeys(x for i in indices for x in _places(rows[i].answers, docs))
         units.append(
-            Unit.of(span, 1 - value, raw=value, level="span", evidence=list(shown)[:SHOWN])
+            Unit.of(span, 1 - value, raw=value, level="span", evidence=list(places)[:SHOWN])
         )
     return units
 
 
-def _places(answers: Sequence[Answer | None], found: Sequence[Document]) -> list[EvidenceItem]:
-    pairs = zip(answers, found, strict=True)
+def _places(answers: Sequence[Answer | None], docs: Sequence[Document]) -> list[EvidenceItem]:
+    pairs = zip(answers, docs, strict=True)
     return [x for a, d in pairs if a is not None for x in d.items(a.start, a.end)]
 
 

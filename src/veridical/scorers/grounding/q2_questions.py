@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 import string
-from collections import Counter
 from typing import Literal
 
-from veridical.records import Span
+from veridical.scorers.grounding.knowledge_f1 import token_f1
+from veridical.text.spans import Span
 
 Way = Literal["spacy", "regex"]
 
@@ -61,13 +61,13 @@ def candidates(text: str, way: Way) -> list[Span]:
         UsageError: spaCy or its English model is not installed.
     """
     entities, chunks = _by_spacy(text) if way == "spacy" else _by_rules(text)
-    found = list(entities)
+    spans = list(entities)
     known = {s.text.lower() for s in entities}
     for chunk in chunks:
         if chunk.text.lower() not in known:
             known.add(chunk.text.lower())
-            found.append(chunk)
-    return [s for s in found if s.text.lower() != "i"]
+            spans.append(chunk)
+    return [s for s in spans if s.text.lower() != "i"]
 
 
 def personal(question: str, way: Way) -> bool:
@@ -100,9 +100,7 @@ def answer_f1(candidate: str, answer: str) -> float:
     >>> round(answer_f1("the Eiffel Tower", "Tower of Paris"), 3)  # 1 shared, of 2 and 3
     0.4
     """
-    gold, said = clean(candidate).split(), clean(answer).split()
-    shared = sum((Counter(gold) & Counter(said)).values())
-    return 2 * shared / (len(gold) + len(said)) if shared else 0.0
+    return token_f1(clean(candidate).split(), clean(answer).split())
 
 
 def _by_spacy(text: str) -> tuple[list[Span], list[Span]]:
@@ -131,15 +129,13 @@ def _by_rules(text: str) -> tuple[list[Span], list[Span]]:
     chunks = []
     for match in _DETERMINER.finditer(text):
         end = match.end()
-        while (word := _NEXT.match(text, end)) and not _ends_phrase(word[1]):
+        while word := _NEXT.match(text, end):
+            if _STOP.fullmatch(word[1]) or _DETERMINER.fullmatch(word[1]):
+                break
             end = word.end()
         if end > match.end():
             chunks.append(Span(match.start(), end, text[match.start() : end]))
     return entities, chunks
-
-
-def _ends_phrase(word: str) -> bool:
-    return bool(_STOP.fullmatch(word) or _DETERMINER.fullmatch(word))
 
 
 def _trimmed(text: str, start: int, end: int) -> Span:

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
+from veridical.core.evidence import Evidence
+from veridical.core.records import Against, Record
+from veridical.core.registry import scorer
+from veridical.core.scores import Score
 from veridical.errors import NotApplicable
-from veridical.records import Against
-from veridical.registry import scorer
-from veridical.scorers.grounding.knowledge_f1 import over_sources
-from veridical.scores import Score
-
-if TYPE_CHECKING:
-    from veridical.evidence import Evidence
-    from veridical.records import Record
+from veridical.scorers.grounding.documents import documents, over_documents
 
 #: Cells of the library's table (response tokens times source tokens), about a second's work.
 MAX_CELLS = 4_000_000
@@ -60,7 +57,7 @@ def _library() -> Any:
     needs={"against"},
     source="Lin 2004, eqs. 2-4; rouge-score library",
     raw_is="confidence",
-    presets={"auto"},
+    presets={"all"},
 )
 async def rouge_l(
     record: Record,
@@ -94,5 +91,6 @@ async def rouge_l(
             )
         return float(_library().score(target, tokens)["rougeL"][index])
 
-    value = over_sources(record.against(against), compare)
+    docs = documents(record.against(against))
+    value = over_documents(docs, [compare(d.text) for d in docs])
     return Score.of(1 - value, raw=value)

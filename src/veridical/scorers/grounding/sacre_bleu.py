@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from functools import cache
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
+from veridical.core.evidence import Evidence
+from veridical.core.records import Against, Record
+from veridical.core.registry import scorer
+from veridical.core.scores import Score
 from veridical.errors import NotApplicable
-from veridical.records import Against
-from veridical.registry import scorer
-from veridical.scores import Score
-
-if TYPE_CHECKING:
-    from veridical.evidence import Evidence
-    from veridical.records import Record
 
 #: Characters of response and sources together; n-gram tables of more would take gigabytes.
 MAX_CHARACTERS = 2_000_000
@@ -25,7 +22,23 @@ Tokenize = Literal["13a", "intl", "char", "zh", "none"]
 def _library(tokenize: str) -> Any:
     from sacrebleu.metrics.bleu import BLEU
 
-    return BLEU(tokenize=tokenize, effective_order=True)
+    library: Any = BLEU(tokenize=tokenize, effective_order=True)
+    if tokenize == "zh":
+        library.tokenizer = _ChineseTokenizer(library.tokenizer)
+    return library
+
+
+class _ChineseTokenizer:
+    """The library's own in linear time: that may copy the whole text at each character."""
+
+    def __init__(self, library_tokenizer: Any) -> None:
+        self._is_chinese = library_tokenizer._is_chinese_char
+        self._post_tokenizer = library_tokenizer._post_tokenizer
+
+    def __call__(self, line: str) -> str:
+        spaced = "".join(f" {c} " if self._is_chinese(c) else c for c in line.strip())
+        tokenized: str = self._post_tokenizer(spaced)
+        return tokenized
 
 
 @scorer(
@@ -35,7 +48,7 @@ def _library(tokenize: str) -> Any:
     source="Post 2018; Papineni 2002; sacrebleu library",
     raw_is="confidence",
     raw_key="bleu",
-    presets={"auto"},
+    presets={"all"},
 )
 async def sacrebleu(
     record: Record,

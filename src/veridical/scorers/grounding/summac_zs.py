@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from veridical.records import Against, Record, Source, Span
-from veridical.registry import scorer
-from veridical.scores import SHOWN, EvidenceItem, Score, Unit
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from veridical.evidence import Evidence
+from veridical.core.evidence import Evidence
+from veridical.core.records import Against, Record, Source
+from veridical.core.registry import scorer
+from veridical.core.scores import SHOWN, EvidenceItem, Score, Unit
+from veridical.text.spans import Span
 
 Granularity = Literal["sentence", "paragraph", "document"]
 
@@ -25,11 +23,12 @@ _BLANK_LINE = re.compile(r"\n[^\S\n]*\n")
 @scorer(
     "summac_zs",
     level="sentence",
+    judges=True,
     needs={"against"},
     source="Laban 2022, section 3.2",
     cost="nli",
     raw_is="confidence",
-    presets={"auto"},
+    presets={"all"},
 )
 async def summac_zs(
     record: Record,
@@ -70,8 +69,8 @@ async def summac_zs(
     c = verdicts.contradiction.reshape(shape)[:, at] if contradiction else np.zeros(e.shape)
 
     documents = _documents(pieces, len(sources), whole=against == "contexts")
-    found = [_Document(pieces, members, e[:, members], c[:, members]) for members in documents]
-    values = np.array([d.value for d in found])
+    judged = [_Document(pieces, members, e[:, members], c[:, members]) for members in documents]
+    values = np.array([d.value for d in judged])
     raw = values.mean(axis=0) if against == "samples" else values.max(axis=0)
 
     def risk(value: float) -> float:
@@ -80,7 +79,7 @@ async def summac_zs(
     units = []
     for i, sentence in enumerate(sentences):
         nearest = np.argsort(-values[:, i], kind="stable")
-        shown = [found[n].shown(i) for n in nearest[: SHOWN if against == "samples" else 1]]
+        deciding = [judged[n].shown(i) for n in nearest[: SHOWN if against == "samples" else 1]]
         units.append(
             Unit.of(
                 sentence,
@@ -89,7 +88,7 @@ async def summac_zs(
                 label=("entailment" if raw[i] >= 0 else "contradiction") if contradiction else None,
                 evidence=[
                     EvidenceItem.at(sources[p.source], p.span.start, p.span.end, probability)
-                    for p, probability in shown
+                    for p, probability in deciding
                 ],
             )
         )

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
+from veridical.core.evidence import Evidence
+from veridical.core.records import Against, Record, Source
+from veridical.core.registry import scorer
+from veridical.core.scores import EvidenceItem, Score, Unit
 from veridical.errors import NotApplicable
-from veridical.records import Against, Source, Span
-from veridical.registry import scorer
-from veridical.scores import EvidenceItem, Score, Unit
 from veridical.text.fact_numbers import Date, Number
 from veridical.text.fact_sources import FactSources
 from veridical.text.facts import Fact, Facts
-
-if TYPE_CHECKING:
-    from veridical.evidence import Evidence
-    from veridical.records import Record
+from veridical.text.spans import Span
 
 NO_ITEMS = "nothing to look up"
 #: Items that fewer than half of the sources contain are reported as units of their own.
 _UNSUPPORTED = 0.5
+AUTO_ORDER: tuple[Against, ...] = ("contexts", "samples", "reference")  # as released
 
 
 @scorer(
@@ -27,7 +26,7 @@ _UNSUPPORTED = 0.5
     needs={"against"},
     source="Veridical: items looked up in sources, after the presence n-gram of Manakul 2023",
     raw_is="confidence",
-    presets={"auto", "fast"},
+    presets={"all", "auto", "fast"},
     tuned_on={"wikibio": ()},
 )
 async def support(
@@ -58,26 +57,26 @@ async def support(
         NotApplicable: blank response, no source, or no item in the whole response.
     """
     text = record.need_response()
-    sources = _sources(record, against)
+    sources = record.against(against, auto=AUTO_ORDER)
     look_up = _LookUp(sources, Facts(text))
     sentences = record.sentences
     facts = look_up.facts.find([(s.start, s.end) for s in sentences])
     units: list[Unit] = []
     supports: list[float] = []
     for sentence, items in zip(sentences, facts, strict=True):
-        found = [look_up.item(item) for item in items]
+        lookups = [look_up.item(item) for item in items]
         negation = look_up.negation(sentence)
         if negation is not None:
-            found.append(negation)
-        if not found:
+            lookups.append(negation)
+        if not lookups:
             units.append(Unit.of(sentence, 0.0, raw=1.0, label=NO_ITEMS))
             continue
-        shares = [f.share for f in found]
+        shares = [f.share for f in lookups]
         raw = (sum(shares) / len(shares) + min(shares)) / 2
         supports.append(raw)
-        shown = [f.mention for f in found if f.mention is not None and f.share >= _UNSUPPORTED]
-        units.append(Unit.of(sentence, 1 - raw, raw=raw, evidence=shown))
-        for f in found:
+        mentions = [f.mention for f in lookups if f.mention is not None and f.share >= _UNSUPPORTED]
+        units.append(Unit.of(sentence, 1 - raw, raw=raw, evidence=mentions))
+        for f in lookups:
             if f.share < _UNSUPPORTED:
                 span = Span(f.start, f.end, text[f.start : f.end])
                 against_it = [f.mention] if f.mention is not None else ()
@@ -156,15 +155,3 @@ class _LookUp:
 
     def _share(self, yes: int, total: int) -> float:
         return yes / total if self._vote else float(yes > 0)
-
-
-def _sources(record: Record, against: Literal["auto"] | Against) -> list[Source]:
-    if against != "auto":
-        return record.against(against)
-    order: tuple[Against, ...] = ("contexts", "samples", "reference")
-    for what in order:
-        try:
-            return record.against(what)
-        except NotApplicable:
-            continue
-    raise NotApplicable("the record has no contexts, samples or reference")

@@ -8,21 +8,20 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from statistics import fmean
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+from veridical.core.evidence import Evidence
+from veridical.core.prompt_text import question_text
+from veridical.core.records import Against, Record
+from veridical.core.registry import scorer
+from veridical.core.requests import Likelihood
+from veridical.core.scores import SHOWN, EvidenceItem, Score, Unit
 from veridical.errors import NotApplicable, UsageError
-from veridical.models.seq2seq.requests import Likelihood
-from veridical.records import Against, Record, Span
-from veridical.registry import scorer
 from veridical.scorers.grounding.documents import Document, documents, over_documents
-from veridical.scorers.judges.asking import question_text
-from veridical.scores import SHOWN, EvidenceItem, Score, Unit
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from veridical.evidence import Evidence
+from veridical.text.spans import Span
 
 Task = Literal["fact", "sum", "dialog"]
 Dimension = Literal[
@@ -179,27 +178,29 @@ async def unieval(
     response = record.need_response()
     whole = Span(0, len(response), response)
     spans = record.need_sentences() if question.units else [whole]
-    found = _documents(record, question, against)
-    history = question_text(record.prompt or "") if "prompt" in question.fields else ""
-    asked = []
+    docs = _documents(record, question, against)
+    history = question_text(record.prompt) if "prompt" in question.fields else ""
+    requests = []
     for span in spans:
-        for document in found:
+        for document in docs:
             values = {"output": span.text, "prompt": history, "document": document.text}
             pairs = zip(question.words, question.fields, strict=True)
-            asked.append((tuple(x for w, f in pairs for x in (w, values[f])), _ANSWERS))
+            requests.append((tuple(x for w, f in pairs for x in (w, values[f])), _ANSWERS))
     name = model.replace("{task}", task)
-    read = await evidence.likelihood(asked, name, longest=_LONGEST)
-    n = len(found)
-    units = [_Unit(s, found, read[i * n : (i + 1) * n]) for i, s in enumerate(spans)]
+    likelihoods = await evidence.likelihood(requests, name, longest=_LONGEST)
+    n = len(docs)
+    units = [_Unit(s, docs, likelihoods[i * n : (i + 1) * n]) for i, s in enumerate(spans)]
     raws = [u.value() for u in units]
     if question.units is None:
         return Score.of(1 - raws[0], raw=raws[0])
     raw = sum(raws) if question.units == "sum" else fmean(raws)
-    made = [
+    shown_units = [
         Unit.of(u.span, 1 - value, raw=value, evidence=u.evidence(evidence))
         for u, value in zip(units, raws, strict=True)
     ]
-    return Score.of(1 / (1 + raw) if question.units == "sum" else 1 - raw, raw=raw, units=made)
+    return Score.of(
+        1 / (1 + raw) if question.units == "sum" else 1 - raw, raw=raw, units=shown_units
+    )
 
 
 def _documents(record: Record, question: _Question, against: Against) -> list[Document]:
@@ -214,10 +215,12 @@ def _documents(record: Record, question: _Question, against: Against) -> list[Do
 class _Unit:
     """What was answered about one unit, document by document and window by window."""
 
-    def __init__(self, span: Span, found: Sequence[Document], read: Sequence[Likelihood]) -> None:
+    def __init__(
+        self, span: Span, docs: Sequence[Document], likelihoods: Sequence[Likelihood]
+    ) -> None:
         self.span = span
-        self._documents = found
-        self._windows = [r.windows for r in read]
+        self._documents = docs
+        self._windows = [r.windows for r in likelihoods]
         self._values = [[_yes(w.logprobs) for w in windows] for windows in self._windows]
 
     def value(self) -> float:

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic import Field
 
+from veridical.core.evidence import Evidence
+from veridical.core.messages import LlmError
+from veridical.core.records import Record
+from veridical.core.registry import scorer
+from veridical.core.scores import Score
 from veridical.errors import ModelError, NotApplicable
-from veridical.llm.messages import LlmError
-from veridical.llm.prompts import load_prompt
-from veridical.llm.verdicts import read_verdict
-from veridical.records import Record
-from veridical.registry import scorer
-from veridical.scorers.judges.asking import failed, parts_of, report, request
-from veridical.scores import Score
-
-if TYPE_CHECKING:
-    from veridical.evidence import Evidence
+from veridical.llm.asking import ask_all, failed, parts_of, report, request
+from veridical.prompts import load_prompt
 
 Weight = Annotated[float, Field(ge=0, le=1)]
 _QUESTIONS = ("bsdetector_first", "bsdetector_second")
@@ -28,7 +25,7 @@ _QUESTIONS = ("bsdetector_first", "bsdetector_second")
     needs={"samples"},
     source="Chen & Mueller 2023, eq. 1-2 and figure 6b",
     cost="llm",
-    presets={"auto"},
+    presets={"all"},
     uses={"nli"},
     raw_is="confidence",
     raw_key="confidence",
@@ -60,12 +57,11 @@ async def bsdetector(
     1 - C.
     """
     prompts = [load_prompt(name) for name in _QUESTIONS]
-    asked = [request(p, parts_of(record, p), record, fenced=fences) for p in prompts]
+    requests = [request(p, parts_of(record, p), record, fenced=fences) for p in prompts]
     similar = await _confidence(evidence, "noncontradiction")
     equal = await _confidence(evidence, "exact_match")
     try:
-        replies = await evidence.chat(asked, llm)
-        verdicts = [read_verdict(r, p) for r, p in zip(replies, prompts, strict=True)]
+        verdicts = await ask_all(lambda calls: evidence.chat(calls, llm), requests, prompts)
     except LlmError as e:
         return await failed(evidence, e)
     consistency = alpha * similar + (1 - alpha) * equal

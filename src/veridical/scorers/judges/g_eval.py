@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic import Field
 
-from veridical.llm.messages import ChatRequest, LlmError
-from veridical.llm.prompts import Prompt, PromptName, load_prompt
-from veridical.llm.verdicts import Verdict, read_verdict
-from veridical.records import Record
-from veridical.registry import scorer
-from veridical.scorers.judges.asking import (
+from veridical.core.evidence import Evidence
+from veridical.core.messages import ChatRequest, LlmError
+from veridical.core.records import Record
+from veridical.core.registry import scorer
+from veridical.core.scores import Score
+from veridical.llm.asking import (
+    ask_verdicts,
     failed,
+    form_for,
     judging,
     parts_of,
     read_all,
     report,
     request,
 )
-from veridical.scores import Score
-
-if TYPE_CHECKING:
-    from veridical.evidence import Evidence
+from veridical.llm.verdicts import Verdict
+from veridical.prompts import Prompt, PromptName, load_prompt
 
 Draws = Annotated[int, Field(ge=1, le=100)]
 _OWN, _STEPS = "g_eval_form", "g_eval_steps"
@@ -33,6 +33,7 @@ _STEP_TOKENS = 512
 @scorer(
     "g_eval",
     level="response",
+    version=2,
     source="Liu 2023, eq. 1",
     cost="llm",
     raw_is="confidence",
@@ -67,29 +68,29 @@ async def g_eval(
     """
     try:
         prompt, parts = await _form(record, evidence, template, criteria, llm)
-        first = (await evidence.chat([request(prompt, parts, record, fenced=fences)], llm))[0]
-        if first.logprobs:
-            verdict = read_verdict(first, prompt)
-            if verdict.how == "probability":
-                return Score.of(verdict.risk, raw=report(verdict, prompt))
-        asked = [
+        form = form_for(evidence, llm)
+        first = request(prompt, parts, record, fenced=fences, form=form)
+        (verdict,) = await ask_verdicts(lambda calls: evidence.chat(calls, llm), [first], [prompt])
+        if isinstance(verdict, Verdict) and verdict.how == "probability":
+            return Score.of(verdict.risk, raw=report(verdict, prompt))
+        requests = [
             request(prompt, parts, record, fenced=fences, temperature=1.0, ordinal=i)
             for i in range(draws)
         ]
-        replies = await evidence.chat(asked, llm)
+        replies = await evidence.chat(requests, llm)
     except LlmError as e:
         return await failed(evidence, e)
     verdicts, troubles = read_all(replies, prompt)
-    read = [v for v in verdicts if v is not None]
-    if 2 * len(read) < draws:
+    clear = [v for v in verdicts if v is not None]
+    if 2 * len(clear) < draws:
         return await failed(evidence, *troubles)
-    return _drawn(read, troubles, prompt)
+    return _drawn(clear, troubles, prompt)
 
 
-def _drawn(read: list[Verdict], troubles: list[LlmError], prompt: Prompt) -> Score:
-    value = sum(v.value for v in read) / len(read)
-    risk = sum(v.risk for v in read) / len(read)  # the scale is linear
-    answers = [v.answer for v in read]
+def _drawn(verdicts: list[Verdict], troubles: list[LlmError], prompt: Prompt) -> Score:
+    value = sum(v.value for v in verdicts) / len(verdicts)
+    risk = sum(v.risk for v in verdicts) / len(verdicts)  # the scale is linear
+    answers = [v.answer for v in verdicts]
     raw: dict[str, Any] = {
         "confidence": 1 - risk,
         "value": value,
@@ -110,6 +111,8 @@ async def _form(
         return prompt, parts_of(record, prompt)
     prompt = load_prompt(_OWN)
     parts = parts_of(record, prompt, _GIVEN)
-    asked = ChatRequest(load_prompt(_STEPS).messages(criteria=criteria), max_tokens=_STEP_TOKENS)
-    steps = (await evidence.chat([asked], llm))[0].whole()
+    steps_request = ChatRequest(
+        load_prompt(_STEPS).messages(criteria=criteria), max_tokens=_STEP_TOKENS
+    )
+    steps = (await evidence.chat([steps_request], llm))[0].whole()
     return prompt, {**parts, "criteria": criteria, "steps": steps}

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from veridical.core.evidence import Evidence
+from veridical.core.records import Record
+from veridical.core.registry import scorer
+from veridical.core.scores import Score
+from veridical.core.tokens import GivenText
 from veridical.errors import ModelError, UsageError
-from veridical.llm.prompts import Prompt, PromptName, load_prompt
-from veridical.llm.tokens import GivenText
-from veridical.records import Record
-from veridical.registry import scorer
-from veridical.scorers.judges.asking import filled, parts_of
-from veridical.scores import Score
-
-if TYPE_CHECKING:
-    from veridical.evidence import Evidence
+from veridical.llm.asking import filled, parts_of
+from veridical.prompts import Prompt, PromptName, load_prompt
 
 
 def _continued(template: str) -> Prompt:
@@ -60,8 +58,8 @@ async def gpt_score(
     prompt = _continued(template)
     parts: dict[str, Any] = parts_of(record, prompt)
     before, weighed = prompt.messages(fenced=False, **parts)
-    read = await evidence.read([GivenText(before["content"], weighed["content"])], proxy)
-    if not len(read[0]):
+    readings = await evidence.read([GivenText(before["content"], weighed["content"])], proxy)
+    if not len(readings[0]):
         raise ModelError("the language model found no tokens in the text")
-    raw = float(np.mean(read[0].bounded().logprobs))
+    raw = float(np.mean(readings[0].bounded().logprobs))
     return Score.of(1 - math.exp(raw), raw=raw)

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic import Field
 
-from veridical.llm.messages import LlmError
-from veridical.llm.prompts import Prompt, PromptName
-from veridical.records import Record
-from veridical.registry import scorer
-from veridical.scorers.judges.asking import (
+from veridical.core.evidence import Evidence
+from veridical.core.messages import LlmError
+from veridical.core.records import Record
+from veridical.core.registry import scorer
+from veridical.core.scores import Score
+from veridical.llm.asking import (
     Form,
+    ask_each,
     failed,
+    form_for,
     judging,
     parts_of,
-    read_all,
     report,
     request,
 )
-from veridical.scores import Score
-
-if TYPE_CHECKING:
-    from veridical.evidence import Evidence
+from veridical.prompts import Prompt, PromptName
 
 Temperature = Annotated[float, Field(ge=0, le=2)]
 Tokens = Annotated[int, Field(ge=1, le=1_000_000)]
@@ -37,9 +36,11 @@ def judge_template(template: str) -> Prompt:
 @scorer(
     "judge",
     level="response",
+    version=2,
+    judges=True,
     source="Chen & Mueller 2023; Bouchard & Chauhan 2025, eq. 14; each template names its own",
     cost="llm",
-    presets={"auto"},
+    presets={"all"},
     raw_is="confidence",
     raw_key="confidence",
     check=lambda template, **_: judge_template(template),
@@ -63,12 +64,15 @@ async def judge(
             It says what is asked, which parts of the record are shown, and what may be answered.
         llm: the endpoint that judges; the run's own (self-judge, where it also answered) if None.
         explanations: ask for reasons too; they are kept in ``raw``.
-        form: ``schema`` asks for JSON, and the server to hold the answer to it where it can;
-            ``text`` sends what the template says and no more (both are always read);
-            ``published`` also leaves out fences and token probabilities, as the papers did.
+        form: ``schema`` asks for JSON, and the server to hold the answer to it where it can; a
+            model that llama.cpp runs here is asked by ``token`` instead. ``text`` sends what the
+            template says and no more (both are always read); ``token`` does so too and takes only
+            the first tokens of the answer, of which the server must tell the probabilities;
+            ``published`` is ``text`` without fences and token probabilities, as the papers did.
         fences: put delimiters around what is quoted, which it cannot forge.
         temperature: of the answer; 0 is greedy.
-        max_tokens: of the answer; None allows 256, with explanations 1024.
+        max_tokens: of the answer; None allows 256, with explanations 1024, by ``token`` what tells
+            the verdict.
 
     ``raw`` has the judge's ``answer``, its ``value`` in the paper's numbers, how it was found
     (``probability``: the expected value over the answers' token probabilities; ``text`` where
@@ -76,36 +80,37 @@ async def judge(
     ``confidence`` in [0, 1], the value's way from the worst to the best; ``risk`` is 1 -
     confidence. A template with ``{sample}`` is asked once a sample, and the means count.
 
-    An answer that is cut, refused, or has no clear verdict is a failed score that keeps the text.
+    An answer without a clear verdict is asked for once more, with the rule restated (not with
+    ``form=published``). One that has none then, or is cut or refused, is a failed score that keeps
+    the text.
     """
     prompt = judge_template(template)
-    shown: list[dict[str, str]]
+    parts_shown: list[dict[str, str]]
     if "sample" in prompt.parts:
         parts = parts_of(record, prompt, _SAMPLE)
-        shown = [{**parts, "sample": s.text} for s in record.against("samples")]
+        parts_shown = [{**parts, "sample": s.text} for s in record.against("samples")]
     else:
-        shown = [parts_of(record, prompt)]
-    asked = [
+        parts_shown = [parts_of(record, prompt)]
+    requests = [
         request(
             prompt,
             parts,
             record,
             explain=explanations,
             fenced=fences,
-            form=form,
+            form=form_for(evidence, llm, form),
             temperature=temperature,
             max_tokens=max_tokens,
         )
-        for parts in shown
+        for parts in parts_shown
     ]
     try:
-        replies = await evidence.chat(asked, llm)
+        answers, troubles = await ask_each(evidence, requests, prompt, llm, form, explanations)
     except LlmError as e:
         return await failed(evidence, e)
-    read, troubles = read_all(replies, prompt, explanations)
     if troubles:
         return await failed(evidence, *troubles)
-    verdicts = [v for v in read if v is not None]
+    verdicts = [v for v in answers if v is not None]
     risk = sum(v.risk for v in verdicts) / len(verdicts)
     raw: dict[str, Any] = report(verdicts[0], prompt)
     if "sample" in prompt.parts:

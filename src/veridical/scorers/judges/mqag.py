@@ -9,18 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 
+from veridical.arrays import Floats
+from veridical.core.messages import LlmError
 from veridical.errors import UsageError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from veridical.llm.messages import LlmError
-
-    Floats = NDArray[np.float64]
 
 OPTIONS = 4
 _SMOOTHING = 1e-12  # of probabilities, before their logarithms are taken
@@ -41,9 +36,9 @@ class Question:
         the choice among the rest is the one that the published code makes when it fills up to
         four by repeating the last. Options beyond the fourth are left out too.
         """
-        found = tuple(dict.fromkeys(o.strip() for o in options if o.strip()))[:OPTIONS]
+        distinct = tuple(dict.fromkeys(o.strip() for o in options if o.strip()))[:OPTIONS]
         text = text.strip()
-        return cls(text, found) if text and len(found) > 1 else None
+        return cls(text, distinct) if text and len(distinct) > 1 else None
 
 
 class QuestionSystem(Protocol):
@@ -63,11 +58,11 @@ class QuestionSystem(Protocol):
         """At most ``count`` questions about each sentence of ``passage``."""
         ...
 
-    async def choose(self, asked: Sequence[tuple[str, Question]]) -> list[Floats]:
+    async def choose(self, questions: Sequence[tuple[str, Question]]) -> list[Floats]:
         """Probabilities of the options of each (passage, question)."""
         ...
 
-    async def answerable(self, asked: Sequence[tuple[str, Question]]) -> list[float]:
+    async def answerable(self, questions: Sequence[tuple[str, Question]]) -> list[float]:
         """Probability that the passage answers the question, for each."""
         ...
 

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import string
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from veridical.llm.messages import ChatRequest, LlmError, Reply
-from veridical.llm.prompts import Choices, Prompt, load_prompt
-from veridical.llm.verdicts import ALTERNATIVES, read_json, read_verdict
+from veridical.core.messages import ChatRequest, LlmError
+from veridical.llm.asking import Chat, ask_verdicts, request
+from veridical.llm.verdicts import ALTERNATIVES, Verdict, read_json
+from veridical.prompts import Choices, Prompt, load_prompt
 from veridical.scorers.judges.mqag import OPTIONS, Question
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-Chat = Callable[[Sequence[ChatRequest]], Awaitable[list[Reply]]]
 
 #: Templates: to write questions, to choose an option, to tell whether a question is answered.
 PROMPTS = ("mqag_questions", "mqag_answer", "mqag_answerable")
@@ -36,10 +33,13 @@ class ChatQuestions:
 
     Args:
         chat: makes the calls.
+        by_token: the server surely tells the probabilities of tokens: no more of a verdict is
+            asked for than the first.
     """
 
-    def __init__(self, chat: Chat) -> None:
+    def __init__(self, chat: Chat, *, by_token: bool = False) -> None:
         self._chat = chat
+        self._by_token = by_token
         self._writing, self._choosing, self._judging = used = tuple(map(load_prompt, PROMPTS))
         self.parts = [p.identity for p in used]
         self.troubles: list[LlmError] = []
@@ -49,7 +49,7 @@ class ChatQuestions:
     ) -> list[list[Question]]:
         """See :meth:`QuestionSystem.questions`. A sentence whose reply is not the JSON asked for
         has none."""
-        asked = [
+        requests = [
             ChatRequest(
                 self._writing.messages(passage=passage, sentence=sentence, count=str(count)),
                 max_tokens=_WRITTEN * count,
@@ -57,28 +57,28 @@ class ChatQuestions:
             )
             for sentence in sentences
         ]
-        found: list[list[Question]] = []
+        written: list[list[Question]] = []
         lenient = _schema(count)
         lenient["properties"]["questions"] |= {"minItems": 0, "maxItems": 100}
-        for reply in await self._chat(asked):
-            found.append([])
+        for reply in await self._chat(requests):
+            written.append([])
             try:
                 rows = read_json(reply.whole(), lenient)["questions"]
             except LlmError as e:
                 self.troubles.append(e)
                 continue
-            made = (Question.of(row["question"], _shuffled(row)) for row in rows[:count])
-            found[-1] += (q for q in made if q is not None)
-        return found
+            drafts = (Question.of(row["question"], _shuffled(row)) for row in rows[:count])
+            written[-1] += (q for q in drafts if q is not None)
+        return written
 
-    async def choose(self, asked: Sequence[tuple[str, Question]]) -> list[NDArray[np.float64]]:
+    async def choose(self, questions: Sequence[tuple[str, Question]]) -> list[NDArray[np.float64]]:
         """See :meth:`QuestionSystem.choose`.
 
         Raises:
             LlmError: a reply is cut, refused, or names no option.
         """
         by_size = {n: _with_letters(self._choosing, n) for n in range(2, OPTIONS + 1)}
-        prompts = [by_size[len(q.options)] for _, q in asked]
+        prompts = [by_size[len(q.options)] for _, q in questions]
         parts = [
             {
                 "passage": passage,
@@ -88,22 +88,22 @@ class ChatQuestions:
                     for letter, option in zip(string.ascii_uppercase, q.options, strict=False)
                 ),
             }
-            for passage, q in asked
+            for passage, q in questions
         ]
         table = await self._verdicts(prompts, parts)
         letters = string.ascii_uppercase
         return [
             np.array([shares.get(letters[k], 0.0) for k in range(len(q.options))])
-            for shares, (_, q) in zip(table, asked, strict=True)
+            for shares, (_, q) in zip(table, questions, strict=True)
         ]
 
-    async def answerable(self, asked: Sequence[tuple[str, Question]]) -> list[float]:
+    async def answerable(self, questions: Sequence[tuple[str, Question]]) -> list[float]:
         """See :meth:`QuestionSystem.answerable`.
 
         Raises:
             LlmError: a reply is cut, refused, or neither yes nor no.
         """
-        parts = [{"passage": passage, "question": q.text} for passage, q in asked]
+        parts = [{"passage": passage, "question": q.text} for passage, q in questions]
         table = await self._verdicts([self._judging] * len(parts), parts)
         return [shares.get("Yes", 0.0) for shares in table]
 
@@ -111,27 +111,23 @@ class ChatQuestions:
         self, prompts: Sequence[Prompt], parts: Sequence[dict[str, Any]]
     ) -> list[dict[str, float]]:
         """Probabilities of the answers to each prompt."""
-        asked = [
-            ChatRequest(
-                prompt.messages(**filled),
-                max_tokens=_CHOSEN,
-                logprobs=ALTERNATIVES,
-                schema=prompt.schema(),
-            )
-            for prompt, filled in zip(prompts, parts, strict=True)
-        ]
-        read, unread = [], []
-        for prompt, reply in zip(prompts, await self._chat(asked), strict=True):
-            try:
-                verdict = read_verdict(reply, prompt)
-            except LlmError as e:
-                unread.append(e)
-            else:
-                read.append(verdict.probabilities or {verdict.answer: 1.0})
+        requests = [self._request(*pair) for pair in zip(prompts, parts, strict=True)]
+        verdicts = await ask_verdicts(self._chat, requests, prompts)
+        unread = [v for v in verdicts if isinstance(v, LlmError)]
         self.troubles += unread
         if unread:
             raise unread[0]
-        return read
+        return [v.probabilities or {v.answer: 1.0} for v in verdicts if isinstance(v, Verdict)]
+
+    def _request(self, prompt: Prompt, parts: dict[str, Any]) -> ChatRequest:
+        if self._by_token:
+            return request(prompt, parts, form="token")
+        return ChatRequest(
+            prompt.messages(**parts),
+            max_tokens=_CHOSEN,
+            logprobs=ALTERNATIVES,
+            schema=prompt.schema(),
+        )
 
 
 def _schema(count: int) -> dict[str, Any]:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
+from veridical.core.evidence import Evidence
+from veridical.core.messages import LlmError
 from veridical.scorers.judges.mqag import Question
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from veridical.evidence import Evidence
-    from veridical.llm.messages import LlmError
 
 _TOKENS = 128  # of a question with its answer, and of the distractors
 _SEPARATOR = "<sep>"
@@ -49,9 +46,9 @@ class Checkpoints:
     ) -> list[list[Question]]:
         """One draw of G1 and then of G2 a question; draws that are not a question with its answer
         are left out, as the published code does."""
-        drawn = [("", s) for s in sentences for _ in range(count)]
-        written = await self._write(self._writer, drawn)
-        found: list[list[Question]] = [[] for _ in sentences]
+        sources = [("", s) for s in sentences for _ in range(count)]
+        written = await self._write(self._writer, sources)
+        by_sentence: list[list[Question]] = [[] for _ in sentences]
         begun: list[tuple[int, str, str]] = []  # of which sentence, question, answer
         for i, text in enumerate(written):
             parts = [part.strip() for part in text.split(_SEPARATOR)]
@@ -63,21 +60,21 @@ class Checkpoints:
         )
         for (i, question, answer), text in zip(begun, others, strict=True):
             wrong = _SENTINEL.sub(_SEPARATOR, text).split(_SEPARATOR)
-            made = Question.of(question, [answer, *wrong])
-            if made is not None:
-                found[i].append(made)
-        return found
+            valid = Question.of(question, [answer, *wrong])
+            if valid is not None:
+                by_sentence[i].append(valid)
+        return by_sentence
 
-    async def choose(self, asked: Sequence[tuple[str, Question]]) -> list[NDArray[np.float64]]:
+    async def choose(self, questions: Sequence[tuple[str, Question]]) -> list[NDArray[np.float64]]:
         """See :meth:`QuestionSystem.choose`."""
-        rows = [(q.text, passage, q.options) for passage, q in asked]
+        rows = [(q.text, passage, q.options) for passage, q in questions]
         return await self._evidence.choose(rows, self._reader)
 
-    async def answerable(self, asked: Sequence[tuple[str, Question]]) -> list[float]:
+    async def answerable(self, questions: Sequence[tuple[str, Question]]) -> list[float]:
         """See :meth:`QuestionSystem.answerable`."""
-        rows = [(q.text, passage) for passage, q in asked]
-        found: list[float] = (await self._evidence.answerable(rows, self._judge)).tolist()
-        return found
+        rows = [(q.text, passage) for passage, q in questions]
+        probabilities: list[float] = (await self._evidence.answerable(rows, self._judge)).tolist()
+        return probabilities
 
     async def _write(self, model: str, sources: Sequence[tuple[str, ...]]) -> list[str]:
         # All at once: which draw of a source this is shows from the others beside it.

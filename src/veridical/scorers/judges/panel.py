@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import statistics
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple
 
+from veridical.core.evidence import Evidence
+from veridical.core.records import Record
+from veridical.core.registry import scorer
+from veridical.core.scores import Score
 from veridical.errors import NotApplicable, UsageError
-from veridical.llm.prompts.prompt import pinned
-from veridical.records import Record
-from veridical.registry import scorer
+from veridical.prompts.prompt import pinned
 from veridical.scorers.judges.judge import judge_template
-from veridical.scores import Score
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from veridical.evidence import Evidence
 
 Combine = Literal["mean", "min", "max", "median", "majority"]
 #: Names the run's own LLM among judges.
@@ -42,6 +39,11 @@ class Judges(str):
         """Templates that the parameter names; asked by the registry."""
         return [s.template for s in seats(value)]
 
+    @staticmethod
+    def models(value: str) -> dict[str, list[str | None]]:
+        """LLMs that the parameter names; asked by the registry."""
+        return {"llm": [s.llm for s in seats(value)]}
+
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
         from pydantic_core import core_schema
@@ -55,16 +57,16 @@ def seats(judges: str) -> list[Seat]:
     Raises:
         UsageError: there is none, or one is named twice.
     """
-    found = []
+    sitting = []
     for text in judges.split(","):
         name, _, template = (part.strip() for part in text.partition("|"))
         if not name:
             raise UsageError(f"judges must be names parted by commas, not {judges!r}")
         seat = Seat(None if name == SELF else name, template or _TEMPLATE)
-        if seat in found:
+        if seat in sitting:
             raise UsageError(f"the judge {seat} is named twice")
-        found.append(seat)
-    return found
+        sitting.append(seat)
+    return sitting
 
 
 def _checked(judges: str) -> str:
@@ -97,6 +99,8 @@ _COMBINED: dict[Combine, Callable[[Sequence[float]], float]] = {
 @scorer(
     "panel",
     level="response",
+    version=2,
+    judges=True,
     source="Verga 2024; Bouchard & Chauhan 2025, section 3.3",
     cost="llm",
     raw_is="confidence",
@@ -138,7 +142,7 @@ async def panel(
         )
     )
     heard = [1 - s.risk for s in scores if s.risk is not None]
-    told = [
+    judge_reports = [
         {"judge": str(seat), "status": s.status, "reason": s.reason, "raw": s.raw}
         for seat, s in zip(sitting, scores, strict=True)
     ]
@@ -148,10 +152,10 @@ async def panel(
         why = next(s.reason for s in scores if s.risk is None)
         return Score(
             risk=None,
-            raw={"judges": told},
+            raw={"judges": judge_reports},
             status="failed",
             reason=f"{len(sitting) - len(heard)} of {len(sitting)} judges gave no verdict: {why}",
         )
     confidence = _COMBINED[combine](heard)
-    raw = {"confidence": confidence, "range": max(heard) - min(heard), "judges": told}
+    raw = {"confidence": confidence, "range": max(heard) - min(heard), "judges": judge_reports}
     return Score.of(1 - confidence, raw=raw)

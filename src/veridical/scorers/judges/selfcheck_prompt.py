@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 
+from veridical.arrays import Floats
+from veridical.core.evidence import Evidence
+from veridical.core.messages import LlmError
+from veridical.core.records import Against, Record, Source
+from veridical.core.registry import scorer
+from veridical.core.scores import SHOWN, Score, Unit
 from veridical.errors import UsageError
-from veridical.llm.messages import LlmError
-from veridical.llm.prompts import Prompt, PromptName
-from veridical.records import Against, Record, Source
-from veridical.registry import scorer
-from veridical.scorers.judges.asking import Form, failed, judging, parts_of, read_all, request
-from veridical.scores import SHOWN, EvidenceItem, Score, Unit
-from veridical.text.relevance import most_about
-
-if TYPE_CHECKING:
-    from veridical.evidence import Evidence
+from veridical.llm.asking import (
+    Form,
+    ask_each,
+    failed,
+    form_for,
+    judging,
+    parts_of,
+    request,
+)
+from veridical.prompts import Prompt, PromptName
+from veridical.scorers.most_about import sentence_most_about
+from veridical.text.spans import Span
 
 _LEAST_READ = 0.5
 _PARTS = frozenset({"sample", "sentence"})
@@ -32,6 +41,7 @@ def _supporting(template: str) -> Prompt:
 @scorer(
     "selfcheck_prompt",
     level="sentence",
+    version=2,
     needs={"against"},
     source="Manakul 2023, eq. 11",
     cost="llm",
@@ -52,7 +62,8 @@ async def selfcheck_prompt(
 ) -> Score:
     """Mean over samples of a language model's verdict that a sample does not support a sentence.
 
-    Every sentence is put to the model with every sample. Yes is worth 0 and No 1; where the
+    Every sentence is put to the model with every sample, all sentences of one sample after each
+    other, so that servers read it once. Yes is worth 0 and No 1; where the
     server gives token probabilities, P(No) / (P(Yes) + P(No)). Line breaks of samples become
     blanks, as in the published package.
 
@@ -62,9 +73,9 @@ async def selfcheck_prompt(
         against: what the sentences are compared with. The mean is over samples; of several
             contexts or references the most supportive counts.
         llm: the endpoint asked; the run's own if None.
-        unclear: what becomes of a pair without a clear verdict. ``skip`` leaves it out, and fails
-            the score where more than half of a sentence's pairs are so; ``half`` counts 0.5, as
-            the paper does.
+        unclear: what becomes of a pair that has no clear verdict when asked again. ``skip`` leaves
+            it out, and fails the score where more than half of a sentence's pairs are so; ``half``
+            counts 0.5, as the paper does.
         form, fences: as of ``judge``.
 
     A sentence's ``raw`` and risk are that mean, in [0, 1]; its evidence is the sentence most
@@ -77,7 +88,8 @@ async def selfcheck_prompt(
     sources = record.against(against)
     shared = parts_of(record, prompt, _PARTS)
     flat = [" ".join(s.text.splitlines()) for s in sources]
-    asked = [
+    form = form_for(evidence, llm, form)
+    requests = [
         request(
             prompt,
             {**shared, "sample": sample, "sentence": sentence.text},
@@ -85,52 +97,45 @@ async def selfcheck_prompt(
             fenced=fences,
             form=form,
         )
-        for sentence in sentences
         for sample in flat
+        for sentence in sentences
     ]
     try:
-        replies = await evidence.chat(asked, llm)
+        verdicts, troubles = await ask_each(evidence, requests, prompt, llm, form)
     except LlmError as e:
         return await failed(evidence, e)
-    verdicts, troubles = read_all(replies, prompt)
     judged = np.array([np.nan if v is None else v.risk for v in verdicts])
-    risks = judged.reshape(len(sentences), len(sources))
+    risks = judged.reshape(len(sources), len(sentences)).T
     if unclear == "half":
         risks = np.where(np.isnan(risks), 0.5, risks)
     elif (np.isfinite(risks).mean(axis=1) < _LEAST_READ).any():
         return await failed(evidence, *troubles)
-    units = []
-    for i, sentence in enumerate(sentences):
-        read = np.flatnonzero(np.isfinite(risks[i]))
-        if against == "samples":
-            raw = float(risks[i, read].mean())
-            shown = sorted(read.tolist(), key=lambda n: -risks[i, n])[:SHOWN]
-        else:
-            best = int(read[risks[i, read].argmin()])
-            raw, shown = float(risks[i, best]), [best]
-        units.append(
-            Unit.of(
-                sentence,
-                raw,
-                raw=raw,
-                label="unsupported" if raw > 0.5 else "supported",
-                evidence=[
-                    _most_about(evidence, sources[n], sentence.text, float(risks[i, n]))
-                    for n in shown
-                ],
-            )
-        )
+    units = [
+        _unit(sentence, row, sources, evidence)
+        for sentence, row in zip(sentences, risks, strict=True)
+    ]
     risk = float(np.mean([u.risk for u in units]))
     texts = [e.text for e in troubles[:SHOWN]]
     return Score.of(risk, raw={"risk": risk, "unclear": len(troubles), "texts": texts}, units=units)
 
 
-def _most_about(evidence: Evidence, source: Source, text: str, risk: float) -> EvidenceItem:
-    """The sentence of ``source`` that shares most words with ``text``."""
-
-    def split() -> list[tuple[int, int, list[str]]]:
-        return [(s.start, s.end, evidence.words(s.text)) for s in source.sentences()]
-
-    spans = evidence.once(("selfcheck_prompt", source), split)
-    start, end, _ = spans[most_about(evidence.words(text), [words for _, _, words in spans])]
-    return EvidenceItem.at(source, start, end, risk)
+def _unit(sentence: Span, risks: Floats, sources: Sequence[Source], evidence: Evidence) -> Unit:
+    """The sentence by its (sources,) risks, of which NaN do not count: over samples the mean, of
+    others the least."""
+    clear = np.flatnonzero(np.isfinite(risks))
+    if sources[0].kind == "sample":
+        raw = float(risks[clear].mean())
+        places = sorted(clear.tolist(), key=lambda n: -risks[n])[:SHOWN]
+    else:
+        places = [int(clear[risks[clear].argmin()])]
+        raw = float(risks[places[0]])
+    return Unit.of(
+        sentence,
+        raw,
+        raw=raw,
+        label="unsupported" if raw > 0.5 else "supported",
+        evidence=[
+            sentence_most_about(evidence, sentence.text, sources[n], float(risks[n]))
+            for n in places
+        ],
+    )

@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from pydantic import Field
 
+from veridical.arrays import Floats
+from veridical.core.evidence import Evidence
+from veridical.core.messages import LlmError
+from veridical.core.records import Against, Record, Source
+from veridical.core.registry import Cost, scorer
+from veridical.core.scores import SHOWN, Score, Unit
 from veridical.errors import NotApplicable
-from veridical.llm.messages import LlmError
-from veridical.records import Against, Record, Source
-from veridical.registry import Cost, scorer
-from veridical.scorers.judges.asking import failed
+from veridical.llm.asking import failed
 from veridical.scorers.judges.mqag import (
     Question,
     QuestionSystem,
@@ -25,15 +28,8 @@ from veridical.scorers.judges.mqag import (
     total_variation,
 )
 from veridical.scorers.judges.mqag_llm import PROMPTS, ChatQuestions
-from veridical.scores import SHOWN, EvidenceItem, Score, Unit
-from veridical.text.relevance import most_about
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from veridical.evidence import Evidence
-
-    Floats = NDArray[np.float64]
+from veridical.scorers.most_about import sentence_most_about
+from veridical.text.spans import Span
 
 Method = Literal["bayes_with_alpha", "bayes", "counting", "kl", "hellinger", "total_variation"]
 
@@ -51,6 +47,7 @@ def _costs(backend: str, **_: object) -> set[Cost]:
 @scorer(
     "selfcheck_qa",
     level="sentence",
+    version=2,
     needs={"against"},
     source="Manakul 2023, eq. 2-6 and 14-21",
     cost="llm",
@@ -117,70 +114,69 @@ async def selfcheck_qa(
     """
     sentences = record.need_sentences()
     sources = record.against(against)
-    system: QuestionSystem
     if backend == "llm":
-        system = ChatQuestions(partial(evidence.chat, llm=llm))
+        chat = partial(evidence.chat, llm=llm)
+        system: QuestionSystem = ChatQuestions(chat, by_token=evidence.tells_tokens(llm))
     else:
         from veridical.scorers.judges.mqag_models import Checkpoints
 
         system = Checkpoints(evidence, writer, distractor, reader, answerability, seed)
     try:
         written = await system.questions(record.response, [s.text for s in sentences], questions)
-        asked = list(dict.fromkeys(q for qs in written for q in qs))
-        if not asked:
-            if system.troubles:
-                raise system.troubles[0]
-            raise NotApplicable("no valid question could be written about any sentence")
-        choices, alphas = await _answers(system, record.response, sources, asked, method)
+        answers = await _answers(system, record.response, sources, written, method)
     except LlmError as e:
         return await failed(evidence, *(system.troubles or [e]))
-    score = {
-        q: _inconsistency(choices[q], alphas[q], method, beta1, beta2, answerable, against)
-        for q in asked
-    }
-    units, report = [], []
-    for i, (sentence, own) in enumerate(zip(sentences, written, strict=True)):
-        if not own:
-            units.append(Unit.of(sentence, None, label="no valid question"))
-            continue
-        raw = float(np.mean([score[q] for q in own]))
-        worst = max(own, key=lambda q: score[q])
-        shown = _differing(choices[worst], alphas[worst])
-        units.append(
-            Unit.of(
-                sentence,
-                _risk(raw, method),
-                raw=raw,
-                evidence=[_most_about(evidence, sources[n], worst) for n in shown],
-            )
-        )
-        report += [_row(i, q, choices[q], alphas[q], score[q]) for q in own]
+    options = (method, beta1, beta2, answerable, against)
+    scores = {q: _inconsistency(answer, *options) for q, answer in answers.items()}
+    units = [
+        _unit(sentence, about, scores, answers, sources, evidence, method)
+        for sentence, about in zip(sentences, written, strict=True)
+    ]
+    rows = [_row(i, q, answers[q], scores[q]) for i, qs in enumerate(written) for q in qs]
     mean = float(np.mean([u.raw for u in units if u.raw is not None]))
-    details = {"inconsistency": mean, "systems": system.parts, "questions": report}
+    details = {"inconsistency": mean, "systems": system.parts, "questions": rows}
     return Score.of(_risk(mean, method), raw=details, units=units)
+
+
+class _Answers(NamedTuple):
+    """What the response, and then each source, answers to a question: the probabilities of its
+    options, and how answerable it is (1 where the method does not ask)."""
+
+    choices: list[Floats]
+    alphas: list[float]
 
 
 async def _answers(
     system: QuestionSystem,
     response: str,
     sources: Sequence[Source],
-    asked: Sequence[Question],
+    written: Sequence[Sequence[Question]],
     method: Method,
-) -> tuple[dict[Question, list[Floats]], dict[Question, list[float]]]:
-    """For each question, the probabilities of its options and its answerability (1 where the
-    method asks for none) by the response and then by each source."""
+) -> dict[Question, _Answers]:
+    """Answers to each distinct question.
+
+    Raises:
+        LlmError: the language model's replies could not be read.
+        NotApplicable: there is no question.
+    """
+    questions = list(dict.fromkeys(q for qs in written for q in qs))
+    if not questions:
+        if system.troubles:
+            raise system.troubles[0]
+        raise NotApplicable("no valid question could be written about any sentence")
     passages = [response, *(s.text for s in sources)]
     first = {"bayes_with_alpha": 1, "bayes": 0, "counting": 0}.get(method, len(passages))
     chosen, judged = await _both(
-        system.choose([(p, q) for q in asked for p in passages]),
-        system.answerable([(p, q) for q in asked for p in passages[first:]]),
+        system.choose([(p, q) for q in questions for p in passages]),
+        system.answerable([(p, q) for q in questions for p in passages[first:]]),
     )
-    width = len(passages) - first
-    choices, alphas = {}, {}
-    for i, question in enumerate(asked):
-        choices[question] = chosen[i * len(passages) : (i + 1) * len(passages)]
-        alphas[question] = [1.0] * first + judged[i * width : (i + 1) * width]
-    return choices, alphas
+    n, width = len(passages), len(passages) - first
+    return {
+        question: _Answers(
+            chosen[i * n : (i + 1) * n], [1.0] * first + judged[i * width : (i + 1) * width]
+        )
+        for i, question in enumerate(questions)
+    }
 
 
 async def _both(first: Awaitable[T], second: Awaitable[U]) -> tuple[T, U]:
@@ -194,8 +190,7 @@ async def _both(first: Awaitable[T], second: Awaitable[U]) -> tuple[T, U]:
 
 
 def _inconsistency(
-    choices: Sequence[Floats],
-    alphas: Sequence[float],
+    answers: _Answers,
     method: Method,
     beta1: float,
     beta2: float,
@@ -203,6 +198,7 @@ def _inconsistency(
     against: Against,
 ) -> float:
     """S_QA of one question (eq. 5), or its mean or least distance."""
+    choices, alphas = answers
     distance = _DISTANCES.get(method)
     if distance is not None:
         distances = [distance(choices[0], other) for other in choices[1:]]
@@ -223,35 +219,37 @@ def _risk(raw: float, method: Method) -> float:
     return float(-np.expm1(-raw)) if method == "kl" else raw
 
 
-def _differing(choices: Sequence[Floats], alphas: Sequence[float]) -> list[int]:
-    """Sources that answer differently, the most answerable first."""
-    own = choices[0].argmax()
-    other = [n for n, c in enumerate(choices[1:]) if c.argmax() != own]
-    return sorted(other, key=lambda n: -alphas[n + 1])[:SHOWN]
+def _unit(
+    sentence: Span,
+    about: Sequence[Question],
+    scores: dict[Question, float],
+    answers: dict[Question, _Answers],
+    sources: Sequence[Source],
+    evidence: Evidence,
+    method: Method,
+) -> Unit:
+    """The sentence by the inconsistency of each question about it; as evidence, the sources that
+    answer the worst question differently, the most answerable first."""
+    if not about:
+        return Unit.of(sentence, None, label="no valid question")
+    raw = float(np.mean([scores[q] for q in about]))
+    worst = max(about, key=lambda q: scores[q])
+    text = " ".join([worst.text, *worst.options])
+    choices, alphas = answers[worst]
+    differing = [n for n, c in enumerate(choices[1:]) if c.argmax() != choices[0].argmax()]
+    differing.sort(key=lambda n: -alphas[n + 1])
+    items = [sentence_most_about(evidence, text, sources[n]) for n in differing[:SHOWN]]
+    return Unit.of(sentence, _risk(raw, method), raw=raw, evidence=items)
 
 
-def _row(
-    sentence: int,
-    question: Question,
-    choices: Sequence[Floats],
-    alphas: Sequence[float],
-    score: float,
-) -> dict[str, Any]:
+def _row(sentence: int, question: Question, answers: _Answers, score: float) -> dict[str, Any]:
     """A question as the raw value reports it; ``answers`` and ``answerable`` are by the response
     and then by each source."""
     return {
         "sentence": sentence,
         "question": question.text,
         "options": list(question.options),
-        "answers": [int(c.argmax()) for c in choices],
-        "answerable": [round(a, 6) for a in alphas],
+        "answers": [int(c.argmax()) for c in answers.choices],
+        "answerable": [round(a, 6) for a in answers.alphas],
         "inconsistency": score,
     }
-
-
-def _most_about(evidence: Evidence, source: Source, question: Question) -> EvidenceItem:
-    """The sentence of ``source`` that shares most words with the question and its options."""
-    spans = source.sentences()
-    words = evidence.words(" ".join([question.text, *question.options]))
-    best = spans[most_about(words, [evidence.words(s.text) for s in spans])]
-    return EvidenceItem.at(source, best.start, best.end)

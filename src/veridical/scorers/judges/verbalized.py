@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from veridical.llm.prompts import PromptName
-from veridical.records import Record
-from veridical.registry import scorer
+from veridical.core.evidence import Evidence
+from veridical.core.records import Record
+from veridical.core.registry import scorer
+from veridical.core.scores import Score
+from veridical.prompts import PromptName
 from veridical.scorers.judges.judge import judge_template
-from veridical.scores import Score
-
-if TYPE_CHECKING:
-    from veridical.evidence import Evidence
 
 
 @scorer(
     "verbalized",
     level="response",
+    version=2,
     source="Tian 2023, table 6 (Verb. 2S top-1)",
     cost="llm",
-    presets={"auto"},
+    presets={"all"},
     raw_is="confidence",
     raw_key="confidence",
     check=lambda template, **_: judge_template(template),

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
+from veridical.core.tokens import TokenProbabilities
 from veridical.errors import NotApplicable
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from veridical.llm.tokens import TokenProbabilities
 
 #: How many of the likeliest tokens count.
 TopK = Annotated[int, Field(ge=2, le=1_000_000)]
@@ -65,10 +62,10 @@ def entropies(tokens: TokenProbabilities, k: int | None, form: Form) -> NDArray[
         NotApplicable: nothing is known at any place.
     """
     if k is None and tokens.entropy is not None:
-        found = np.maximum(tokens.entropy, 0.0)
+        entropy = np.maximum(tokens.entropy, 0.0)
     else:
-        found, _ = top_entropy(likeliest(tokens, k))
-    return found if form == "entropy" else np.exp(found)
+        entropy, _ = top_entropy(likeliest(tokens, k))
+    return entropy if form == "entropy" else np.exp(entropy)
 
 
 def risk_of(form: Form) -> Callable[[float], float]:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
+from veridical.core.evidence import Evidence
+from veridical.core.records import Record
+from veridical.core.registry import scorer
+from veridical.core.scores import Score
 from veridical.errors import ModelError, NotApplicable
-from veridical.records import Record
-from veridical.registry import scorer
 from veridical.scorers.probability.readings import Condition, read_response
 from veridical.scorers.probability.sequence_probability import log_probability
-from veridical.scores import Score
-
-if TYPE_CHECKING:
-    from veridical.evidence import Evidence
 
 
 @scorer(
@@ -24,7 +21,7 @@ if TYPE_CHECKING:
     cost="probabilities",
     uses={"embed"},
     raw_is="confidence",
-    presets={"auto"},
+    presets={"all"},
 )
 async def cocoa(
     record: Record,

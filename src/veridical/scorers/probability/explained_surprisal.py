@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from statistics import fmean
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from veridical.arrays import Floats
+from veridical.core.evidence import Evidence
+from veridical.core.records import Against, Record
+from veridical.core.registry import scorer
+from veridical.core.scores import SHOWN, Score, Unit
+from veridical.core.tokens import GivenText, TokenProbabilities
 from veridical.errors import ModelError, NotApplicable
-from veridical.llm.tokens import GivenText, TokenProbabilities
-from veridical.records import Against, Record, Span
-from veridical.registry import scorer
 from veridical.scorers.probability.readings import Reading
 from veridical.scorers.probability.units import token_item, tokens_of
-from veridical.scores import SHOWN, Score, Unit
 from veridical.text.facts import Facts
 from veridical.text.passages import passages
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from numpy.typing import NDArray
-
-    from veridical.evidence import Evidence
-
-    Floats = NDArray[np.float64]
+from veridical.text.spans import Span
 
 #: Characters of sources that are read at once, some 3 000 tokens: most small models take them.
 READ = 12_000
@@ -82,11 +78,11 @@ async def explained_surprisal(
     packs = _packs([s.text for s in sources])
     if not packs:
         raise NotApplicable(f"the record's {against} are blank")
-    asked = [GivenText(pack + _BREAK, text) for pack in ("", *packs)]
-    alone, *given = [tokens.bounded() for tokens in await evidence.read(asked, proxy)]
-    if any(not np.array_equal(tokens.ends, alone.ends) for tokens in given):
+    texts = [GivenText(pack + _BREAK, text) for pack in ("", *packs)]
+    alone, *informed = [tokens.bounded() for tokens in await evidence.read(texts, proxy)]
+    if any(not np.array_equal(tokens.ends, alone.ends) for tokens in informed):
         raise ModelError("the proxy cuts the response into other tokens after the sources")
-    logprobs = np.array([tokens.logprobs for tokens in given])
+    logprobs = np.array([tokens.logprobs for tokens in informed])
     shares = explained(alone.logprobs, logprobs)
     of_all = np.mean if against == "samples" else np.max
     reading = Reading(
@@ -97,11 +93,11 @@ async def explained_surprisal(
     return _of_items(record, reading, of_all(shares, axis=0))
 
 
-def explained(alone: Floats, given: Floats) -> Floats:
+def explained(alone: Floats, informed: Floats) -> Floats:
     """(n,) share of each token's surprisal that sources explain, in [0, 1], of the (n,)
     log-probabilities without them and with them."""
-    made: Floats = np.clip(1.0 - given / np.minimum(alone, -_LEAST), 0.0, 1.0)
-    return made
+    shares: Floats = np.clip(1.0 - informed / np.minimum(alone, -_LEAST), 0.0, 1.0)
+    return shares
 
 
 def _packs(texts: Sequence[str]) -> list[str]:
@@ -141,9 +137,9 @@ def _of_items(record: Record, reading: Reading, shares: Floats) -> Score:
         raw = [1.0 - float(shares[item.tokens].min()) for item in items]
         raws += raw
         tokens = np.unique(np.concatenate([item.tokens for item in items]))
-        shown = tokens[np.argsort(shares[tokens], kind="stable")[:SHOWN]]
+        least_explained = tokens[np.argsort(shares[tokens], kind="stable")[:SHOWN]]
         mean = fmean(raw)
-        evidence = [token_item(reading, i) for i in shown.tolist()]
+        evidence = [token_item(reading, i) for i in least_explained.tolist()]
         units.append(Unit.of(sentence, mean, raw=mean, evidence=evidence))
         for (label, start, end, _), value in zip(items, raw, strict=True):
             if value > _UNEXPLAINED:
@@ -161,18 +157,14 @@ def _items(reading: Reading, sentences: Sequence[Span]) -> list[list[_Item]]:
     places = zip(reading.tokens.starts.tolist(), reading.tokens.ends.tolist(), strict=True)
     wordy = np.array([any(c.isalnum() for c in reading.text[a:b]) for a, b in places], dtype=bool)
 
-    def items(found: Iterable[tuple[str, int, int]]) -> list[_Item]:
-        """Those that have tokens with a letter or a figure: stops within "J. R." tell nothing."""
-        made = []
-        for label, start, end in found:
-            tokens = tokens_of(reading, Span(start, end, ""))
-            if wordy[tokens].any():
-                made.append(_Item(label, start, end, tokens[wordy[tokens]]))
-        return made
+    def items(places: Iterable[tuple[str, int, int]]) -> list[_Item]:
+        """Items that have tokens with a letter or a figure: stops in "J. R." tell nothing."""
+        tokens = [(place, tokens_of(reading, Span(*place[1:], ""))) for place in places]
+        return [_Item(*place, at[wordy[at]]) for place, at in tokens if wordy[at].any()]
 
-    found = facts.find([(s.start, s.end) for s in sentences])
-    made = [items((f.kind, f.start, f.end) for f in own) for own in found]
-    if any(made):
-        return made
+    facts_by_sentence = facts.find([(s.start, s.end) for s in sentences])
+    items_by_sentence = [items((f.kind, f.start, f.end) for f in row) for row in facts_by_sentence]
+    if any(items_by_sentence):
+        return items_by_sentence
     ranges = (facts.token_range(s.start, s.end) for s in sentences)
     return [items(("word", *span) for span in facts.spans[a:b]) for a, b in ranges]

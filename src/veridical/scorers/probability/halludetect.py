@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from veridical.core.evidence import Evidence
+from veridical.core.records import Record
+from veridical.core.registry import scorer
+from veridical.core.scores import Score
 from veridical.errors import UsageError
-from veridical.records import Record
-from veridical.registry import scorer
 from veridical.scorers.probability.halludetect_features import FEATURES, features
 from veridical.scorers.probability.halludetect_model import Detector, ModelFile, read_detector
 from veridical.scorers.probability.readings import Condition, read_response
 from veridical.scorers.probability.units import riskiest_tokens
-from veridical.scores import Score
-
-if TYPE_CHECKING:
-    from veridical.evidence import Evidence
 
 
 def _detector(model: str | None, proxy: str | None, condition: Condition) -> Detector:
@@ -72,13 +70,13 @@ async def halludetect(
     """
     detector = _detector(model, proxy, condition)
     reading = await read_response(record, evidence, proxy, condition)
-    found = features(reading.tokens)
-    log_odds = float(detector.log_odds(found[None, :])[0])
+    values = features(reading.tokens)
+    log_odds = float(detector.log_odds(values[None, :])[0])
     raw: dict[str, Any] = {"log_odds": log_odds}
-    raw |= dict(zip(FEATURES, found.tolist(), strict=True))
+    raw |= dict(zip(FEATURES, values.tolist(), strict=True))
     p = np.exp(reading.tokens.logprobs)
     units = riskiest_tokens(reading, p, 1 - p)
-    return Score.of(float(detector.risk(found[None, :])[0]), raw=raw, units=units)
+    return Score.of(float(detector.risk(values[None, :])[0]), raw=raw, units=units)
 
 
 def _told(proxy: str | None, condition: str) -> str:

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
+from veridical.core.tokens import TokenProbabilities
 from veridical.errors import NotApplicable
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from veridical.llm.tokens import TokenProbabilities
 
 #: The four features, by the paper's names (besides: what they are).
 FEATURES = (

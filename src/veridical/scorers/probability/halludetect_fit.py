@@ -1,7 +1,4 @@
-"""Fitting HalluDetect's classifiers: logistic regression, and a small network, in numpy.
-
-Both are fitted on log-odds, with the sigmoid inside the loss alone.
-"""
+"""Fitting HalluDetect's small network, in numpy, on log-odds: the sigmoid is in the loss alone."""
 
 from __future__ import annotations
 
@@ -12,13 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from veridical.arrays import Floats
 from veridical.scorers.probability.halludetect_model import Layer
+from veridical.stats.logistic import sigmoid
 
-Floats = NDArray[np.float64]
 Weights = NDArray[np.float32]
 #: Units of the network's two hidden layers (Quevedo 2024).
 HIDDEN = (512, 512)
-_RIDGE = 1.0  # of the squared weights, as in scikit-learn's default (C = 1)
 _RATE, _BETA1, _BETA2, _EPSILON = 1e-3, 0.9, 0.999, 1e-8  # Adam's (Kingma & Ba 2015)
 
 
@@ -36,32 +33,6 @@ def standardised(features: Floats) -> tuple[Floats, Floats]:
 def log_loss(log_odds: Floats, truth: Floats) -> float:
     """Mean cross-entropy in nats: log(1 + e^z) - y z."""
     return float(np.mean(np.logaddexp(0.0, log_odds) - truth * log_odds))
-
-
-def fit_logistic(x: Floats, truth: Floats) -> tuple[Layer, ...]:
-    """Logistic regression with an L2 penalty on the weights (not the bias).
-
-    The minimum of ``sum of cross-entropies + |w|^2 / 2``, which is what scikit-learn's
-    ``LogisticRegression()`` has.
-
-    Args:
-        x: (n, d) standardised features.
-        truth: (n,) from 0 to 1; a share counts as so much of either class.
-    """
-    from scipy.optimize import minimize
-
-    design = np.column_stack([x, np.ones(len(x))])
-    penalised = np.append(np.full(x.shape[1], _RIDGE), 0.0)
-
-    def objective(w: Floats) -> tuple[float, Floats]:
-        z = design @ w
-        slope = design.T @ (_sigmoid(z) - truth) + penalised * w
-        return len(x) * log_loss(z, truth) + 0.5 * float(penalised @ w**2), slope
-
-    options = {"maxiter": 1000, "ftol": 1e-14, "gtol": 1e-8}
-    start = np.zeros(design.shape[1])
-    w = minimize(objective, start, jac=True, method="L-BFGS-B", options=options).x
-    return ((w[:-1, None], w[-1:]),)
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +108,7 @@ def _forward(weights: list[Weights], x: Weights) -> list[Weights]:
 def _slopes(weights: list[Weights], x: Weights, truth: Floats) -> list[Weights]:
     """Gradient of the mean cross-entropy by each of ``weights``."""
     outputs = _forward(weights, x)
-    error = (_sigmoid(outputs[-1][:, 0].astype(np.float64)) - truth) / len(x)
+    error = (sigmoid(outputs[-1][:, 0].astype(np.float64)) - truth) / len(x)
     back = error[:, None].astype(np.float32)
     slopes: list[Weights] = []
     for i in range(len(weights) - 2, -1, -2):
@@ -146,7 +117,3 @@ def _slopes(weights: list[Weights], x: Weights, truth: Floats) -> list[Weights]:
         if i:
             back = (back @ weights[i].T) * (before > 0)
     return slopes
-
-
-def _sigmoid(z: Floats) -> Floats:
-    return np.asarray(0.5 * (1.0 + np.tanh(0.5 * z)))

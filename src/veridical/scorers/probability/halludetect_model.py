@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import AfterValidator
 
-from veridical.models.trained_files import (
-    Floats,
+from veridical.arrays import Floats
+from veridical.files.trained_files import (
     from_safetensors,
     pinned,
     read_trained,
     to_safetensors,
+    write_trained,
 )
 from veridical.scorers.probability.halludetect_features import FEATURES
 
@@ -82,15 +83,16 @@ def write_detector(path: Path, detector: Detector) -> None:
     }
     arrays = _named(detector)
     if path.suffix == ".safetensors":
-        path.write_bytes(to_safetensors(head, arrays))
+        content = to_safetensors(head, arrays)
     else:
         body = {name: _shortest(a.astype(np.float32)) for name, a in arrays.items()}
-        path.write_text(json.dumps({**head, "weights": body}) + "\n", "utf-8")
+        content = json.dumps({**head, "weights": body}).encode() + b"\n"
+    write_trained(path, content)
 
 
 def read_detector(name: str) -> Detector:
     """The classifier in the file of that path: see
-    :func:`~veridical.models.trained_files.read_trained`.
+    :func:`~veridical.files.trained_files.read_trained`.
 
     Raises:
         UsageError: the file cannot be read, is no such model, or has changed.

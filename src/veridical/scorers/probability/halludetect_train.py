@@ -12,22 +12,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from veridical.arrays import Floats
+from veridical.core.registry import BoundScorer, Scorer
+from veridical.core.scores import Score
 from veridical.errors import UsageError
-from veridical.evaluate.metrics import Targets, compute
-from veridical.evaluate.resampling import Resampler, interval
-from veridical.registry import BoundScorer, Scorer
 from veridical.scorers.probability.halludetect_features import features
-from veridical.scorers.probability.halludetect_fit import fit_logistic, fit_network, standardised
-from veridical.scorers.probability.halludetect_model import Detector, Kind
+from veridical.scorers.probability.halludetect_fit import fit_network, standardised
+from veridical.scorers.probability.halludetect_model import Detector, Kind, Layer
 from veridical.scorers.probability.readings import Condition, read_response
-from veridical.scores import Score
+from veridical.stats.logistic import fit_logistic
+from veridical.stats.metrics import Targets, compute
+from veridical.stats.resampling import Resampler, interval
 
 if TYPE_CHECKING:
-    from veridical.evidence import Evidence
-    from veridical.records import Record
-    from veridical.results import Results
+    from veridical.core.evidence import Evidence
+    from veridical.core.records import Record
+    from veridical.engine.results import RunResults
 
-Floats = NDArray[np.float64]
 
 METRICS = ("average_precision", "auroc", "f1", "balanced_accuracy", "brier", "log_loss", "ece")
 _NAME = "halludetect_features"
@@ -59,19 +60,15 @@ def features_scorer(proxy: str | None, condition: Condition) -> BoundScorer:
         }
         return Score.of(record.label, raw=raw)
 
-    made = Scorer(
+    reader = Scorer(
         name=_NAME,
         function=read,
         level="response",
         needs=frozenset({"logprobs"}),
         cost="probabilities",
         source="Quevedo 2024",
-        raw_is="risk",
-        raw_key=None,
-        presets=frozenset(),
-        version=1,
     )
-    return BoundScorer(made, {"proxy": proxy, "condition": condition})
+    return BoundScorer(reader, {"proxy": proxy, "condition": condition})
 
 
 def _group(record: Record) -> str:
@@ -104,7 +101,7 @@ class Labelled:
     missing: Mapping[str, int]
 
 
-def gather(results: Results) -> Labelled:
+def gather(results: RunResults) -> Labelled:
     """Read what :func:`features_scorer` wrote."""
     rows: list[dict[str, Any]] = []
     missing: Counter[str] = Counter()
@@ -114,8 +111,8 @@ def gather(results: Results) -> Labelled:
             rows.append(score.raw)
         else:
             missing[score.reason or score.status] += 1
-    for error in results.errors():
-        missing[f"bad row: {error.error}"] += 1
+    for cause, n in results.error_causes():
+        missing[f"bad row: {cause}"] += n
     names = {g: i for i, g in enumerate(dict.fromkeys(r["group"] for r in rows))}
     return Labelled(
         x=np.array([r["features"] for r in rows], dtype=np.float64).reshape(-1, 4),
@@ -183,7 +180,10 @@ def train(
     x = (x - mean) / scale
     notes: dict[str, Any] = {"records": len(x), "held_out": int(test.sum()), "seed": seed}
     if kind == "logistic":
-        layers = fit_logistic(x, truth)
+        logistic = fit_logistic(x, truth, ridge=1.0)
+        layers: tuple[Layer, ...] = (
+            (logistic.coefficients[:, None], np.array([logistic.intercept])),
+        )
     else:
         valid = _drawn(groups, _VALIDATION, rng)
         if not 0 < truth[valid].mean() < 1:
@@ -250,10 +250,10 @@ def _measured(
     rows = []
     for method, (targets, names) in methods.items():
         values = compute(names, targets)
-        drawn = [compute(names, targets, weights) for weights in resampler.chunks()]
+        chunks = [compute(names, targets, weights) for weights in resampler.chunks()]
         for name in names:
             low, high = (
-                interval(np.concatenate([d[name] for d in drawn])) if drawn else (None, None)
+                interval(np.concatenate([d[name] for d in chunks])) if chunks else (None, None)
             )
             rows.append(Row(method, name, values[name], low, high))
     return rows

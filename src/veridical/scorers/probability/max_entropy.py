@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from veridical.records import Record
-from veridical.registry import scorer
+from veridical.core.evidence import Evidence
+from veridical.core.records import Record
+from veridical.core.registry import scorer
+from veridical.core.scores import Score
 from veridical.scorers.probability.alternatives import Form, TopK, entropies, risk_of
 from veridical.scorers.probability.readings import Condition, read_response
 from veridical.scorers.probability.units import of_sentences
-from veridical.scores import Score
-
-if TYPE_CHECKING:
-    from veridical.evidence import Evidence
 
 
 @scorer(
@@ -22,7 +18,7 @@ if TYPE_CHECKING:
     source="Manakul 2023, Max(H), eq. 13",
     cost="probabilities",
     raw_is="risk",
-    presets={"auto"},
+    presets={"all"},
 )
 async def max_entropy(
     record: Record,

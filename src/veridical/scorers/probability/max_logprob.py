@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from veridical.records import Record
-from veridical.registry import scorer
+from veridical.core.evidence import Evidence
+from veridical.core.records import Record
+from veridical.core.registry import scorer
+from veridical.core.scores import Score
 from veridical.scorers.probability.readings import Condition, read_response
-from veridical.scorers.probability.units import of_sentences
-from veridical.scores import Score
-
-if TYPE_CHECKING:
-    from veridical.evidence import Evidence
+from veridical.scorers.probability.units import odds_risk, of_sentences
 
 
 @scorer(
@@ -21,7 +17,7 @@ if TYPE_CHECKING:
     source="Manakul 2023, Max(-log p)",
     cost="probabilities",
     raw_is="risk",
-    presets={"auto"},
+    presets={"all"},
 )
 async def max_logprob(
     record: Record, evidence: Evidence, *, proxy: str | None = None, condition: Condition = "all"
@@ -44,8 +40,4 @@ async def max_logprob(
         ModelError: the proxy failed.
     """
     reading = await read_response(record, evidence, proxy, condition)
-    return of_sentences(record, reading, 0.0 - reading.tokens.logprobs, "max", _risk)
-
-
-def _risk(raw: float) -> float:
-    return raw / (raw + 1)
+    return of_sentences(record, reading, 0.0 - reading.tokens.logprobs, "max", odds_risk)

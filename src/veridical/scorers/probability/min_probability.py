@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from veridical.records import Record
-from veridical.registry import scorer
+from veridical.core.evidence import Evidence
+from veridical.core.records import Record
+from veridical.core.registry import scorer
+from veridical.core.scores import Score
 from veridical.scorers.probability.readings import Condition, read_response
 from veridical.scorers.probability.units import riskiest_tokens
-from veridical.scores import Score
-
-if TYPE_CHECKING:
-    from veridical.evidence import Evidence
 
 
 @scorer(
@@ -23,7 +19,7 @@ if TYPE_CHECKING:
     source="Manakul 2023; UQLM, min_probability",
     cost="probabilities",
     raw_is="confidence",
-    presets={"auto"},
+    presets={"all", "auto"},
 )
 async def min_probability(
     record: Record, evidence: Evidence, *, proxy: str | None = None, condition: Condition = "all"

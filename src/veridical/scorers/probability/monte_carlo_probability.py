@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from veridical.records import Record
-from veridical.registry import scorer
+from veridical.core.evidence import Evidence
+from veridical.core.records import Record
+from veridical.core.registry import scorer
+from veridical.core.scores import Score
 from veridical.scorers.probability.readings import Condition, read_answers
 from veridical.scorers.probability.sequence_probability import log_probability
-from veridical.scores import Score
-
-if TYPE_CHECKING:
-    from veridical.evidence import Evidence
 
 
 @scorer(
@@ -23,7 +19,7 @@ if TYPE_CHECKING:
     source="Kuhn 2023; UQLM, monte_carlo_probability",
     cost="probabilities",
     raw_is="confidence",
-    presets={"auto"},
+    presets={"all"},
 )
 async def monte_carlo_probability(
     record: Record,

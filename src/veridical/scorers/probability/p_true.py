@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from veridical.llm.messages import LlmError
-from veridical.llm.prompts import load_prompt
-from veridical.llm.verdicts import read_verdict
-from veridical.records import Record
-from veridical.registry import scorer
-from veridical.scorers.judges.asking import failed, parts_of, request
-from veridical.scores import Score
-
-if TYPE_CHECKING:
-    from veridical.evidence import Evidence
-
+from veridical.core.evidence import Evidence
+from veridical.core.messages import LlmError
+from veridical.core.records import Record
+from veridical.core.registry import scorer
+from veridical.core.scores import Score
+from veridical.llm.asking import Form, ask_all, failed, parts_of, request
+from veridical.llm.verdicts import Verdict
+from veridical.prompts import load_prompt
 
 #: Templates: of the answer alone, and of it among the samples.
 _ALONE, _AMONG = "p_true", "p_true_samples"
@@ -23,9 +18,10 @@ _ALONE, _AMONG = "p_true", "p_true_samples"
 @scorer(
     "p_true",
     level="response",
+    version=2,
     source="Kadavath 2022; UQLM, p_true",
     cost="llm",
-    presets={"auto"},
+    presets={"all"},
     raw_is="confidence",
     prompts=(_ALONE, _AMONG),
 )
@@ -48,9 +44,10 @@ async def p_true(
         fences: put delimiters around what is quoted; false sends the prompt as published.
 
     ``raw`` is P(True) / (P(True) + P(False)) over the tokens at the place of the verdict where the
-    server gives their probabilities (UQLM takes P(True), or 1 - P(False), of the one token it
-    sees), else 1 or 0 by the text. ``risk = 1 - raw``. An answer that is cut, refused, or neither
-    True nor False is a failed score that keeps the text.
+    server gives their probabilities; where it gives that of one of the two alone, P(True) or
+    1 - P(False), which is UQLM's formula; where it gives none, 1 or 0 by the text. ``risk`` is
+    1 - raw. An answer that is neither True nor False is asked for once more; one that is neither
+    then, or is cut or refused, is a failed score that keeps the text.
 
     Raises:
         NotApplicable: the response is blank, or the record has no prompt.
@@ -62,10 +59,20 @@ async def p_true(
     parts = parts_of(record, prompt, frozenset({"samples"}))
     if listed:
         parts["samples"] = "\n".join(answers)
-    asked = request(prompt, parts, record, fenced=fences, form="text")
+    form: Form = "token" if evidence.tells_tokens(llm) else "text"
+    question = request(prompt, parts, record, fenced=fences, form=form)
     try:
-        (reply,) = await evidence.chat([asked], llm)
-        verdict = read_verdict(reply, prompt)
+        (verdict,) = await ask_all(lambda calls: evidence.chat(calls, llm), [question], [prompt])
     except LlmError as e:
         return await failed(evidence, e)
-    return Score.of(verdict.risk, raw=verdict.value)
+    confidence = _confidence(verdict)
+    return Score.of(1 - confidence, raw=confidence)
+
+
+def _confidence(verdict: Verdict) -> float:
+    """The probability of True: of the verdict where both answers' are known or neither is, else by
+    the one that is known."""
+    shares, outside = verdict.probabilities, verdict.outside
+    if shares is None or outside is None or len(shares) != 1:
+        return verdict.value
+    return 1 - outside if "True" in shares else outside

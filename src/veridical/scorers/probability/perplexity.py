@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from veridical.records import Record
-from veridical.registry import scorer
+from veridical.core.evidence import Evidence
+from veridical.core.records import Record
+from veridical.core.registry import scorer
+from veridical.core.scores import Score
 from veridical.scorers.probability.readings import Condition, read_response
 from veridical.scorers.probability.sequence_probability import log_probability
 from veridical.scorers.probability.units import riskiest_tokens
-from veridical.scores import Score
-
-if TYPE_CHECKING:
-    from veridical.evidence import Evidence
 
 
 @scorer(
@@ -25,7 +22,7 @@ if TYPE_CHECKING:
     source="Jelinek 1977; Kulkarni 2025, figures 3-4",
     cost="probabilities",
     raw_is="risk",
-    presets={"auto"},
+    presets={"all"},
 )
 async def perplexity(
     record: Record, evidence: Evidence, *, proxy: str | None = None, condition: Condition = "all"

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from veridical.records import Record
-from veridical.registry import scorer
+from veridical.core.evidence import Evidence
+from veridical.core.records import Record
+from veridical.core.registry import scorer
+from veridical.core.scores import Score
 from veridical.scorers.probability.alternatives import likeliest
 from veridical.scorers.probability.readings import Condition, read_response
 from veridical.scorers.probability.units import riskiest_tokens
-from veridical.scores import Score
-
-if TYPE_CHECKING:
-    from veridical.evidence import Evidence
 
 
 @scorer(
@@ -24,7 +20,7 @@ if TYPE_CHECKING:
     source="Farr 2024; UQLM, probability_margin",
     cost="probabilities",
     raw_is="confidence",
-    presets={"auto"},
+    presets={"all"},
 )
 async def probability_margin(
     record: Record, evidence: Evidence, *, proxy: str | None = None, condition: Condition = "all"

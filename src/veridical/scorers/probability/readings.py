@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
+from veridical.core.evidence import Evidence
+from veridical.core.prompt_text import message_text
+from veridical.core.records import Record, TokenLogprob
+from veridical.core.tokens import GivenText, TokenProbabilities
 from veridical.errors import NotApplicable
-from veridical.llm.tokens import GivenText, TokenProbabilities
 from veridical.text.token_spans import MisalignedTokens, token_spans
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from veridical.evidence import Evidence
-    from veridical.records import Record, TokenLogprob
 
 #: What a proxy reads before the response: the contexts and the prompt, the prompt alone, nothing.
 Condition = Literal["all", "prompt", "none"]
@@ -68,16 +66,16 @@ async def read_answers(
     if proxy is not None:
         texts = [response, *(s.text for s in sources)]
         return await _by_proxy(record, evidence, texts, proxy, condition)
-    found = [_own(record, evidence)]
+    readings = [_own(record, evidence)]
     for source in sources:
         tokens = record.samples[source.index].logprobs
         if not tokens:
             raise NotApplicable(f"sample {source.index} has no logprobs")
         try:
-            found.append(of_record(tokens, source.text))
+            readings.append(of_record(tokens, source.text))
         except MisalignedTokens as e:
             raise MisalignedTokens(f"sample {source.index}: {e}") from None
-    return found
+    return readings
 
 
 def _own(record: Record, evidence: Evidence) -> Reading:
@@ -94,15 +92,15 @@ def of_record(tokens: Sequence[TokenLogprob], text: str) -> Reading:
         MisalignedTokens: the tokens do not spell ``text``.
     """
     spans = token_spans([t.token for t in tokens], text)
-    kept = [tokens[s.place] for s in spans]
-    width = max((len(t.top) for t in kept), default=0)
-    top = np.full((len(kept), width), -np.inf)
-    for row, token in zip(top, kept, strict=True):
+    spelling = [tokens[s.place] for s in spans]
+    width = max((len(t.top) for t in spelling), default=0)
+    top = np.full((len(spelling), width), -np.inf)
+    for row, token in zip(top, spelling, strict=True):
         row[: len(token.top)] = sorted((t.logprob for t in token.top), reverse=True)
     probabilities = TokenProbabilities(
         starts=np.array([s.start for s in spans], dtype=np.int64),
         ends=np.array([s.end for s in spans], dtype=np.int64),
-        logprobs=np.array([t.logprob for t in kept], dtype=np.float64),
+        logprobs=np.array([t.logprob for t in spelling], dtype=np.float64),
         top=top if width else None,
     )
     places = np.array([s.place for s in spans], dtype=np.int64)
@@ -113,13 +111,13 @@ async def _by_proxy(
     record: Record, evidence: Evidence, texts: Sequence[str], proxy: str, condition: Condition
 ) -> list[Reading]:
     prompt = await _prompt(record, evidence, proxy, condition)
-    read = await evidence.read([GivenText(prompt, text) for text in texts], proxy)
-    found = []
-    for text, tokens in zip(texts, read, strict=True):
+    tokens_by_text = await evidence.read([GivenText(prompt, text) for text in texts], proxy)
+    readings = []
+    for text, tokens in zip(texts, tokens_by_text, strict=True):
         if not len(tokens):
             raise NotApplicable("the proxy model found no tokens in the text")
-        found.append(Reading(text, tokens.bounded(), np.arange(len(tokens))))
-    return found
+        readings.append(Reading(text, tokens.bounded(), np.arange(len(tokens))))
+    return readings
 
 
 async def _prompt(record: Record, evidence: Evidence, proxy: str, condition: Condition) -> str:
@@ -140,10 +138,11 @@ def conversation(record: Record, contexts: bool) -> list[dict[str, Any]]:
         messages = [{"role": "user", "content": prompt}] if prompt.strip() else []
     else:
         messages = [
-            {"role": m.get("role", "user"), "content": _text_of(m.get("content"))} for m in prompt
+            {"role": m.get("role", "user"), "content": message_text(m.get("content"))}
+            for m in prompt
         ]
-    said = [m["content"] for m in messages]
-    missing = [c.text for c in record.contexts if not any(c.text in text for text in said)]
+    contents = [m["content"] for m in messages]
+    missing = [c.text for c in record.contexts if not any(c.text in text for text in contents)]
     if contexts and missing:
         passages = "\n\n".join(missing)
         if messages and messages[-1]["role"] == "user":
@@ -151,14 +150,3 @@ def conversation(record: Record, contexts: bool) -> list[dict[str, Any]]:
             passages = f"{passages}\n\n{last['content']}"
         messages.append({"role": "user", "content": passages})
     return messages
-
-
-def _text_of(content: Any) -> str:
-    """A message's text; what is no text in it (images) a proxy cannot read."""
-    if isinstance(content, str):
-        return content
-    parts = content if isinstance(content, list) else []
-    texts = (
-        p if isinstance(p, str) else p.get("text") for p in parts if isinstance(p, (str, dict))
-    )
-    return "\n".join(t for t in texts if isinstance(t, str))

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from veridical.records import Record
-from veridical.registry import scorer
+from veridical.core.evidence import Evidence
+from veridical.core.records import Record
+from veridical.core.registry import scorer
+from veridical.core.scores import Score
 from veridical.scorers.probability.readings import Condition, Reading, read_response
 from veridical.scorers.probability.units import riskiest_tokens
-from veridical.scores import Score
-
-if TYPE_CHECKING:
-    from veridical.evidence import Evidence
 
 
 @scorer(
@@ -24,7 +21,7 @@ if TYPE_CHECKING:
     source="Malinin & Gales 2021; UQLM, sequence_probability",
     cost="probabilities",
     raw_is="confidence",
-    presets={"auto"},
+    presets={"all"},
 )
 async def sequence_probability(
     record: Record,

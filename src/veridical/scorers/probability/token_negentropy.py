@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
-from veridical.records import Record
-from veridical.registry import scorer
+from veridical.core.evidence import Evidence
+from veridical.core.records import Record
+from veridical.core.registry import scorer
+from veridical.core.scores import Score
 from veridical.scorers.probability.alternatives import TopK, likeliest, top_entropy
 from veridical.scorers.probability.readings import Condition, read_response
 from veridical.scorers.probability.units import riskiest_tokens
-from veridical.scores import Score
-
-if TYPE_CHECKING:
-    from veridical.evidence import Evidence
 
 
 @scorer(
@@ -24,7 +22,7 @@ if TYPE_CHECKING:
     source="UQLM, mean_token_negentropy and min_token_negentropy",
     cost="probabilities",
     raw_is="confidence",
-    presets={"auto"},
+    presets={"all"},
 )
 async def token_negentropy(
     record: Record,

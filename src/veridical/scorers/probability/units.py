@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
+from veridical.core.records import Record
+from veridical.core.scores import SHOWN, EvidenceItem, Score, Unit
 from veridical.errors import NotApplicable
-from veridical.records import Span
-from veridical.scores import SHOWN, EvidenceItem, Score, Unit
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from veridical.records import Record
-    from veridical.scorers.probability.readings import Reading
+from veridical.scorers.probability.readings import Reading
+from veridical.text.spans import Span
 
 #: Most tokens that a score shows as units.
 TOKENS_SHOWN = 16
@@ -46,16 +43,21 @@ def of_sentences(
         if not len(known):
             units.append(Unit.of(sentence, None))
             continue
-        own = values[known]
-        raw = float(own.mean() if join == "mean" else own.max())
+        sentence_values = values[known]
+        raw = float(sentence_values.mean() if join == "mean" else sentence_values.max())
         raws.append(raw)
-        shown = known[np.argsort(-own, kind="stable")[:SHOWN]]
-        evidence = [token_item(reading, int(i)) for i in shown]
+        riskiest = known[np.argsort(-sentence_values, kind="stable")[:SHOWN]]
+        evidence = [token_item(reading, int(i)) for i in riskiest]
         units.append(Unit.of(sentence, risk(raw), raw=raw, evidence=evidence))
     if not raws:
         raise NotApplicable("nothing is known of the tokens of any sentence")
     whole = float(np.nanmean(values)) if join == "mean" else float(np.mean(raws))
     return Score.of(risk(whole), raw=whole, units=units)
+
+
+def odds_risk(raw: float) -> float:
+    """The increasing map ``raw / (raw + 1)`` from [0, inf) to [0, 1)."""
+    return raw / (raw + 1)
 
 
 def tokens_of(reading: Reading, span: Span) -> NDArray[np.int64]:
@@ -75,15 +77,15 @@ def riskiest_tokens(
     Tokens of white space, and those of unknown risk (NaN), are left out.
     """
     tokens = reading.tokens
-    found: list[int] = []
+    chosen: list[int] = []
     for i in np.argsort(-risks, kind="stable").tolist():  # NaN comes last
-        if len(found) == TOKENS_SHOWN or np.isnan(risks[i]):
+        if len(chosen) == TOKENS_SHOWN or np.isnan(risks[i]):
             break
         if reading.text[tokens.starts[i] : tokens.ends[i]].strip():
-            found.append(i)
+            chosen.append(i)
     return [
         Unit.of(_span(reading, i), float(risks[i]), raw=float(raws[i]), level="token")
-        for i in sorted(found)
+        for i in sorted(chosen)
     ]
 
 

@@ -1,0 +1,84 @@
+"""A function run over records within an engine, for what it does: no results are stored."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+from veridical.core.records import Record
+from veridical.core.registry import BoundScorer, Cost, Scorer
+from veridical.core.scores import Score
+from veridical.engine.progress import Progress
+from veridical.engine.run import Task
+from veridical.errors import UsageError
+from veridical.files.rowlog import Rows
+from veridical.files.temporary import temporary_folder
+from veridical.io import open_source
+
+if TYPE_CHECKING:
+    from veridical.core.evidence import Evidence
+    from veridical.engine.engine import Engine
+    from veridical.errors import RowError
+
+
+class _NoSink:
+    """Stores no results."""
+
+    def __init__(self) -> None:
+        self.done = Rows()
+
+    def write(self, record: Record, line: bytes) -> None:
+        """Store nothing."""
+
+    def write_error(self, error: RowError) -> None:
+        raise UsageError(str(error))
+
+
+def run_work(
+    engine: Engine,
+    records: Sequence[Record],
+    work: Callable[[Record, Evidence], Awaitable[None]],
+    costs: set[Cost],
+    **models: str | None,
+) -> None:
+    """Await ``work`` for each record.
+
+    Args:
+        costs: what ``work`` asks of the evidence.
+        models: the models it names, by the parameter of scorers that does.
+    """
+
+    async def function(
+        record: Record,
+        evidence: Evidence,
+        *,
+        nli: str | None = None,
+        ranker: str | None = None,
+        llm: str | None = None,
+        proxy: str | None = None,
+    ) -> Score:
+        await work(record, evidence)
+        return Score.of(0.0)
+
+    scorer = Scorer(
+        name="veridical.claims",
+        function=function,
+        level="claim",
+        cost="llm",
+        source="",
+        models={"ranker": "nli"},
+        costs_by=lambda **_: costs,
+    )
+    task = Task([BoundScorer(scorer, models)])
+    engine.models(task)
+    services = engine.services(task)
+    with ExitStack() as stack:
+        account = None
+        if engine.llms_of(task):
+            folder = stack.enter_context(temporary_folder("claims"))
+            account = engine.llms.account(uuid.uuid4().hex, folder)
+            stack.callback(engine.llms.leave, account)
+        source = open_source(records)
+        engine.submit(engine.run(source, task, _NoSink(), Progress(), services, account)).result()

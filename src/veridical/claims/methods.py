@@ -1,0 +1,58 @@
+"""Methods by name, each in a module that is imported when it is first asked for."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from veridical.errors import unknown_name
+
+if TYPE_CHECKING:
+    from veridical.core.registry import Cost
+
+
+class Method(NamedTuple):
+    """A module, what is called in it, and what that asks of the evidence layer."""
+
+    module: str
+    function: str
+    costs: frozenset[Cost] = frozenset()
+
+
+class Methods:
+    """The methods of a package.
+
+    Args:
+        kind: what each is, for messages.
+
+    Its functions raise a UsageError where there is no method of that name.
+    """
+
+    def __init__(self, package: str, kind: str, methods: Mapping[str, Method]) -> None:
+        self._package = package
+        self._kind = kind
+        self._methods = methods
+
+    def costs_of(self, name: str) -> set[Cost]:
+        """What the method asks of the evidence layer; empty for one that works offline."""
+        return set(self._method(name).costs)
+
+    def prompts_of(self, name: str) -> tuple[str, ...]:
+        """Templates by which the method may ask an LLM."""
+        if "llm" not in self._method(name).costs:
+            return ()
+        prompts: tuple[str, ...] = self._module(name).PROMPTS
+        return prompts
+
+    def load(self, name: str) -> Any:
+        """What is called."""
+        return getattr(self._module(name), self._method(name).function)
+
+    def _module(self, name: str) -> Any:
+        return importlib.import_module(f"{self._package}.{self._method(name).module}")
+
+    def _method(self, name: str) -> Method:
+        if name not in self._methods:
+            raise unknown_name(self._kind, name, self._methods)
+        return self._methods[name]

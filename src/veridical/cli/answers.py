@@ -1,0 +1,108 @@
+"""What a run found, for a terminal of 80 columns: the outcome, then the worst answers."""
+
+from __future__ import annotations
+
+import heapq
+import os
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from veridical.core.bands import band, meaning
+from veridical.core.explain import prior_of
+from veridical.core.prompt_text import question_text
+from veridical.engine.outcome import outcome
+from veridical.text.display import display
+
+if TYPE_CHECKING:
+    from veridical.core.scores import Headline, Unit
+    from veridical.report.results import Results
+
+WIDTH = 80
+_SHOWN = 3
+_LONGEST = 240  # characters of a text that is shown
+_BAD = ("contradicted", "unsupported", "inconsistent")
+_STYLES = {"contradicted": "bold red", "unsupported": "bold yellow", "inconsistent": "bold yellow"}
+
+
+@dataclass
+class Worst:
+    """The rows of the worst answers, met one at a time."""
+
+    _heap: list[tuple[bool, float, int]] = field(default_factory=list)
+
+    def add(self, result: Headline) -> None:
+        """Consider a record: one whose verdict is bad is worse than any other, then risk counts."""
+        if result.risk is None or result.verdict not in _BAD:
+            return
+        rank = (result.verdict == "contradicted", result.risk, -result.row)
+        heapq.heappush(self._heap, rank)
+        if len(self._heap) > _SHOWN:
+            heapq.heappop(self._heap)
+
+    @property
+    def rows(self) -> list[int]:
+        """The worst first."""
+        return [-row for _, _, row in sorted(self._heap, reverse=True)]
+
+
+def answer(results: Results, worst: Worst) -> Iterator[tuple[str, str]]:
+    """Lines to print and their styles."""
+    yield wrapped(outcome(results.summary())), "bold"
+    rows = worst.rows
+    shown = {result.row: (record, result) for record, result in results.pairs(set(rows))}
+    for row in rows:
+        record, result = shown[row]
+        yield "", ""
+        risk = "" if result.risk is None else f"  risk {result.risk:.2f} ({band(result.risk)})"
+        name = "" if result.id == row else f"  id {plain(str(result.id), 40)}"
+        yield f"row {row}{name}  {result.verdict}{risk}", _STYLES[result.verdict]
+        if record.prompt:
+            yield _field("question", question_text(record.prompt)), ""
+        unit = result.worst
+        yield _field("answer", record.response if unit is None else unit.text), ""
+        if unit is not None:
+            yield from ((text, "") for text in _evidence(unit))
+    if rows:
+        yield "", ""
+        prior = prior_of(shown[rows[0]][1])
+        if prior is not None:
+            yield wrapped(meaning(prior)), ""
+
+
+def _evidence(unit: Unit) -> Iterator[str]:
+    for item in unit.evidence[:1]:
+        if item.kind != "token":
+            yield _field(f"{item.kind} {item.index + 1}", item.text)
+    if not unit.evidence:
+        yield _field("evidence", "none")
+
+
+def _field(name: str, text: str) -> str:
+    return textwrap.fill(
+        plain(text),
+        WIDTH,
+        initial_indent=f"  {name:<12}",
+        subsequent_indent=" " * 14,
+        break_on_hyphens=False,
+    )
+
+
+def plain(text: str, longest: int = _LONGEST) -> str:
+    """A foreign text on one line, cut after ``longest`` characters, without what does not print."""
+    line = " ".join(text.split())
+    line = "".join(c if c.isprintable() else repr(c)[1:-1] for c in line[: 4 * longest])
+    return line if len(line) <= longest else line[:longest].rsplit(" ", 1)[0] + " [...]"
+
+
+def wrapped(text: str) -> str:
+    """``text`` in lines of at most 80 columns, those after the first indented."""
+    return textwrap.fill(text, WIDTH, subsequent_indent="  ", break_on_hyphens=False)
+
+
+def shown_path(path: Path) -> str:
+    """``path`` from the current folder where it lies below it."""
+    relative = os.path.relpath(path)
+    return display(path if relative.startswith("..") else relative)

@@ -1,0 +1,264 @@
+"""``veridical check`` and ``veridical plan``: the run, and what it would take."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+from veridical.cli import interrupts
+from veridical.cli.corpus import telling
+from veridical.cli.declared import After, check_files, command, option_of
+from veridical.cli.figures import error_console
+from veridical.cli.options import (
+    STORE,
+    AdaptiveOption,
+    AgainstOption,
+    Alpha,
+    Budget,
+    CascadeOption,
+    Claims,
+    Corpus,
+    CorpusTop,
+    Embedder,
+    Fresh,
+    Inputs,
+    Limit,
+    Llm,
+    Map,
+    N,
+    Nli,
+    PolicyOption,
+    Preset,
+    PresetOption,
+    Prior,
+    Processes,
+    Proxy,
+    Reader,
+    RepairOption,
+    RetryFailed,
+    Samples,
+    Scorers,
+    SelectOption,
+    Store,
+    Temperature,
+    TokenEncoder,
+    cascade_of,
+    rows_of,
+    run_keywords,
+    sampling_of,
+)
+from veridical.cli.outputs import opened
+from veridical.core.options import Group, Names
+from veridical.engine.options import EngineOptions
+from veridical.planning.options import RunOptions
+
+if TYPE_CHECKING:
+    from veridical.core.registry import BoundScorer
+    from veridical.sampling.sampling import Sampling
+
+CHECK_EXAMPLES = (
+    "Examples:\n\n"
+    "  veridical check answers.jsonl\n\n"
+    "  veridical check answers.jsonl --preset fast --json results.jsonl --report report.html\n\n"
+    '  veridical check rag.parquet --scorers "support, knowledge_f1" --against contexts\n\n'
+    "  veridical check answers.jsonl --corpus ./documents --report report.html\n\n"
+    "  veridical check answers.csv --map response=reply --fail-over 0.65\n\n"
+    "  veridical check answers.jsonl --policy policy.toml --json decided.jsonl\n\n"
+    "  veridical check answers.jsonl --cascade cascade.json --report report.html\n\n"
+    "  veridical check answers.jsonl --select best --repair drop --report report.html\n\n"
+    "  veridical check prompts.jsonl --llm openai:gpt-4o-mini --samples 5 --budget 2.00\n\n"
+    "  veridical check prompts.jsonl --llm NAME --n 3:20 --temperature 0.7\n\n"
+    "  veridical check answers.jsonl --fail-on contradicted,unsupported --max-share 5%\n\n"
+    "Exit codes: 0 fine; 1 usage, no valid input or internal error; 2 coverage under the minimum, "
+    "or nothing scored; 3 a gate failed (--fail-on, --fail-over), which wins over 2; 130 "
+    "interrupted (run the same command again to resume)."
+)
+PLAN_EXAMPLES = (
+    "Examples:\n\n  veridical plan answers.jsonl\n\n"
+    '  veridical plan answers.jsonl --scorers "checkembed, bert_score" --json -\n\n'
+    "  veridical plan answers.jsonl --cascade cascade.json\n\n"
+    "  veridical plan answers.jsonl --select best --repair drop\n\n"
+    "  veridical plan prompts.jsonl --llm NAME --n 3:20"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanOptions:
+    """The options of ``veridical plan``, which ``check`` has too."""
+
+    inputs: Inputs
+    scorers: Scorers = None
+    cascade: CascadeOption = None
+    preset: PresetOption = Preset.auto
+    prior: Prior = None
+    against: AgainstOption = None
+    samples: Samples = None
+    claims: Claims = False
+    corpus: Corpus = None
+    corpus_top: CorpusTop = None
+    json_path: Annotated[
+        str | None,
+        typer.Option("--json", help="Write the plan as JSON; - for stdout.", metavar="FILE"),
+        Names.OUTPUT,
+        Group.OUTPUT,
+    ] = None
+    policy: PolicyOption = None
+    select: SelectOption = None
+    repair: RepairOption = None
+    limit: Limit = None
+    store: Store = STORE
+    mapping: Map = None
+    reader: Reader = None
+    embedder: Embedder = EngineOptions.embedder
+    token_encoder: TokenEncoder = None
+    nli: Nli = EngineOptions.nli
+    llm: Llm = None
+    n: N = None
+    temperature: Temperature = 1.0
+    adaptive: AdaptiveOption = None
+    alpha: Alpha = None
+    proxy: Proxy = None
+    budget: Budget = None
+    processes: Processes = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckOptions(PlanOptions):
+    """The options of ``veridical check``."""
+
+    json_path: Annotated[
+        str | None,
+        typer.Option("--json", help="Write a JSON result a line; - for stdout.", metavar="FILE"),
+        Names.OUTPUT,
+        Group.OUTPUT,
+    ] = None
+    out: Annotated[Path | None, option_of(RunOptions, "out"), After("inputs")] = None
+    report: Annotated[
+        Path | None,
+        typer.Option(help="Write one self-contained HTML report.", metavar="FILE"),
+        Names.OUTPUT,
+        Group.OUTPUT,
+        After("json_path"),
+    ] = None
+    fail_over: Annotated[
+        str | None,
+        typer.Option(help="Exit 3 when a risk is over X; NAME: one scorer's.", metavar="X|NAME:X"),
+        Group.GATES,
+        After("store"),
+    ] = None
+    fail_on: Annotated[
+        str | None,
+        typer.Option(help="Exit 3 on these verdicts or decisions, as contradicted,reject."),
+        Group.GATES,
+        After("fail_over"),
+    ] = None
+    max_share: Annotated[
+        str | None,
+        typer.Option(help="Share of records that may fail a gate, as 5%.", metavar="P%"),
+        Group.GATES,
+        After("fail_on"),
+    ] = None
+    allow_unchecked: Annotated[
+        str | None,
+        typer.Option(help="Share of rows that may go unchecked, as 5%.", metavar="P%"),
+        Group.GATES,
+        After("max_share"),
+    ] = None
+    min_coverage: Annotated[
+        float,
+        typer.Option(min=0, max=1, help="Exit 2 when a scorer's coverage is under this."),
+        Group.GATES,
+        After("allow_unchecked"),
+    ] = 0.98
+    strict: Annotated[bool, option_of(RunOptions, "strict"), After("min_coverage")] = False
+    retry_failed: Annotated[RetryFailed, After("strict")] = False
+    fresh: Annotated[Fresh, After("retry_failed")] = False
+    verbose: Annotated[
+        bool,
+        typer.Option("--verbose", help="Print the table of scorers too."),
+        Group.OUTPUT,
+        After("fresh"),
+    ] = False
+
+
+@command
+def check(options: CheckOptions) -> int:
+    """Check a file of answers: per-record and per-sentence risk, with evidence."""
+    from veridical.api import AUTO, RUNS, Job
+    from veridical.cli.finish import Asked, finish
+    from veridical.cli.progress import loading, watch
+    from veridical.decide.gates import Gates
+    from veridical.planning.request import Request
+
+    err = error_console()
+    check_files(options)
+    gates = Gates.parse(
+        options.fail_on,
+        options.fail_over,
+        options.max_share,
+        options.allow_unchecked,
+        policy=options.policy is not None,
+    )
+    by_name = options.scorers is not None
+    asked = Asked(gates, options.min_coverage, by_name, options.verbose)
+    keywords = run_keywords(options)
+    keywords["out"] = RUNS / AUTO if options.out is None else options.out
+    keywords["sampling"] = _sampling(options)
+    keywords["notify"] = telling(err)
+    scorers = _scorers(options)
+    gates.check_names(Request.of(scorers, keywords).scorers)
+    with loading(err):
+        job = Job(rows_of(options.inputs), scorers, **keywords)
+    try:
+        results = watch(job, err)
+    except KeyboardInterrupt:
+        interrupts.tell(
+            f"interrupted after {job.progress.records + job.progress.resumed} records; "
+            f"run the same command again to resume ({job.directory.path})"
+        )
+        return interrupts.INTERRUPTED
+    with opened(options.json_path) as lines:
+        drawn = None if job.sampled is None else job.sampled.progress
+        notes = () if job.after.policy is None else job.after.policy.notes
+        return finish(results, lines, options.report, asked, err, drawn, notes)
+
+
+@command
+def plan(options: PlanOptions) -> int:
+    """Dry run: count what check would ask of each model, and estimate time and cost."""
+    from veridical import api
+    from veridical.cli.planned import plan_table
+
+    check_files(options)
+    keywords = run_keywords(options)
+    keywords["sampling"] = _sampling(options)
+    planned: dict[str, Any] = api.plan(rows_of(options.inputs), _scorers(options), **keywords)
+    if options.json_path is not None:
+        with opened(options.json_path) as lines:
+            assert lines is not None
+            lines.write(json.dumps(planned) + "\n")
+    if options.json_path != "-":
+        plan_table(planned, Console(highlight=False))
+    return 0 if planned["records"] else 1
+
+
+def _scorers(options: PlanOptions) -> str | list[BoundScorer] | None:
+    if options.cascade is None:
+        return options.scorers
+    return cascade_of(options.cascade, options.scorers)
+
+
+def _sampling(options: PlanOptions) -> Sampling | None:
+    """How prompts are answered; None where nothing was said of it."""
+    from veridical.planning.inputs import default_sampling
+
+    default = default_sampling(options.samples)
+    chosen = (options.n, options.temperature, options.adaptive, options.alpha)
+    if chosen == (None, default.temperature, None, None):
+        return None
+    return sampling_of(*chosen, default_n=default.n, logprobs=default.logprobs)

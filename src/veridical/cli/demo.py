@@ -1,0 +1,54 @@
+"""``veridical demo``: a file of example answers, checked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from veridical.cli.check import check
+from veridical.cli.declared import After, command
+from veridical.cli.figures import error_console
+from veridical.cli.options import STORE, Store
+from veridical.core.options import Group, Names
+from veridical.errors import UsageError
+
+DEMO_EXAMPLES = (
+    "Examples:\n\n  veridical demo\n\n  veridical demo --out my-answers.jsonl\n\n"
+    "The file is an ordinary input: change an answer, and check it by `veridical check demo.jsonl`."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DemoOptions:
+    """The options of ``veridical demo``."""
+
+    out: Annotated[
+        Path,
+        typer.Option(help="The file of examples to write; the report goes beside it."),
+        Group.OUTPUT,
+        Names.OUTPUT,
+    ] = Path("demo.jsonl")
+    store: Annotated[Store, After("out")] = STORE
+
+
+@command
+def demo(options: DemoOptions) -> int:
+    """Write a file of example answers, check it, and write a report."""
+    path, report = options.out, options.out.with_suffix(".html")
+    examples = files("veridical.cli").joinpath("demo.jsonl").read_text("utf-8")
+    if path.suffix != ".jsonl":
+        raise UsageError(f"--out: {path} must end in .jsonl")
+    if path.exists() and path.read_text("utf-8", errors="replace") != examples:
+        raise UsageError(f"--out: {path} is there already and is not the file of examples")
+    try:
+        path.write_text(examples, encoding="utf-8")
+    except OSError as e:
+        raise UsageError(f"--out: cannot write {path}: {e.strerror}") from None
+    line = f"veridical check {path} --report {report}"
+    error_console().print(f"wrote {path}; now as by\n  {line}\n", markup=False, highlight=False)
+    code: int = check(inputs=[str(path)], report=report, store=options.store)
+    return code

@@ -1,0 +1,63 @@
+"""``veridical doctor``: what is here, and whether it works."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Annotated
+
+import typer
+
+from veridical.cli.declared import command
+from veridical.cli.options import STORE, Store
+from veridical.core.options import Group
+from veridical.engine.options import EngineOptions
+
+DOCTOR_EXAMPLES = (
+    "Examples:\n\n  veridical doctor\n\n  veridical doctor --json\n\n"
+    "Exit codes: 0 what checks need works; 1 something of it is broken."
+)
+_WIDTH = 80
+_MARKS = {"ok": "ok", "absent": "-", "broken": "!!"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class DoctorOptions:
+    """The options of ``veridical doctor``."""
+
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON."), Group.OUTPUT] = False
+    store: Store = STORE
+
+
+@command
+def doctor(options: DoctorOptions) -> int:
+    """Look at models, extras, endpoints and store, and judge a pair that is known."""
+    from veridical.engine.doctor import Finding, examine, works
+
+    findings = examine(EngineOptions(store=options.store))
+    healthy = works(findings)
+    if options.as_json:
+        found = [finding.as_dict() for finding in findings]
+        print(json.dumps({"ok": healthy, "findings": found}, indent=1))
+        return 0 if healthy else 1
+
+    def lines(finding: Finding) -> list[str]:
+        head = f"  {_MARKS[finding.status]:<3}{finding.name}  "
+        fix = f"; {finding.fix}" if finding.fix else ""
+        return textwrap.wrap(
+            finding.says + fix,
+            _WIDTH,
+            initial_indent=head,
+            subsequent_indent="     ",
+            break_on_hyphens=False,
+        )
+
+    for area, several in groupby(findings, key=lambda finding: finding.area):
+        print(area)
+        for finding in several:
+            print("\n".join(lines(finding)))
+    broken = [finding.name for finding in findings if finding.status == "broken"]
+    print("all that checks need works" if healthy else f"broken: {', '.join(broken)}")
+    return 0 if healthy else 1

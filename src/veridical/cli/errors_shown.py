@@ -1,0 +1,95 @@
+"""What went wrong in a run, for people: each cause once, with a count and one example."""
+
+from __future__ import annotations
+
+import os
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from veridical.engine.causes import Cause, of_scores
+from veridical.errors import NO_ANSWER
+from veridical.text.display import printable
+
+if TYPE_CHECKING:
+    from veridical.errors import RowError
+    from veridical.report.results import Results
+
+_WIDTH = 80
+_CAUSES = 5  # that are shown of a kind
+_SCORERS = 3  # that are named
+
+
+def error_lines(results: Results) -> list[str]:
+    """Bad rows, prompts that were not answered, and failed scores of a run, each cause once: lines
+    of at most 80 columns, none where all went well."""
+    rows = results.row_error_causes()
+    bad = [cause for cause in rows if not cause.of_llm]
+    unanswered = [cause for cause in rows if cause.of_llm]
+    failed = of_scores(results.summary())
+    lines: list[str] = []
+    for causes, one, several in (
+        (bad, "1 row is no valid record", "{} rows are no valid records"),
+        (unanswered, "1 prompt has no answer", "{} prompts have no answer"),
+        (failed, "1 score failed", "{} scores failed"),
+    ):
+        lines += _section(causes, one, several)
+    if rows and not results.temporary:
+        lines += _wrapped(f"all of them: {_relative(results.path / 'errors.jsonl')}", "  ")
+    if unanswered or failed:
+        lines += _wrapped("--retry-failed runs again what failed; the rest is kept", "  ")
+    return lines
+
+
+def _section(causes: Sequence[Cause], one: str, several: str) -> list[str]:
+    if not causes:
+        return []
+    total = sum(cause.count for cause in causes)
+    lines = [(one if total == 1 else several).format(f"{total:,}") + ":"]
+    for cause in causes[:_CAUSES]:
+        field = f"{cause.column}: " if cause.column is not None and not cause.of_llm else ""
+        reason = cause.reason.removeprefix(NO_ANSWER)
+        lines += _wrapped(f"{cause.count:,} x {field}{reason}", "  ", "    ")
+        if cause.scorers:
+            lines += _wrapped(f"of {_named(cause.scorers)}", "    ")
+        elif cause.example is not None:
+            lines += _wrapped(f"for example {_place(cause.example, cause.of_llm)}", "    ")
+    hidden = causes[_CAUSES:]
+    if hidden:
+        n = sum(cause.count for cause in hidden)
+        lines.append(f"  {n:,} more, for {len(hidden)} other reason{'s' * (len(hidden) > 1)}")
+    return lines
+
+
+def _place(error: RowError, of_llm: bool) -> str:
+    """Where a row is: file and line, and its number."""
+    if of_llm or error.file.startswith("<"):
+        return f"row {error.row}"
+    file = _relative(Path(error.file))
+    return f"{file}, row {error.row}" if error.line is None else f"{file}:{error.line}"
+
+
+def _relative(path: Path) -> str:
+    """A path from the current folder, where it lies below that."""
+    try:
+        shorter = os.path.relpath(path)
+    except ValueError:  # on another drive
+        return str(path)
+    return str(path) if shorter.startswith(os.pardir) else shorter
+
+
+def _named(scorers: Sequence[str]) -> str:
+    more = len(scorers) - _SCORERS
+    return ", ".join(scorers[:_SCORERS]) + (f" and {more} more" if more > 0 else "")
+
+
+def _wrapped(text: str, before: str, later: str | None = None) -> list[str]:
+    """Lines of at most 80 columns that show foreign text harmlessly."""
+    return textwrap.wrap(
+        printable(text),
+        _WIDTH,
+        initial_indent=before,
+        subsequent_indent=before if later is None else later,
+        break_on_hyphens=False,
+    )

@@ -1,0 +1,75 @@
+"""``veridical explain RUN ROW``: one answer of a run, its sentences, and the evidence."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from veridical.cli.declared import command
+from veridical.core.options import Group, Names
+from veridical.core.prompt_text import question_text
+from veridical.errors import UsageError
+from veridical.text.display import shown as shown_name
+
+if TYPE_CHECKING:
+    from veridical.core.records import Record
+    from veridical.core.scores import Result
+    from veridical.report.results import Results
+
+EXPLAIN_EXAMPLES = (
+    "Examples:\n\n  veridical explain .veridical/runs/0123456789abcdef 17\n\n"
+    "  veridical explain .veridical/runs/0123456789abcdef 17 --json"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplainOptions:
+    """The options of ``veridical explain``."""
+
+    run: Annotated[Path, typer.Argument(help="A run directory."), Names.OTHER]
+    row: Annotated[str, typer.Argument(help="The row of the input, from 0; or the record's id.")]
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the result line."), Group.OUTPUT
+    ] = False
+
+
+@command
+def explain(options: ExplainOptions) -> int:
+    """Print one answer of a run: its verdict, its sentences, and the evidence of each."""
+    from veridical.api import reopen
+    from veridical.core.explain import ansi, pieces, plain
+
+    results = reopen(options.run)
+    record, result = _find(results, options)
+    if options.as_json:
+        print(result.model_dump_json())
+        return 0
+    question = question_text(record.prompt) or None
+    shown = pieces(result, question)
+    sys.stdout.write(ansi(shown) if sys.stdout.isatty() else plain(shown))
+    return 0
+
+
+def _find(results: Results, options: ExplainOptions) -> tuple[Record, Result]:
+    """The record of a row, else the first one of that id, with its result.
+
+    Raises:
+        UsageError: there is neither.
+    """
+    wanted = options.row
+    row = int(wanted) if wanted.isascii() and wanted.isdigit() and len(wanted) < 16 else None
+    if row is None or row not in {row for row, _ in results.numbered()}:
+        row = next((h.row for _, h in results.headlines() if str(h.id) == wanted), row)
+    pair = None if row is None else next(results.pairs({row}), None)
+    if pair is not None:
+        return pair
+    error = next((e for e in results.errors() if e.row == row), None)
+    if error is not None:
+        raise UsageError(f"row {row} was not read: {error.error}")
+    raise UsageError(
+        f"{options.run} has no row or id {shown_name(wanted)} ({len(results)} results)"
+    )

@@ -1,0 +1,96 @@
+"""What the commands that measure share: options, the scoring watched, the figures written."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+from rich.console import Console
+
+from veridical.cli import interrupts
+from veridical.cli.declared import check_files
+from veridical.cli.outputs import form_of, opened
+from veridical.core.options import Group, Names
+
+if TYPE_CHECKING:
+    from veridical.api import Job
+    from veridical.report.results import Results
+
+T = TypeVar("T")
+
+JsonFigures = Annotated[
+    str | None,
+    typer.Option("--json", help="Write the figures as JSON; - for stdout.", metavar="FILE"),
+    Names.OUTPUT,
+    Group.OUTPUT,
+]
+Reports = Annotated[
+    list[Path] | None,
+    typer.Option(help="Write a report: .html, .md, .txt or .json. Repeatable.", metavar="FILE"),
+    Names.OUTPUT,
+    Group.OUTPUT,
+]
+
+
+def error_console() -> Console:
+    """Standard error, its lines unbroken where it is no terminal."""
+    return Console(stderr=True, highlight=False, soft_wrap=not sys.stderr.isatty())
+
+
+def check_outputs(options: Any) -> None:
+    """Find out before the work that an output of a command cannot be written.
+
+    Raises:
+        UsageError: as :func:`~veridical.cli.declared.check_files` and
+            :func:`~veridical.cli.outputs.form_of` do.
+    """
+    check_files(options)
+    for path in options.report or ():
+        form_of(path)
+
+
+def score(job: Job, err: Console, name: str = "", *, table: bool = False) -> Results:
+    """Wait for ``job``, showing how far it is and what came of it."""
+    from veridical.cli.finish import ledger_lines, resumed_lines, summary_table
+    from veridical.cli.progress import watch
+
+    err.print(f"{name}: " * bool(name) + f"scoring into {job.results.path}", markup=False)
+    results = watch(job, err)
+    if table:
+        summary_table(results.summary(), err)
+    else:
+        for line in resumed_lines(job.directory.resumed, job.directory.distrusted.count):
+            err.print(line, markup=False)
+    for line in ledger_lines(results.ledger):
+        err.print(line, markup=False)
+    return results
+
+
+def or_interrupted(work: Callable[[], T]) -> T | None:
+    """What ``work`` gives, None where it was interrupted; that is then told."""
+    try:
+        return work()
+    except KeyboardInterrupt:
+        interrupts.tell("interrupted; run the same command again to resume")
+        return None
+
+
+def write(
+    options: Any,
+    err: Console,
+    *,
+    json: Callable[[], str],
+    render: Callable[[Path], None],
+    show: Callable[[Console], None],
+) -> None:
+    """Write the figures where ``--json`` and ``--report`` say, and print them."""
+    with opened(options.json_path) as lines:
+        if lines is not None:
+            lines.write(json() + "\n")
+    for path in options.report or ():
+        render(path)
+        err.print(f"report: {path}", markup=False)
+    show(err if options.json_path == "-" else Console(highlight=False))

@@ -1,0 +1,210 @@
+"""What ``--help`` prints: what the command does, examples, then its options under headings.
+
+Every line fits the terminal, 80 columns or more, and nothing is cut.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import textwrap
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar, get_args
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from veridical.core.options import Group
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+_WIDEST = 100
+_LONGEST_CHOICES = 50  # columns, in the place of a value
+_FLAGS = 25  # columns before the helps, where flags are not longer
+#: A word of a shell, or an option with its value.
+_WORDS = re.compile(r"""(?:--[a-z-]+ (?!-))?(?:[^\s"']|"[^"]*"|'[^']*')+""")
+_METAVARS = {
+    "integer": "N",
+    "int": "N",
+    "float": "X",
+    "path": "PATH",
+    "text": "TEXT",
+    "str": "TEXT",
+}
+#: Arguments that are declared by their annotation alone stand among what a command reads.
+_ORDER = [group.value for group in Group]
+
+
+class App(typer.Typer):
+    """A typer application whose commands print their help as this module does."""
+
+    def __init__(self, **settings: Any) -> None:
+        settings = {"add_completion": False, "pretty_exceptions_enable": False, **settings}
+        super().__init__(cls=HelpGroup, **settings)
+
+    def command(self, name: str | None = None, **settings: Any) -> Callable[[Function], Function]:
+        """As :meth:`typer.Typer.command`."""
+        return super().command(name, **{"cls": HelpCommand, **settings})
+
+
+class HelpCommand(TyperCommand):
+    """A command."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        formatter.write(_page(self, ctx))
+
+
+class HelpGroup(TyperGroup):
+    """A command with commands of its own."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        formatter.write(_page(self, ctx))
+
+
+def _page(command: Any, ctx: Any) -> str:
+    width = min(_WIDEST, max(40, shutil.get_terminal_size().columns))
+    arguments = [p for p in command.get_params(ctx) if p.param_type_name == "argument"]
+    pieces = [_flags(p) if p.required else f"[{_flags(p)}]" for p in arguments]
+    pieces += ["COMMAND ..."] if hasattr(command, "list_commands") else []
+    examples, notes = _epilog(command.epilog or "", width)
+    blocks = [_wrap(" ".join(["Usage:", ctx.command_path, *pieces, "[OPTIONS]"]), width)]
+    blocks += [_wrap(p, width) for p in (command.help or "").split("\n\n") if p.strip()]
+    blocks += examples
+    if hasattr(command, "list_commands"):
+        blocks.append(_commands(command, ctx, width))
+    blocks += [
+        _titled(title, _table(rows, width)) for title, rows in _options(command, ctx).items()
+    ]
+    return "\n\n".join([*blocks, *notes]) + "\n"
+
+
+def _epilog(epilog: str, width: int) -> tuple[list[str], list[str]]:
+    """The examples of an epilog, and its other paragraphs, which stand last."""
+    lines: list[str] = []
+    notes: list[str] = []
+    paragraphs = [p for p in epilog.split("\n\n") if p.strip() and p.strip() != "Examples:"]
+    for paragraph in paragraphs:
+        example = paragraph.strip().removeprefix("Then: ")
+        if example.startswith("veridical "):
+            lines += shell_lines(example, width)
+        else:
+            notes.append(_wrap(paragraph, width))
+    return [_titled("Examples", "\n".join(lines))] if lines else [], notes
+
+
+def shell_lines(line: str, width: int) -> list[str]:
+    """An example in lines that a shell takes for one, each shorter than ``width`` columns where
+    its words are."""
+    lines = [" "]
+    for word in _WORDS.findall(line):
+        if len(lines[-1]) + len(word) + 3 > width and lines[-1].strip():
+            lines[-1] += " \\"
+            lines.append(" " * 5)
+        lines[-1] += f" {word}"
+    return lines
+
+
+def _commands(group: Any, ctx: Any, width: int) -> str:
+    rows = []
+    for name in group.list_commands(ctx):
+        command = group.get_command(ctx, name)
+        if command is not None and not command.hidden:
+            rows.append((name, _first_sentence(command.help or "")))
+    return _titled("Commands", _table(rows, width, flags=12))
+
+
+def _first_sentence(text: str) -> str:
+    paragraph = " ".join(text.split("\n\n", 1)[0].split())
+    return re.split(r"(?<=[.]) ", paragraph, maxsplit=1)[0].rstrip(".")
+
+
+def _options(command: Any, ctx: Any) -> dict[str, list[tuple[str, str]]]:
+    """Flags and helps by heading, in the order of the headings."""
+    by_title: dict[str, list[tuple[str, str]]] = {}
+    for parameter in command.get_params(ctx):
+        if getattr(parameter, "hidden", False):
+            continue
+        default = Group.INPUT if parameter.param_type_name == "argument" else Group.OTHER
+        title = getattr(parameter, "rich_help_panel", None) or default.value
+        by_title.setdefault(title, []).append((_flags(parameter), _help(parameter, ctx)))
+    titles = sorted(by_title, key=lambda t: _ORDER.index(t) if t in _ORDER else -1)
+    if titles == [Group.OTHER.value]:
+        return {"Options": by_title[Group.OTHER.value]}
+    return {title: by_title[title] for title in titles}
+
+
+def _flags(parameter: Any) -> str:
+    if parameter.param_type_name == "argument":
+        name = str(parameter.metavar or parameter.name).upper().replace("_", "-")
+        return name + ("..." if parameter.nargs == -1 else "")
+    flags = ", ".join([*parameter.opts, *parameter.secondary_opts])
+    return flags if parameter.is_flag else f"{flags} {_metavar(parameter)}"
+
+
+def _metavar(parameter: Any) -> str:
+    if parameter.metavar:
+        return str(parameter.metavar)
+    kind = _kind(parameter)
+    if choices := _choices(kind):
+        listed = "|".join(map(str, choices))
+        return listed if len(listed) <= _LONGEST_CHOICES else "NAME"
+    name = str(kind.__name__ if isinstance(kind, type) else kind.name)
+    return _METAVARS.get(name.lower().split()[0], "TEXT")
+
+
+def _choices(kind: Any) -> list[str]:
+    choices = getattr(kind, "choices", None) or getattr(kind, "__members__", None)
+    return list(map(str, choices or ()))
+
+
+def _kind(parameter: Any) -> Any:
+    """The type of the values: an annotation, or what older versions of typer make of it."""
+    descriptor = getattr(parameter, "type_descriptor", None)
+    kind = parameter.type if descriptor is None else descriptor.annotation
+    return next(iter(get_args(kind)), kind)
+
+
+def _bound(parameter: Any, end: str) -> float | None:
+    older = getattr(getattr(parameter, "type", None), end, None)
+    bound: float | None = getattr(parameter, end, older)
+    return bound
+
+
+def _help(parameter: Any, ctx: Any) -> str:
+    notes = []
+    if parameter.required:
+        notes.append("required")
+    if _metavar(parameter) == "NAME":
+        notes += [", ".join(_choices(_kind(parameter)))]
+    least, most = _bound(parameter, "min"), _bound(parameter, "max")
+    if most is not None:
+        notes.append(f"{least or 0:g} to {most:g}")
+    elif least and least > 1:
+        notes.append(f"at least {least:g}")
+    default = parameter.get_default(ctx, call=False)
+    if not (default in (None, "", (), []) or isinstance(default, bool) or parameter.required):
+        notes.append(f"default {getattr(default, 'value', default)}")
+    text = parameter.help or ""
+    return f"{text} [{'; '.join(notes)}]".strip() if notes else text
+
+
+def _table(rows: Iterable[tuple[str, str]], width: int, flags: int = _FLAGS) -> str:
+    return "\n".join(line for flag, text in rows for line in _row(flag, text, width, flags))
+
+
+def _row(flag: str, text: str, width: int, flags: int) -> Iterator[str]:
+    lines = textwrap.wrap(text, width - flags - 2, break_on_hyphens=False) or [""]
+    if len(flag) > flags - 1:
+        yield f"  {flag}"
+        flag = ""
+    for line in lines:
+        yield f"  {flag:<{flags}}{line}".rstrip()
+        flag = ""
+
+
+def _titled(title: str, text: str) -> str:
+    return f"{typer.style(title, bold=True)}\n{text}"
+
+
+def _wrap(text: str, width: int) -> str:
+    return textwrap.fill(" ".join(text.split()), width - 1, break_on_hyphens=False)

@@ -1,0 +1,138 @@
+"""The dry run for people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich.markup import escape
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def plan_table(plan: dict[str, Any], console: Console) -> None:
+    """The dry run for people."""
+    table = Table(title=f"{plan['records']} records, {plan['row_errors']} bad rows")
+    for name in ("scorer", "cost", "applicable", "n/a"):
+        table.add_column(name)
+    for s in plan["scorers"]:
+        table.add_row(escape(s["name"]), s["cost"], str(s["applicable"]), str(s["not_applicable"]))
+    console.print(table)
+    for text in step_lines(plan["steps"]):
+        console.print(text, markup=False)
+    for m in plan["models"]:
+        console.print(
+            f"{m['model']}: {m['requests']} distinct texts ({m['stored']} already stored, "
+            f"{m['shared']} shared), {m['windows']} windows, {m['tokens']} tokens "
+            f"({m['padded']} padded), {_seconds(m['seconds'])}",
+            markup=False,
+        )
+    retrieval = plan["retrieval"]
+    if retrieval is not None:
+        held = ", ".join(f"{v} {k}" for k, v in retrieval.items() if k not in ("by", "queries"))
+        console.print(
+            f"{retrieval['by']}: {retrieval['queries']} queries" + (f"; {held}" if held else ""),
+            markup=False,
+        )
+    for text in plan_lines(plan["llm"]):
+        console.print(text, markup=False)
+    console.print(f"time in all: {_seconds(plan['seconds'])}")
+    least = plan["least"]
+    if least is not None:
+        calls = least["llm"]
+        most, fewest = _cases(plan)
+        console.print(
+            f"that is where {most}; where {fewest}: "
+            f"LLM calls: {_calls(calls, calls['complete'])}; time in all: "
+            f"{_seconds(least['seconds'])}",
+            markup=False,
+        )
+
+
+def _cases(plan: dict[str, Any]) -> tuple[str, str]:
+    """What the figures of a plan suppose, and what those of its ``least`` do."""
+    cases = []
+    if [s["name"] for s in plan["scorers"]] != [s["name"] for s in plan["least"]["scorers"]]:
+        cases.append(("no record stops early", "all stop at the first tier"))
+    if any(s["answers"] != s["least"] for s in plan["steps"]):
+        cases.append(("every answer that can be repaired is", "none is repaired"))
+    most, least = zip(*cases, strict=True) if cases else (("nothing changes",), ("nothing does",))
+    return " and ".join(most), " and ".join(least)
+
+
+def step_lines(steps: Sequence[dict[str, Any]]) -> list[str]:
+    """What a plan says of the answers that are scored besides the responses, for people."""
+    names = {"selected": "samples judged in the response's place", "repair": "repaired answers"}
+    return [
+        f"{names.get(s['step'], s['step'])}: "
+        + ("" if s["answers"] == s["least"] else "at most ")
+        + str(s["answers"])
+        for s in steps
+    ]
+
+
+def plan_lines(llm: dict[str, Any]) -> list[str]:
+    """What a plan says of LLM calls, for people."""
+    sampling, scoring, rewriting = llm["sampling"], llm["scoring"], llm["rewriting"]
+    if sampling is None and rewriting is None:
+        return [f"LLM calls: {_calls(scoring, scoring['complete'])}", *_again(llm["again"])]
+    lines = []
+    if sampling is not None:
+        lines.append(f"LLM calls that answer prompts: {_calls(sampling)}")
+    scores = bool(scoring["calls"] or scoring["journaled"])
+    if scores:
+        lines.append(f"LLM calls of scorers: {_calls(scoring, scoring['complete'])}")
+    if rewriting is not None:
+        lines.append(
+            f"LLM calls that write sentences anew: {_calls(rewriting, rewriting['complete'])}"
+        )
+    if (sampling is not None) + scores + (rewriting is not None) > 1:
+        lines.append(f"LLM calls in all: {_calls(llm, llm['complete'])}")
+    lines += _again(llm["again"])
+    if sampling is not None and sampling["calls"]:
+        lines.append(
+            "in what scorers ask and models read, an answer to come counts as one short sentence"
+        )
+    return lines
+
+
+def _again(figures: dict[str, Any]) -> list[str]:
+    """What is asked again at most, where replies have no clear verdict."""
+    if not figures["calls"]:
+        return []
+    cost = _unknown(figures["cost"], ".4f", "at most ")
+    return [
+        "LLM calls besides, one for each reply without a clear verdict: at most "
+        f"{figures['calls']}; cost: {cost}"
+    ]
+
+
+def _calls(figures: dict[str, Any], complete: bool = True) -> str:
+    """Calls, tokens and cost of a part of a plan; tokens out and cost are the worst case."""
+    least = figures["least"]
+    calls, tokens = (
+        _range(least[name], figures[name]) if complete else f"at least {least[name]}"
+        for name in ("calls", "tokens_in")
+    )
+    cost = _unknown(figures["cost"], ".4f", "at most " if figures["calls"] else "")
+    counted = "" if complete or figures["cost"] is None else " for those counted"
+    saved = figures["tokens_cached"]
+    read = f" (about {saved} of them saved by shared prefixes)" if saved else ""
+    return (
+        f"{calls} ({figures['journaled']} more are journaled); about {tokens} tokens in{read}, "
+        f"at most {_unknown(figures['tokens_out'])} out; cost: {cost}{counted}"
+    )
+
+
+def _range(least: int, most: int) -> str:
+    return str(most) if least == most else f"{least} to {most}"
+
+
+def _unknown(value: float | None, shape: str = "", before: str = "") -> str:
+    return "unknown" if value is None else f"{before}{value:{shape}}"
+
+
+def _seconds(seconds: float | None) -> str:
+    return "time unknown" if seconds is None else f"about {seconds:.1f} s"

@@ -1,0 +1,73 @@
+"""``veridical report``: the page of a run that is there."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from veridical.cli import figures
+from veridical.cli.declared import check_files, command
+from veridical.core.options import Names
+from veridical.errors import UsageError
+
+REPORT_EXAMPLES = (
+    "Examples:\n\n  veridical report .veridical/runs/0123456789abcdef --out r.html\n\n"
+    "  veridical report RUN --only unsupported,contradicted --redact\n\n"
+    "  veridical report .veridical/bench/0123456789abcdef --out results.md"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportOptions:
+    """The options of ``veridical report``."""
+
+    run: Annotated[Path, typer.Argument(help="A run directory, or a benchmark's."), Names.OTHER]
+    out: Annotated[
+        Path,
+        typer.Option(help="The file to write: .html; of a benchmark also .md, .json or .txt."),
+        Names.OUTPUT,
+    ] = Path("report.html")
+    only: Annotated[
+        str | None,
+        typer.Option(
+            help="Show records of these verdicts alone, comma-separated: contradicted, "
+            "unsupported, supported, inconsistent, consistent, unchecked.",
+            metavar="VERDICTS",
+        ),
+    ] = None
+    redact: Annotated[
+        bool,
+        typer.Option(
+            "--redact", help="Show lengths instead of texts; verdicts, risks and ids stay."
+        ),
+    ] = False
+
+
+@command
+def report(options: ReportOptions) -> int:
+    """Write the report of a finished run or benchmark again, without scoring anything."""
+    from veridical.api import reopen
+    from veridical.cli.bench import render, stored
+    from veridical.cli.finish import trust_lines
+
+    check_files(options)
+    only = None
+    if options.only is not None:
+        only = [name for part in options.only.split(",") if (name := part.strip())]
+    bench_result = stored(options.run)
+    if bench_result is not None:
+        if only is not None or options.redact:
+            raise UsageError("--only and --redact are for runs of check: a benchmark has no texts")
+        render(bench_result, options.out)
+    else:
+        results = reopen(options.run)
+        results.report(options.out, only=only, redact=options.redact)
+        err = figures.error_console()
+        for text in (*results.distrusted.lines, *trust_lines(results.summary())):
+            err.print(text, markup=False)
+    print(options.out, file=sys.stderr)
+    return 0

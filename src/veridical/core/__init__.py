@@ -1,0 +1,1 @@
+"""Nouns: records, scores, the registry of scorers, and the Evidence that they ask."""

@@ -1,0 +1,103 @@
+"""Where the scorers that come with the package are, so that asking for one imports no other.
+
+``tests/core/test_builtin_scorers.py`` holds the table against the declarations.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Builtin(NamedTuple):
+    """A scorer's ``"module:function"`` and the presets it belongs to."""
+
+    place: str
+    presets: frozenset[str] = frozenset()
+
+
+_ALL = frozenset({"all"})
+_AUTO = frozenset({"all", "auto"})
+_FAST = frozenset({"all", "fast"})
+_BOTH = frozenset({"all", "auto", "fast"})
+_NONE: frozenset[str] = frozenset()
+
+#: Place below ``veridical`` and presets by name; presets list their scorers in this order.
+_TABLE = {
+    "bert_score": ("scorers.consistency.bert_score:bert_score", _ALL),
+    "checkembed": ("scorers.consistency.checkembed:checkembed", _ALL),
+    "cosine": ("scorers.consistency.cosine:cosine", _ALL),
+    "degree": ("scorers.consistency.degree:degree", _ALL),
+    "eccentricity": ("scorers.consistency.eccentricity:eccentricity", _ALL),
+    "eigv": ("scorers.consistency.eigv:eigv", _ALL),
+    "entailment": ("scorers.consistency.entailment:entailment", _AUTO),
+    "exact_match": ("scorers.consistency.exact_match:exact_match", _FAST),
+    "halocheck": ("scorers.consistency.halocheck:halocheck", _NONE),
+    "kle": ("scorers.consistency.kle:kle", _ALL),
+    "luq": ("scorers.consistency.luq:luq", _ALL),
+    "matched_unit": ("scorers.consistency.matched_unit:matched_unit", _ALL),
+    "ngram": ("scorers.consistency.ngram:ngram", _FAST),
+    "ngram_presence": ("scorers.consistency.ngram:ngram_presence", _FAST),
+    "noncontradiction": ("scorers.consistency.noncontradiction:noncontradiction", _ALL),
+    "selfcheck_bertscore": ("scorers.consistency.selfcheck_bertscore:selfcheck_bertscore", _ALL),
+    "selfcheck_nli": ("scorers.consistency.selfcheck_nli:selfcheck_nli", _AUTO),
+    "semantic_density": ("scorers.consistency.semantic_density:semantic_density", _ALL),
+    "semantic_entropy": ("scorers.consistency.semantic_entropy:semantic_entropy", _ALL),
+    "semantic_negentropy": ("scorers.consistency.semantic_negentropy:semantic_negentropy", _ALL),
+    "semantic_sets": ("scorers.consistency.semantic_sets:semantic_sets", _ALL),
+    "alignscore": ("scorers.grounding.alignscore:alignscore", _NONE),
+    "bart_score": ("scorers.grounding.bart_score:bart_score", _NONE),
+    "bleurt": ("scorers.grounding.bleurt:bleurt", _NONE),
+    "claims": ("scorers.grounding.claims:claims", _AUTO),
+    "critic": ("scorers.grounding.critic:critic", _NONE),
+    "factool": ("scorers.grounding.factool:factool", _NONE),
+    "factscore": ("scorers.grounding.factscore:factscore", _NONE),
+    "hhem": ("scorers.grounding.hhem:hhem", _NONE),
+    "knowledge_bertscore": ("scorers.grounding.knowledge_bertscore:knowledge_bertscore", _ALL),
+    "knowledge_f1": ("scorers.grounding.knowledge_f1:knowledge_f1", _FAST),
+    "minicheck": ("scorers.grounding.minicheck:minicheck", _NONE),
+    "nli_grounding": ("scorers.grounding.nli_grounding:nli_grounding", _AUTO),
+    "prism": ("scorers.grounding.prism:prism", _NONE),
+    "q2": ("scorers.grounding.q2:q2", _NONE),
+    "reference_match": ("scorers.grounding.reference_match:reference_match", _AUTO),
+    "rouge_l": ("scorers.grounding.rouge_l:rouge_l", _ALL),
+    "sacrebleu": ("scorers.grounding.sacre_bleu:sacrebleu", _ALL),
+    "summac_zs": ("scorers.grounding.summac_zs:summac_zs", _ALL),
+    "support": ("scorers.grounding.support:support", _BOTH),
+    "unieval": ("scorers.grounding.unieval:unieval", _NONE),
+    "avg_entropy": ("scorers.probability.avg_entropy:avg_entropy", _ALL),
+    "avg_logprob": ("scorers.probability.avg_logprob:avg_logprob", _AUTO),
+    "sequence_probability": (
+        "scorers.probability.sequence_probability:sequence_probability",
+        _ALL,
+    ),
+    "cocoa": ("scorers.probability.cocoa:cocoa", _ALL),
+    "explained_surprisal": ("scorers.probability.explained_surprisal:explained_surprisal", _NONE),
+    "halludetect": ("scorers.probability.halludetect:halludetect", _NONE),
+    "max_entropy": ("scorers.probability.max_entropy:max_entropy", _ALL),
+    "max_logprob": ("scorers.probability.max_logprob:max_logprob", _ALL),
+    "min_probability": ("scorers.probability.min_probability:min_probability", _AUTO),
+    "monte_carlo_probability": (
+        "scorers.probability.monte_carlo_probability:monte_carlo_probability",
+        _ALL,
+    ),
+    "p_true": ("scorers.probability.p_true:p_true", _ALL),
+    "perplexity": ("scorers.probability.perplexity:perplexity", _ALL),
+    "probability_margin": ("scorers.probability.probability_margin:probability_margin", _ALL),
+    "token_negentropy": ("scorers.probability.token_negentropy:token_negentropy", _ALL),
+    "bsdetector": ("scorers.judges.bsdetector:bsdetector", _ALL),
+    "g_eval": ("scorers.judges.g_eval:g_eval", _NONE),
+    "gpt_score": ("scorers.judges.gpt_score:gpt_score", _NONE),
+    "judge": ("scorers.judges.judge:judge", _ALL),
+    "panel": ("scorers.judges.panel:panel", _NONE),
+    "selfcheck_prompt": ("scorers.judges.selfcheck_prompt:selfcheck_prompt", _NONE),
+    "selfcheck_qa": ("scorers.judges.selfcheck_qa:selfcheck_qa", _NONE),
+    "statement_judge": ("scorers.judges.statement_judge:statement_judge", _AUTO),
+    "verbalized": ("scorers.judges.verbalized:verbalized", _ALL),
+    "ensemble": ("ensembles.scorers.ensemble:ensemble", _AUTO),
+    "cascade": ("ensembles.scorers.cascade:cascade", _NONE),
+    "famd": ("ensembles.scorers.famd:famd", _NONE),
+}
+
+BUILTIN = {
+    name: Builtin(f"veridical.{place}", presets) for name, (place, presets) in _TABLE.items()
+}

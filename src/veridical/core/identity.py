@@ -1,0 +1,82 @@
+"""What a scorer is called by, as values: keys and signatures are printed from them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+_NEXT = re.compile(r",(?=[^\W\d]\w*=)")
+
+
+@dataclass(frozen=True)
+class Identity:
+    """A scorer's name and the parameters that differ from their defaults, by name.
+
+    Its text is the scorer's *key*: ``ngram``, ``ngram(n=2,stat=max)``.
+    """
+
+    name: str
+    parameters: tuple[tuple[str, str], ...] = ()
+
+    @staticmethod
+    @lru_cache(maxsize=4096)
+    def read(key: str) -> Identity:
+        """The identity whose text is ``key``, of a stored result or a table.
+
+        Values are not quoted in a key: one that holds ``,name=`` reads as two.
+        """
+        name, bracket, listed = key.partition("(")
+        if not bracket:
+            return Identity(key)
+        pairs = (pair.partition("=") for pair in _NEXT.split(listed.removesuffix(")")))
+        return Identity(name, tuple((parameter, value) for parameter, _, value in pairs))
+
+    def names(self, parameter: str) -> bool:
+        """Whether ``parameter`` differs from its default."""
+        return any(parameter == name for name, _ in self.parameters)
+
+    def __str__(self) -> str:
+        if not self.parameters:
+            return self.name
+        return f"{self.name}({','.join(f'{n}={v}' for n, v in self.parameters)})"
+
+
+@dataclass(frozen=True)
+class Signature:
+    """All that a number depends on besides the record.
+
+    Its text is ``name|vN|models|prompts|parameters``. What a model is called may hold any
+    character, so that the text cannot be taken apart: it is compared as a whole.
+    """
+
+    name: str
+    version: int
+    prompts: tuple[str, ...]
+    parameters: tuple[tuple[str, str], ...]
+
+    def text(self, models: str = "") -> str:
+        """The signature of a score that was made with ``models``."""
+        return "|".join(filter(None, [self._head, models, self._tail]))
+
+    def may_be(self, text: str) -> bool:
+        """Whether ``text`` is this signature with whatever models."""
+        tail = self._tail
+        return f"{text}|".startswith(f"{self._head}|") and text.endswith(tail and f"|{tail}")
+
+    @property
+    def _head(self) -> str:
+        return f"{self.name}|v{self.version}"
+
+    @property
+    def _tail(self) -> str:
+        prompts = (f"prompt:{prompt}" for prompt in self.prompts)
+        return "|".join([*prompts, *(f"{name}:{value}" for name, value in self.parameters)])
+
+
+def shown(value: Any) -> str:
+    """A parameter's value as keys and signatures print it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "none" if value is None else str(value)

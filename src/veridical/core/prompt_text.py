@@ -1,0 +1,70 @@
+"""A prompt, or a chat message, as text: the one rule for all who read it so.
+
+A message's text is the texts of its parts, a line each. Of several messages each stands in a
+paragraph of its own; those without text are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+
+def message_text(content: Any) -> str:
+    """The text of a message's ``content``, a string or a list of parts; parts that are no text,
+    such as images, are left out."""
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else []
+    texts = (part.get("text") if isinstance(part, dict) else part for part in parts)
+    return "\n".join(text for text in texts if isinstance(text, str))
+
+
+def prompt_text(prompt: str | Sequence[dict[str, Any]] | None, between: str = "\n\n") -> str:
+    """A prompt's text, with ``between`` its messages."""
+    if prompt is None or isinstance(prompt, str):
+        return prompt or ""
+    return between.join(filter(None, (message_text(m.get("content")) for m in prompt)))
+
+
+def last_question(prompt: str | Sequence[dict[str, Any]] | None) -> str:
+    """What a prompt asks last: its text or, of messages, the last text of the user's."""
+    if prompt is None or isinstance(prompt, str):
+        return prompt or ""
+    of_user = (message_text(m.get("content")) for m in reversed(prompt) if m.get("role") == "user")
+    return next((text for text in of_user if text.strip()), "")
+
+
+def question_text(prompt: str | Sequence[dict[str, Any]] | None) -> str:
+    """A prompt as it is shown to a judge: of several messages, or one that is not the user's, each
+    text stands after its role, and each image as ``[image 1]``."""
+    if prompt is None or isinstance(prompt, str):
+        return prompt or ""
+    count = 0
+    paragraphs = []
+    for message in prompt:
+        content = message.get("content")
+        parts: list[Any] = []
+        for part in content if isinstance(content, list) else [content]:
+            if is_image(part):
+                count += 1
+                part = f"[image {count}]"
+            parts.append(part)
+        paragraphs.append(message_text(parts))
+    if len(prompt) == 1 and prompt[0].get("role") == "user":
+        return paragraphs[0]
+    pairs = zip(prompt, paragraphs, strict=True)
+    return "\n\n".join(f"{message.get('role')}: {text}" for message, text in pairs)
+
+
+def images(prompt: str | Sequence[dict[str, Any]] | None) -> list[dict[str, Any]]:
+    """The image parts of a prompt, in order."""
+    if prompt is None or isinstance(prompt, str):
+        return []
+    contents = (message.get("content") for message in prompt)
+    return [part for c in contents if isinstance(c, list) for part in c if is_image(part)]
+
+
+def is_image(part: Any) -> bool:
+    """Whether a part of a message is an image."""
+    return isinstance(part, dict) and part.get("type") == "image_url"

@@ -1,0 +1,262 @@
+"""The record: one answer to check, with whatever there is to check it against.
+
+Offsets are Unicode code points, end exclusive, into the unaltered text.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic_core import to_json
+
+from veridical.errors import NotApplicable
+from veridical.text.spans import Span
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Against = Literal["samples", "contexts", "reference"]
+#: What ``against="auto"`` compares with: the first of these that a record has.
+AUTO: tuple[Against, ...] = ("contexts", "reference", "samples")
+
+_FROZEN = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, strict=False)
+
+
+def clean_text(text: str) -> str:
+    """Return ``text`` unaltered, or raise ``ValueError`` for what no file or model can carry."""
+    if "\x00" in text:
+        raise ValueError(f"NUL character at offset {text.index(chr(0))}")
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as e:
+        raise ValueError(f"lone surrogate at offset {e.start}") from None
+    return text
+
+
+#: A number, above 0 by rounding alone; strict, as ``"0"`` and ``false`` are no probabilities of 1.
+LogProbability = Annotated[float, Field(strict=True, le=1e-6, allow_inf_nan=False)]
+
+
+class TopToken(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+    token: str
+    logprob: LogProbability
+
+
+class TokenLogprob(BaseModel):
+    """One generated token with its natural-log probability and the alternatives at its place."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+    token: str
+    logprob: LogProbability
+    top: tuple[TopToken, ...] = ()
+
+
+class Sample(BaseModel):
+    """Another answer to the same prompt."""
+
+    model_config = _FROZEN
+    text: str | None = None
+    image: str | None = None
+    logprobs: tuple[TokenLogprob, ...] | None = None
+    finish_reason: str | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_text(cls, value: Any) -> Any:
+        return {"text": value} if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _has_content(self) -> Sample:
+        if self.text is None and self.image is None:
+            raise ValueError("a sample needs 'text' or 'image'")
+        if self.text is not None:
+            clean_text(self.text)
+        return self
+
+
+class Context(BaseModel):
+    """A passage the response should be grounded in."""
+
+    model_config = _FROZEN
+    id: str | int | None = None
+    text: str
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_text(cls, value: Any) -> Any:
+        return {"text": value} if isinstance(value, str) else value
+
+    @field_validator("text")
+    @classmethod
+    def _clean(cls, value: str) -> str:
+        return clean_text(value)
+
+
+class UnitLabel(BaseModel):
+    """A human label on a piece of the response: 0 right .. 1 hallucinated."""
+
+    model_config = _FROZEN
+    start: int = Field(ge=0)
+    end: int = Field(ge=0)
+    label: Annotated[float, Field(ge=0, le=1)]
+
+
+@dataclass(frozen=True)
+class Source:
+    """A text a response is compared with, and where in the record it stands."""
+
+    kind: Literal["sample", "context", "reference"]
+    index: int
+    text: str
+
+    def sentences(self) -> list[Span]:
+        """Sentences of the text, at least one: of white space alone, the whole."""
+        from veridical.text.sentences import split_sentences
+
+        return split_sentences(self.text) or [Span(0, len(self.text), self.text)]
+
+
+class Record(BaseModel):
+    """One thing to check. Unknown keys belong in ``meta`` (the readers put them there)."""
+
+    model_config = _FROZEN
+
+    row: int = Field(default=0, ge=0)
+    id: str | int | None = None
+    prompt: str | list[dict[str, Any]] | None = None
+    response: str
+    samples: tuple[Sample, ...] = ()
+    contexts: tuple[Context, ...] = ()
+    reference: tuple[str, ...] = ()
+    logprobs: tuple[TokenLogprob, ...] | None = None
+    given_sentences: tuple[tuple[int, int], ...] | None = Field(default=None, alias="sentences")
+    label: Annotated[float, Field(ge=0, le=1)] | None = None
+    unit_labels: tuple[UnitLabel, ...] | None = None
+    meta: dict[str, Any] = Field(default_factory=dict)
+
+    @field_validator("samples", "contexts", "reference", mode="before")
+    @classmethod
+    def _listed(cls, value: Any) -> Any:
+        if value is None:
+            return ()
+        return (value,) if isinstance(value, (str, dict)) else value
+
+    @field_validator("label", mode="before")
+    @classmethod
+    def _numeric_label(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            raise ValueError("must be a number from 0 (right) to 1 (hallucinated), or a bool")
+        return value
+
+    @field_validator("response", "id")
+    @classmethod
+    def _clean(cls, value: Any) -> Any:
+        return clean_text(value) if isinstance(value, str) else value
+
+    @field_validator("prompt")
+    @classmethod
+    def _clean_prompt(cls, value: Any) -> Any:
+        for text in _strings(value):
+            clean_text(text)
+        return value
+
+    @field_validator("reference")
+    @classmethod
+    def _clean_all(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for text in value:
+            clean_text(text)
+        return value
+
+    @model_validator(mode="after")
+    def _spans_fit(self) -> Record:
+        n = len(self.response)
+        before = 0
+        for i, (start, end) in enumerate(self.given_sentences or ()):
+            if not 0 <= start <= end <= n:
+                raise ValueError(f"sentences[{i}]: [{start}, {end}] is outside the response ({n})")
+            if start < before:
+                raise ValueError(f"sentences[{i}]: [{start}, {end}] overlaps the one before it")
+            before = end
+        for i, u in enumerate(self.unit_labels or ()):
+            if not u.start <= u.end <= n:
+                raise ValueError(f"unit_labels[{i}]: [{u.start}, {u.end}] is outside the response")
+        return self
+
+    def digest(self) -> str:
+        """32 hex digits that tell whether it is still what it was."""
+        try:
+            content = to_json(self, by_alias=True, inf_nan_mode="constants", fallback=repr)
+        except ValueError:  # bytes that are no text, which data frames may hold
+            content = repr(self).encode("utf-8", "backslashreplace")
+        return hashlib.blake2b(content, digest_size=16).hexdigest()
+
+    @cached_property
+    def sentences(self) -> tuple[Span, ...]:
+        """The response's sentences: the given ones, else by the built-in splitter."""
+        if self.given_sentences is not None:
+            return tuple(Span(s, e, self.response[s:e]) for s, e in self.given_sentences)
+        from veridical.text.sentences import split_sentences
+
+        return tuple(split_sentences(self.response))
+
+    @property
+    def sample_texts(self) -> list[str]:
+        """Texts of the samples that have one, in order."""
+        return [s.text for s in self.samples if s.text is not None]
+
+    def against(
+        self, what: Against | Literal["auto"], auto: Sequence[Against] = AUTO
+    ) -> list[Source]:
+        """The texts to compare the response with, each with its place in the record.
+
+        Args:
+            auto: the fields of which ``"auto"`` is the first that the record has.
+
+        Raises:
+            NotApplicable: there is none.
+        """
+        if what == "auto":
+            for field in auto:
+                with suppress(NotApplicable):
+                    return self.against(field)
+            raise NotApplicable(f"the record has no {', '.join(auto[:-1])} or {auto[-1]}")
+        sources: Sequence[Source]
+        if what == "samples":
+            sources = [Source("sample", i, s.text) for i, s in enumerate(self.samples) if s.text]
+        elif what == "contexts":
+            sources = [Source("context", i, c.text) for i, c in enumerate(self.contexts) if c.text]
+        else:
+            sources = [Source("reference", i, r) for i, r in enumerate(self.reference) if r]
+        if not sources:
+            raise NotApplicable(f"the record has no {what}")
+        return list(sources)
+
+    def need_response(self) -> str:
+        """The response, or :class:`NotApplicable` when it holds nothing but white space."""
+        if not self.response.strip():
+            raise NotApplicable("the response is empty")
+        return self.response
+
+    def need_sentences(self) -> list[Span]:
+        """The sentences that are not blank, or :class:`NotApplicable` when there are none."""
+        self.need_response()
+        sentences = [s for s in self.sentences if s.text.strip()]
+        if not sentences:
+            raise NotApplicable("the response has no sentences")
+        return sentences
+
+
+def _strings(value: Any) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, dict):
+        return [s for k, v in value.items() for s in (*_strings(k), *_strings(v))]
+    if isinstance(value, list):
+        return [s for v in value for s in _strings(v)]
+    return []

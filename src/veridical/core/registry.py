@@ -1,0 +1,563 @@
+"""The scorer registry: names, parameters, needs, costs and sources, kept in one place.
+
+The CLI table, the docs page, the dry run and the web form are generated from it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import threading
+import types
+import typing
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, get_args
+
+from veridical.core.builtin_scorers import BUILTIN, Builtin
+from veridical.core.identity import Identity, Signature, shown
+from veridical.core.kinds import KINDS, costs
+from veridical.core.records import Against
+from veridical.core.scorer_calls import read_calls
+from veridical.core.scores import Level
+from veridical.errors import UsageError, unknown_name
+
+if TYPE_CHECKING:
+    from typing_extensions import Required, Unpack
+
+    from veridical.core.evidence import Evidence
+    from veridical.core.records import Record
+    from veridical.core.scores import Score
+
+#: What a scorer asks of the evidence layer: ``free``, or the cost of a kind of model.
+Cost: TypeAlias = str
+ScorerFunction = Callable[..., Coroutine[Any, Any, "Score"]]
+
+RawIs = Literal["risk", "confidence"]
+#: What a risk rests on: statements judged by contexts or references, agreement with samples or the
+#: model's own probabilities, or words alone.
+Basis = Literal["sources", "agreement", "words"]
+Prompts = Iterable[str] | Callable[..., Iterable[str]]
+Parts = Callable[..., Iterable[Iterable["BoundScorer"]]]
+
+ENTRY_POINT_GROUP = "veridical.scorers"
+_DECLARED = "__veridical_scorer__"  # attribute of a function that is registered
+
+
+class Declaration(TypedDict, total=False):
+    """The options of :func:`scorer`; :class:`Scorer` says what they mean."""
+
+    level: Required[Level]
+    source: Required[str]
+    judges: bool
+    needs: Iterable[str]
+    cost: Cost
+    uses: Iterable[Cost]
+    costs_by: Callable[..., Iterable[Cost]] | None
+    raw_is: RawIs
+    raw_key: str | None
+    presets: Iterable[str]
+    version: int
+    tuned_on: Mapping[str, tuple[str, ...]]
+    prompts: Prompts
+    check: Callable[..., object] | None
+    models: Mapping[str, str]
+    checkpoints: Mapping[str, str]
+    parts: Parts | None
+    stages: Callable[..., Iterable[str]] | None
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """A registered method.
+
+    Attributes:
+        judges: whether it judges every statement of the response by the contexts or references
+            it is given, so that a verdict may rest on it.
+        needs: record fields (``samples``, ``contexts``, ``reference``, ``logprobs``) without
+            which it is not applicable. ``against`` stands for whichever field its ``against``
+            parameter names; a named proxy stands in for ``logprobs``.
+        cost: the dearest thing it asks of the evidence layer. ``free`` scorers are pure functions
+            of the record and may run in worker processes. Those of cost ``llm`` are in a preset
+            only where an LLM is named.
+        uses: what else it asks for, by cost.
+        costs_by: where its arguments decide what it asks for, all of it, of the arguments by
+            name, those not given at their defaults; ``cost`` and ``uses`` then say what it asks
+            for at most.
+        raw_is: whether a larger raw value means more ``risk`` or more ``confidence``.
+        raw_key: which entry of a raw object is the method's headline number.
+        version: raised whenever the same input would get another number.
+        tuned_on: data set -> the parameters whose default values were chosen on it; none named
+            means that the method itself was. Figures on it are "in-domain".
+        prompts: templates it may ask an LLM by, besides those that its parameters name; or a
+            function of its parameters that tells them.
+        check: called with all parameters before a run; a :class:`UsageError` where they do not go
+            together. What each may be its annotation says.
+        models: parameters that name a further model, by its kind: ``llm``, ``proxy`` or ``nli``.
+            Parameters called like a kind need no mention.
+        checkpoints: parameters that name a checkpoint, by its kind (see
+            :data:`veridical.models.seq2seq.KINDS`); those of a scorer of cost ``seq2seq``. The
+            name of another parameter in braces stands for its value.
+        parts: of a scorer over scores: the scorers it asks, by round, of all its parameters. A
+            record may do without the later rounds. What they cost and name is then its own too.
+        stages: of all its parameters, the names of the stages at which it may be done with a
+            record; none where every record takes the same way.
+    """
+
+    name: str
+    function: ScorerFunction
+    level: Level
+    source: str
+    judges: bool = False
+    needs: frozenset[str] = frozenset()
+    cost: Cost = "free"
+    uses: frozenset[Cost] = frozenset()
+    costs_by: Callable[..., Iterable[Cost]] | None = None
+    raw_is: RawIs = "risk"
+    raw_key: str | None = None
+    presets: frozenset[str] = frozenset()
+    version: int = 1
+    tuned_on: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    prompts: tuple[str, ...] | Callable[..., Iterable[str]] = ()
+    check: Callable[..., object] | None = None
+    models: Mapping[str, str] = field(default_factory=dict)
+    checkpoints: Mapping[str, str] = field(default_factory=dict)
+    parts: Parts | None = None
+    stages: Callable[..., Iterable[str]] | None = None
+
+    @classmethod
+    def of(cls, name: str, function: ScorerFunction, **declared: Unpack[Declaration]) -> Scorer:
+        """The scorer of a declaration, whose iterables may be of any type."""
+        options: dict[str, Any] = dict(declared)
+        known = Declaration.__annotations__
+        for option in options:
+            if option not in known:
+                raise unknown_name("option of a scorer", option, known)
+        for option in ("level", "source"):
+            if option not in options:
+                raise UsageError(f"scorer {name!r} has no {option}")
+        if options["level"] not in get_args(Level):
+            raise unknown_name("level", str(options["level"]), get_args(Level))
+        for option in ("needs", "uses", "presets"):
+            options[option] = frozenset(options.get(option, ()))
+        if not callable(prompts := options.get("prompts", ())):
+            options["prompts"] = tuple(prompts)
+        return cls(name, function, **options)
+
+    @property
+    def costs(self) -> frozenset[Cost]:
+        """All that it may ask of the evidence layer."""
+        return self.uses | {self.cost}
+
+    @property
+    def summary(self) -> str:
+        """First line of the docstring."""
+        return (inspect.getdoc(self.function) or "").split("\n", 1)[0]
+
+    @cached_property
+    def parameters(self) -> dict[str, inspect.Parameter]:
+        """Keyword-only parameters of the function, with resolved annotations, limits included."""
+        parameters = {
+            p.name: p
+            for p in inspect.signature(self.function).parameters.values()
+            if p.kind is inspect.Parameter.KEYWORD_ONLY
+        }
+        # only these: the others' types may be imported for type checkers alone
+        annotated = types.SimpleNamespace(
+            __annotations__={n: p.annotation for n, p in parameters.items()}
+        )
+        hints = typing.get_type_hints(
+            annotated, globalns=self.function.__globals__, include_extras=True
+        )
+        return {n: p.replace(annotation=hints.get(n, Any)) for n, p in parameters.items()}
+
+    @cached_property
+    def defaults(self) -> dict[str, Any]:
+        """Default values of the parameters, by name."""
+        return {n: p.default for n, p in self.parameters.items()}
+
+    @cached_property
+    def validators(self) -> dict[str, Callable[[Any], Any]]:
+        """What checks and coerces a value of each parameter; no number may be infinite or NaN."""
+        from pydantic import ConfigDict, TypeAdapter
+
+        finite = ConfigDict(allow_inf_nan=False)
+        return {
+            n: TypeAdapter(p.annotation, config=finite).validate_python
+            for n, p in self.parameters.items()
+        }
+
+    @property
+    def comparisons(self) -> tuple[str, ...]:
+        """What the scorer can be set ``against``; empty where it has no choice."""
+        parameter = self.parameters.get("against")
+        return () if parameter is None else get_args(parameter.annotation)
+
+    def signed_raw(self, score: Score) -> float | None:
+        """The raw headline number, signed so that larger means riskier (contract section 4)."""
+        return self.signed(score.raw) if score.status == "scored" else None
+
+    def signed(self, raw: float | dict[str, Any] | None) -> float | None:
+        """The headline number of a raw value, signed so that larger means riskier."""
+        if isinstance(raw, dict):
+            raw = raw.get(self.raw_key or "")
+        if raw is None:
+            return None
+        return float(raw) if self.raw_is == "risk" else -float(raw)
+
+
+@dataclass(frozen=True)
+class BoundScorer:
+    """A scorer with its parameters: what ``name(p=value)`` denotes."""
+
+    scorer: Scorer
+    arguments: dict[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def identity(self) -> Identity:
+        """The name, and the parameters that differ from their defaults, sorted."""
+        defaults = self.scorer.defaults
+        changed = sorted((n, v) for n, v in self.arguments.items() if v != defaults.get(n))
+        return Identity(self.scorer.name, tuple((n, shown(v)) for n, v in changed))
+
+    @cached_property
+    def key(self) -> str:
+        """Text of :attr:`identity`, under which results hold the score."""
+        return str(self.identity)
+
+    @property
+    def spec(self) -> str:
+        """Text that :meth:`Registry.parse` reads back to this very scorer."""
+        arguments = ",".join(f"{n}={v!r}" for n, v in self.arguments.items())
+        return f"{self.scorer.name}({arguments})"
+
+    @property
+    def call(self) -> str:
+        """:attr:`spec` as one would write it: ``ngram``, ``ngram(n=2)``."""
+        return self.spec.removesuffix("()")
+
+    def in_domain(self, data_set: str) -> bool:
+        """Whether the scorer as bound, or one that it asks, was tuned on ``data_set``."""
+        if any(part.in_domain(data_set) for part in self.parts):
+            return True
+        chosen = self.scorer.tuned_on.get(data_set)
+        if chosen is None:
+            return False
+        return all(self.values[n] == self.scorer.defaults[n] for n in chosen)
+
+    @property
+    def portable(self) -> bool:
+        """Whether another process would find the same scorer: it is built in or installed."""
+        return REGISTRY.installed(self.scorer.name)
+
+    @cached_property
+    def values(self) -> dict[str, Any]:
+        """All its parameters, those left at their defaults included."""
+        return self.scorer.defaults | self.arguments
+
+    @cached_property
+    def rounds(self) -> tuple[tuple[BoundScorer, ...], ...]:
+        """The scorers that it asks, by round; none unless it is a scorer over scores.
+
+        Raises:
+            UsageError: its arguments name something that does not exist.
+        """
+        if self.scorer.parts is None:
+            return ()
+        return tuple(tuple(scorers) for scorers in self.scorer.parts(**self.values))
+
+    @property
+    def parts(self) -> tuple[BoundScorer, ...]:
+        """The scorers that it asks, in any round."""
+        return tuple(part for scorers in self.rounds for part in scorers)
+
+    @property
+    def stages(self) -> tuple[str, ...]:
+        """Names of the stages at which it may be done with a record, in order; mostly none."""
+        return () if self.scorer.stages is None else tuple(self.scorer.stages(**self.values))
+
+    @cached_property
+    def costs(self) -> frozenset[Cost]:
+        """All that it asks of the evidence layer.
+
+        Raises:
+            UsageError: its arguments name something that does not exist.
+        """
+        if self.scorer.parts is not None:
+            return frozenset(cost for part in self.parts for cost in part.costs)
+        if self.scorer.costs_by is None:
+            return self.scorer.costs
+        return frozenset(self.scorer.costs_by(**self.values))
+
+    @property
+    def cost(self) -> Cost:
+        """The dearest of them."""
+        return max(self.costs, key=costs().index, default=self.scorer.cost)
+
+    @cached_property
+    def needs(self) -> frozenset[str]:
+        """Needed record fields, with ``against`` and proxies resolved."""
+        needs = set(self.scorer.needs)
+        if "against" in needs:
+            needs.discard("against")
+            if (field := self.values["against"]) in get_args(Against):  # "auto" takes what is there
+                needs.add(field)
+        if any(self.models("proxy")):  # it reads what is not on record
+            needs.discard("logprobs")
+        return frozenset(needs)
+
+    def models(self, kind: str) -> tuple[str | None, ...]:
+        """The models of a ``kind`` (``llm``, ``proxy``, ``nli``) that its parameters name; None
+        stands for the run's own."""
+        if self.scorer.parts is not None:
+            cost = KINDS[kind].cost
+            by_part = [part.models(kind) for part in self.parts if cost in part.costs]
+            return tuple(dict.fromkeys(name for names in by_part for name in names))
+        names: list[str | None] = []
+        for name, parameter in self.scorer.parameters.items():
+            value = self.values[name]
+            if (tell := getattr(parameter.annotation, "models", None)) is not None:
+                names += tell(value).get(kind, ())
+            elif name == kind:
+                names.insert(0, value or None)
+            elif self.scorer.models.get(name) == kind and value:
+                names.append(value)
+        return tuple(dict.fromkeys(names)) or (None,)
+
+    def basis(self, record: Record) -> Basis:
+        """What a scored risk of ``record`` rests on."""
+        if "against" in self.values:
+            field = self.values["against"]
+            if field == "auto":
+                field = next(
+                    (f for f in ("contexts", "reference") if getattr(record, f)), "samples"
+                )
+            if field != "samples":
+                return "sources" if self.scorer.judges else "words"
+        elif self.scorer.judges:
+            return "sources" if record.contexts or record.reference else "words"
+        elif self.scorer.needs & {"contexts", "reference"}:
+            return "words"
+        if "probabilities" in self.scorer.costs or "logprobs" in self.scorer.needs:
+            return "agreement"
+        return "agreement" if self.cost != "free" and record.samples else "words"
+
+    def check(self) -> None:
+        """
+        Raises:
+            UsageError: the parameters do not go together.
+        """
+        for part in self.parts:
+            part.check()
+        if self.scorer.check is None:
+            return
+        try:
+            self.scorer.check(**self.values)
+        except UsageError as e:
+            raise UsageError(f"{self.key}: {e}") from None
+
+    @cached_property
+    def prompts(self) -> tuple[str, ...]:
+        """``name@version`` of the templates it may ask by, sorted: those that a parameter names
+        whose type can tell them (``prompts``), and those the scorer declares."""
+        names: list[str] = []
+        for name, parameter in self.scorer.parameters.items():
+            if (tell := getattr(parameter.annotation, "prompts", None)) is not None:
+                names += tell(self.values[name])
+        if "llm" in self.costs or "llm" not in self.scorer.costs:
+            declared = self.scorer.prompts
+            names += declared(**self.values) if callable(declared) else declared
+        prompts = {prompt for part in self.parts for prompt in part.prompts}
+        if names:
+            from veridical.prompts import prompt_identity
+
+            prompts.update(map(prompt_identity, names))
+        return tuple(sorted(prompts))
+
+    @cached_property
+    def checkpoints(self) -> tuple[tuple[str, str, bool], ...]:
+        """Kind and name of each checkpoint it asks, and whether its arguments name another than
+        the scorer's own."""
+        if self.scorer.parts is not None:
+            return tuple(dict.fromkeys(c for part in self.parts for c in part.checkpoints))
+        checkpoints = []
+        for parameter, kind in self.scorer.checkpoints.items():
+            if KINDS[kind].cost in self.costs:
+                changed = self.values[parameter] != self.scorer.defaults[parameter]
+                checkpoints.append((kind, self.checkpoint(parameter), changed))
+        return tuple(dict.fromkeys(checkpoints))
+
+    def checkpoint(self, parameter: str) -> str:
+        """The name of the checkpoint in ``parameter``, braces filled."""
+        name = str(self.values[parameter])
+        for other, value in self.values.items():
+            name = name.replace(f"{{{other}}}", str(value))
+        return name
+
+    @cached_property
+    def _signature(self) -> Signature:
+        parameters = tuple((n, shown(self.values[n])) for n in self.scorer.parameters)
+        return Signature(self.scorer.name, self.scorer.version, self.prompts, parameters)
+
+    def signature(self, models: str = "") -> str:
+        """``name|vN|models|prompts|parameters``: enough to repeat the number."""
+        return self._signature.text(models)
+
+    def may_sign(self, signature: str) -> bool:
+        """Whether ``signature`` may be one of its own, with whatever models."""
+        return self._signature.may_be(signature)
+
+    async def __call__(self, record: Record, evidence: Evidence) -> Score:
+        return await self.scorer.function(record, evidence, **self.arguments)
+
+
+class Registry:
+    """Thread-safe map of names to scorers.
+
+    A scorer of this package is imported when it is first asked for, by the table ``builtin``;
+    entry points of other packages are when a name is not in it, or all are listed.
+    """
+
+    def __init__(self, builtin: Mapping[str, Builtin] | None = None) -> None:
+        self._builtin = builtin or {}
+        self._scorers: dict[str, Scorer] = {}
+        self._lock = threading.RLock()
+        self._plugged = False
+        self._installed: frozenset[str] = frozenset()
+
+    def register(self, scorer: Scorer) -> None:
+        """Add a scorer. A second function under a taken name is an error; a reload is not."""
+        place = _place(scorer.function)
+        with self._lock:
+            known = self._scorers.get(scorer.name)
+            builtin = self._builtin.get(scorer.name)
+            registered = (
+                builtin.place if builtin else place if known is None else _place(known.function)
+            )
+            if registered != place:
+                raise UsageError(
+                    f"scorer {scorer.name!r} is registered twice: {registered} and {place}"
+                )
+            self._scorers[scorer.name] = scorer
+
+    def _load_plug_ins(self) -> None:
+        with self._lock:
+            if self._plugged:
+                return
+            self._plugged = True
+            before = frozenset(self._scorers)
+            for point in entry_points(group=ENTRY_POINT_GROUP):
+                try:
+                    point.load()
+                except Exception as e:
+                    raise UsageError(
+                        f"scorer plug-in {point.name!r} ({point.value}) failed to load: {e}"
+                    ) from e
+            self._installed = frozenset(self._scorers) - before
+
+    def installed(self, name: str) -> bool:
+        """Whether ``name`` came from this package or an entry point."""
+        if name not in self._builtin:
+            self._load_plug_ins()
+        return name in self._builtin or name in self._installed
+
+    def names(self) -> list[str]:
+        self._load_plug_ins()
+        return sorted({*self._builtin, *self._scorers})
+
+    def all(self) -> list[Scorer]:
+        return [self.get(n) for n in self.names()]
+
+    def get(self, name: str) -> Scorer:
+        """The scorer called ``name``; an unknown one is a :class:`UsageError` with suggestions."""
+        if name not in self._scorers and (builtin := self._builtin.get(name)) is not None:
+            module, _, function = builtin.place.partition(":")
+            # outside the lock: an import waits for those of other threads
+            declared: Scorer = getattr(
+                getattr(importlib.import_module(module), function), _DECLARED
+            )
+            return self._scorers.setdefault(name, declared)
+        if name not in self._scorers:
+            self._load_plug_ins()
+        if name not in self._scorers:
+            raise unknown_name("scorer", name, self.names())
+        return self._scorers[name]
+
+    def bind(self, name: str, arguments: dict[str, Any]) -> BoundScorer:
+        """Check and coerce ``arguments`` by the scorer's own annotations."""
+        from pydantic import ValidationError
+
+        from veridical.text.display import shown as displayed
+
+        scorer = self.get(name)
+        bound: dict[str, Any] = {}
+        for key, value in arguments.items():
+            if key not in scorer.parameters:
+                known = ", ".join(scorer.parameters) or "none"
+                raise UsageError(f"{name} has no parameter {key!r}; it takes: {known}")
+            try:
+                bound[key] = scorer.validators[key](value)
+            except ValidationError as e:
+                why = "; ".join(str(x["msg"]) for x in e.errors())
+                raise UsageError(f"{name}({key}={displayed(value)}): {why}") from None
+        return BoundScorer(scorer, bound)
+
+    def parse(self, text: str) -> list[BoundScorer]:
+        """Scorers from ``"a, b(p=1, q=word)"``. Duplicates are an error."""
+        scorers = [self.bind(name, arguments) for name, arguments in read_calls(text)]
+        refuse_duplicates(scorers)
+        return scorers
+
+    def preset(self, name: str, llm: bool = False) -> list[BoundScorer]:
+        """Scorers of a preset, in the order of the table, then of registration; without ``llm``
+        none that would call one."""
+        self._load_plug_ins()
+        others = {n: s.presets for n, s in self._scorers.items() if n not in self._builtin}
+        presets = {n: b.presets for n, b in self._builtin.items()} | others
+        members = [BoundScorer(self.get(n)) for n, included in presets.items() if name in included]
+        scorers = [b for b in members if llm or "llm" not in b.costs]
+        if not scorers:
+            raise unknown_name(
+                "preset", name, {p for included in presets.values() for p in included}
+            )
+        return scorers
+
+
+REGISTRY = Registry(BUILTIN)
+
+
+def scorer(
+    name: str, **declared: Unpack[Declaration]
+) -> Callable[[ScorerFunction], ScorerFunction]:
+    """Register ``async (record, evidence, *, parameters) -> Score`` under ``name``."""
+
+    def register(function: ScorerFunction) -> ScorerFunction:
+        if not inspect.iscoroutinefunction(function):
+            raise UsageError(f"scorer {name!r} must be an async function")
+        declaration = Scorer.of(name, function, **declared)
+        for cost in (declaration.cost, *declaration.uses):
+            if cost not in costs():
+                raise unknown_name("cost", cost, costs())
+        setattr(function, _DECLARED, declaration)
+        REGISTRY.register(declaration)
+        return function
+
+    return register
+
+
+def _place(function: ScorerFunction) -> str:
+    return f"{function.__module__}:{function.__qualname__}"
+
+
+def refuse_duplicates(scorers: list[BoundScorer]) -> None:
+    """
+    Raises:
+        UsageError: two of the scorers have one key.
+    """
+    seen: set[str] = set()
+    for s in scorers:
+        if s.key in seen:
+            raise UsageError(f"scorer {s.key!r} is asked for twice")
+        seen.add(s.key)

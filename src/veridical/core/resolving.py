@@ -1,0 +1,74 @@
+"""The scorers that a run will use: those it names, or a preset's, and what applies to all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from veridical.core.registry import REGISTRY, BoundScorer, refuse_duplicates
+from veridical.errors import UsageError
+
+
+def resolve(
+    scorers: str | Iterable[str | BoundScorer] | None,
+    preset: str = "auto",
+    against: str | None = None,
+    llm: bool = False,
+    proxy: str | None = None,
+    claims: bool = False,
+    prior: float | None = None,
+) -> list[BoundScorer]:
+    """The scorers a run will use: named ones, else a preset; ``against``, ``proxy`` and ``prior``
+    applied where taken.
+
+    ``llm`` tells whether the run has an LLM, so that a preset may hold scorers that call one; the
+    preset's ensemble then asks its judge. ``claims`` adds the scorer of that name unless it is
+    among them, with whatever parameters.
+
+    Raises:
+        UsageError: a scorer is unknown, parameters do not go together, or none of them takes the
+            ``prior``.
+    """
+    if scorers is None:
+        bound = REGISTRY.preset(preset, llm)
+    elif isinstance(scorers, str):
+        bound = REGISTRY.parse(scorers)
+    elif not isinstance(scorers, Iterable):
+        raise UsageError(f"scorers must be a text or a list, not {scorers!r}")
+    else:
+        bound = [
+            b for s in scorers for b in ([s] if isinstance(s, BoundScorer) else REGISTRY.parse(s))
+        ]
+        refuse_duplicates(bound)
+    if claims and not any(b.scorer.name == "claims" for b in bound):
+        bound.append(REGISTRY.bind("claims", {}))
+    if scorers is None and any(b.scorer.name == "statement_judge" for b in bound):
+        bound = _with(bound, "judge", True)
+    if not bound:
+        raise UsageError("no scorers were asked for")
+    if against is not None:
+        bound = _with(bound, "against", against)
+    if proxy is not None:
+        bound = _with(bound, "proxy", proxy)
+    if prior is not None:
+        if not any("prior" in b.values for b in bound):
+            raise UsageError(
+                "prior shifts the calibrated risk of the scorer ensemble, and this run has none: "
+                "leave prior out, or run --preset auto"
+            )
+        bound = _with(bound, "prior", prior)
+    for b in bound:
+        b.check()
+    return bound
+
+
+def _with(scorers: list[BoundScorer], parameter: str, value: Any) -> list[BoundScorer]:
+    """The scorers with ``parameter`` at ``value`` where they take it and leave it open."""
+    bound = [
+        REGISTRY.bind(b.scorer.name, {parameter: value, **b.arguments})
+        if (value in b.scorer.comparisons if parameter == "against" else parameter in b.values)
+        else b
+        for b in scorers
+    ]
+    refuse_duplicates(bound)
+    return bound

@@ -1,0 +1,91 @@
+"""What answers state, as a model judges them: short ones together with their question.
+
+Every scorer that has an NLI model judge an answer, or a sentence of one, asks here for the text.
+Units, offsets and evidence stay those of the answer as it was given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from veridical.core.prompt_text import last_question
+from veridical.core.protocols import LABELS
+from veridical.core.verdicts import Verdicts
+from veridical.text.same_matter import same_matter
+from veridical.text.sentences import split_sentences
+from veridical.text.spans import Span
+from veridical.text.statements import to_judge
+
+if TYPE_CHECKING:
+    from veridical.core.evidence import Evidence
+    from veridical.core.records import Record, Source
+    from veridical.text.passages import Passage
+
+_, _NEUTRAL, _CONTRADICTION = range(len(LABELS))
+
+
+def stated_sentences(record: Record, sentences: Sequence[Span]) -> list[str]:
+    """Texts to judge in the place of an answer's ``sentences``, in order.
+
+    The first one answers the question, and where it is short it is read with it (see
+    :func:`veridical.text.statements.to_judge`); the others say what they say.
+    """
+    texts = [s.text for s in sentences]
+    question = last_question(record.prompt)
+    if texts and question:
+        texts[0] = to_judge(question, texts[0]).text
+    return texts
+
+
+def stated_answer(record: Record, text: str) -> str:
+    """A whole answer to the record's question with its first sentence as it is judged."""
+    question = last_question(record.prompt)
+    if not question:
+        return text
+    sentences = split_sentences(text)
+    if not sentences:
+        return text
+    first = sentences[0]
+    said = to_judge(question, first.text)
+    return text if said.how == "answer" else text[: first.start] + said.text + text[first.end :]
+
+
+def on_the_matter(verdicts: Verdicts, pairs: Sequence[tuple[str, str]]) -> Verdicts:
+    """Verdicts on (passage, statement) pairs, where a passage that is about something else
+    contradicts nothing: the probability of contradiction is added to that of neutral (see
+    :func:`veridical.text.same_matter.same_matter`)."""
+    table = verdicts.probabilities.copy()
+    for row, (passage, text) in zip(table, pairs, strict=True):
+        if row[_CONTRADICTION] > 0 and not same_matter(text, passage):
+            row[_NEUTRAL] += row[_CONTRADICTION]
+            row[_CONTRADICTION] = 0.0
+    return Verdicts(table, verdicts.contradicts)
+
+
+def stated_source(record: Record, evidence: Evidence, source: Source) -> str:
+    """A source's text as it is judged: samples and references answer the question as well,
+    contexts are passages of their own."""
+    if source.kind == "context":
+        return source.text
+    text = source.text
+    return evidence.once((stated_answer, text), lambda: stated_answer(record, text))
+
+
+def stated_window(record: Record, evidence: Evidence, source: Source, window: Passage) -> str:
+    """The text to judge by in the place of a window of a source: of one that begins a sample or
+    reference, with the first sentence as it is judged."""
+    text = window.text
+    if source.kind == "context" or source.text[: window.start].strip():
+        return text
+    return evidence.once((stated_answer, text), lambda: stated_answer(record, text))
+
+
+def stated_source_sentences(
+    record: Record, evidence: Evidence, source: Source, sentences: Sequence[Span]
+) -> list[str]:
+    """Texts to judge in the place of a source's ``sentences``, in order."""
+    if source.kind == "context":
+        return [s.text for s in sentences]
+    key = (stated_source_sentences, source)
+    return evidence.once(key, lambda: stated_sentences(record, sentences))

@@ -1,0 +1,228 @@
+"""Gates: which records a build may not hold, and how many of them. What was not checked does not
+pass."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, get_args
+
+from veridical.core.registry import REGISTRY
+from veridical.core.scores import Decision, Verdict
+from veridical.errors import UsageError, unknown_name
+
+if TYPE_CHECKING:
+    from veridical.core.registry import BoundScorer
+    from veridical.core.scores import Headline
+
+#: Reason of an unchecked record that has nothing to check: it is no failure to check.
+NO_STATEMENT = "no_statement"
+
+
+@dataclass(frozen=True)
+class Gates:
+    """What fails a build; one without any passes whatever there is.
+
+    Attributes:
+        over: the largest risk that passes; None where no risk is looked at.
+        scorer: key of the scorer whose risk that is; None for the record's own.
+        verdicts, decisions: those that do not pass.
+        max_share: share of the valid records that may not pass, in [0, 1].
+        allow_unchecked: share of all rows that may be unchecked, in [0, 1].
+    """
+
+    over: float | None = None
+    scorer: str | None = None
+    verdicts: frozenset[str] = frozenset()
+    decisions: frozenset[str] = frozenset()
+    max_share: float = 0.0
+    allow_unchecked: float = 0.0
+
+    @property
+    def any(self) -> bool:
+        """Whether there is a gate."""
+        return self.over is not None or bool(self.verdicts or self.decisions)
+
+    @classmethod
+    def parse(
+        cls,
+        fail_on: str | None = None,
+        fail_over: str | None = None,
+        max_share: str | None = None,
+        allow_unchecked: str | None = None,
+        policy: bool = False,
+    ) -> Gates:
+        """The gates that the options of ``veridical check`` name.
+
+        Args:
+            fail_on: verdicts and decisions, comma-separated.
+            fail_over: ``X`` or ``NAME:X``, X in [0, 1].
+            max_share, allow_unchecked: shares, as ``5%`` or ``0.05``.
+            policy: whether the run has one: decisions need it.
+
+        Raises:
+            UsageError: one of them is no such thing, or they do not go together.
+        """
+        scorer, over = _risk(fail_over)
+        verdicts, decisions = _outcomes(fail_on)
+        if decisions and not policy:
+            raise UsageError(
+                f"--fail-on {','.join(sorted(decisions))} is a decision, which a policy makes: "
+                "add --policy FILE"
+            )
+        gates = cls(over, scorer, verdicts, decisions)
+        for flag, share in (("--max-share", max_share), ("--allow-unchecked", allow_unchecked)):
+            if share is not None and not gates.any:
+                raise UsageError(f"{flag} needs a gate: --fail-on LIST or --fail-over X")
+        return cls(
+            over,
+            scorer,
+            verdicts,
+            decisions,
+            _share("--max-share", max_share),
+            _share("--allow-unchecked", allow_unchecked),
+        )
+
+    def check_names(self, scorers: Sequence[BoundScorer]) -> None:
+        """
+        Raises:
+            UsageError: the run does not have the scorer whose risk is looked at.
+        """
+        keys = [s.key for s in scorers]
+        if self.scorer is not None and self.scorer not in keys:
+            raise unknown_name("scorer in --fail-over", self.scorer, keys)
+
+    def causes(self, result: Headline) -> Iterator[str]:
+        """Why the record does not pass; nothing where it does."""
+        risk = self._risk_of(result)
+        if self.over is not None and risk is not None and risk > self.over:
+            yield f"{self.scorer or 'risk'} over {self.over:g}"
+        if result.verdict in self.verdicts:
+            yield result.verdict
+        if result.decision is not None and result.decision in self.decisions:
+            yield result.decision
+
+    def unchecked(self, result: Headline) -> bool:
+        """Whether nothing is known that a gate could look at. An empty answer or a refusal has
+        nothing to be known of."""
+        if result.reason == NO_STATEMENT:
+            return False
+        if result.verdict == "unchecked" and self._needs_verdict(result):
+            return True
+        return self.over is not None and self._risk_of(result) is None
+
+    def _needs_verdict(self, result: Headline) -> bool:
+        """A named scorer's risk is enough for a gate that looks at nothing else."""
+        only_risk = self.scorer is not None and not (self.verdicts or self.decisions)
+        return not only_risk or self._risk_of(result) is None
+
+    def _risk_of(self, result: Headline) -> float | None:
+        return result.risk if self.scorer is None else result.scores[self.scorer].risk
+
+
+@dataclass
+class Tally:
+    """Records counted at gates.
+
+    Attributes:
+        records: valid ones.
+        row_errors: rows that are none, which are unchecked too.
+        failing: records that do not pass.
+        unchecked: records of which too little is known.
+        causes: of those that do not pass; a record may have several.
+    """
+
+    gates: Gates
+    records: int = 0
+    row_errors: int = 0
+    failing: int = 0
+    unchecked: int = 0
+    causes: Counter[str] = field(default_factory=Counter)
+
+    def add(self, result: Headline) -> None:
+        """Count a record."""
+        self.records += 1
+        causes = list(self.gates.causes(result))
+        self.failing += bool(causes)
+        self.causes.update(causes)
+        self.unchecked += self.gates.unchecked(result)
+
+    @property
+    def failed(self) -> bool:
+        """Whether a gate failed: too many records do not pass, or were not checked."""
+        return bool(self.lines())
+
+    def lines(self) -> list[str]:
+        """What failed, a sentence each; nothing where all is well, or there is no gate."""
+        gates = self.gates
+        lines: list[str] = []
+        if not gates.any:
+            return lines
+        if _exceeds(self.failing, gates.max_share, self.records):
+            causes = ", ".join(f"{n} {cause}" for cause, n in self.causes.most_common())
+            allowed = f"; allowed: {100 * gates.max_share:.4g}%" if gates.max_share else ""
+            lines.append(
+                f"gate failed: {self.failing} of {self.records} answers ({causes}{allowed})"
+            )
+        unchecked, rows = self.unchecked + self.row_errors, self.records + self.row_errors
+        if _exceeds(unchecked, gates.allow_unchecked, rows):
+            bad = f", {self.row_errors} of them bad rows" if self.row_errors else ""
+            lines.append(
+                f"gate failed: {unchecked} of {rows} rows could not be checked{bad} "
+                "(--allow-unchecked P% lets some pass)"
+            )
+        return lines
+
+
+def _exceeds(count: int, share: float, total: int) -> bool:
+    """Whether ``count`` is more than that share of ``total``; a rounding error is none."""
+    return count > share * total + 1e-9
+
+
+def _risk(fail_over: str | None) -> tuple[str | None, float | None]:
+    if fail_over is None:
+        return None, None
+    name, _, number = fail_over.rpartition(":")
+    try:
+        over = float(number)
+    except ValueError:
+        over = math.nan
+    if not 0 <= over <= 1:
+        raise UsageError(f"--fail-over takes X or NAME:X with X from 0 to 1, not {fail_over!r}")
+    return (REGISTRY.parse(name)[0].key if name else None), over
+
+
+def _outcomes(fail_on: str | None) -> tuple[frozenset[str], frozenset[str]]:
+    """Verdicts and decisions of a comma-separated list."""
+    if fail_on is None:
+        return frozenset(), frozenset()
+    verdicts, decisions = get_args(Verdict), get_args(Decision)
+    names = [name.strip().lower() for name in fail_on.split(",") if name.strip()]
+    if not names:
+        raise UsageError("--fail-on takes verdicts and decisions, such as contradicted,unsupported")
+    for name in names:
+        if name not in verdicts and name not in decisions:
+            raise unknown_name("verdict or decision in --fail-on", name, [*verdicts, *decisions])
+    chosen = frozenset(names)
+    for good in ("supported", "consistent", "accept"):
+        if good in chosen:
+            raise UsageError(f"--fail-on {good}: that is the good outcome; name the bad ones")
+    return chosen & frozenset(verdicts), chosen & frozenset(decisions)
+
+
+def _share(flag: str, text: str | None) -> float:
+    """A share in [0, 1] from ``5%`` or ``0.05``."""
+    if text is None:
+        return 0.0
+    number = text.strip()
+    percent = number.endswith("%")
+    try:
+        value = float(number.removesuffix("%"))
+    except ValueError:
+        value = math.nan
+    share = value / 100 if percent else value
+    if not 0 <= share <= 1:
+        raise UsageError(f"{flag} takes a share such as 5% or 0.05, not {text!r}")
+    return share

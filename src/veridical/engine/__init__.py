@@ -1,0 +1,1 @@
+"""The engine: batches, queues of models, runs and their results."""

@@ -1,0 +1,225 @@
+"""What is here and whether it works: models, extras, endpoints, the store, and a pair judged."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import asdict, dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from veridical.core.protocols import LABELS, Pair
+from veridical.engine.options import EngineOptions
+from veridical.errors import VeridicalError
+from veridical.text.display import printable, reason
+from veridical.version import __version__
+
+#: Extra -> the modules that it brings.
+EXTRAS = {
+    "torch": ("torch", "transformers", "safetensors"),
+    "spacy": ("spacy",),
+    "local": ("xllamacpp",),
+    "gguf": ("gguf", "accelerate"),
+    "train": ("torch", "sklearn"),
+    "corpus": ("pypdf",),
+    "meta": ("prince",),
+}
+#: What the embedded NLI model is asked: premise, hypothesis, and the class that it must find.
+PAIRS = (
+    ("The concert was held in Vienna in 1987.", "The concert took place in Vienna.", "entailment"),
+    ("The bridge was finished in 1932.", "The bridge was finished in 1951.", "contradiction"),
+)
+_REINSTALL = "install the package again: pip install --force-reinstall veridical"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at.
+
+    Attributes:
+        area: ``core``, ``models``, ``pairs``, ``extras``, ``endpoints``, ``store`` or
+            ``local models``.
+        name: what it is called.
+        status: ``ok``; ``absent``: not here, and nothing needs it; ``broken``.
+        says: what there is to know of it.
+        fix: what to do where it is broken, or to have it.
+        details: the same for programs.
+    """
+
+    area: str
+    name: str
+    status: str
+    says: str
+    fix: str = ""
+    details: dict[str, Any] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def examine(options: EngineOptions | None = None) -> list[Finding]:
+    """Everything that a run may need, looked at. Nothing is made, fetched or called.
+
+    Args:
+        options: whose store is looked at; default: the usual one.
+    """
+    from veridical.models import load_encoder, load_nli
+    from veridical.models.catalog import EMBEDDED, EMBEDDED_NLI
+
+    chosen = EngineOptions() if options is None else options
+    findings = [
+        Finding("core", "veridical", "ok", __version__),
+        Finding("core", "Python", "ok", f"{platform.python_version()}, {platform.system()}"),
+    ]
+    for name, folder, load in (
+        ("minilm", EMBEDDED, load_encoder),
+        ("veridical-nli-mini", EMBEDDED_NLI, load_nli),
+    ):
+        findings.append(_embedded(name, folder, load))
+    findings += _pairs()
+    findings += [_extra(name, modules) for name, modules in EXTRAS.items()]
+    return [*findings, *_endpoints(), _store(chosen.store_path), *_local_models()]
+
+
+def works(findings: list[Finding]) -> bool:
+    """Whether all that a run needs is in order."""
+    return all(finding.status != "broken" for finding in findings)
+
+
+def _embedded(name: str, folder: Path, load: Callable[..., Any]) -> Finding:
+    """An embedded model: its files by their checksums, and whether it loads."""
+    details: dict[str, Any] = {"size_bytes": 0, "revision": None, "checksums": False}
+    try:
+        for line in (folder / "SHA256SUMS").read_text("utf-8").splitlines():
+            digest, file = line.split()
+            content = (folder / file).read_bytes()
+            details["size_bytes"] += len(content)
+            if hashlib.sha256(content).hexdigest() != digest:
+                return _broken(name, f"{file} is not what was published", details)
+        details["checksums"] = True
+        details["revision"] = load(threads=1).revision
+    except (OSError, ValueError, VeridicalError) as e:
+        return _broken(name, reason(e), details)
+    size = details["size_bytes"] / 1e6
+    says = f"embedded, {size:.0f} MB, {details['revision']}, checksums right"
+    return Finding("models", name, "ok", says, details=details)
+
+
+def _broken(name: str, why: str, details: dict[str, Any]) -> Finding:
+    return Finding("models", name, "broken", why, _REINSTALL, details)
+
+
+def _pairs() -> Iterator[Finding]:
+    """Pairs whose class is known, judged by the embedded NLI model."""
+    from veridical.models import load_nli
+
+    for premise, hypothesis, expected in PAIRS:
+        details: dict[str, Any] = {
+            "premise": premise,
+            "hypothesis": hypothesis,
+            "expected": expected,
+        }
+        try:
+            model = load_nli(threads=1)
+            (windows,) = model.windows([Pair(premise, hypothesis)])
+            probabilities = model.assemble(windows, model.run(windows))
+        except VeridicalError as e:
+            yield Finding("pairs", expected, "broken", reason(e), _REINSTALL, details)
+            continue
+        most = max(range(len(LABELS)), key=lambda i: float(probabilities[i]))
+        details |= {"judged": LABELS[most], "probability": round(float(probabilities[most]), 4)}
+        right = LABELS[most] == expected
+        says = f"judged {LABELS[most]} at {float(probabilities[most]):.2f}: "
+        says += "right" if right else "wrong"
+        status, fix = ("ok", "") if right else ("broken", _REINSTALL)
+        yield Finding("pairs", expected, status, says, fix, details)
+
+
+def _extra(name: str, modules: tuple[str, ...]) -> Finding:
+    missing = [module for module in modules if find_spec(module) is None]
+    if missing:
+        says = f"not installed: {', '.join(missing)}"
+        return Finding("extras", name, "absent", says, f'pip install "veridical[{name}]"')
+    return Finding("extras", name, "ok", "installed")
+
+
+def _endpoints() -> list[Finding]:
+    """The endpoints of the configuration: what they can, and whether their key is there. Keys
+    are not read."""
+    from veridical.llm.endpoints import configured
+
+    try:
+        endpoints = configured()
+    except VeridicalError as e:
+        says = printable(str(e))
+        return [Finding("endpoints", "veridical.toml", "broken", says, "mend the file, or move it")]
+    findings = []
+    for name, endpoint in endpoints.items():
+        variable = endpoint.key_env
+        is_set = variable is not None and bool(os.environ.get(variable, "").strip())
+        can = ["chat", *(what for what, has in endpoint.supports.items() if has)]
+        lacks = [what for what, has in endpoint.supports.items() if not has]
+        key = "no key" if variable is None else f"{variable} {'is set' if is_set else 'is not set'}"
+        says = f"{printable(endpoint.model)}: {', '.join(can)}"
+        says += f"; not {', '.join(lacks)}" if lacks else ""
+        fix = "" if variable is None or is_set else f"export {variable}=..."
+        details: dict[str, Any] = {"model": endpoint.model, "can": can, "lacks": lacks}
+        details |= {"key_variable": variable, "key_set": is_set if variable else None}
+        status = "absent" if fix else "ok"
+        findings.append(
+            Finding("endpoints", printable(name), status, f"{says}; {key}", fix, details)
+        )
+    return findings or [Finding("endpoints", "none", "absent", "no [llm.NAME] in veridical.toml")]
+
+
+def _store(path: Path | None) -> Finding:
+    if path is None:
+        return Finding("store", "none", "absent", "nothing is kept")
+    details: dict[str, Any] = {"path": str(path), "entries": 0, "size_bytes": 0}
+    place = path
+    while not place.exists() and place != place.parent:
+        place = place.parent
+    writable = details["writable"] = place.is_dir() and os.access(place, os.W_OK | os.X_OK)
+    try:
+        if path.exists():
+            files = [p for p in path.iterdir() if p.is_file()]
+            details["size_bytes"] = sum(p.stat().st_size for p in files)
+            details["entries"] = _entries(path / "keys.sqlite")
+    except (OSError, sqlite3.Error) as e:
+        fix = f"remove {printable(str(path))}: what it holds is computed anew"
+        return Finding("store", "store", "broken", reason(e), fix, details)
+    size = details["size_bytes"] / 1e6
+    held = f"{details['entries']:,} entries, {size:.1f} MB" if path.exists() else "not made yet"
+    says = f"{printable(str(path))}: {held}, {'writable' if writable else 'not writable'}"
+    fix = "" if writable else "make it writable, or name another one by --store"
+    return Finding("store", "store", "ok" if writable else "broken", says, fix, details)
+
+
+def _entries(path: Path) -> int:
+    """How many values a store has, by its keys; nothing of it is changed."""
+    if not path.is_file():
+        return 0
+    address = f"{path.resolve().as_uri()}?mode=ro"
+    with closing(sqlite3.connect(address, uri=True, timeout=5)) as keys:
+        if not keys.execute("SELECT 1 FROM sqlite_master WHERE name = 'entries'").fetchone():
+            return 0
+        return int(keys.execute("SELECT count(*) FROM entries").fetchone()[0])
+
+
+def _local_models() -> Iterator[Finding]:
+    """Models that are fetched, not installed."""
+    from veridical.llm.download import WEIGHTS, fetched, find
+
+    for weights in WEIGHTS.values():
+        status, fix, here = "ok", "", ""
+        if find(weights) is None:
+            part = fetched(weights) / 1e6
+            status, fix = "absent", f"veridical models get {weights.name}"
+            here = f": {part:.0f} MB of it fetched" if part else ": not fetched"
+        says = f"{weights.title}, {weights.size / 1e6:.0f} MB, {weights.good_for}{here}"
+        yield Finding("local models", weights.name, status, says, fix)

@@ -1,0 +1,388 @@
+"""The engine: warm models on a loop thread of their own, shared by every run."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Callable, Coroutine, Mapping
+from concurrent.futures import Future
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from veridical.core.kinds import KINDS, Kind, kind_of, named
+from veridical.core.options import made_of
+from veridical.engine.batching import Gate, Work
+from veridical.engine.encoders import EncoderService
+from veridical.engine.judges import warn_of_small_judges
+from veridical.engine.options import DEFAULT_STORE, EngineOptions
+from veridical.engine.progress import Meter, Progress
+from veridical.engine.run import Input, Run, Sink, Task
+from veridical.engine.run_evidence import role_of
+from veridical.errors import UsageError
+from veridical.files.store import Store, open_store
+from veridical.notices import tell_once
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from veridical.engine.options import EngineKeywords
+    from veridical.engine.service import Service
+    from veridical.llm.llms import Llms
+    from veridical.llm.service import Account
+    from veridical.models.nli.llm import LlmNli
+
+T = TypeVar("T")
+
+_RATE = 1e-4  # seconds a token of a model that has answered nothing yet, roughly
+_CALL = 1.0  # seconds of an LLM call
+_NO_WORK = Work()
+
+
+class Engine:
+    """Owns models, store and an event loop; reusable from notebooks, servers and threads.
+
+    Args:
+        options: instead of the keywords, which are its fields.
+        embedder: sentence encoder, as :func:`veridical.models.load_encoder` reads it.
+        token_encoder: encoder for the BERTScore family; the embedder unless named.
+        nli: NLI model, as :func:`veridical.models.load_nli` reads it, or ``llm:NAME``.
+        llm: of the scorers that call one, as :func:`veridical.llm.endpoints.find_endpoint` reads
+            it, or a scripted one (:class:`veridical.llm.fake.FakeLlm`).
+        proxy: language model that reads texts for their token probabilities, as
+            :func:`veridical.models.causal.load_language_model` reads it.
+        budget: money that LLM calls may cost, in the currency of the endpoints' prices.
+        named_only: scorers may name LLMs and proxies of ``veridical.toml`` and published NLI
+            models, and give no address or path: for an engine that serves requests from elsewhere.
+        store: folder of the content-addressed store, ``.veridical/store`` unless said otherwise,
+            as on the command line; None or "none" for none. Where the usual folder cannot be
+            written, the engine goes without and says so once.
+        processes: worker processes for free scorers; default: one a core, 0 on a single core.
+        threads: CPU threads of a model; default: all cores.
+        device: torch device of torch models.
+        age: seconds a request may wait for company while more records are being read.
+
+    Use as a context manager, or call :meth:`close`. A process that is forked off has none of the
+    engine's threads: there every use raises a UsageError, and closing does nothing.
+    """
+
+    def __init__(
+        self, options: EngineOptions | None = None, /, **keywords: Unpack[EngineKeywords]
+    ) -> None:
+        chosen = made_of(EngineOptions, keywords) if options is None else options
+        cores = os.cpu_count() or 1
+        default = cores if cores > 1 else 0
+        self.processes = default if chosen.processes is None else chosen.processes
+        self._named_only = chosen.named_only
+        self.proxy = chosen.proxy
+        self.llm_nli = _llm_nli(chosen.nli)
+        self._judges: dict[str, LlmNli | None] = {}
+        self._specs: dict[str, str] = {
+            "embedder": chosen.embedder,
+            "token_encoder": chosen.token_encoder or chosen.embedder,
+            "nli": chosen.nli,
+            **({} if chosen.proxy is None else {"proxy": chosen.proxy}),
+        }
+        self._options = {"threads": chosen.threads, "device": chosen.device}
+        self.store = _store(chosen.store_path)
+        try:
+            self.llms = _llms(chosen, self.store)
+        except BaseException:
+            if self.store is not None:
+                self.store.close()
+            raise
+        self._age = chosen.age
+        self._loaded: dict[tuple[str, ...], Any] = {}
+        self._services: dict[tuple[str, str], Service] = {}
+        self._runs: set[Run] = set()
+        self._load_lock = threading.Lock()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(
+            target=self._loop.run_forever, daemon=True, name="veridical"
+        )
+        self._thread.start()
+        self._closed = False
+        self._process = os.getpid()
+        self.gate = self.submit(self._make_gate()).result()
+
+    async def _make_gate(self) -> Gate:
+        gate = Gate(self._age)
+        gate.filling = lambda: any(run.filling for run in self._runs)
+        return gate
+
+    @property
+    def named_only(self) -> bool:
+        """Whether it serves requests from elsewhere, which may give no address or path."""
+        return self._named_only
+
+    def check_usable(self) -> None:
+        """Raises:
+        UsageError: the engine is closed, or belongs to the process that this one was forked off.
+        """
+        if self._forked:
+            raise UsageError(
+                "the engine belongs to the process that made it: make one in each forked process"
+            )
+        if self._closed:
+            raise UsageError("the engine is closed")
+
+    @property
+    def _forked(self) -> bool:
+        return os.getpid() != self._process
+
+    def submit(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:
+        """Run ``coroutine`` on the engine's loop.
+
+        Raises:
+            UsageError: as :meth:`check_usable` does.
+        """
+        try:
+            self.check_usable()
+        except UsageError:
+            coroutine.close()
+            raise
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+
+    def llms_of(self, task: Task) -> list[str | None]:
+        """LLMs that ``task`` is known to ask, one in the place of the NLI model among them; None
+        stands for the engine's own."""
+        judges = [self.nli_judge(spec) for spec in task.named("nli")]
+        names = [*task.named("llm"), *(j.llm for j in judges if j is not None)]
+        return list(dict.fromkeys(names))
+
+    def nli_judge(self, spec: str | None) -> LlmNli | None:
+        """The language model in the place of the NLI model ``spec``, None for the run's own; None
+        where it is no language model."""
+        if spec is None:
+            return self.llm_nli
+        if spec not in self._judges:
+            self._judges[spec] = _llm_nli(spec)
+        return self._judges[spec]
+
+    def models(self, task: Task) -> dict[str, str]:
+        """Role and ``name@revision`` of each model ``task`` needs; loads them, and opens the LLMs.
+
+        Raises:
+            UsageError: a scorer needs an LLM and none was named; or one cannot be opened.
+        """
+        self.check_usable()
+        models = {role: f"{b.name}@{b.revision}" for role, b in self._needed(task).items()}
+        for spec in task.named("nli"):
+            judge = self.nli_judge(spec)
+            if judge is not None:
+                models[role_of("nli", spec)] = f"{judge.name}@{judge.revision}"
+        for spec in self.llms_of(task):
+            service = self.llms.service(spec)
+            role = "llm" if spec is None else f"llm {spec}"
+            models[role] = f"{service.endpoint.name}@{service.identity}"
+        return models
+
+    def own(self, kind: str) -> str | None:
+        """What the run's own model of a kind is called; None where it has none."""
+        return self._specs.get(kind)
+
+    def _needed(self, task: Task) -> dict[str, Any]:
+        """The loaded model of each role that ``task`` has. Models that scorers name are roles of
+        their own, such as ``proxy NAME`` and ``nli NAME``."""
+        needed = {}
+        for name, spec, by_scorer in task.needs():
+            if name == "nli" and self.nli_judge(spec) is not None:
+                continue
+            place = spec or self.own(name)
+            if place is not None:
+                needed[role_of(name, spec)] = self._load(KINDS[name], place, by_scorer=by_scorer)
+        return needed
+
+    def check_unused(self, task: Task) -> None:
+        """Load models that were named for the run and that none of its scorers asks, so that a
+        wrong name is an error; and say that they are not used.
+
+        Raises:
+            UsageError: there is no such model.
+        """
+        used = {(name, spec) for name, spec, _ in task.needs()}
+        for name, default in (("embedder", EngineOptions.embedder), ("nli", EngineOptions.nli)):
+            spec = self._specs[name]
+            if spec == default or (name, None) in used or (name == "nli" and self.llm_nli):
+                continue
+            if name == "embedder" and ("token_encoder", None) in used:
+                continue
+            self._load(KINDS[name], spec)
+            tell_once(f"{name} {spec}: no scorer of this run uses it (--preset all has some)")
+
+    def _load(self, kind: Kind, spec: str, *, by_scorer: bool = False) -> Any:
+        """The back end that ``spec`` names; named ``by_scorer``, or the run's own."""
+        if by_scorer and self._named_only and spec != self.own(kind.name):
+            kind.check_name(spec)
+        key = (kind.loader, kind.back_end, spec)
+        with self._load_lock:
+            if key not in self._loaded:
+                self._loaded[key] = kind.load(spec, **self._options)
+            return self._loaded[key]
+
+    def services(
+        self,
+        task: Task,
+        wrap: Callable[[Kind, Any], Any] | None = None,
+        store: Store | None = None,
+    ) -> dict[str, Service]:
+        """The queue of each model ``task`` needs. One model in two roles has one queue.
+
+        ``wrap(kind, model)`` gives the run queues of its own over wrapped models and ``store``
+        (the dry run's).
+        """
+        self.check_usable()
+        needed = self._needed(task)
+        shared = self._services if wrap is None else {}
+        services: dict[str, Service] = {}
+        for role, backend in needed.items():
+            kind = KINDS[role.partition(" ")[0]]
+            for other in KINDS.values():
+                if other.serves == kind.name and needed.get(other.name) is backend:
+                    kind = other
+            key = (kind.name, backend.revision)
+            if key not in shared:
+                if wrap is None:
+                    self._queue(kind, backend)
+                else:
+                    shared[key] = named(kind.service)(wrap(kind, backend), self.gate, store)
+            services[role] = shared[key]
+        return services
+
+    def _queue(self, kind: Kind, backend: Any) -> Any:
+        """The queue of a model, which all runs share."""
+        key = (kind.name, backend.revision)
+        if key not in self._services:
+            self._services[key] = named(kind.service)(backend, self.gate, self.store)
+        return self._services[key]
+
+    def embedding(self, *, stored: bool = True) -> EncoderService:
+        """The queue of the embedder, whether or not a task needs it. If what it gives is not to
+        be ``stored``, a queue of its own, which the caller closes."""
+        self.check_usable()
+        kind = KINDS["embedder"]
+        backend = self._load(kind, self._specs["embedder"])
+        service: EncoderService = (
+            self._queue(kind, backend) if stored else EncoderService(backend, self.gate, None)
+        )
+        return service
+
+    async def service(self, kind: str, spec: str) -> Service:
+        """The queue of a model that a scorer names while it works.
+
+        Raises:
+            UsageError: there is no such kind, or this engine lets nobody name the model.
+        """
+        row = kind_of(kind)
+        backend = await asyncio.to_thread(self._load, row, spec, by_scorer=True)
+        service: Service = self._queue(row, backend)
+        return service
+
+    def work(self) -> dict[str, Work]:
+        """What each model has been asked for and has done so far, by name and mode."""
+        return {
+            f"{s.backend.name}@{s.backend.revision}"
+            + ("+tokens" if kind == "token_encoder" else ""): s.work
+            for (kind, _), s in self._services.items()
+        }
+
+    async def run(
+        self,
+        source: Input,
+        task: Task,
+        sink: Sink,
+        progress: Progress,
+        services: Mapping[str, Service],
+        account: Account | None = None,
+        llms: Llms | None = None,
+    ) -> None:
+        """Score every record of ``source`` that ``sink`` does not hold yet.
+
+        LLM calls are on ``account``, and made by the engine's own LLMs unless ``llms`` (the dry
+        run's) are given.
+        """
+        warn_of_small_judges(self, task)
+        progress.ledger = None if account is None else account.ledger
+        progress.meter = self._meter(llms or self.llms)
+        run = Run(self, task, sink, progress, services, account, llms or self.llms)
+        self._runs.add(run)
+        try:
+            await run.all(source)
+        finally:
+            self._runs.discard(run)
+
+    def _meter(self, llms: Llms) -> Meter:
+        """Tells the seconds of model work done and asked for from now on."""
+        before = {key: replace(service.work) for key, service in self._services.items()}
+        calls = llms.calls()
+
+        def meter() -> tuple[float, float]:
+            answered, asked = llms.calls()
+            done = _CALL * (answered - calls[0])
+            all_asked = done + _CALL * (asked - answered)
+            for key, service in list(self._services.items()):
+                work, start = service.work, before.get(key, _NO_WORK)
+                size = work.answered - start.answered
+                rate = (work.seconds - start.seconds) / size if size else _RATE
+                done += rate * size
+                all_asked += rate * (work.asked - start.asked)
+            return done, max(done, all_asked)
+
+        return meter
+
+    def close(self) -> None:
+        """Stop the loop and let go of models and store. Runs under way are cancelled."""
+        if self._closed or self._forked:  # what is open is the parent's, to be closed by it
+            return
+        self.submit(self._cancel()).result()
+        self.submit(self.llms.close()).result()
+        self._closed = True
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+        for service in self._services.values():
+            service.close()
+        # Tasks and callbacks refer to the engine in circles: models must not be kept until the
+        # collector of circles comes.
+        self._services.clear()
+        self._loaded.clear()
+        if self.store is not None:
+            self.store.close()
+
+    async def _cancel(self) -> None:
+        self.gate.close()
+        current = asyncio.current_task()
+        tasks = [t for t in asyncio.all_tasks() if t is not current]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def __enter__(self) -> Engine:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _llm_nli(spec: str) -> LlmNli | None:
+    from veridical.models import llm_nli
+
+    return llm_nli(spec)
+
+
+def _store(path: Path | None) -> Store | None:
+    """The store in a folder. The usual one may be missing: it was not asked for."""
+    return None if path is None else open_store(path, required=path != DEFAULT_STORE)
+
+
+def _llms(options: EngineOptions, store: Store | None) -> Llms:
+    from veridical.llm.llms import Llms
+
+    return Llms(
+        options.llm,
+        store=None if store is None or not store.open else store.path,
+        budget=options.budget,
+        named_only=options.named_only,
+        connect=named(KINDS["llm"].loader),
+    )

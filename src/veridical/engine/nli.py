@@ -1,0 +1,114 @@
+"""The NLI model behind the coalescer: each distinct pair is judged once, and kept by premise.
+
+In the store a pair is an entry under 12 bytes of its premise and 8 of its hypothesis, written as
+soon as its batch is through. When a request is complete, the loose entries of a premise become
+one matrix, so that a warm run reads a text's verdicts in one piece.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from veridical.core.protocols import LABELS, NliModel, Pair, Window
+from veridical.core.verdicts import Verdicts
+from veridical.engine.batching import Gate
+from veridical.engine.service import Requests, Service
+from veridical.errors import ModelError
+from veridical.files.store import Store, content_key
+
+_PREMISE = 12  # bytes of a key
+_MATRIX = bytes(8)  # stands where a hypothesis would: the premise's matrix
+_ITSELF = np.array([1, 0, 0], np.float32)
+_ROUNDED = 6  # decimals, before anything is compared with a threshold
+
+
+class _Pairs(Requests):
+    """Pairs to one :class:`NliModel`."""
+
+    def premise(self, text: str) -> bytes:
+        """What the keys of all pairs with this premise begin with."""
+        return content_key("nli", self.model.revision, text)[:_PREMISE]
+
+    def key(self, request: Pair) -> bytes:
+        return self.premise(request.premise) + content_key(request.hypothesis)[: len(_MATRIX)]
+
+    def assemble(self, windows: Sequence[Window], outputs: Sequence[Any]) -> NDArray[np.float32]:
+        value: NDArray[np.float32] = self.model.assemble(windows, outputs)
+        fits = value.shape == (len(LABELS),) and np.isfinite(value).all()
+        if not fits or value.min() < 0 or abs(float(value.sum()) - 1) > 1e-3:
+            raise ModelError(f"{self.model.name} gave {value!r} where probabilities were expected")
+        return value
+
+
+class NliService(Service):
+    """All requests to one NLI model."""
+
+    def __init__(self, model: NliModel, gate: Gate, store: Store | None) -> None:
+        self._pairs = _Pairs(model)
+        super().__init__(model, gate, store, requests=self._pairs, lookup=_stored)
+        self._joining = threading.Lock()
+
+    async def judge(self, pairs: Sequence[tuple[str, str]], keep: list[Any]) -> Verdicts:
+        """Verdicts on ``pairs``. ``keep`` holds on to what others may ask for again.
+
+        Raises:
+            ModelError: the model failed on one of them.
+        """
+        premises = {p: self._pairs.premise(p) for p in dict.fromkeys(p for p, _ in pairs)}
+        suffixes = {h: content_key(h)[: len(_MATRIX)] for h in dict.fromkeys(h for _, h in pairs)}
+        keys = [premises[p] + suffixes[h] for p, h in pairs]
+        requests = {k: Pair(*p) for k, p in zip(keys, pairs, strict=True)}
+        known = {k: _ITSELF for k, p in requests.items() if p.premise == p.hypothesis}
+        missing = [k for k in requests if k not in known]
+        before = self.work.windows
+        values = await self.ask([requests[k] for k in missing], keep)
+        known.update(zip(missing, values, strict=True))
+        if self._store is not None and self.work.windows > before:  # there may be loose entries
+            prefixes = dict.fromkeys(k[:_PREMISE] for k in missing)
+            await asyncio.to_thread(self._join, self._store, prefixes)
+        table = np.array([known[k] for k in keys], np.float64).reshape(len(keys), len(LABELS))
+        return Verdicts(table.round(_ROUNDED), self.backend.contradicts)
+
+    def _join(self, store: Store, prefixes: Iterable[bytes]) -> None:
+        """Turn the loose entries of each premise into rows of its matrix: (pairs, 5) float32, the
+        8 bytes of the hypothesis in the first two columns."""
+        with self._joining:  # two requests may share a premise
+            for prefix, entries in store.beginning_with(prefixes).items():
+                loose = [k for k in entries if not k.endswith(_MATRIX)]
+                if not loose or len(entries) == 1:
+                    continue
+                rows = dict(_rows(entries))
+                names = b"".join(k[_PREMISE:] for k in rows)
+                matrix = np.empty((len(rows), 2 + len(LABELS)), np.float32)
+                matrix[:, :2] = np.frombuffer(names, np.float32).reshape(-1, 2)
+                matrix[:, 2:] = list(rows.values())
+                store.replace(loose, prefix + _MATRIX, matrix)
+
+
+def _stored(store: Store, keys: Sequence[bytes]) -> dict[bytes, NDArray[np.float32]]:
+    """The values of ``keys`` that the store holds, be it loosely or in a matrix."""
+    distinct = set(keys)
+    stored: dict[bytes, NDArray[np.float32]] = {}
+    for entries in store.beginning_with(dict.fromkeys(k[:_PREMISE] for k in distinct)).values():
+        stored.update((k, v) for k, v in _rows(entries) if k in distinct)
+    return stored
+
+
+def _rows(
+    entries: dict[bytes, NDArray[np.float32]],
+) -> Iterable[tuple[bytes, NDArray[np.float32]]]:
+    """Key and probabilities of every pair in ``entries``, which share a premise."""
+    for key, value in entries.items():
+        if not key.endswith(_MATRIX):
+            yield key, value
+        else:
+            prefix = key[:_PREMISE]
+            names = np.ascontiguousarray(value[:, :2]).tobytes()
+            for i, row in enumerate(value[:, 2:]):
+                yield prefix + names[8 * i : 8 * i + 8], row

@@ -1,0 +1,117 @@
+"""What an engine is made with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypedDict
+
+from veridical.core.options import Group, Names, Options, option
+from veridical.errors import UsageError
+
+if TYPE_CHECKING:
+    from veridical.llm.llms import Llm
+
+
+#: Where models' answers are kept unless said otherwise, under the current folder.
+DEFAULT_STORE = Path(".veridical") / "store"
+
+
+def default_store() -> Path | None:
+    """The folder that ``store="auto"`` stands for."""
+    return DEFAULT_STORE
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineOptions(Options):
+    """The options of :class:`~veridical.engine.engine.Engine`, which says what they mean."""
+
+    embedder: str = option(
+        "minilm",
+        "Sentence encoder: minilm, a folder, a hub id, torch:ID, http://HOST/v1#MODEL, "
+        "tei:URL, a [llm.NAME].",
+        Group.MODELS,
+    )
+    token_encoder: str | None = option(
+        None, "Encoder of token vectors; default: the embedder.", Group.MODELS, kind=str
+    )
+    nli: str = option(
+        "veridical-nli-mini",
+        "NLI model: a name, a folder, a hub id, torch:ID, tei:URL, llm:NAME.",
+        Group.MODELS,
+    )
+    llm: Llm | None = option(
+        None,
+        "LLM of judges and prompts: a [llm.NAME] of veridical.toml, openai:MODEL, "
+        "anthropic:MODEL, gemini:MODEL, ollama:MODEL, http://HOST/v1#MODEL, local.",
+        Group.MODELS,
+    )
+    proxy: str | None = option(
+        None,
+        "Model that gives token probabilities: smollm2, a folder, a .gguf file, a hub id, http://HOST/v1#MODEL.",
+        Group.MODELS,
+        kind=str,
+    )
+    budget: float | None = option(
+        None, "Most that LLM calls may cost, in their currency.", Group.MODELS, least=0, kind=float
+    )
+    named_only: bool = option(False)
+    store: Path | str | None = option(
+        "auto",
+        "Folder that keeps model outputs; or none.",
+        Group.RUN,
+        kind=Path,
+        names=Names.OTHER,
+    )
+    processes: int | None = option(
+        None, "Worker processes for scorers without a model.", Group.RUN, least=0, kind=int
+    )
+    threads: int | None = option(None, least=1, kind=int)
+    device: str | None = option(None, kind=str)
+    age: float = option(0.05, least=0)
+
+    @property
+    def store_path(self) -> Path | None:
+        """The folder of the store; None where there is to be none."""
+        if self.store is None or self.store == "none":
+            return None
+        return default_store() if self.store == "auto" else Path(self.store)
+
+    def refuse_beside(self, engine: object | None) -> None:
+        """
+        Raises:
+            UsageError: some are set beside a warm ``engine``, which was made with its own.
+        """
+        if engine is not None and (names := self.given()):
+            raise UsageError(
+                f"{', '.join(names)}: not beside a warm engine, which has its own: "
+                "give it to Engine"
+            )
+
+
+class ModelKeywords(TypedDict, total=False):
+    """:class:`EngineOptions` as keywords of functions that have ``nli``, ``llm`` and ``proxy`` as
+    parameters of their own."""
+
+    embedder: str
+    token_encoder: str | None
+    budget: float | None
+    named_only: bool
+    store: Path | str | None
+    processes: int | None
+    threads: int | None
+    device: str | None
+    age: float
+
+
+class ReaderKeywords(ModelKeywords, total=False):
+    """:class:`EngineOptions` as keywords of functions that have ``llm`` as a parameter."""
+
+    nli: str
+    proxy: str | None
+
+
+class EngineKeywords(ReaderKeywords, total=False):
+    """:class:`EngineOptions` as keywords of public functions."""
+
+    llm: Llm | None

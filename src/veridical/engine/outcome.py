@@ -1,0 +1,60 @@
+"""What a run found, in one sentence: the first thing that the terminal, a page and Python say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from veridical.engine.summary import Summary
+
+_BAD = {
+    "contradicted": ("contains", "contain", "a statement that the sources contradict"),
+    "unsupported": ("contains", "contain", "a statement that the sources do not support"),
+    "inconsistent": ("disagrees", "disagree", "with the model's other answers or its certainty"),
+}
+_GOOD = {
+    "supported": ("is", "are", "supported by the sources"),
+    "consistent": ("agrees", "agree", "with the model's other answers or its certainty"),
+}
+_UNCHECKED = {
+    "failed": "because scoring failed",
+    "nothing_to_check": "for lack of contexts, samples, a reference or log-probabilities",
+    "not_judged": "because only words were compared or a model asked alone: that is no verdict",
+    "language": "because no model reads the script",
+    "earlier_version": "as an earlier version gave no verdicts",
+}
+
+
+def outcome(summary: Summary) -> str:
+    """Answers by verdict, the worst first: "7 of 20 answers contain a statement that the sources
+    contradict; 2 could not be checked." Nothing unchecked is told as good."""
+    total, verdicts, unchecked = summary.records, summary.verdicts, summary.unchecked
+    if not total:
+        return "No answer could be read."
+    told = _of_verdicts(summary, _BAD)
+    blind = verdicts["unchecked"] - unchecked["no_statement"]
+    if blind:
+        causes = [cause for cause in _UNCHECKED if unchecked[cause]]
+        why = f" {_UNCHECKED[causes[0]]}" if len(causes) == 1 else ""
+        told.append(f"{blind} could not be checked{why}")
+    if unchecked["no_statement"]:
+        told.append(f"{unchecked['no_statement']} made no statement")
+    told += _of_verdicts(summary, _GOOD)
+    count, _, rest = told[0].partition(" ")
+    answers = "answer" if total == 1 else "answers"
+    if int(count) == total:
+        head = f"The only answer {rest}" if total == 1 else f"All {total} {answers} {rest}"
+    else:
+        head = f"{count} of {total} {answers} {rest}"
+    if blind == total > 1:
+        head = head.replace("All ", "None of the ", 1).replace("could not be", "could be", 1)
+    return "; ".join([head, *told[1:]]) + "."
+
+
+def _of_verdicts(summary: Summary, words: Mapping[str, tuple[str, str, str]]) -> list[str]:
+    return [
+        f"{n} {one if n == 1 else many} {what}"
+        for verdict, (one, many, what) in words.items()
+        if (n := summary.verdicts[verdict])
+    ]

@@ -1,0 +1,245 @@
+"""A run: records streamed through their scorers, with a bounded number in flight.
+
+Each result goes to the run's sink as soon as it is complete.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from veridical.core.kinds import KINDS
+from veridical.core.records import Record
+from veridical.core.scores import Result, Scored
+from veridical.engine.lexical import Lexical
+from veridical.engine.run_evidence import RunEvidence
+from veridical.engine.verdict import head
+from veridical.errors import RowError, StrictError, UsageError
+from veridical.files.rowlog import DISORDER, Rows
+
+if TYPE_CHECKING:
+    from veridical.core.registry import BoundScorer
+    from veridical.engine.engine import Engine
+    from veridical.engine.progress import Progress
+    from veridical.engine.service import Service
+    from veridical.llm.llms import Llms
+    from veridical.llm.service import Account
+
+_IN_FLIGHT = 1024  # records
+_IN_FLIGHT_BYTES = 256 << 20
+_BYTES_A_CHAR = 16  # of a record in flight whose scorers ask no model
+
+
+class Input(Protocol):
+    """Where records come from: a :class:`~veridical.io.Source`, or one that is being sampled."""
+
+    read: int  # rows to take at once
+
+    def rows(self, start: int = 0) -> Iterator[Record | RowError]: ...
+    def fraction(self) -> float | None: ...
+
+
+class Sink(Protocol):
+    """Where results go."""
+
+    done: Rows
+
+    def write(self, record: Record, line: bytes) -> None: ...
+    def write_error(self, error: RowError) -> None: ...
+
+
+class ModelNeed(NamedTuple):
+    """A model that a task needs.
+
+    Attributes:
+        kind: a name in :data:`veridical.core.kinds.KINDS`.
+        spec: what it is called; None: the run's own.
+        given: whether the arguments of a scorer name it, rather than its defaults.
+    """
+
+    kind: str
+    spec: str | None
+    given: bool
+
+
+@dataclass(frozen=True)
+class Task:
+    """What to do with every record."""
+
+    scorers: Sequence[BoundScorer]
+    samples: int | None = None
+    limit: int | None = None
+    strict: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("samples", "limit"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise UsageError(f"{name} must be at least 1, not {value}")
+
+    def costs(self) -> set[str]:
+        return {cost for s in self.scorers for cost in s.costs}
+
+    def asked(self) -> list[BoundScorer]:
+        """The scorers, and those that they ask, each once."""
+        scorers: dict[str, BoundScorer] = {}
+        waiting = list(self.scorers)
+        while waiting:
+            bound = waiting.pop(0)
+            scorers.setdefault(bound.key, bound)
+            waiting += bound.parts
+        return list(scorers.values())
+
+    def named(self, kind: str) -> list[str | None]:
+        """The models of a ``kind`` of which a run has its own (``llm``, ``proxy``, ``nli`` ...)
+        that scorers are known to ask for, by their parameter of that name; None stands for the
+        run's own."""
+        askers = [s for s in self.scorers if KINDS[kind].cost in s.costs]
+        return list(dict.fromkeys(name for s in askers for name in s.models(kind)))
+
+    def needs(self) -> list[ModelNeed]:
+        """The models that scorers are known to ask in batches."""
+        kinds = [kind.name for kind in KINDS.values() if kind.of_run and kind.batched]
+        models = [
+            ModelNeed(kind, name, name is not None) for kind in kinds for name in self.named(kind)
+        ]
+        checkpoints = dict.fromkeys(c for s in self.scorers for c in s.checkpoints)
+        return [*models, *(ModelNeed(*checkpoint) for checkpoint in checkpoints)]
+
+
+class Run:
+    """One pass over one source."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        task: Task,
+        sink: Sink,
+        progress: Progress,
+        services: Mapping[str, Service],
+        account: Account | None,
+        llms: Llms,
+    ) -> None:
+        self.engine = engine
+        self.task = task
+        self.sink = sink
+        self.progress = progress
+        self.services = services
+        self.account = account
+        self.llms = llms
+        self.gate = gate = engine.gate
+        self.filling = True
+        bundled = [s for s in task.asked() if s.scorer.cost == "free" and s.portable]
+        self.lexical = Lexical(bundled, gate, engine.processes)
+        self.bundled = {s.key: i for i, s in enumerate(bundled)}
+        costs = task.costs()
+        weights = [kind.bytes_a_char for kind in KINDS.values() if kind.cost in costs]
+        self._weight = max(weights, default=_BYTES_A_CHAR)
+        self._flying: dict[int, asyncio.Task[None]] = {}
+        self._bytes = 0
+        self._landed = asyncio.Event()
+        self._error: BaseException | None = None
+
+    async def all(self, source: Input) -> None:
+        loop = asyncio.get_running_loop()
+        reader = ThreadPoolExecutor(1, thread_name_prefix="veridical-read")
+        rows: Iterator[Record | RowError] = source.rows(self.sink.done.first_gap())
+        rows = itertools.takewhile(
+            lambda r: self.task.limit is None or r.row < self.task.limit, rows
+        )
+        try:
+            while chunk := await loop.run_in_executor(reader, _take, rows, source.read):
+                self.progress.fraction = source.fraction()
+                self.progress.seen = chunk[-1].row + 1
+                for row in chunk:
+                    await self._admit(row)
+            self.filling = False
+            self.gate.touch()
+            while self._flying and self._error is None:
+                await self._landing()
+            if self._error is not None:
+                raise self._error
+        finally:
+            self.filling = False
+            for flying in list(self._flying.values()):
+                flying.cancel()
+            await asyncio.gather(*self._flying.values(), return_exceptions=True)
+            await self.lexical.close()
+            reader.shutdown(wait=False, cancel_futures=True)
+
+    async def _admit(self, row: Record | RowError) -> None:
+        if isinstance(row, RowError):
+            if self.task.strict:
+                raise StrictError(str(row))
+            self.sink.write_error(row)
+            self.progress.row_errors += 1
+            return
+        if row.row in self.sink.done:
+            return
+        if self.task.samples is not None and len(row.samples) > self.task.samples:
+            row = row.model_copy(update={"samples": row.samples[: self.task.samples]})
+        size = self._weight * _chars(row)
+        while self._flying and (
+            len(self._flying) >= _IN_FLIGHT
+            or self._bytes + size > _IN_FLIGHT_BYTES
+            or row.row - next(iter(self._flying)) >= DISORDER
+        ):
+            self.filling = False  # full: what waits may leave
+            self.gate.touch()
+            await self._landing()
+        if self._error is not None:
+            raise self._error
+        self.filling = True
+        self._bytes += size
+        flying = asyncio.get_running_loop().create_task(self._one(row))
+        self._flying[row.row] = flying
+        self.progress.in_flight = len(self._flying)
+        flying.add_done_callback(lambda t: self._land(row.row, size, t))
+
+    async def _landing(self) -> None:
+        self._landed.clear()
+        await self._landed.wait()
+
+    def _land(self, row: int, size: int, flying: asyncio.Task[None]) -> None:
+        self._flying.pop(row, None)
+        self.progress.in_flight = len(self._flying)
+        self._bytes -= size
+        if not flying.cancelled() and flying.exception() is not None:
+            self._error = self._error or flying.exception()
+        self._landed.set()
+        self.gate.touch()
+
+    async def _one(self, record: Record) -> None:
+        evidence = RunEvidence(record, self)
+        tasks = {s.key: evidence.start(s) for s in self.task.scorers if s.key not in self.bundled}
+        scores: dict[str, Scored] = {}
+        try:
+            if self.bundled:
+                together = await evidence.bundle()
+                scores = {key: together[place] for key, place in self.bundled.items()}
+            if tasks:
+                await asyncio.wait(tasks.values())
+        except asyncio.CancelledError:
+            evidence.cancel()
+            raise
+        scores.update((key, task.result()) for key, task in tasks.items())
+        scores = {s.key: scores[s.key] for s in self.task.scorers}
+        record_id = record.row if record.id is None else record.id
+        self.sink.write(
+            record,
+            Result.line(record_id, record.row, *head(record, self.task.scorers, scores)),
+        )
+        self.progress.records += 1
+
+
+def _take(rows: Iterator[Record | RowError], most: int) -> list[Record | RowError]:
+    return list(itertools.islice(rows, most))
+
+
+def _chars(record: Record) -> int:
+    texts = [record.response, *record.sample_texts, *record.reference]
+    return 512 + sum(map(len, texts)) + sum(len(c.text) for c in record.contexts)

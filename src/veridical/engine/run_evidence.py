@@ -1,0 +1,238 @@
+"""What a scorer asks for within a run, and from which of the run's services it comes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from contextvars import ContextVar
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from veridical.core.evidence import Evidence, guarded
+from veridical.core.kinds import KINDS, kind_of
+from veridical.core.records import Record
+from veridical.core.scores import Score, Scored
+from veridical.errors import NotApplicable, UsageError
+from veridical.notices import tell_once
+from veridical.text.scripts import UNREAD, reads
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from veridical.core.messages import ChatRequest, Reply
+    from veridical.core.registry import BoundScorer
+    from veridical.core.tokens import GivenText, TokenProbabilities
+    from veridical.core.verdicts import Verdicts
+    from veridical.engine.encoders import EncoderService
+    from veridical.engine.nli import NliService
+    from veridical.engine.reading import LanguageService
+    from veridical.engine.run import Run
+    from veridical.engine.service import Service
+
+_ASKER: ContextVar[str | None] = ContextVar("asker", default=None)
+
+
+class RunEvidence(Evidence):
+    """Evidence of one record within a run."""
+
+    def __init__(self, record: Record, run: Run) -> None:
+        super().__init__(record)
+        self._run = run
+        self._tasks: dict[str, asyncio.Task[Scored]] = {}
+        self._waits: dict[str, set[str]] = {}
+        self._keep: list[Any] = []
+        self._bundle: asyncio.Future[list[Scored]] | None = None
+        self._asked: dict[str | None, list[str]] = {}  # models by the scorer that asked for them
+        self._heard: list[tuple[str | None, str | None, ChatRequest, Reply]] = []
+
+    def bundle(self) -> asyncio.Future[list[Scored]]:
+        """Scores by the run's bundled free scorers, in their order."""
+        if self._bundle is None:
+            self._bundle = self._run.lexical.ask(self.record)
+        return self._bundle
+
+    def start(self, bound: BoundScorer) -> asyncio.Task[Scored]:
+        """The one task that computes ``bound`` for this record."""
+        task = self._tasks.get(bound.key)
+        if task is None:
+            task = asyncio.get_running_loop().create_task(self._compute(bound))
+            self._tasks[bound.key] = task
+        return task
+
+    def cancel(self) -> None:
+        for task in self._tasks.values():
+            task.cancel()
+
+    async def _compute(self, bound: BoundScorer) -> Scored:
+        _ASKER.set(bound.key)
+        return Scored.of(
+            await guarded(bound, self.record, self, lambda: self._models(bound)),
+        )
+
+    def _models(self, bound: BoundScorer) -> str:
+        """The models in the signature of ``bound``: of its declared roles, then those it named."""
+        models = []
+        for kind in KINDS.values():
+            if not kind.signed or kind.cost not in bound.costs:
+                continue
+            for spec in bound.models(kind.name):
+                service = self._run.services.get(role_of(kind.name, spec))
+                if service is not None:
+                    models.append(_signature(kind.name, service.backend))
+        labels = self._asked.get(bound.key, [])
+        if not labels and "llm" in bound.costs:
+            labels = [self._run.llms.label(name) for name in bound.models("llm")]
+        return "|".join([*models, *labels])
+
+    def _note(self, model: str) -> None:
+        labels = self._asked.setdefault(_ASKER.get(), [])
+        if model not in labels:
+            labels.append(model)
+
+    async def note_failure(self, error: Exception) -> None:
+        """Mark a reply that could not be used in the journal: ``--retry-failed`` then asks for
+        another."""
+        text = getattr(error, "text", None)
+        account = self._run.account
+        if text is None or account is None:
+            return
+        asker = _ASKER.get()
+        for who, llm, request, reply in self._heard:
+            if who == asker and text in (reply.text, reply.refusal):
+                await self._run.llms.service(llm).reject(request, account)
+
+    async def _score(self, bound: BoundScorer) -> Score:
+        asker = _ASKER.get()
+        if asker is not None:
+            ring = self._path(bound.key, asker)
+            if ring:
+                raise UsageError(f"scorers ask for each other: {' -> '.join([asker, *ring])}")
+            self._waits.setdefault(asker, set()).add(bound.key)
+        place = self._run.bundled.get(bound.key)
+        if place is not None:
+            bundle = self.bundle()
+            await asyncio.wait([bundle])
+            return bundle.result()[place].score
+        task = self.start(bound)
+        await asyncio.wait([task])
+        for model in self._asked.get(bound.key, ()):
+            self._note(model)
+        return task.result().score
+
+    def _path(self, start: str, goal: str) -> list[str]:
+        """Who waits for whom from ``start`` to ``goal``; empty when nobody does."""
+        if start == goal:
+            return [goal]
+        for following in self._waits.get(start, ()):
+            path = self._path(following, goal)
+            if path:
+                return [start, *path]
+        return []
+
+    async def _service(
+        self, name: str, model: str | None = None, texts: Iterable[str] | None = None
+    ) -> Any:
+        """The queue of the run's own model of a kind, or of the one called ``model``.
+
+        Raises:
+            UsageError: the cost was not declared.
+            NotApplicable: there is no model, or it does not read the script of ``texts``.
+        """
+        kind = kind_of(name)
+        service: Any = self._run.services.get(role_of(name, model))
+        opened = service is None
+        if opened:
+            if model is None and (kind.signed or not kind.of_run):
+                raise UsageError(f"a scorer asked for the {name} without declaring its cost")
+            spec = model or self._run.engine.own(name)
+            if spec is None:
+                raise NotApplicable(f"no {name} was named (--{name} MODEL)")
+            service = await self._run.engine.service(name, spec)
+        if opened or not kind.signed:
+            self._note(_signature(name, service.backend))
+        scripts = None if texts is None else service.backend.scripts
+        if texts is not None and scripts is not None and not reads(" ".join(texts), scripts):
+            what = f"{service.backend.name} reads {', '.join(sorted(scripts))} script"
+            tell_once(
+                f"{what}: of texts in another only the scorers that need no model count "
+                "(--nli ID names a multilingual model)"
+            )
+            raise NotApplicable(f"{what}; {UNREAD}")
+        return service
+
+    async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        service: EncoderService = await self._service("embedder", texts=texts)
+        return await service.embed(texts, self._keep)
+
+    async def bertscore(
+        self,
+        candidates: Sequence[str],
+        references: Sequence[str],
+        idf: Mapping[int, float] | bool | None = None,
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        service: EncoderService = await self._service(
+            "token_encoder", texts=[*candidates, *references]
+        )
+        return await service.bertscore(candidates, references, idf, self._keep)
+
+    async def nli(self, pairs: Sequence[tuple[str, str]], model: str | None = None) -> Verdicts:
+        judge = self._run.engine.nli_judge(model)
+        if judge is not None:
+            self._note(_signature("nli", judge))
+            by_token = self.tells_tokens(judge.llm)
+            return await judge.judge(pairs, partial(self.chat, llm=judge.llm), by_token=by_token)
+        texts = dict.fromkeys(text for pair in pairs for text in pair)
+        service: NliService = await self._service("nli", model, texts)
+        return await service.judge(pairs, self._keep)
+
+    async def chat(self, requests: Sequence[ChatRequest], llm: str | None = None) -> list[Reply]:
+        run = self._run
+        if run.account is None:
+            raise UsageError("a scorer asked for an LLM without declaring its cost")
+        self._note(run.llms.label(llm))
+        replies = await run.llms.service(llm).chat(requests, run.account)
+        asker = _ASKER.get()
+        self._heard += ((asker, llm, q, r) for q, r in zip(requests, replies, strict=True))
+        return replies
+
+    def tells_tokens(self, llm: str | None = None) -> bool:
+        return self._run.llms.endpoint(llm).llama_cpp
+
+    async def read(
+        self, texts: Sequence[GivenText], proxy: str | None = None
+    ) -> list[TokenProbabilities]:
+        return await self.ask("proxy", texts, proxy)
+
+    async def hidden(
+        self,
+        texts: Sequence[tuple[str, ...]],
+        proxy: str | None = None,
+        layers: Sequence[int] | None = None,
+    ) -> NDArray[np.float32]:
+        reader: LanguageService = await self._service("proxy", proxy)
+        return await reader.hidden(texts, layers)
+
+    async def proxy_identity(self, proxy: str | None = None) -> tuple[str, str]:
+        model = (await self._service("proxy", proxy)).backend
+        return model.name, model.revision
+
+    async def ask(self, kind: str, requests: Sequence[Any], model: str | None = None) -> list[Any]:
+        service: Service = await self._service(kind, model)
+        return await service.ask(requests, self._keep)
+
+    async def chat_prompt(
+        self, messages: Sequence[dict[str, Any]], proxy: str | None = None
+    ) -> str:
+        reader: LanguageService = await self._service("proxy", proxy)
+        return await reader.chat_prompt(messages)
+
+
+def role_of(role: str, spec: str | None) -> str:
+    """The place among a run's services of the model that a scorer names, or of the run's own."""
+    return role if spec is None else f"{role} {spec}"
+
+
+def _signature(kind: str, model: Any) -> str:
+    """What signatures call a model that was asked."""
+    return f"{kind}:{model.name}@{model.revision}"

@@ -1,0 +1,94 @@
+"""The queue of one model: what any kind needs, and all that most need."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from veridical.core.protocols import Window
+from veridical.engine.batching import Coalescer, Gate, Lookup, Work, get_many
+from veridical.errors import ModelError
+from veridical.files.store import Store, content_key
+
+
+class Requests:
+    """A back end as the coalescer wants it: here one whose answers are finite arrays."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        self.budget: int = model.batch_tokens
+        self.workers: int = model.workers
+
+    def key(self, request: Any) -> bytes:
+        return content_key("checkpoint", self.model.revision, repr(request))
+
+    def windows(self, requests: Sequence[Any]) -> list[list[Window]]:
+        windows: list[list[Window]] = self.model.windows(requests)
+        return windows
+
+    def order(self, window: Window) -> Any:
+        """What windows are sorted by before they are cut into batches."""
+        return -window.length
+
+    def size(self, batch: Sequence[Window]) -> int:
+        """Tokens that a forward over ``batch`` works on."""
+        return len(batch) * max(w.length for w in batch)
+
+    def run(self, batch: Sequence[Window]) -> list[Any]:
+        outputs: list[Any] = self.model.run(batch)
+        return outputs
+
+    def assemble(self, windows: Sequence[Window], outputs: Sequence[Any]) -> Any:
+        value = self.model.assemble(windows, outputs)
+        if not np.isfinite(value).all():
+            raise ModelError(f"{self.model.name} gave a number that is not finite")
+        return value
+
+    def load(self, stored: Any) -> Any:
+        return stored
+
+    def dump(self, value: Any) -> Any:
+        return value
+
+
+class Service:
+    """All requests to one model.
+
+    Args:
+        requests: the model as the coalescer wants it; default: :class:`Requests`.
+        lookup: how requests are found in the store (see :class:`Coalescer`).
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        gate: Gate,
+        store: Store | None,
+        *,
+        requests: Requests | None = None,
+        lookup: Lookup | None = get_many,
+    ) -> None:
+        self.backend = model
+        self._store = store
+        self._queue: Coalescer[Any, Any] = Coalescer(
+            requests or Requests(model), gate, store, lookup=lookup
+        )
+
+    @property
+    def work(self) -> Work:
+        return self._queue.work
+
+    async def ask(self, requests: Sequence[Any], keep: list[Any]) -> list[Any]:
+        """Answers, in order. ``keep`` holds on to what others may ask for again.
+
+        Raises:
+            ModelError: the model failed on one of them.
+        """
+        values = await self._queue.ask(requests)
+        keep.extend(values)
+        return values
+
+    def close(self) -> None:
+        self._queue.close()

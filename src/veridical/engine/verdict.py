@@ -1,0 +1,176 @@
+"""The record's one risk and its verdict: what its scores found out about the response."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pydantic_core import from_json
+
+from veridical.core.scores import Score, Scored, Unit
+from veridical.engine.risk import NAME, combine
+from veridical.text.refusals import abstains
+
+if TYPE_CHECKING:
+    from veridical.core.identity import Identity
+    from veridical.core.records import Record
+    from veridical.core.registry import Basis, BoundScorer
+    from veridical.core.scores import Unchecked, Verdict
+    from veridical.text.spans import Span
+
+#: A risk from here on speaks against what it is of.
+EVEN = 0.5
+_CONTRADICTION = "contradiction"
+_SUPPORTED = ("entailment", "supported")
+_UNSUPPORTED = ("neutral", "unsupported")
+#: From the worst to the best: of several statements, the worst counts.
+_OF_SOURCES: tuple[Verdict, ...] = ("contradicted", "unsupported", "supported")
+
+
+class Headed(NamedTuple):
+    """What a result line says before its scores, and a score that is added to them."""
+
+    risk: float | None
+    by: str | None
+    verdict: tuple[Verdict, Unchecked | None]
+    scores: dict[str, Scored]
+
+
+class _Parsed(dict[str, Any]):
+    """Scores as Python objects, made of their JSON texts when they are looked at."""
+
+    def __init__(self, scores: Mapping[str, Scored]) -> None:
+        self._scores = scores
+
+    def __missing__(self, key: str) -> Any:
+        self[key] = from_json(self._scores[key].text)
+        return self[key]
+
+
+def head(record: Record, scorers: Sequence[BoundScorer], scores: Mapping[str, Scored]) -> Headed:
+    """The record's risk, what made it, and its verdict.
+
+    Where the risk is a mean over several scorers (see :func:`~veridical.engine.risk.combine`), that
+    mean is a score of its own, with the sentences' means as units.
+
+    Args:
+        scores: by the keys of ``scorers``.
+    """
+    count = len(record.samples)
+    risk, by = combine({s.identity: scores[s.key].risk for s in scorers}, count)
+    parts = _Parsed(scores)
+    lines = dict(scores)
+    if by == NAME:
+        mean = _mean(record, scorers, parts, risk)
+        lines[NAME] = Scored.of(mean)
+        parts[NAME] = mean.model_dump(mode="json")
+    return Headed(risk, by, _verdict(record, scorers, parts, risk, by), lines)
+
+
+def _verdict(
+    record: Record,
+    scorers: Sequence[BoundScorer],
+    parts: Mapping[str, Any],
+    risk: float | None,
+    by: str | None,
+) -> tuple[Verdict, Unchecked | None]:
+    if not record.response.strip() or abstains(record.response):
+        return "unchecked", "no_statement"
+    if risk is None:
+        return "unchecked", _why_unscored(record, scorers, parts)
+    named = by.partition("(")[0] if by else None
+    makers = [s for s in scorers if by == NAME or s.scorer.name == named]
+    makers = [s for s in makers if parts[s.key]["status"] == "scored"]
+    bases = {s.key: _basis(s, record, parts[s.key]) for s in makers}
+    judges = [s.key for s in makers if bases[s.key] == "sources"]
+    if judges:
+        found = {verdict for key in judges for verdict in _statements(parts[key])}
+        return (next(v for v in _OF_SOURCES if v in found), None)
+    if "agreement" in bases.values():
+        return ("inconsistent" if _even(risk, makers, parts) >= EVEN else "consistent"), None
+    return "unchecked", "not_judged"
+
+
+def _even(risk: float, makers: Sequence[BoundScorer], parts: Mapping[str, Any]) -> float:
+    """The risk without a prior, where its score tells: a prior changes no verdict."""
+    raw = parts[makers[0].key]["raw"] if len(makers) == 1 else None
+    even = raw.get("even_risk") if isinstance(raw, dict) else None
+    return risk if even is None else float(even)
+
+
+def _basis(bound: BoundScorer, record: Record, score: Mapping[str, Any]) -> Basis:
+    """What a score rests on; of a scorer over scores, the best of what those it has rest on."""
+    if not bound.parts:
+        return bound.basis(record)
+    raw = score["raw"] if isinstance(score["raw"], dict) else {}
+    risks = raw.get("components")
+    bases = {
+        part.basis(record)
+        for part in bound.parts
+        if risks is None or risks.get(part.key) is not None
+    }
+    return next((b for b in ("sources", "agreement") if b in bases), "words")
+
+
+def _statements(score: Mapping[str, Any]) -> Iterator[Verdict]:
+    """The verdict on each statement that a score judged; on the response, where it has none."""
+    units = [u for u in score["units"] if u["risk"] is not None]
+    if not units:
+        raw = score["raw"]
+        yield _of_label(raw.get("label") if isinstance(raw, dict) else None, score["risk"])
+    for unit in units:
+        yield _of_label(unit["label"], unit["risk"])
+
+
+def _of_label(label: str | None, risk: float) -> Verdict:
+    if label == _CONTRADICTION:
+        return "contradicted"
+    if label in _SUPPORTED or (label not in _UNSUPPORTED and risk < EVEN):
+        return "supported"
+    return "unsupported"
+
+
+def _why_unscored(
+    record: Record, scorers: Sequence[BoundScorer], parts: Mapping[str, Any]
+) -> Unchecked:
+    if any(parts[s.key]["status"] == "failed" for s in scorers):
+        return "failed"
+    available = {f for f in ("contexts", "reference", "samples", "logprobs") if getattr(record, f)}
+    if any(s.needs and s.needs <= available for s in scorers):
+        return "language"  # it had what it needs, and yet it did not apply
+    return "nothing_to_check"
+
+
+def _mean(
+    record: Record,
+    scorers: Sequence[BoundScorer],
+    parts: Mapping[str, Any],
+    risk: float | None,
+) -> Score:
+    """The mean of several scorers as a score, each sentence with its own where any tells it."""
+    by_place: dict[tuple[int, int], dict[Identity, float | None]] = {}
+    for bound in scorers:
+        for unit in parts[bound.key]["units"]:
+            place = by_place.setdefault((unit["start"], unit["end"]), {})
+            place[bound.identity] = unit["risk"]
+    units = [
+        Unit.of(sentence, combine(risks, len(record.samples))[0])
+        for sentence, risks in _of_sentences(record, by_place)
+    ]
+    raw = {
+        "risk": risk,
+        "components": {s.key: parts[s.key]["risk"] for s in scorers},
+    }
+    assert risk is not None
+    return Score.of(risk, raw=raw, units=units).model_copy(update={"signature": f"{NAME}|v1"})
+
+
+def _of_sentences(
+    record: Record, by_place: Mapping[tuple[int, int], dict[Identity, float | None]]
+) -> Iterator[tuple[Span, dict[Identity, float | None]]]:
+    if not by_place:
+        return
+    for sentence in record.sentences:
+        risks = by_place.get((sentence.start, sentence.end))
+        if risks:
+            yield sentence, risks

@@ -1,0 +1,97 @@
+"""Worker process for free scorers: records in, scores out, as length-prefixed JSON on its pipes.
+
+Scores come back as JSON text beside their risks: the parent writes them on as they are and parses
+one only if another scorer asks for it. Run as ``python -m veridical.engine.worker``; the first
+message names the scorers. Plain pipes instead of :mod:`multiprocessing`, so that nothing is
+pickled and the caller's ``__main__`` is not imported again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from typing import BinaryIO
+
+from pydantic import TypeAdapter
+from pydantic_core import from_json, to_json
+
+from veridical.core.evidence import score_locally
+from veridical.core.records import Record
+from veridical.core.registry import REGISTRY, BoundScorer
+from veridical.core.scores import Scored
+
+_LOOK = 1.0  # seconds between looks at whether the parent is still there
+
+RECORDS = TypeAdapter(list[Record])
+
+
+def score_all(records: Sequence[Record], scorers: Sequence[BoundScorer]) -> list[list[Scored]]:
+    """Scores of every record, in the order of ``scorers``."""
+    return [[Scored.of(s) for s in score_locally(record, scorers)] for record in records]
+
+
+def pack(scores: list[list[Scored]]) -> bytes:
+    """Risks and sizes as JSON, then the scores' own texts end to end."""
+    head = to_json([[(s.risk, len(s.text)) for s in record] for record in scores])
+    return frame(head) + b"".join(s.text for record in scores for s in record)
+
+
+def unpack(message: bytes) -> list[list[Scored]]:
+    """What :func:`pack` packed."""
+    at = 4 + int.from_bytes(message[:4], "little")
+    scores = []
+    for record in from_json(message[4:at]):
+        scores_of_record = []
+        for risk, size in record:
+            scores_of_record.append(Scored(risk, message[at : at + size]))
+            at += size
+        scores.append(scores_of_record)
+    return scores
+
+
+def read_message(pipe: BinaryIO) -> bytes | None:
+    """One message, or None at the end of the stream, be it in the middle of a message."""
+    head = pipe.read(4)
+    size = int.from_bytes(head, "little")
+    message = pipe.read(size) if len(head) == 4 else b""
+    return message if len(head) == 4 and len(message) == size else None
+
+
+def frame(message: bytes) -> bytes:
+    """``message`` behind its length."""
+    return len(message).to_bytes(4, "little") + message
+
+
+def follow() -> None:
+    """End when the parent does, whatever is being done then."""
+    parent = os.getppid()
+
+    def look() -> None:
+        while os.getppid() == parent:
+            time.sleep(_LOOK)
+        os._exit(0)
+
+    threading.Thread(target=look, daemon=True).start()
+
+
+def main() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # no traceback: the parent does its share
+    follow()
+    inward, outward = sys.stdin.buffer, sys.stdout.buffer
+    sys.stdout = sys.stderr  # a scorer's print must not corrupt the stream
+    spec = read_message(inward)
+    scorers = REGISTRY.parse(spec.decode()) if spec else []
+    while (message := read_message(inward)) is not None:
+        outward.write(frame(pack(score_all(RECORDS.validate_json(message), scorers))))
+        outward.flush()
+
+
+if __name__ == "__main__":
+    with contextlib.suppress(BrokenPipeError):  # the parent has gone
+        main()
+    os._exit(0)  # the stream may hold what nobody takes any more

@@ -1,0 +1,180 @@
+"""The file of a cascade: tiers of scorers, each an ensemble of all that was asked by then.
+
+``veridical tune --cascade`` writes it and the scorer ``cascade`` reads it. As with an ensemble's
+file, nothing in it is trusted.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, model_validator
+
+from veridical.ensembles.ensemble_file import (
+    MOST_BYTES,
+    Component,
+    Ensemble,
+    Figure,
+    Fit,
+    FittedOn,
+    Method,
+    Name,
+    Part,
+    Share,
+    Text,
+)
+from veridical.files.trained_files import json_parser, pinned, read_trained
+
+MOST_TIERS = 16
+Amount = Annotated[float, Field(ge=0, le=1e12)]
+
+
+class Cost(Part):
+    """What a record costs on average: ``seconds`` of models and processors, and ``money`` for
+    LLM calls in the currency of the endpoints' prices. None is unknown, which is never 0."""
+
+    seconds: Amount | None
+    money: Amount | None
+
+
+class Tier(Part):
+    """A tier.
+
+    Attributes:
+        components: the scorers it asks, besides those of earlier tiers.
+        fit: of these and those of earlier tiers, calibrated: the tiers' risks are compared.
+        low, high: a record whose risk is at most ``low`` or at least ``high`` stops here; None
+            where there is no such exit. The last tier has neither.
+        costs: of each component, what was asked before it not counted again.
+        stopped: share of the graded records that stop here, out of fold.
+    """
+
+    name: Name
+    components: Annotated[tuple[Component, ...], Field(min_length=1)]
+    fit: Fit
+    low: Share | None = None
+    high: Share | None = None
+    costs: dict[Name, Cost]
+    stopped: Share
+
+    def stops(self, risk: float) -> bool:
+        """Whether a record of that risk stops here."""
+        low, high = self.low, self.high
+        return (low is not None and risk <= low) or (high is not None and risk >= high)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Tier:
+        if self.low is not None and self.high is not None and self.low >= self.high:
+            raise ValueError("low must be under high")
+        if set(self.costs) != {c.name for c in self.components}:
+            raise ValueError("costs must name every component of the tier and no other")
+        if self.fit.calibration is None and self.fit.parameters is None:
+            raise ValueError("a tier's weights need a calibration")
+        return self
+
+
+class Honest(Part):
+    """Out-of-fold figures on the graded records: everything learned without the fold they are
+    of.
+
+    Attributes:
+        full, cascade: AUROC of the full ensemble, of all graded scorers, and of the cascade.
+        kept: the second as a share of the first.
+        cost: of the cascade, as a share of the full ensemble's.
+    """
+
+    folds: Annotated[int, Field(ge=2)]
+    seed: Annotated[int, Field(ge=0)]
+    full: Figure
+    cascade: Figure
+    kept: Figure
+    cost: Amount
+
+
+class Cascade(Part):
+    """A cascade.
+
+    Attributes:
+        version: of veridical, that wrote it.
+        method: of all tiers' fits.
+        keep: share of the full ensemble's AUROC that it was to keep.
+        confidence: with which the exits were to keep it on the graded records.
+        hour: what an hour of models and processors counts beside money.
+        full: what the full ensemble costs: every scorer that has a weight in it.
+        left_out: graded scorers that it does without.
+    """
+
+    veridical_cascade: Literal[1] = 1
+    version: Text
+    method: Method
+    tiers: Annotated[tuple[Tier, ...], Field(min_length=1, max_length=MOST_TIERS)]
+    keep: Annotated[float, Field(gt=0, le=1)]
+    confidence: Annotated[float, Field(ge=0.5, lt=1)]
+    hour: Amount
+    full: Cost
+    left_out: tuple[Name, ...] = ()
+    fitted_on: FittedOn
+    honest: Honest | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the tiers, in order."""
+        return tuple(tier.name for tier in self.tiers)
+
+    @cached_property
+    def ensembles(self) -> tuple[Ensemble, ...]:
+        """Each tier with those before it, as an ensemble.
+
+        Raises:
+            ValueError: a tier is none.
+        """
+        components: tuple[Component, ...] = ()
+        parts = []
+        for tier in self.tiers:
+            components += tier.components
+            parts.append(
+                Ensemble(
+                    version=self.version,
+                    level="response",
+                    method=self.method,
+                    components=components,
+                    fit=tier.fit,
+                    fitted_on=self.fitted_on,
+                )
+            )
+        return tuple(parts)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Cascade:
+        if len(set(self.names)) != len(self.names):
+            raise ValueError("a tier is there twice")
+        last = self.tiers[-1]
+        if last.low is not None or last.high is not None:
+            raise ValueError("the last tier has no exits")
+        if len(self.ensembles) != len(self.tiers):  # made here, so that what is wrong is said here
+            raise AssertionError
+        return self
+
+
+def read(name: str | Path) -> tuple[Cascade, str]:
+    """The cascade in the file of that path, and the version of its content (8 hexadecimal digits).
+
+    The path may end in ``@`` and the version that it must have.
+
+    Raises:
+        UsageError: the file cannot be read, is no cascade, or has changed.
+    """
+    return read_trained(
+        name,
+        json_parser(Cascade),
+        title="cascade",
+        command="veridical tune --cascade",
+        most=MOST_BYTES,
+    )
+
+
+#: Annotation of a scorer's ``file`` parameter: read and checked when the scorer is bound, and
+#: pinned to the file's content.
+CascadeFile = Annotated[str, AfterValidator(lambda name: pinned(name, read(name)[1]))]

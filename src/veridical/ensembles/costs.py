@@ -1,0 +1,212 @@
+"""What scorers cost: seconds and money a record, measured on a few records one after another.
+
+A scorer's cost is what it adds to the scorers before it: an embedding or an NLI verdict that one
+of them has asked for already is free. What stores of earlier runs hold does not count as free, but
+no call of an LLM is made again that is on record: its money is known from the record, and its time
+from calls that this process has made.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from veridical.core.evidence import score_locally
+from veridical.engine.progress import Progress
+from veridical.engine.run import Task
+from veridical.ensembles.cascade_file import Cost
+from veridical.errors import UsageError
+from veridical.files.rowlog import Rows
+from veridical.files.store import Store
+from veridical.files.temporary import temporary_folder
+from veridical.llm.llms import Llms
+
+if TYPE_CHECKING:
+    from veridical.core.messages import ChatRequest, Reply
+    from veridical.core.records import Record
+    from veridical.core.registry import BoundScorer
+    from veridical.engine.engine import Engine
+    from veridical.engine.results import RunResults
+    from veridical.errors import RowError
+    from veridical.llm.service import Account, LlmService
+
+#: Records that are enough to measure on.
+MEASURED = 16
+
+
+def measure(
+    engine: Engine, records: Sequence[Record], scorers: Sequence[BoundScorer], folder: Path
+) -> dict[str, Cost]:
+    """Mean cost a record of each scorer, by its key, when they are asked in this order.
+
+    Seconds are those inside the models' forwards, of scorers without models those of the
+    processor. They are None of a scorer that calls an LLM where this process made no call to tell
+    by, and money is where prices or the tokens of an answer are not known.
+
+    Args:
+        records: one at least; :data:`MEASURED` of them will do.
+        folder: the run directory whose journal has the LLM's replies, if the engine has no store.
+    """
+    task = Task(scorers)
+    costs: dict[str, Cost] = {}
+    with temporary_folder("costs") as place:
+        store = Store(place)
+        services = engine.services(task, lambda role, model: model, store)
+        distinct = list({id(s): s for s in services.values()}.values())
+        llms = _MeteredLlms(engine.llms)
+        # A name, so that what an earlier try has spent counts towards the budget.
+        run = f"{folder.name} costs"
+        account = engine.llms.account(run, folder) if engine.llms_of(task) else None
+        try:
+            for bound in scorers:
+                if bound.scorer.cost == "free":
+                    costs[bound.key] = Cost(seconds=_local(bound, records), money=0.0)
+                    continue
+                before = sum(s.work.seconds for s in distinct)
+                llms.start()
+                asking = engine.run(
+                    _Listed(records), Task([bound]), _Nowhere(), Progress(), services, account, llms
+                )
+                engine.submit(asking).result()
+                seconds = sum(s.work.seconds for s in distinct) - before
+                waited, money = llms.spent()
+                costs[bound.key] = Cost(
+                    seconds=None if waited is None else (seconds + waited) / len(records),
+                    money=None if money is None else money / len(records),
+                )
+        finally:
+            if account is not None:
+                engine.llms.leave(account)
+            for service in distinct:
+                service.close()
+            store.close()
+    return costs
+
+
+def measured(
+    engine: Engine,
+    results: RunResults,
+    scorers: Sequence[BoundScorer],
+    labels: Mapping[int, float | None] | None,
+    seed: int,
+) -> dict[str, Cost]:
+    """:func:`measure` on graded records of a finished run, drawn at random.
+
+    Args:
+        labels: row -> label, instead of the records' own.
+
+    Raises:
+        UsageError: none is graded.
+    """
+
+    def graded(record: Record) -> bool:
+        return (record.label if labels is None else labels.get(record.row)) is not None
+
+    rows = [record.row for record, line in results.records() if line is not None and graded(record)]
+    if not rows:
+        raise UsageError("no record has a label, so there is nothing to learn a cascade from")
+    most = min(MEASURED, len(rows))
+    chosen = set(np.random.default_rng(seed).choice(rows, most, replace=False).tolist())
+    records = [record for record, _ in results.records() if record.row in chosen]
+    return measure(engine, records, scorers, results.path)
+
+
+def _local(bound: BoundScorer, records: Sequence[Record]) -> float:
+    """Seconds a record; the first time around loads what is loaded once."""
+    score_locally(records[0], [bound])
+    started = time.perf_counter()
+    for record in records:
+        score_locally(record, [bound])
+    return (time.perf_counter() - started) / len(records)
+
+
+class _Listed:
+    """Records as a run reads them."""
+
+    read = 64
+
+    def __init__(self, records: Sequence[Record]) -> None:
+        self._records = sorted(records, key=lambda record: record.row)
+
+    def rows(self, start: int = 0) -> Iterator[Record | RowError]:
+        return iter(self._records)
+
+    def fraction(self) -> float | None:
+        return None
+
+
+class _Nowhere:
+    """Keeps no results."""
+
+    def __init__(self) -> None:
+        self.done = Rows()
+
+    def write(self, record: Record, line: bytes) -> None:
+        """Drop the result."""
+
+    def write_error(self, error: RowError) -> None:
+        """Drop the error."""
+
+
+class _MeteredLlms(Llms):
+    """The engine's LLMs, with what their answers cost."""
+
+    def __init__(self, real: Llms) -> None:
+        super().__init__(real.default)
+        self._real = real
+        self._meters: dict[str, _Meter] = {}
+
+    def service(self, spec: str | None = None) -> Any:
+        name = self._real.endpoint(spec).name
+        if name not in self._meters:
+            self._meters[name] = _Meter(self._real.service(spec))
+        return self._meters[name]
+
+    def label(self, spec: str | None = None) -> str:
+        return self._real.label(spec)
+
+    def start(self) -> None:
+        """Another scorer begins: what it asks for is its own, what others asked for is not."""
+        for meter in self._meters.values():
+            meter.fresh.clear()
+
+    def spent(self) -> tuple[float | None, float | None]:
+        """Seconds and money since :meth:`start`; None where unknown."""
+        seconds: list[float | None] = [0.0]
+        money: list[float | None] = [0.0]
+        for meter in self._meters.values():
+            if meter.fresh:
+                real = meter.real
+                each = real.waited / real.awaited if real.awaited else None
+                seconds.append(None if each is None else each * len(meter.fresh))
+                money += meter.fresh
+        return _sum(seconds), _sum(money)
+
+
+class _Meter:
+    """A service, with the money of the distinct answers it gave."""
+
+    def __init__(self, real: LlmService) -> None:
+        self.real = real
+        self.fresh: list[float | None] = []
+        self._seen: set[str] = set()
+
+    async def chat(self, requests: Sequence[ChatRequest], account: Account) -> list[Reply]:
+        replies = await self.real.chat(requests, account)
+        for request, reply in zip(requests, replies, strict=True):
+            if repr(request) not in self._seen:
+                self._seen.add(repr(request))
+                usage = reply.usage
+                self.fresh.append(self.real.endpoint.cost(usage.prompt, usage.completion))
+        return replies
+
+    async def reject(self, request: ChatRequest, account: Account) -> None:
+        """Measuring rejects nothing."""
+
+
+def _sum(values: Sequence[float | None]) -> float | None:
+    return None if None in values else sum(v for v in values if v is not None)

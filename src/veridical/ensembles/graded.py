@@ -1,0 +1,314 @@
+"""Graded answers: what each scorer said, beside what was right. What tuning learns from."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from veridical.arrays import Floats, Ints
+from veridical.errors import UsageError, option_named
+from veridical.scorers.grounding.support import NO_ITEMS
+
+if TYPE_CHECKING:
+    from veridical.core.records import Record
+    from veridical.engine.results import RunResults
+
+Level = Literal["response", "sentence"]
+Part = Literal["response", "unit"]
+
+#: Decimals of a risk: what differs by less is a tie (contract section 7.5).
+DIGITS = 6
+#: Ending of a component's name that stands for its risk of a sentence.
+UNIT = "/unit"
+_UNLABELLED: dict[Level, str] = {"response": "no label", "sentence": "no unit_labels"}
+
+
+@dataclass(frozen=True, eq=False)
+class Graded:
+    """Labelled targets (responses, or labelled units of them) and their risks by each scorer.
+
+    Attributes:
+        scorers: (k,) calls as text, such as ``ngram(n=2)``; at level ``sentence`` one's risk of
+            the whole response, or with ``/unit`` after it that of the sentence.
+        risks: (n, k) from 0 to 1, 1 worst; NaN where the scorer gave none.
+        labels: (n,) 1 hallucinated, 0 right.
+        groups: (n,) number of the independent unit: targets of one unit are never parted.
+        strata: (n,) the value of the field that ``by`` named, "" where a record has none; None
+            without ``by``.
+        rows: (n,) row of the input.
+        level: what the targets are.
+        signatures: (k,) of the scores, "" where a scorer gave none at all.
+        degrees: (n,) the labels as given, from 0 to 1, such as the share of an answer that is
+            wrong; None where they are ``labels``.
+    """
+
+    scorers: tuple[str, ...]
+    risks: Floats
+    labels: Floats
+    groups: Ints
+    strata: tuple[str, ...] | None
+    rows: Ints
+    level: Level
+    signatures: tuple[str, ...]
+    degrees: Floats | None = None
+
+    def __post_init__(self) -> None:
+        n, k = len(self.labels), len(self.scorers)
+        if self.risks.shape != (n, k) or len(self.groups) != n or len(self.rows) != n:
+            raise ValueError(f"risks {self.risks.shape}, groups and rows must be of {n} targets")
+        if len(self.signatures) != k or (self.strata is not None and len(self.strata) != n):
+            raise ValueError(f"signatures must be of {k} scorers and strata of {n} targets")
+
+    @classmethod
+    def of(
+        cls,
+        risks: Mapping[str, Sequence[float] | Floats],
+        labels: Sequence[float] | Floats,
+        *,
+        groups: Sequence[int] | Ints | None = None,
+        strata: Sequence[str] | None = None,
+        level: Level = "response",
+    ) -> Graded:
+        """A table made of columns: scorer -> (n,) risks; a label of at least 0.5 counts as 1.
+
+        Without ``groups`` every target is independent. Signatures are the scorers' calls.
+        """
+        truth = np.asarray(labels, dtype=np.float64)
+        rows = np.arange(len(truth), dtype=np.int64)
+        table = np.array([risks[name] for name in risks], dtype=np.float64).T
+        return cls(
+            tuple(risks),
+            table.reshape(len(truth), len(risks)),
+            (truth >= 0.5).astype(np.float64),
+            rows if groups is None else np.asarray(groups, dtype=np.int64),
+            None if strata is None else tuple(strata),
+            rows,
+            level,
+            tuple(risks),
+            _degrees(truth),
+        )
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def positives(self) -> int:
+        """How many targets are hallucinated."""
+        return int(self.labels.sum())
+
+    def take(self, which: NDArray[Any]) -> Graded:
+        """The targets of a mask, or of positions."""
+        where = np.flatnonzero(which) if which.dtype == np.bool_ else which
+        strata = None if self.strata is None else tuple(self.strata[i] for i in where.tolist())
+        return replace(
+            self,
+            risks=self.risks[where],
+            labels=self.labels[where],
+            groups=self.groups[where],
+            strata=strata,
+            rows=self.rows[where],
+            degrees=None if self.degrees is None else self.degrees[where],
+        )
+
+    def select(self, scorers: Sequence[str]) -> Graded:
+        """A table of these scorers only, in this order.
+
+        Raises:
+            ValueError: one is not there.
+        """
+        at = [self.scorers.index(name) for name in scorers]
+        return replace(
+            self,
+            scorers=tuple(scorers),
+            risks=self.risks[:, at],
+            signatures=tuple(self.signatures[i] for i in at),
+        )
+
+
+def gather(
+    results: RunResults,
+    *,
+    level: Level = "response",
+    by: str | None = None,
+    labels: Mapping[int, float | None] | None = None,
+) -> tuple[Graded, dict[str, int]]:
+    """The graded answers of a finished run, and why records are not among them.
+
+    Targets at level ``sentence`` are the records' ``unit_labels``. A scorer has there the risk it
+    gives the whole response, and, where it has units, that of the unit with the same boundaries,
+    else the highest of those that overlap it (contract section 6).
+
+    Args:
+        by: field of ``meta`` that names each record's stratum.
+        labels: row -> label, instead of the records' own; None where there is none.
+
+    Returns:
+        The targets in input order, and reason -> number of records left out, bad rows included.
+
+    Raises:
+        UsageError: ``by`` names something that is no text or number, or no record has it.
+    """
+    columns = _columns(results, level)
+    risks: list[list[float]] = []
+    truth: list[float] = []
+    units: list[str] = []
+    contexts: list[str] = []
+    strata: list[str] = []
+    rows: list[int] = []
+    signatures = {key: "" for key, _, _ in columns}
+    missing: Counter[str] = Counter()
+    for record, line in results.records():
+        if line is None:
+            missing["no result"] += 1
+            continue
+        label = record.label if labels is None else labels.get(record.row)
+        targets = _targets(record, level, label)
+        if not targets:
+            missing[_UNLABELLED[level] if labels is None else "no grade"] += 1
+            continue
+        scores = json.loads(line)["scores"]
+        for key in signatures:
+            if scores[key]["status"] == "scored":
+                signatures[key] = signatures[key] or scores[key]["signature"]
+        stratum = "" if by is None else stratum_of(record, by)
+        unit, context = unit_of(record)
+        for start, end, value in targets:
+            risks.append(_risks_at(scores, columns, start, end))
+            truth.append(float(value))
+            units.append(unit)
+            contexts.append(context)
+            strata.append(stratum)
+            rows.append(record.row)
+    for cause, n in results.error_causes():
+        missing[f"bad row: {cause}"] += n
+    if by is not None and rows and not any(strata):
+        raise UsageError(f"{option_named('by', by)}: no graded record has a field {by!r}")
+    degrees = np.array(truth, dtype=np.float64)
+    graded = Graded(
+        tuple(name for _, name, _ in columns),
+        np.array(risks, dtype=np.float64).reshape(len(rows), len(columns)),
+        (degrees >= 0.5).astype(np.float64),
+        numbered(units, contexts),
+        None if by is None else tuple(strata),
+        np.array(rows, dtype=np.int64),
+        level,
+        tuple(signatures[key] for key, _, _ in columns),
+        _degrees(degrees),
+    )
+    return graded, dict(missing.most_common())
+
+
+def every_sentence(results: RunResults, graded: Graded) -> Graded:
+    """All sentences of the records of ``graded``, labelled or not, with the same scorers' risks,
+    as ``check`` meets them; the labels are NaN."""
+    at = dict(zip(graded.rows.tolist(), range(len(graded)), strict=True))
+    by_name = {column[1]: column for column in _columns(results, "sentence")}
+    columns = [by_name[name] for name in graded.scorers]
+    risks: list[list[float]] = []
+    first: list[int] = []
+    for record, line in results.records():
+        if line is None or record.row not in at:
+            continue
+        scores = json.loads(line)["scores"]
+        for span in record.sentences:
+            risks.append(_risks_at(scores, columns, span.start, span.end))
+            first.append(at[record.row])
+    plain = graded.take(np.array(first, dtype=np.int64))
+    table = np.array(risks, dtype=np.float64).reshape(len(first), len(columns))
+    return replace(plain, risks=table, labels=np.full(len(first), np.nan), degrees=None)
+
+
+def _degrees(truth: Floats) -> Floats | None:
+    return None if np.isin(truth, (0.0, 1.0)).all() else truth
+
+
+def _columns(results: RunResults, level: Level) -> list[tuple[str, str, Part]]:
+    """Key and name of every column, and which risk it holds; units for scorers that have any
+    scored one."""
+    columns: list[tuple[str, str, Part]] = [(s.key, s.call, "response") for s in results.scorers]
+    if level == "sentence":
+        pointing = {
+            key
+            for line in results.lines()
+            for key, score in json.loads(line)["scores"].items()
+            if any(u["risk"] is not None for u in score["units"])
+        }
+        columns += [(s.key, s.call + UNIT, "unit") for s in results.scorers if s.key in pointing]
+    return columns
+
+
+def stratum_of(record: Record, by: str) -> str:
+    """The value of the field ``by`` of a record's ``meta`` as text, "" where it has none.
+
+    Raises:
+        UsageError: it is no text, number or bool.
+    """
+    value = record.meta.get(by)
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (str, int, float)):
+        return str(value)
+    raise UsageError(
+        f"row {record.row}: field {by!r} names the group, so it must be text or a number, not "
+        f"{type(value).__name__}"
+    )
+
+
+def _targets(record: Record, level: Level, label: float | None) -> list[tuple[int, int, float]]:
+    """Start, end and label of what is labelled in a record."""
+    if level == "sentence":
+        return [(u.start, u.end, u.label) for u in record.unit_labels or ()]
+    return [] if label is None else [(0, len(record.response), label)]
+
+
+def risk_at(score: Mapping[str, Any], part: Part, start: int, end: int) -> float | None:
+    """A score's risk of the response, or of the sentence at [start, end): that of the unit with
+    these boundaries, else the highest of those that overlap it; None where there is none.
+
+    A sentence in which ``support`` found nothing to look up says nothing: it is not scored.
+    """
+    if score["status"] != "scored":
+        return None
+    if part == "response":
+        return float(score["risk"])
+    units = [u for u in score["units"] if u["level"] == "sentence"] or score["units"]
+    same = [u for u in units if (u["start"], u["end"]) == (start, end)]
+    over = same or [u for u in units if u["start"] < end and start < u["end"]]
+    said_risks = [u["risk"] for u in over if u["label"] != NO_ITEMS]
+    return max((float(risk) for risk in said_risks if risk is not None), default=None)
+
+
+def _risks_at(
+    scores: Mapping[str, Any], columns: Sequence[tuple[str, str, Part]], start: int, end: int
+) -> list[float]:
+    """The risk in every column of what is at [start, end), rounded; NaN where there is none."""
+    risks = (risk_at(scores[key], part, start, end) for key, _, part in columns)
+    return [np.nan if r is None else round(r, DIGITS) for r in risks]
+
+
+def unit_of(record: Record) -> tuple[str, str]:
+    """What targets that depend on each other share: the given group, else the prompt, else the
+    row; and the contexts."""
+    contexts = json.dumps([c.text for c in record.contexts])
+    group = record.meta.get("group")
+    if isinstance(group, (str, int, float)) and group != "":
+        return f"group {group}", ""
+    if record.prompt:
+        return f"prompt {json.dumps(record.prompt, sort_keys=True)}", contexts
+    return f"row {record.row}", ""
+
+
+def numbered(units: Sequence[str], contexts: Sequence[str]) -> Ints:
+    """Numbers of the units of :func:`unit_of`. A prompt that all records share is an instruction,
+    not a question: their contexts then tell them apart."""
+    names = list(zip(units, contexts, strict=True)) if len(set(units)) == 1 else units
+    number = {name: i for i, name in enumerate(dict.fromkeys(names))}
+    return np.array([number[name] for name in names], dtype=np.int64)

@@ -1,0 +1,1 @@
+"""Scores made of scores."""

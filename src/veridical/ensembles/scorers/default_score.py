@@ -1,0 +1,292 @@
+"""The score of a record by the default set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from veridical.core.scores import SHOWN, EvidenceItem, Score, Unit
+from veridical.ensembles.scorers import default_set as default
+from veridical.ensembles.scorers.components import missing, scores_of, unscored
+from veridical.ensembles.scorers.default_set import Field, Said
+from veridical.errors import NotApplicable
+from veridical.text.refusals import abstains
+from veridical.text.spans import Span
+
+if TYPE_CHECKING:
+    from veridical.core.evidence import Evidence
+    from veridical.core.records import Record
+    from veridical.core.registry import BoundScorer
+
+_DIGITS = 6  # of risks: what two computers agree on
+_EVEN = 0.5
+
+
+class _Sentence(NamedTuple):
+    """A sentence: its log-odds, and what the leading field's members say of it."""
+
+    span: Span
+    odds: float | None
+    said: Mapping[str, Said]
+
+
+class _Members(NamedTuple):
+    """The scorers asked for a record, by field and name, and what they scored, by key."""
+
+    by_field: Mapping[Field, Mapping[str, BoundScorer]]
+    judge: BoundScorer | None
+    scores: Mapping[str, Score]
+
+    def response(self, field: Field) -> float | None:
+        """Log-odds by what the members of a field say of the whole response."""
+        said = {
+            name: s
+            for name, b in self.by_field[field].items()
+            if (s := default.said_of_response(self.scores[b.key])) is not None
+        }
+        return default.odds_of(field, said)
+
+    def said(self, field: Field, span: Span, alone: bool) -> dict[str, Said]:
+        """What they say of one sentence, by name."""
+        return {
+            name: s
+            for name, b in self.by_field[field].items()
+            if (s := default.said_of(self.scores[b.key], span, alone)) is not None
+        }
+
+    def scored(self) -> list[tuple[Field | None, BoundScorer]]:
+        """Those that are scored, each with its field."""
+        bound: list[tuple[Field | None, BoundScorer]] = [
+            (field, b) for field, named in self.by_field.items() for b in named.values()
+        ]
+        bound += [] if self.judge is None else [(None, self.judge)]
+        return [(f, b) for f, b in bound if self.scores[b.key].risk is not None]
+
+
+async def score(
+    record: Record, evidence: Evidence, against: str, judge: bool, prior: float
+) -> Score:
+    """The default's score; see :func:`veridical.ensembles.scorers.ensemble.ensemble`."""
+    by_field = {
+        field: named
+        for field in default.FIELDS
+        if (named := default.members_of(record, field, against))
+    }
+    judging = next((b for b in default.members(against, judge) if b.key == default.JUDGE), None)
+    if not by_field and judging is None:
+        what = "contexts, reference, samples or log-probabilities"
+        raise NotApplicable(f"the record has no {what if against == 'auto' else against}")
+    if abstains(record.response):
+        return Score.of(0.0, raw=_abstained())
+    asked = {b.key: b for named in by_field.values() for b in named.values()}
+    if judging is not None:
+        asked[judging.key] = judging
+    members = _Members(by_field, judging, await scores_of(evidence, asked))
+    scored = members.scored()
+    if not scored:
+        raise unscored("no component is scored", members.scores)
+    return _score(record, members, scored, prior)
+
+
+def _score(
+    record: Record,
+    members: _Members,
+    scored: Sequence[tuple[Field | None, BoundScorer]],
+    prior: float,
+) -> Score:
+    leads = [f for f in default.FIELDS if any(f == field for field, _ in scored)]
+    lead = leads[0] if leads else None
+    judged = _judged(record, lead, scored)
+    sentences = _sentences(record, members, lead, leads[1:], turns=judged == "lexical")
+    odds = _response_odds(members, lead, leads[1:], sentences, turns=judged == "lexical")
+    judge = _of_judge(members)
+    if judge is not None:
+        sentences = [_judged_sentence(s, judge, len(sentences) == 1) for s in sentences]
+        known = [s.odds for s in sentences if s.odds is not None]
+        if known and lead in ("contexts", "reference", None):
+            odds = max(known)
+        else:
+            odds = default.with_judge(odds, default.log_odds(judge.risk or 0.0))
+    assert odds is not None  # something is scored
+    even = round(default.sigmoid(odds), _DIGITS)
+    risk = round(default.shifted(even, prior), _DIGITS)
+    raw: dict[str, Any] = {
+        "risk": risk,
+        "even_risk": even,
+        "judged": judged,
+        "sets": list(leads),
+        "components": {key: s.risk for key, s in members.scores.items()},
+        "weights": _weights(members, leads),
+        "missing": missing(members.scores),
+        "abstained": False,
+    }
+    units = [_unit(s, lead, prior) for s in sentences]
+    return Score.of(risk, raw=raw, units=units)
+
+
+def _abstained() -> dict[str, Any]:
+    return {"risk": 0.0, "even_risk": 0.0, "judged": None, "sets": [], "components": {}} | {
+        "weights": {},
+        "missing": {},
+        "abstained": True,
+    }
+
+
+def _judged(
+    record: Record, lead: Field | None, scored: Sequence[tuple[Field | None, BoundScorer]]
+) -> str:
+    """What the risk rests on: statements judged by ``sources``, ``samples``, ``logprobs``, an
+    ``llm`` without any of these, or ``lexical`` comparisons alone."""
+    bases = {b.basis(record) for field, b in scored if field == lead or field is None}
+    if "sources" in bases:
+        return "sources"
+    if lead is None:
+        return "llm"
+    if "agreement" in bases:
+        return "logprobs" if lead == "logprobs" else "samples"
+    return "lexical"
+
+
+def _sentences(
+    record: Record, members: _Members, lead: Field | None, others: Sequence[Field], turns: bool
+) -> list[_Sentence]:
+    """Each sentence by the leading field's members, moved by what the other fields' say of it."""
+    if lead == "logprobs":
+        return []
+    spans = [s for s in record.sentences if s.text.strip()]
+    if lead is None:  # a judge alone
+        return [_Sentence(span, None, {}) for span in spans]
+    alone = len(spans) == 1
+    sentences = []
+    for span in spans:
+        said = members.said(lead, span, alone) if any(map(str.isalnum, span.text)) else {}
+        odds = default.odds_of(lead, said)
+        if odds is not None:
+            for field in others:
+                other = default.odds_of(field, members.said(field, span, alone))
+                if other is not None:
+                    odds = default.moved(odds, default.SHARES[field] * other, turns)
+        sentences.append(_Sentence(span, odds, said))
+    return sentences
+
+
+def _response_odds(
+    members: _Members,
+    lead: Field | None,
+    others: Sequence[Field],
+    sentences: Sequence[_Sentence],
+    turns: bool,
+) -> float | None:
+    """By sources, the worst sentence's; else by what the members say of the whole response."""
+    known = [s.odds for s in sentences if s.odds is not None]
+    if lead is None:
+        return None
+    if lead in ("contexts", "reference") and known:
+        return max(known)
+    odds = members.response(lead)
+    for field in others:
+        other = members.response(field)
+        if odds is not None and other is not None:
+            odds = default.moved(odds, default.SHARES[field] * other, turns)
+    return odds
+
+
+def _of_judge(members: _Members) -> Score | None:
+    """What the judge said, where it is scored."""
+    score = None if members.judge is None else members.scores[members.judge.key]
+    return None if score is None or score.risk is None else score
+
+
+def _judged_sentence(sentence: _Sentence, judge: Score, alone: bool) -> _Sentence:
+    """A sentence by its members and by what the judge says of it."""
+    said = default.said_of(judge, sentence.span, alone)
+    if said is None:
+        return sentence
+    odds = default.with_judge(sentence.odds, default.log_odds(said.risk))
+    return sentence._replace(odds=odds, said={**sentence.said, default.JUDGE: said})
+
+
+def _weights(members: _Members, leads: Sequence[Field]) -> dict[str, float]:
+    """The coefficients of the members' log-odds, by key, shares of fields included."""
+    weights: dict[str, float] = {}
+    for i, field in enumerate(leads):
+        asked = members.by_field[field]
+        named = {n: b for n, b in asked.items() if members.scores[b.key].risk is not None}
+        share = default.SHARES[field] if i else 1.0
+        coefficients = default.fit(field, frozenset(named)).coefficients
+        for name, bound in named.items():
+            weights[bound.key] = round(share * coefficients.get(name, 0.0), _DIGITS)
+    if members.judge is not None and _of_judge(members) is not None:
+        of_members, of_judge = default.judge_weights() if weights else (0.0, 1.0)
+        weights = {key: round(of_members * w, _DIGITS) for key, w in weights.items()}
+        weights[members.judge.key] = of_judge
+    return weights
+
+
+def _unit(sentence: _Sentence, lead: Field | None, prior: float) -> Unit:
+    if sentence.odds is None:
+        return Unit.of(sentence.span, None)
+    even = round(default.sigmoid(sentence.odds), _DIGITS)
+    probabilities = None if lead == "samples" else _probabilities(even, sentence.said)
+    label = None if probabilities is None else _label(even, probabilities)
+    risk = round(default.shifted(even, prior), _DIGITS)
+    return Unit.of(
+        sentence.span,
+        risk,
+        raw=even,
+        label=label,
+        probabilities=probabilities,
+        evidence=_evidence(sentence, lead, label, even),
+    )
+
+
+def _probabilities(even: float, said: Mapping[str, Said]) -> dict[str, float] | None:
+    """Entailment is 1 - risk; the rest is shared as the members share it."""
+    given = [s.probabilities for s in said.values() if s.probabilities is not None]
+    neutral = sum(p.get("neutral", 0.0) for p in given)
+    contradiction = sum(p.get("contradiction", 0.0) for p in given)
+    if not given:
+        return None
+    share = contradiction / (neutral + contradiction) if neutral + contradiction > 0 else 0.0
+    return {
+        "entailment": round(1 - even, _DIGITS),
+        "neutral": round(even * (1 - share), _DIGITS),
+        "contradiction": round(even * share, _DIGITS),
+    }
+
+
+def _label(even: float, probabilities: Mapping[str, float]) -> str:
+    if even < _EVEN:
+        return "entailment"
+    return max(("neutral", "contradiction"), key=lambda name: probabilities[name])
+
+
+def _evidence(
+    sentence: _Sentence, lead: Field | None, label: str | None, even: float
+) -> Sequence[EvidenceItem]:
+    """The evidence of the member that decided first: of those that say the same, the one that
+    adds most to the side taken."""
+    side = 1 if even >= _EVEN else -1
+
+    def part(name: str, risk: float) -> float:
+        if lead is None or name == default.JUDGE:
+            return default.judge_weights()[1] * default.log_odds(risk)
+        return default.fit(lead, frozenset(sentence.said)).part(name, risk)
+
+    def rank(name: str) -> tuple[bool, float]:
+        said = sentence.said[name]
+        return (label is not None and said.label == label, side * part(name, said.risk))
+
+    return list(_distinct(sentence.said[n] for n in sorted(sentence.said, key=rank, reverse=True)))[
+        :SHOWN
+    ]
+
+
+def _distinct(said: Iterator[Said] | Any) -> Iterator[EvidenceItem]:
+    seen = set()
+    for one in said:
+        for item in one.evidence:
+            place = (item.kind, item.index, item.start, item.end)
+            if place not in seen:
+                seen.add(place)
+                yield item

@@ -1,0 +1,238 @@
+"""The default: what few scorers say of each sentence, as one calibrated risk.
+
+For each field that a record can be checked by (contexts, reference, samples, log-probabilities)
+``default.json`` has its members and logistic regressions of their log-odds. Where a member that
+reads by a model is not scored, the fit of the others counts: there is one for each subset of
+them. A lexical member that finds nothing to compare adds nothing to a fit. ``python
+training/fit_default.py`` writes the file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Container, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from veridical.core.records import AUTO
+from veridical.core.registry import REGISTRY, BoundScorer
+from veridical.core.scores import EvidenceItem, Score
+from veridical.scorers.grounding.support import AUTO_ORDER, NO_ITEMS
+
+if TYPE_CHECKING:
+    from veridical.core.records import Record
+    from veridical.text.spans import Span
+
+Field = Literal["contexts", "reference", "samples", "logprobs"]
+#: The first that has anything scored leads; the others may move its risk, not turn it.
+FIELDS: tuple[Field, ...] = ("contexts", "reference", "samples", "logprobs")
+#: Members' risks are drawn towards 0.5 until they are at least this far from 0 and 1.
+EDGE = 0.02
+#: What the log-odds of a field that does not lead count, beside those of the one that does. Not
+#: fitted: no labelled answers have several fields.
+SHARES: Mapping[Field, float] = {
+    "contexts": 0.5,
+    "reference": 0.5,
+    "samples": 0.5,
+    "logprobs": 0.25,
+}
+#: How near to 0 fields that do not lead may bring the log-odds of one that does.
+NEAREST = 0.04
+LEXICAL = "lexical"
+JUDGE = "statement_judge"
+
+
+class Said(NamedTuple):
+    """What one member says of a sentence, or of a response."""
+
+    risk: float
+    label: str | None = None
+    probabilities: Mapping[str, float] | None = None
+    evidence: Sequence[EvidenceItem] = ()
+
+
+class Fit(NamedTuple):
+    """``log-odds of being wrong = intercept + sum of coefficients x log-odds of the risks``."""
+
+    intercept: float
+    coefficients: Mapping[str, float]
+
+    def __call__(self, said: Mapping[str, Said]) -> float:
+        return self.intercept + sum(self.part(name, s.risk) for name, s in said.items())
+
+    def part(self, name: str, risk: float) -> float:
+        """What a member adds."""
+        return self.coefficients.get(name, 0.0) * log_odds(risk)
+
+
+class Threshold(NamedTuple):
+    """A risk from which on an answer counts as wrong: what share of the right ones that flags by
+    mistake, and of the wrong ones it catches, on held-out data."""
+
+    risk: float
+    false_alarms: float
+    caught: float
+
+
+def log_odds(risk: float, edge: float = EDGE) -> float:
+    """``ln(p / (1 - p))`` of a risk drawn into [edge, 1 - edge], so that no two become one."""
+    p = edge + (1 - 2 * edge) * risk
+    return math.log(p / (1 - p))
+
+
+def sigmoid(odds: float) -> float:
+    """The probability that has those log-odds."""
+    return (1 + math.tanh(odds / 2)) / 2
+
+
+@cache
+def _text() -> str:
+    return files("veridical.ensembles.scorers").joinpath("default.json").read_text("utf-8")
+
+
+@cache
+def shipped() -> dict[str, Any]:
+    """``default.json``: fits, thresholds, and what they were fitted on."""
+    content: dict[str, Any] = json.loads(_text())
+    return content
+
+
+@cache
+def version() -> str:
+    """8 hexadecimal digits that change with the file's content."""
+    return hashlib.sha256(json.dumps(shipped(), sort_keys=True).encode()).hexdigest()[:8]
+
+
+def with_judge(members: float | None, judge: float) -> float:
+    """Log-odds of being wrong by an LLM judge, and by the members' where they have scored.
+
+    Fitted on answers with contexts (``training/fit_judge.py``), and used for the other fields too.
+    """
+    if members is None:
+        return judge
+    fit = shipped()["judge"]
+    return float(fit["intercept"] + fit["members"] * members + fit["judge"] * judge)
+
+
+def judge_weights() -> tuple[float, float]:
+    """The coefficients of the members' log-odds and of the judge's."""
+    fit = shipped()["judge"]
+    return fit["members"], fit["judge"]
+
+
+def member_names(field: Field) -> tuple[str, ...]:
+    """The scorers that are asked about a field."""
+    return tuple(shipped()["fields"][field]["members"])
+
+
+def threshold(field: Field) -> Threshold:
+    """The suggested threshold of answers that ``field`` leads."""
+    return Threshold(**shipped()["fields"][field]["threshold"])
+
+
+@cache
+def fit(field: Field, members: frozenset[str]) -> Fit:
+    """The fit of a field by those of its members that are scored."""
+    entry = shipped()["fields"][field]["fits"][fit_name(member_names(field), members)]
+    return Fit(entry["intercept"], entry["coefficients"])
+
+
+def fit_name(names: Sequence[str], scored: Container[str]) -> str:
+    """The name of the fit for a field's members ``names`` of which some are scored: those that
+    read by a model, or ``lexical``."""
+    return "+".join(n for n in names if n in scored and not lexical(n)) or LEXICAL
+
+
+def lexical(name: str) -> bool:
+    """Whether a member compares words, without a model."""
+    return REGISTRY.get(name).cost == "free"
+
+
+def members(against: str, judge: bool) -> tuple[BoundScorer, ...]:
+    """Every scorer that may be asked, under each call by which it may be."""
+    bound = {
+        b.key: b
+        for field in FIELDS
+        if against in ("auto", field)
+        for name in member_names(field)
+        for b in _calls(name, field)
+    }
+    if judge:
+        bound[JUDGE] = REGISTRY.bind(JUDGE, {})
+    return tuple(bound.values())
+
+
+def members_of(record: Record, field: Field, against: str) -> dict[str, BoundScorer]:
+    """The scorers to ask about a field of a record, by name; none where it lacks the field."""
+    if against not in ("auto", field) or not getattr(record, field):
+        return {}
+    bound = {}
+    for name in member_names(field):
+        calls = _calls(name, field)
+        order = AUTO_ORDER if name == "support" else AUTO
+        first = next((f for f in order if getattr(record, f)), None)
+        shortest = against == "auto" and first == field
+        bound[name] = calls[0] if shortest else calls[-1]
+    return bound
+
+
+@cache
+def _calls(name: str, field: Field) -> tuple[BoundScorer, ...]:
+    """A scorer set against a field: where it takes what the record has, also left to do so."""
+    scorer = REGISTRY.get(name)
+    if field not in scorer.comparisons:
+        return (REGISTRY.bind(name, {}),)
+    default = scorer.defaults["against"]
+    explicit = REGISTRY.bind(name, {} if default == field else {"against": field})
+    return (REGISTRY.bind(name, {}), explicit) if default == "auto" else (explicit,)
+
+
+def said_of(score: Score, sentence: Span, alone: bool) -> Said | None:
+    """What a score says of a sentence: the worst of its units there; of a scorer of whole
+    responses its risk, where the sentence is ``alone``. None where it says nothing."""
+    if score.status != "scored" or score.risk is None:
+        return None
+    units = [u for u in score.units if u.level in ("sentence", "claim")]
+    if not units:
+        return Said(score.risk) if alone else None
+    here = [
+        u
+        for u in units
+        if u.start < sentence.end
+        and u.end > sentence.start
+        and u.risk is not None
+        and u.label != NO_ITEMS
+    ]
+    if not here:
+        return None
+    worst = max(here, key=lambda u: u.risk or 0.0)
+    return Said(worst.risk or 0.0, worst.label, worst.probabilities, worst.evidence)
+
+
+def said_of_response(score: Score) -> Said | None:
+    """What a score says of the whole response."""
+    return Said(score.risk) if score.status == "scored" and score.risk is not None else None
+
+
+def odds_of(field: Field, said: Mapping[str, Said]) -> float | None:
+    """Log-odds of being wrong by what members say; None where none says anything."""
+    if not said:
+        return None
+    return fit(field, frozenset(said))(said)
+
+
+def moved(lead: float, others: float, turns: bool) -> float:
+    """Log-odds of the leading field moved by ``others``, over 0 only where they may ``turn``."""
+    both = lead + others
+    if turns:
+        return both
+    return max(both, min(lead, NEAREST)) if lead >= 0 else min(both, max(lead, -NEAREST))
+
+
+def shifted(risk: float, prior: float) -> float:
+    """A risk at equal numbers of right and wrong answers, where a share ``prior`` is wrong."""
+    wrong = risk * prior
+    return wrong / (wrong + (1 - risk) * (1 - prior)) if prior != 0.5 else risk

@@ -1,0 +1,283 @@
+"""One risk of several scorers' risks: the fitted default, or a tuned ensemble."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import AfterValidator, Field
+
+from veridical.core.records import Record
+from veridical.core.registry import BoundScorer, scorer
+from veridical.core.scores import Score, Unit
+from veridical.ensembles.apply import risk_of
+from veridical.ensembles.ensemble_file import Ensemble, EnsembleFile, read
+from veridical.ensembles.graded import risk_at, stratum_of
+from veridical.ensembles.scorers import default_score, default_set, off_the_shelf
+from veridical.ensembles.scorers.components import (
+    as_mapping,
+    ask,
+    missing,
+    sentences,
+    unit,
+    unscored,
+    verify,
+)
+from veridical.ensembles.scorers.off_the_shelf import Comparison
+from veridical.errors import NotApplicable, UsageError, unknown_name
+
+if TYPE_CHECKING:
+    from veridical.core.evidence import Evidence
+
+
+LABEL_FREE = "label_free"
+EVEN = 0.5
+_DEFAULT = "default"
+
+
+def _pinned(weights: str) -> str:
+    """The default's weights with the version of their file.
+
+    Raises:
+        UsageError: there are no such weights.
+    """
+    if weights == LABEL_FREE:
+        return weights
+    name, _, version = weights.partition("@")
+    if name != _DEFAULT:
+        raise unknown_name("weights", weights, (_DEFAULT, LABEL_FREE))
+    if version and version != default_set.version():
+        raise UsageError(f"the default's weights are {default_set.version()} here, not {version}")
+    return f"{_DEFAULT}@{default_set.version()}"
+
+
+Weights = Annotated[str, AfterValidator(_pinned)]
+Prior = Annotated[float, Field(gt=0, lt=1)]
+
+
+def _parts(
+    file: str | None, against: Comparison, claims: bool, weights: str, judge: bool, prior: float
+) -> Iterable[Iterable[BoundScorer]]:
+    if file is not None:
+        return [read(file)[0].scorers.values()]
+    if weights == LABEL_FREE:
+        return [off_the_shelf.members(against, claims)]
+    return [default_set.members(against, judge)]
+
+
+def _check(
+    file: str | None, against: Comparison, claims: bool, weights: str, judge: bool, prior: float
+) -> None:
+    if claims and (file is not None or weights != LABEL_FREE):
+        raise UsageError(
+            "claims=true is for weights=label_free: a tuned ensemble has its own components, and "
+            "the default has claims among them"
+        )
+    fitted = file is None and weights != LABEL_FREE
+    if judge and not fitted:
+        raise UsageError("judge=true is for the default's own weights")
+    if prior != EVEN and not fitted:
+        raise UsageError(
+            "prior=P is for the default's calibrated risk: label-free weights give no "
+            "probability, and a tuned ensemble has the share of its graded answers"
+        )
+
+
+@scorer(
+    "ensemble",
+    level="response",
+    source="Veridical: fitted on public labels (docs/risk.md); tuned: Bouchard & Chauhan 2025, 3.4",
+    cost="llm",
+    uses={"embed", "tokens", "nli", "probabilities", "seq2seq"},
+    presets={"all", "auto"},
+    raw_is="risk",
+    raw_key="risk",
+    version=2,
+    tuned_on={  # the weights of the default; of the label-free sets those of contexts
+        "begin": ("file",),
+        "halueval": ("file",),
+        "truthfulqa": ("file", "weights"),
+        "qa": ("file", "weights"),
+    },
+    check=_check,
+    parts=_parts,
+)
+async def ensemble(
+    record: Record,
+    evidence: Evidence,
+    *,
+    file: EnsembleFile | None = None,
+    against: Comparison = "auto",
+    claims: bool = False,
+    weights: Weights = _pinned(_DEFAULT),  # noqa: B008 (pins the file's content)
+    judge: bool = False,
+    prior: Prior = EVEN,
+) -> Score:
+    """One calibrated risk of several scorers': the fitted default, or a tuned ensemble.
+
+    Args:
+        file: what ``veridical tune`` wrote. None takes ``weights``.
+        against: the one field to check by; ``auto`` takes all that the record has.
+        weights: ``default``, fitted on public labels, or ``label_free``, weighted means of
+            quantiles in shipped tables.
+        claims: count the scorer ``claims`` among those of contexts; of ``label_free`` only.
+        judge: ask the run's LLM about each sentence too (``statement_judge``); of ``default``
+            only.
+        prior: the share of wrong answers where it is used, in (0, 1); of ``default`` only.
+            It shifts risks by odds, and changes no label.
+
+    The default is a logistic regression of the log-odds of few scorers' risks, for each field of
+    the record: contexts, reference, samples, log-probabilities. The first of these that has
+    anything scored leads; the others move its log-odds by a share, and over 0 only where it has
+    but lexical scores. At ``prior=0.5`` a risk is calibrated to equal numbers of right and wrong
+    answers. Members that are not scored leave a fit without them.
+
+    With a judge, a sentence's log-odds and the judge's make one by a fit of their own
+    (``training/fit_judge.py``).
+
+    By contexts or reference, the response's risk is that of its worst sentence. A sentence's is
+    what the members say of it; it is labelled ``entailment`` if that is under 0.5 (at the prior
+    0.5), else ``neutral`` or ``contradiction``, whichever is likelier; ``probabilities`` are of
+    these, and ``evidence`` begins with that of the scorer that decided. By samples or
+    log-probabilities, the response's risk is that of what the members say of the whole.
+
+    ``raw`` has the ``risk`` and the one at equal numbers (``even_risk``); what was ``judged``
+    (``sources``, ``samples``, ``logprobs``, ``llm``, or ``lexical`` where words alone were
+    compared); the fields used (``sets``, the leading first), the ``components``' risks, their
+    ``weights``, why others are ``missing``; and whether the response ``abstained``: then the risk
+    is 0 and no scorer is asked. The label-free sets and tuned ensembles have ``risk``,
+    ``components``, ``weights`` and ``missing``; the former also ``sets``, the latter the version
+    of the ``file``, the record's ``stratum`` and, tuned on sentences, the components' risks of each
+    (``sentences``). An ensemble tuned on sentences gives their risks as tuned and the response
+    their mean; a weighted one tuned on responses combines the components' sentences,
+    uncalibrated, and others have none.
+
+    Raises:
+        UsageError: the file is none of an ensemble, or has changed, or its components are not
+            what it was tuned with.
+        NotApplicable: no component applies.
+        ModelError: no component is scored, and some failed.
+    """
+    if file is not None:
+        return await tuned(record, evidence, *read(file))
+    if weights == LABEL_FREE:
+        return await _label_free(record, evidence, against, claims)
+    return await default_score.score(record, evidence, against, judge, prior)
+
+
+async def _label_free(
+    record: Record, evidence: Evidence, against: Comparison, claims: bool
+) -> Score:
+    choice = off_the_shelf.choose(record, against, claims)
+    if not choice.weights:
+        what = "contexts, samples or reference" if against == "auto" else against
+        raise NotApplicable(f"the record has no {what}")
+    members = off_the_shelf.members(against, claims)
+    by_key = {b.key: b for b in members if b.key in choice.weights}
+    scores = await ask(evidence, by_key)
+    risks = {call: s.risk for call, s in scores.items()}
+    count = len(record.samples)
+    risk = choice.risk(risks, count)
+    assert risk is not None  # one is scored, and every member has a table
+    units = []
+    by_sentence = sentences(scores)
+    for span in record.sentences if by_sentence else ():
+        parts = by_sentence.get(span, {})
+        alone = choice.risk({call: u.risk for call, u in parts.items()}, count)
+        near = risk if alone is None else (alone + risk) / 2
+        units.append(unit(span, near, parts, choice.weights))
+    used = {call: choice.weights[call] for call, r in risks.items() if r is not None}
+    raw = {
+        "risk": risk,
+        "sets": list(choice.sets),
+        "components": risks,
+        "weights": {call: w / sum(used.values()) for call, w in used.items()},
+        "missing": missing(scores),
+    }
+    return Score.of(risk, raw=raw, units=units)
+
+
+async def tuned(record: Record, evidence: Evidence, ensemble: Ensemble, version: str) -> Score:
+    """The score of ``record`` by an ensemble whose file has that version."""
+    scores = await ask(evidence, ensemble.scorers)
+    verify(ensemble, scores)
+    by = ensemble.strata.by if ensemble.strata else None
+    stratum = stratum_of(record, by) if by else ""
+    risks = {call: s.risk for call, s in scores.items()}
+    each = None
+    if ensemble.level == "sentence":
+        each = _risks_of_sentences(ensemble, record, scores)
+        units = _fitted_units(ensemble, record, scores, stratum, each)
+        sentence_risks = [u.risk for u in units if u.risk is not None]
+        risk = sum(sentence_risks) / len(sentence_risks) if sentence_risks else None
+        weights = ensemble.fit_of(stratum).weights
+    else:
+        risk, _, weights = risk_of(ensemble, risks, stratum)
+        units = weighted_units(ensemble, record, scores, stratum)
+    if risk is None:
+        raise unscored("no component that has a weight is scored", scores)
+    raw: dict[str, Any] = {
+        "risk": risk,
+        "file": version,
+        "stratum": stratum or None,
+        "components": risks,
+        "weights": weights,
+        "missing": missing(scores),
+    }
+    if each is not None:
+        unit_names = [c.name for c in ensemble.components if c.part == "unit"]
+        raw["sentences"] = {name: [risks[name] for risks in each] for name in unit_names}
+    return Score.of(risk, raw=raw, units=units)
+
+
+def _risks_of_sentences(
+    ensemble: Ensemble, record: Record, scores: Mapping[str, Score]
+) -> list[dict[str, float | None]]:
+    """The components' risks of each sentence, by their names."""
+    by_call = {call: as_mapping(score) for call, score in scores.items()}
+    return [
+        {
+            c.name: risk_at(by_call[c.scorer], c.part, span.start, span.end)
+            for c in ensemble.components
+        }
+        for span in record.sentences
+    ]
+
+
+def _fitted_units(
+    ensemble: Ensemble,
+    record: Record,
+    scores: Mapping[str, Score],
+    stratum: str,
+    each: Sequence[Mapping[str, float | None]],
+) -> list[Unit]:
+    """The response's sentences by an ensemble that was tuned on sentences."""
+    fit = ensemble.fit_of(stratum)
+    weights = fit.weights or dict.fromkeys(ensemble.names, 1.0)  # of what evidence to show
+    unit_weights = {c.scorer: weights[c.name] for c in ensemble.components if c.part == "unit"}
+    by_sentence = sentences(scores)
+    units = []
+    for span, risks in zip(record.sentences, each, strict=True):
+        risk = risk_of(ensemble, risks, stratum).risk
+        if risk is not None:
+            units.append(unit(span, risk, by_sentence.get(span, {}), unit_weights))
+    return units
+
+
+def weighted_units(
+    ensemble: Ensemble, record: Record, scores: Mapping[str, Score], stratum: str
+) -> list[Unit]:
+    """Sentences by the weights that responses have; a fit of another method says nothing of
+    them."""
+    weights = ensemble.fit_of(stratum).weights
+    if weights is None:
+        return []
+    by_sentence = sentences(scores)
+    units = []
+    for span in record.sentences:
+        parts = by_sentence.get(span, {})
+        total = sum(weights[call] for call in parts)
+        if total > 0:
+            risk = sum(weights[call] * (u.risk or 0.0) for call, u in parts.items()) / total
+            units.append(unit(span, min(risk, 1.0), parts, weights))
+    return units

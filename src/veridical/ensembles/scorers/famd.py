@@ -1,0 +1,62 @@
+"""FAMD: several scorers' common direction, without labels (Pagès 2004; Mirage, section 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from veridical.core.records import Record
+from veridical.core.registry import BoundScorer, scorer
+from veridical.core.scores import Score
+from veridical.ensembles.ensemble_file import Ensemble, EnsembleFile, read
+from veridical.ensembles.scorers.ensemble import tuned
+from veridical.errors import UsageError
+
+if TYPE_CHECKING:
+    from veridical.core.evidence import Evidence
+
+
+def _read(file: str | None) -> tuple[Ensemble, str]:
+    if file is None:
+        raise UsageError("name the fitted file: famd(file=PATH), of veridical tune --method famd")
+    ensemble, version = read(file)
+    if ensemble.method != "famd":
+        raise UsageError(f"{file} is a {ensemble.method} ensemble: name it as ensemble(file=...)")
+    return ensemble, version
+
+
+def _parts(file: str | None) -> Iterable[Iterable[BoundScorer]]:
+    return [] if file is None else [_read(file)[0].scorers.values()]
+
+
+@scorer(
+    "famd",
+    level="response",
+    source="Pagès 2004; Kulkarni 2025, section 2",
+    cost="llm",
+    uses={"embed", "tokens", "nli", "probabilities", "seq2seq"},
+    raw_is="risk",
+    raw_key="risk",
+    check=_read,
+    parts=_parts,
+)
+async def famd(record: Record, evidence: Evidence, *, file: EnsembleFile | None = None) -> Score:
+    """Where the answer stands along the first component of several scorers' risks.
+
+    Args:
+        file: what ``veridical tune --method famd`` wrote.
+
+    A factor analysis of mixed data of the scorers' risks, fitted without labels; scorers that
+    give verdicts enter as categories. The component is turned to grow with the mean of the
+    scorers' ranks. The risk is its quantile in the fitted data. A component that is not scored
+    takes its mean there.
+
+    ``raw`` has the ``risk``, the ``components``' risks and why others are ``missing``.
+
+    Raises:
+        UsageError: no file is named, or it is of another method, or has changed, or its
+            components are not what it was fitted with.
+        NotApplicable: no component applies.
+        ModelError: no component is scored, and some failed.
+    """
+    return await tuned(record, evidence, *_read(file))

@@ -1,0 +1,107 @@
+"""The sets of scorers that come with the package: which a record has, and what they say.
+
+No labels are used: each scorer's risk becomes its quantile in a shipped table, and the set's
+weights are those of ``off_the_shelf.json`` (docs/risk.md says where they come from).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any, Literal, NamedTuple
+
+from veridical.core.identity import Identity
+from veridical.core.records import Record
+from veridical.core.registry import REGISTRY, BoundScorer
+from veridical.engine.risk import table_of
+
+Comparison = Literal["auto", "contexts", "reference", "samples"]
+
+#: Counts where it is asked for, among the set of the field that it compares with, at the weight of
+#: the heaviest member.
+CLAIMS = "claims"
+_CLAIMS_ORDER = ("contexts", "reference", "samples")
+
+
+class Choice(NamedTuple):
+    """The sets that a record has, and the weight of each scorer's key, adding up to 1."""
+
+    sets: tuple[str, ...]
+    weights: Mapping[str, float]
+
+    def risk(self, risks: Mapping[str, float | None], samples: int) -> float | None:
+        """The weighted mean quantile of the scored ones, of ``risks`` by key; the number
+        of ``samples`` of the record chooses the tables. None where none is scored."""
+        total = weight = 0.0
+        for key, w in self.weights.items():
+            risk = risks.get(key)
+            table = table_of(Identity.read(key), samples)
+            if risk is not None and table is not None:
+                total += w * table(risk)
+                weight += w
+        return total / weight if weight > 0 else None
+
+
+@cache
+def _shipped() -> dict[str, Any]:
+    text = files("veridical.ensembles.scorers").joinpath("off_the_shelf.json").read_text("utf-8")
+    shipped: dict[str, Any] = json.loads(text)
+    return shipped
+
+
+def sources() -> dict[str, Any]:
+    """The shipped sets by the field of the record that they compare with: each field's ``share``
+    in a record with several, and its ``sets``, of which the first counts that takes responses as
+    long (``longest``, in characters)."""
+    by_field: dict[str, Any] = _shipped()["sources"]
+    return by_field
+
+
+def choose(record: Record, against: Comparison = "auto", claims: bool = False) -> Choice:
+    """The sets for ``record``: of the field ``against``, or of all that it has; none where it has
+    none. Which of a field's sets counts is a matter of the response's length."""
+    sets = []
+    weights: dict[str, float] = {}
+    checked = next((f for f in _CLAIMS_ORDER if _compares(record, f, against)), None)
+    for field, source in sources().items():
+        if not _compares(record, field, against):
+            continue
+        name, set_weights = next(
+            (name, dict(entry["weights"]))
+            for name, entry in source["sets"].items()
+            if len(record.response) <= entry.get("longest", len(record.response))
+        )
+        if claims and field == checked:
+            set_weights[CLAIMS] = max(set_weights.values())
+        sets.append(name)
+        share = source["share"] / sum(set_weights.values())
+        for member, weight in set_weights.items():
+            key = _bound(member, against).key
+            weights[key] = weights.get(key, 0.0) + share * weight
+    total = sum(weights.values())
+    return Choice(tuple(sets), {key: w / total for key, w in weights.items()})
+
+
+@cache
+def members(against: Comparison = "auto", claims: bool = False) -> tuple[BoundScorer, ...]:
+    """Every scorer of any set that may count."""
+    names = {
+        name: None
+        for field, source in sources().items()
+        for entry in source["sets"].values()
+        for name in entry["weights"]
+        if against in ("auto", field)
+    }
+    return tuple(_bound(name, against) for name in [*names, *([CLAIMS] if claims else [])])
+
+
+@cache
+def _bound(name: str, against: Comparison) -> BoundScorer:
+    choice = against if against in REGISTRY.get(name).comparisons else None
+    return REGISTRY.bind(name, {} if choice is None else {"against": choice})
+
+
+def _compares(record: Record, field: str, against: Comparison) -> bool:
+    return against in ("auto", field) and bool(getattr(record, field))

@@ -1,0 +1,1 @@
+"""Benchmarks as text, Markdown and pages."""

@@ -1,0 +1,398 @@
+"""The run directory: manifest, append-only results, row errors. Kill it anywhere, start it again.
+
+``results.jsonl`` is written in the order records finish. Records are admitted by row and no
+record is admitted more than :data:`DISORDER` rows ahead of the oldest unfinished one, so lines
+are out of order by less than that and can be read back in input order with a bounded buffer.
+Every line is sealed and bound to the run and to the record that was scored: one that is damaged
+or was planted is not used, and its row is run again. ``--retry-failed`` opens a new segment, whose
+lines take the place of earlier ones; no result written is ever altered. Row errors that are tried
+again leave ``errors.jsonl``, which holds the first 10 000; of more, ``errors.more.json`` says how
+many there are by cause.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import shutil
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from veridical.errors import RowError, UsageError, count_cause
+from veridical.files.atomic import PRIVATE_FOLDER, is_draft, replacing, write_atomic
+from veridical.files.locks import try_lock
+from veridical.files.rowlog import DISORDER, Distrusted, RowLog, Rows
+from veridical.files.seals import seal, sealed_hex
+from veridical.text.display import LONGEST_ERROR, cut
+
+if TYPE_CHECKING:
+    from veridical.core.records import Record
+
+__all__ = ["DISORDER", "SPOOLED", "RunDirectory", "RunFiles", "Stored", "key_of"]
+
+#: Row errors that are kept each, and their bytes; of more, only how many there are by cause.
+MOST_ERRORS, MOST_ERROR_BYTES = 10_000, 8 << 20
+_MANIFEST = "manifest.json"
+_MORE_ERRORS = "errors.more.json"
+SPOOLED = "input"  # a copy of an input that could be read only once
+_LOCK = "run.lock"
+_OWN = {_LOCK, _MANIFEST, "results.jsonl", "errors.jsonl", SPOOLED}
+#: All that a run leaves, but the journal of its LLM calls: what those cost stays paid.
+_MADE = re.compile(
+    r"(results|errors|answers|contexts)(\.retry-\d{4})?\.jsonl(\.errors\.jsonl)?"
+    r"|decisions\.jsonl|promises\.json|ledger\.json|errors\.more\.json|answers\.lock"
+    r"|manifest\.json|input|(selected|repair)-[0-9a-f]+|\..+\.[0-9a-f]{16}\.tmp"
+)
+_RECORD = re.compile(rb',"record":"([0-9a-f]{32})"\}$')
+_RECORD_LENGTH = 12 + 32 + 2
+
+
+class Stored(NamedTuple):
+    """A result line, and the digest of the record it is of; None in a run of an older version."""
+
+    row: int
+    record: str | None
+    line: bytes
+
+
+def key_of(identity: Mapping[str, Any]) -> str:
+    """What the lines of a run are bound to."""
+    text = json.dumps(identity, sort_keys=True, ensure_ascii=True)
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def stored_line(row: int, line: bytes) -> Stored:
+    """What a line of the log of results says, and the record it is bound to."""
+    if bound := _RECORD.search(line, max(0, len(line) - _RECORD_LENGTH)):
+        return Stored(row, bound[1].decode(), line[: bound.start()] + b"}")
+    return Stored(row, None, line)
+
+
+def check_free(path: Path) -> None:
+    """See, without making anything, that no other process is at work in a run directory.
+
+    Raises:
+        UsageError: one is.
+    """
+    if not (path / _LOCK).exists():
+        return
+    try:
+        lock = try_lock(path / _LOCK)
+    except OSError as e:
+        raise UsageError(f"cannot make run directory {path}: {e}") from e
+    if lock is None:
+        raise UsageError(f"run directory {path} is in use by another process")
+    os.close(lock)
+
+
+class RunFiles:
+    """A run directory as it lies on disk, for reading.
+
+    Attributes:
+        resumed: records of it scored before; 0 where it is only read.
+        distrusted: lines that are not used.
+        unsealed: nothing of it was sealed by this computer, and it is shown all the same.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.resumed = 0
+        self.distrusted = Distrusted()
+        self.unsealed = False
+
+    @cached_property
+    def key(self) -> str:
+        """What its lines are bound to."""
+        return key_of(self.manifest()["identity"])
+
+    @cached_property
+    def results(self) -> RowLog:
+        """The log of results."""
+        return RowLog(self.path / "results.jsonl", self.key, "result")
+
+    @cached_property
+    def row_errors(self) -> RowLog:
+        """The log of rows that were no valid records."""
+        return RowLog(self.path / "errors.jsonl", self.key, "row error")
+
+    def manifest(self) -> dict[str, Any]:
+        """What the run is.
+
+        Raises:
+            UsageError: there is no readable manifest.
+        """
+        try:
+            manifest = json.loads((self.path / _MANIFEST).read_bytes())
+            if not isinstance(manifest.get("identity"), dict):
+                raise ValueError("it has no identity")
+        except FileNotFoundError:
+            raise UsageError(
+                f"{self.path} is no readable run directory: it has no {_MANIFEST}"
+            ) from None
+        except (ValueError, OSError, AttributeError, RecursionError) as e:
+            raise UsageError(
+                f"{self.path} is no readable run directory: {self.path / _MANIFEST}: {e}; "
+                "check --fresh starts the run anew"
+            ) from None
+        return dict(manifest)
+
+    def vouch(self) -> None:
+        """Look through it: where this computer has sealed nothing of it, all that can be read is
+        shown; else only what is sealed."""
+        distrusted = Distrusted()
+        logs = (self.results, self.row_errors)
+        known = sum(1 for log in logs for _ in log.rows(distrusted))
+        if known or not distrusted.count:
+            self.distrusted = distrusted
+            return
+        self.unsealed = True
+        for log in logs:
+            log.unsealed = True
+
+    def stored(self) -> Iterator[Stored]:
+        """Results in row order; of several for a row, the newest."""
+        return (stored_line(row, line) for row, line in self.results.lines())
+
+    def lines(self) -> Iterator[tuple[int, bytes]]:
+        """``(row, line)`` in row order; of several lines for a row, the newest."""
+        return ((stored.row, stored.line) for stored in self.stored())
+
+    def errors(self) -> Iterator[RowError]:
+        """Row errors, in row order."""
+        for row, line in self.row_errors.lines():
+            try:
+                error = json.loads(line)
+                yield RowError(row, error["file"], error["line"], error["field"], error["error"])
+            except (ValueError, KeyError, TypeError):  # of a run that nothing vouches for
+                continue
+
+    def more_errors(self) -> Counter[str]:
+        """Row errors beyond those, by cause."""
+        try:
+            return Counter(json.loads((self.path / _MORE_ERRORS).read_text("utf-8")))
+        except (OSError, ValueError, TypeError):
+            return Counter()
+
+
+class RunDirectory(RunFiles):
+    """A run directory being written, by one process at a time.
+
+    Args:
+        path: the folder; made if absent, for its owner alone.
+        identity: what makes two runs the same (inputs, scorers, models, parameters).
+        request: kept in the manifest beside it: what it takes to open the inputs again.
+        fresh: nothing that an earlier run has left there is used; it is removed.
+
+    Raises:
+        UsageError: it holds a run with another identity (saying what differs), is in use by
+            another process, or is not a run directory and not empty.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        identity: dict[str, Any],
+        request: dict[str, Any],
+        *,
+        fresh: bool = False,
+    ) -> None:
+        super().__init__(path)
+        identity = json.loads(json.dumps(identity))
+        self.key = key_of(identity)
+        self.done = Rows()  # accounted for: scored, or known to be no valid record
+        self._errors_done = Rows()
+        self._more_errors: Counter[str] = Counter()
+        self._error_bytes = 0
+        try:
+            known = fresh and self._is_run()
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.mkdir(PRIVATE_FOLDER, exist_ok=True)
+            self._lock = try_lock(path / _LOCK)
+        except OSError as e:
+            raise UsageError(f"cannot make run directory {path}: {e}") from e
+        if self._lock is None:
+            raise UsageError(f"run directory {path} is in use by another process")
+        try:
+            if known:
+                self._clear()
+            self._open(identity, request, known)
+        except BaseException:
+            os.close(self._lock)
+            raise
+
+    def _is_run(self) -> bool:
+        """Whether the folder is a run directory, be its manifest damaged."""
+        try:
+            names = {p.name for p in self.path.iterdir()}
+            if not {_LOCK, _MANIFEST} <= names:
+                return False
+            self.manifest()
+        except OSError:
+            return False
+        except UsageError:
+            return all(n == _LOCK or n.startswith("journal") or _MADE.fullmatch(n) for n in names)
+        return True
+
+    def _clear(self) -> None:
+        """Remove what a run has left, and nothing else."""
+        for path in [*self.path.iterdir()]:
+            if not _MADE.fullmatch(path.name):
+                continue
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
+
+    def _open(self, identity: dict[str, Any], request: dict[str, Any], known: bool) -> None:
+        if (self.path / _MANIFEST).exists():
+            request = self._compare(identity, request)
+        else:
+            # of a process killed just here
+            drafts = {p for p in self.path.iterdir() if is_draft(p.name, _MANIFEST)}
+            strange = [p.name for p in {*self.path.iterdir()} - drafts if p.name not in _OWN]
+            if strange and not known:
+                raise UsageError(
+                    f"{self.path} is not a run directory and not empty (it holds {strange[0]!r})"
+                )
+            for draft in drafts:
+                draft.unlink()
+        self._declare(identity, request)
+        self.results.mend()
+        self.row_errors.mend()
+        for row in self.results.rows(self.distrusted):
+            self.done.add(row)
+        self.resumed = self.done.count
+        self._account_errors(self.distrusted)
+        self._error_bytes = sum(path.stat().st_size for path in self.row_errors.files())
+
+    def _declare(self, identity: dict[str, Any], request: dict[str, Any]) -> None:
+        """Write the manifest, unless it says so already."""
+        content = {"identity": identity, "request": request}
+        mark = seal(json.dumps(content, sort_keys=True), purpose="manifest").hex()
+        text = json.dumps({**content, "seal": mark}, indent=1) + "\n"
+        path = self.path / _MANIFEST
+        if not path.exists() or path.read_bytes() != text.encode():
+            write_atomic(path, text, private=True)
+
+    def _account_errors(self, distrusted: Distrusted | None = None) -> None:
+        for row in self.row_errors.rows(distrusted):
+            self.done.add(row)
+            self._errors_done.add(row)
+
+    def _compare(self, new: dict[str, Any], request: dict[str, Any]) -> dict[str, Any]:
+        """What the manifest has of the request, where it is this run's and sealed; else the new
+        one, under the old name: calls are accounted for by that."""
+        manifest = self.manifest()
+        old = manifest["identity"]
+        differing = [
+            f"{k}: it has {_brief(old.get(k))}, this run has {_brief(new.get(k))}"
+            for k in sorted({*old, *new})
+            if old.get(k) != new.get(k)
+        ]
+        if differing:
+            raise UsageError(
+                f"{self.path} holds another run; what differs: {'; '.join(differing)}. "
+                "Choose another --out, or start anew with --fresh."
+            )
+        stored = manifest.get("request")
+        text = json.dumps({"identity": old, "request": stored}, sort_keys=True)
+        if isinstance(stored, dict) and sealed_hex(manifest.get("seal"), text, purpose="manifest"):
+            return stored
+        name = stored.get("run") if isinstance(stored, dict) else None
+        named = isinstance(name, str) and re.fullmatch("[0-9a-f]{32}", name)
+        return {**request, "run": name} if named else request
+
+    def retry_failed(self, errors: Rows | None = None) -> int:
+        """Forget the records with a failed score, and the row errors of the rows ``errors``, so
+        that they run again. Returns how many records."""
+        failed = Rows()
+        for row, line in self.lines():
+            if any(s["status"] == "failed" for s in json.loads(line)["scores"].values()):
+                failed.add(row)
+        again = failed.count or (errors is not None and errors.count)
+        self.forget(failed)
+        if errors is not None:
+            self.forget(errors)
+        if again:
+            self.results.restart()
+        return failed.count
+
+    def forget(self, rows: Rows) -> None:
+        """Let ``rows`` run again. Until they have, their old results stay."""
+        if not rows.count:
+            return
+        wrong = Rows()
+        for row in rows:
+            if row in self._errors_done:
+                wrong.add(row)
+            elif row in self.done:
+                self.resumed -= 1
+            self.done.discard(row)
+        if wrong.count:
+            self._forget_errors(wrong)
+
+    def _forget_errors(self, rows: Rows) -> None:
+        self.row_errors.close()
+        log = RowLog(self.row_errors.path, self.key, self.row_errors.purpose)
+        with replacing(log.path, private=True, binary=True) as file:
+            for row, line in log.lines():
+                if row not in rows:
+                    file.write(log.sealed(line) + b"\n")
+        for path in log.files()[1:]:
+            path.unlink()
+        self._errors_done = Rows()
+        self._account_errors()
+
+    def write(self, record: Record, line: bytes) -> None:
+        """Append the result line of ``record`` (without newline). It survives the process from
+        here on."""
+        bound = line[:-1] + b',"record":"' + record.digest().encode() + b'"}'
+        self.results.append(record.row, bound)
+        self.done.add(record.row)
+
+    def write_error(self, error: RowError) -> None:
+        """Keep a row error: the first ones each, more of them by their causes.
+
+        Those are counted anew in every life of the run, which reads their rows again: what has
+        gone wrong with a row is found out by reading it.
+        """
+        if error.row in self._errors_done:
+            return
+        error = replace(error, error=cut(error.error, LONGEST_ERROR))
+        line = json.dumps(error.as_dict(), ensure_ascii=True, separators=(",", ":")).encode()
+        size = self._error_bytes + len(self.row_errors.sealed(line)) + 1
+        if self._errors_done.count >= MOST_ERRORS or size > MOST_ERROR_BYTES:
+            count_cause(self._more_errors, error.error)
+        else:
+            self.row_errors.append(error.row, line)
+            self._error_bytes = size
+        self._errors_done.add(error.row)
+        self.done.add(error.row)
+
+    def more_errors(self) -> Counter[str]:
+        return self._more_errors
+
+    def close(self) -> None:
+        """Let the folder go; it can be read on."""
+        if self._lock is not None:
+            if self._more_errors:
+                with contextlib.suppress(OSError):  # a full disk: they can be counted again
+                    write_atomic(self.path / _MORE_ERRORS, json.dumps(self._more_errors) + "\n")
+            else:
+                (self.path / _MORE_ERRORS).unlink(missing_ok=True)
+            self.results.close()
+            self.row_errors.close()
+            os.close(self._lock)
+            self._lock = None
+
+
+def _brief(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 160 else text[:157] + "..."

@@ -1,0 +1,94 @@
+"""Keys taken out of what servers say, however they say them."""
+
+from __future__ import annotations
+
+import base64
+from functools import lru_cache
+
+#: Letters and digits in a row that give a key away, and in how many of them they are looked for.
+SHOWN = 8
+_GRAM = 4
+_WINDOW = 3 * SHOWN
+_SHOWN, _LOOKED_AT = 300, 4096  # characters of an excerpt, and of what it is taken from
+_WORD = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+/=%~")
+
+
+def redact(text: str, key: str | None) -> str:
+    """``text`` with ``[key]`` in place of ``key``, of parts of it of :data:`SHOWN` letters and
+    digits, and of either with other characters put in between; as it is, in capitals, reversed,
+    in base64, hexadecimal, as a URL, HTML or JSON escapes it. Other words that look like it go
+    with it.
+
+    Takes time linear in the text.
+    """
+    if not key:
+        return text
+    text = text.replace(key, "[key]")
+    grams, least = _grams(key)
+    if not grams:
+        return text
+    places = [i for i, c in enumerate(text) if c.isalnum()]
+    plain = "".join(text[i] for i in places).lower()
+    if len(plain) != len(places):  # a letter whose small form is two
+        plain = "".join(text[i].lower()[:1] for i in places)
+    hits = [i for i in range(len(plain) - _GRAM + 1) if plain[i : i + _GRAM] in grams]
+    spans: list[tuple[int, int]] = []
+    first = 0
+    for last, hit in enumerate(hits):
+        while hit - hits[first] > _WINDOW - _GRAM:
+            first += 1
+        if last - first + 1 >= least:
+            spans.append((places[hits[first]], places[hit + _GRAM - 1] + 1))
+    return _without(text, spans)
+
+
+def excerpt(text: str, key: str | None) -> str:
+    """The start of a server's words, on one line, printable, without the key that it was sent."""
+    flat = " ".join(redact(text[:_LOOKED_AT], key).split())[:_SHOWN]
+    return "".join(c if c.isprintable() else "?" for c in flat)
+
+
+@lru_cache(maxsize=64)
+def _grams(key: str) -> tuple[frozenset[str], int]:
+    """What is looked for, and how many of it give the key away; nothing of a key so short that
+    it could be any word."""
+    plain = "".join(c for c in key if c.isalnum()).lower()
+    if len(plain) < _GRAM + 2:
+        return frozenset(), 0
+    grams: set[str] = set()
+    for form in _forms(key):
+        small = "".join(c for c in form if c.isalnum()).lower()
+        grams.update(small[i : i + _GRAM] for i in range(len(small) - _GRAM + 1))
+    return frozenset(grams), min(SHOWN, len(plain)) - _GRAM + 1
+
+
+def _forms(key: str) -> list[str]:
+    """The key as servers may write it; separators are left out of all of them."""
+    raw = key.encode()
+    forms = [key, key[::-1], raw.hex(), raw[::-1].hex()]
+    for text in (raw, raw[::-1]):
+        for offset in range(3):  # places in a longer text that is packed with it
+            packed = base64.b64encode(b"\0" * offset + text).decode()
+            begun = (offset * 8 + 5) // 6
+            forms.append(packed[begun : (offset + len(text)) * 8 // 6])
+    forms.append("".join(f"u{ord(c):04x}" for c in key))
+    forms.append("".join(f"x{ord(c):02x}" for c in key))
+    forms.append("".join(str(ord(c)) for c in key))
+    return forms
+
+
+def _without(text: str, spans: list[tuple[int, int]]) -> str:
+    """``text`` with each span, and the word it stands in, replaced; they come in order."""
+    parts: list[str] = []
+    done = 0
+    for start, end in spans:
+        while start > done and text[start - 1] in _WORD:
+            start -= 1
+        while end < len(text) and text[end] in _WORD:
+            end += 1
+        if start <= done and parts:  # goes on with the one before
+            done = max(done, end)
+            continue
+        parts += [text[done:start], "[key]"]
+        done = max(done, end)
+    return "".join([*parts, text[done:]])

@@ -1,0 +1,250 @@
+"""Llama-like transformers in 8-bit integers, run by ONNX Runtime on the processor.
+
+What a token brings to a matrix is rounded to 255 steps of its own greatest number
+(:mod:`.int8_weights` says why that is enough); sums are exact, and all else is in float32.
+The first tokens of a text are rounded twice, what the first rounding took away once more: all
+others lean on a few of them (attention sinks: Xiao et al. 2023, arXiv:2309.17453), and how these
+come out hangs by a hair.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from veridical.arrays import Floats32
+from veridical.models.causal.int8_weights import NEIGHBOURS, Matrix, Weights, hadamard
+from veridical.models.onnx_graph import GraphWriter
+
+_ZERO = 128  # what stands for 0 in a token's bytes
+_LEAST = 1e-30  # of a scale: a vector of zeros has none
+_STEPS = 127  # on either side of 0
+_TWICE = 16  # first tokens of a text that are rounded twice
+_ROWS = 64  # tokens whose probabilities over the vocabulary are worked on at once
+
+
+class Int8Model:
+    """Two graphs: from tokens' vectors to those after the last layer, and from these to the
+    probabilities of the tokens that followed.
+
+    Args:
+        top: how many of the greatest probabilities are told, at most.
+        threads: of one forward.
+
+    Attributes:
+        top: how many are.
+        nothing: keys and values of no token.
+
+    Raises:
+        ModelError: weights are damaged.
+    """
+
+    def __init__(self, weights: Weights, threads: int, top: int) -> None:
+        shape = weights.shape
+        self.top = min(top, shape.vocabulary)
+        exact = multiplies_exactly(threads)
+        self._body = _draw_body(weights, exact, threads)
+        self._head = _draw_head(weights, exact, threads, self.top)
+        empty = np.zeros((1, shape.groups, 0, shape.head), np.float32)
+        self.nothing: list[Floats32] = [empty] * (2 * shape.layers)
+
+    def read(
+        self, vectors: Floats32, past: list[Floats32]
+    ) -> tuple[Floats32, Floats32, list[Floats32]]:
+        """One forward over (n, width) ``vectors`` of tokens that follow those of ``past``.
+
+        Returns:
+            (n, width) vectors after the last layer; (layers + 1, width) the last token's before
+            each layer and after the last; and keys and values of all tokens, (1, groups, tokens,
+            head) for each layer.
+        """
+        total = past[0].shape[2] + len(vectors)
+        feeds: dict[str, Any] = {
+            "vectors": vectors,
+            "twice": np.arange(min(max(_TWICE - past[0].shape[2], 0), len(vectors))),
+            "last": np.array([total - 1], np.int32),
+            "total": np.array(total, np.int32),
+        }
+        feeds |= {f"past_{i}": values for i, values in enumerate(past)}
+        after, states, *present = self._body.run(None, feeds)
+        return after, states, present
+
+    def measured(self, after: Floats32, followed: NDArray[np.int64]) -> Floats32:
+        """(n, 3 + top) log-probability, entropy, least log-probability and the greatest ones, of
+        the tokens that ``followed`` those of which (n, width) ``after`` are the vectors."""
+        tables = [np.zeros((0, 3 + self.top), np.float32)]
+        for start in range(0, len(after), _ROWS):
+            some = slice(start, start + _ROWS)
+            feeds = {"after": after[some], "followed": followed[some, None]}
+            tables += self._head.run(None, feeds)
+        return np.concatenate(tables)
+
+
+class _Drawing:
+    """What both graphs are made of. After its vectors, a graph that rounds some of them twice
+    works on what the first rounding took from these, as further vectors.
+
+    Args:
+        vectors: name of the input that has as many rows as there are vectors.
+        twice: name of the input that tells which are rounded twice; empty for none.
+    """
+
+    def __init__(self, weights: Weights, exact: bool, vectors: str, twice: str = "") -> None:
+        self.graph = GraphWriter()
+        self._exact = exact
+        self._twice = twice
+        self._one, self._epsilon = self._number(1), self._number(weights.shape.epsilon)
+        self._steps, self._least = self._number(_STEPS), self._number(_LEAST)
+        self._finer = self._number(2 * _STEPS)  # what rounding takes away is at most half a step
+        self._zero = self.graph.weight(np.array([_ZERO], np.uint8))
+        self.first_axis, self._last_axis = self.axis(0), self.axis(1)
+        if twice:
+            self._rows = self.graph("Shape", vectors, end=1)
+            self._beyond = self.axis(2**62)
+            self._places = self.graph("Unsqueeze", twice, self._last_axis)
+
+    def axis(self, value: int) -> str:
+        return self.graph.weight(np.array([value], np.int64))
+
+    def _number(self, value: float) -> str:
+        return self.graph.weight(np.array(value, np.float32))
+
+    def rounded(self, vectors: str) -> tuple[str, str]:
+        """(n, k) vectors as bytes, and their (n, 1) scales; the further ones after them."""
+        draw = self.graph
+        greatest = draw("ReduceMax", draw("Abs", vectors), self._last_axis, keepdims=0)
+        scales = draw("Max", draw("Div", greatest, self._steps), self._least)
+        integers = self._bytes(vectors, scales)
+        if self._twice:
+            some, of_some = self._chosen(integers), self._chosen(scales)
+            kept = draw("DequantizeLinear", some, of_some, self._zeros(of_some), axis=0)
+            taken = draw("Sub", self._chosen(vectors), kept)
+            finer = self._bytes(taken, draw("Div", of_some, self._finer))
+            integers = draw("Concat", integers, finer, axis=0)
+            scales = draw("Concat", scales, of_some, axis=0)  # :meth:`multiplied` does the rest
+        return integers, draw("Unsqueeze", scales, self._last_axis)
+
+    def normed(self, vectors: str) -> tuple[str, str]:
+        """The same of the vectors after a norm: their size goes into the scales alone."""
+        draw = self.graph
+        integers, scales = self.rounded(vectors)
+        square = draw("ReduceMean", draw("Mul", vectors, vectors), self._last_axis, keepdims=1)
+        size = draw("Sqrt", draw("Add", square, self._epsilon))
+        if self._twice:
+            size = draw("Concat", size, self._chosen(size), axis=0)
+        return integers, draw("Div", scales, size)
+
+    def multiplied(self, integers: str, matrix: Matrix) -> str:
+        """Vectors times ``matrix``, but for their scales; the further ones added to their own."""
+        draw = self.graph
+        values, zero = matrix.integers, np.array(0, np.int8)
+        if not self._exact:
+            values, zero = values.view(np.uint8) ^ _ZERO, np.array(_ZERO, np.uint8)
+        product = draw(
+            "MatMulIntegerToFloat", integers, draw.weight(values), self._one,
+            draw.weight(matrix.scales), self._zero, draw.weight(zero),
+        )  # fmt: skip
+        if not self._twice:
+            return product
+        further = draw("Slice", product, self._rows, self._beyond, self.first_axis)
+        further = draw("Div", further, self._finer)
+        return draw("ScatterND", product, self._places, further, reduction="add")
+
+    def own(self, vectors: str) -> str:
+        """``vectors`` without the further ones."""
+        return self.graph("Slice", vectors, self.first_axis, self._rows, self.first_axis)
+
+    def _chosen(self, rows: str) -> str:
+        return self.graph("Gather", rows, self._twice, axis=0)
+
+    def _bytes(self, vectors: str, scales: str) -> str:
+        return self.graph("QuantizeLinear", vectors, scales, self._zeros(scales), axis=0)
+
+    def _zeros(self, scales: str) -> str:
+        return self.graph("Expand", self._zero, self.graph("Shape", scales))
+
+
+def _draw_body(weights: Weights, exact: bool, threads: int) -> Any:
+    shape = weights.shape
+    drawing = _Drawing(weights, exact, "vectors", "twice")
+    draw = drawing.graph
+    cosines, sines = map(draw.weight, weights.angles())
+    blocks = draw.weight(np.array([0, shape.inner // weights.block, weights.block]))
+    joined = draw.weight(np.array([0, shape.inner]))
+    heads = draw.weight(np.array([-1, shape.heads * shape.head]))
+    spread, last_row = draw.weight(hadamard(weights.block)), drawing.axis(-1)
+    hidden, present = "vectors", []
+    states = [draw("Gather", hidden, last_row, axis=0)]
+    with ThreadPoolExecutor(threads) as pool:
+        layers = list(pool.map(weights.layer, range(shape.layers)))
+    for i, layer in enumerate(layers):
+        inputs, scales = drawing.normed(hidden)
+        packed = drawing.own(draw("Mul", drawing.multiplied(inputs, layer.packed), scales))
+        if layer.bias is not None:
+            packed = draw("Add", packed, draw.weight(layer.bias))
+        attended, *kept = draw.several(
+            3, "GroupQueryAttention", draw("Unsqueeze", packed, drawing.first_axis), "", "",
+            f"past_{2 * i}", f"past_{2 * i + 1}", "last", "total", cosines, sines,
+            num_heads=shape.heads, kv_num_heads=shape.groups, do_rotary=1,
+            rotary_interleaved=int(NEIGHBOURS[shape.architecture]),
+        )  # fmt: skip
+        present += kept
+        inputs, scales = drawing.rounded(draw("Reshape", attended, heads))
+        added = draw("Mul", drawing.multiplied(inputs, layer.attended), scales)
+        hidden = draw("Add", hidden, drawing.own(added))
+        inputs, scales = drawing.normed(hidden)
+        gate, up = (drawing.multiplied(inputs, m) for m in (layer.gate, layer.up))
+        silu = draw("QuickGelu", draw("Mul", gate, scales), alpha=1.0)  # that is SiLU
+        inner = draw("Reshape", drawing.own(draw("Mul", silu, up)), blocks)
+        inner = draw("Reshape", draw("MatMul", inner, spread), joined)
+        inputs, inner_scales = drawing.rounded(inner)
+        # the scales that ``up`` still lacks are made up for here, where there are fewer numbers
+        scales = draw("Mul", scales, inner_scales)
+        added = draw("Mul", drawing.multiplied(inputs, layer.down), scales)
+        hidden = draw("Add", hidden, drawing.own(added))
+        states.append(draw("Gather", hidden, last_row, axis=0))
+    draw.output("after", hidden)
+    draw.output("states", draw("Concat", *states, axis=0))
+    for place, name in enumerate(present):
+        draw.output(f"present_{place}", name)
+    past = (np.float32, (1, shape.groups, "past", shape.head))
+    inputs_of_graph = {
+        "vectors": (np.float32, ("tokens", shape.width)),
+        "twice": (np.int64, ("twice",)),
+        "last": (np.int32, (1,)),
+        "total": (np.int32, ()),
+        **{f"past_{i}": past for i in range(2 * shape.layers)},
+    }
+    return draw.session(inputs_of_graph, threads)
+
+
+def _draw_head(weights: Weights, exact: bool, threads: int, top: int) -> Any:
+    drawing = _Drawing(weights, exact, "after")
+    draw = drawing.graph
+    inputs, scales = drawing.normed("after")
+    logits = draw("Mul", drawing.multiplied(inputs, weights.output()), scales)
+    logs = draw("LogSoftmax", logits, axis=-1)
+    last_axis = drawing.axis(-1)
+    chosen = draw("GatherElements", logs, "followed", axis=1)
+    expected = draw("ReduceSum", draw("Mul", draw("Exp", logs), logs), last_axis, keepdims=1)
+    lowest = draw("ReduceMin", logs, last_axis, keepdims=1)
+    greatest, _ = draw.several(2, "TopK", logs, drawing.axis(top), axis=-1)
+    draw.output("table", draw("Concat", chosen, draw("Neg", expected), lowest, greatest, axis=1))
+    width = weights.shape.width
+    return draw.session(
+        {"after": (np.float32, ("tokens", width)), "followed": (np.int64, ("tokens", 1))}, threads
+    )
+
+
+def multiplies_exactly(threads: int = 1) -> bool:
+    """Whether bytes times signed bytes are summed exactly by this processor. Those without
+    instructions for it cut sums of two products to 16 bits; bytes times bytes they do not cut."""
+    draw = GraphWriter()
+    signed = draw.weight(np.full((64, 64), 127, np.int8))
+    draw.output("sums", draw("MatMulInteger", "bytes", signed))
+    session = draw.session({"bytes": (np.uint8, ("rows", 64))}, threads)
+    (sums,) = session.run(None, {"bytes": np.full((16, 64), 255, np.uint8)})
+    return bool((sums == 64 * 255 * 127).all())

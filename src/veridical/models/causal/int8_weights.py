@@ -1,0 +1,271 @@
+"""The weights of Llama-like transformers, out of GGUF files, as 8-bit integers.
+
+A matrix has one scale a row, its inputs will have one a token. What that would lose to the few
+places of a token's vector that outgrow all others is saved by turning the vectors first: an
+orthogonal matrix, folded into the weights on both sides, leaves what the model computes as it is
+and spreads the large among the small (QuaRot: Ashkboos et al. 2024, arXiv:2404.00456).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from veridical.arrays import Floats32
+from veridical.errors import ModelError
+from veridical.models.gguf import Gguf
+
+#: Architectures that are read, and whether positions turn neighbouring places of a head together,
+#: or one of its first half and one of its second.
+NEIGHBOURS = {"llama": True, "qwen2": False}
+_BLOCK = 64  # a power of two
+_ROWS = 512  # of a matrix that are unpacked at once: as many as the processor's caches hold
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a file says of its model.
+
+    Attributes:
+        layers, width, inner, vocabulary: sizes.
+        heads, groups, head: of queries, of keys and values, and the places of one.
+        context: tokens that it was made to read at once.
+        epsilon: of its norms.
+        base, factor: of the angles that stand for positions.
+    """
+
+    architecture: str
+    layers: int
+    width: int
+    inner: int
+    vocabulary: int
+    heads: int
+    groups: int
+    head: int
+    context: int
+    epsilon: float
+    base: float
+    factor: float
+
+    @classmethod
+    def read(cls, file: Gguf) -> Shape:
+        """
+        Raises:
+            ModelError: the architecture is not known here, or something is missing or odd.
+        """
+        told = file.metadata
+        kind = told.get("general.architecture")
+        if kind not in NEIGHBOURS:
+            raise ModelError(
+                f"{file.path}: models of the architecture {kind!s:.40} are not read here, only "
+                f"{' and '.join(NEIGHBOURS)}; torch:{file.path} may read it"
+            )
+
+        def number(key: str, default: float | None = None) -> float:
+            value = told.get(f"{kind}.{key}", default)
+            if not isinstance(value, (int, float)) or not 0 < value < 1 << 31:
+                raise ModelError(f"{file.path}: {kind}.{key} is {value!s:.40}, no positive number")
+            return value
+
+        width, heads = int(number("embedding_length")), int(number("attention.head_count"))
+        head = int(number("attention.key_length", width / heads))
+        context = number("context_length")
+        scaling = told.get(f"{kind}.rope.scaling.type", "none")
+        odd = {
+            "rope.scaling.type": scaling not in ("none", "linear"),
+            "rope.dimension_count": number("rope.dimension_count", head) != head,
+            "attention.value_length": number("attention.value_length", head) != head,
+        }
+        if any(odd.values()):
+            name = next(k for k, is_odd in odd.items() if is_odd)
+            raise ModelError(f"{file.path}: {kind}.{name} is of a kind that is not read here")
+        embeddings = file.tensors.get("token_embd.weight")
+        return cls(
+            architecture=kind,
+            layers=int(number("block_count")),
+            width=width,
+            inner=int(number("feed_forward_length")),
+            vocabulary=embeddings.shape[0] if embeddings and len(embeddings.shape) == 2 else 0,
+            heads=heads,
+            groups=int(number("attention.head_count_kv", heads)),
+            head=head,
+            context=int(min(context, number("attention.sliding_window", context))),
+            epsilon=number("attention.layer_norm_rms_epsilon"),
+            base=number("rope.freq_base", 10000.0),
+            factor=number("rope.scaling.factor", 1.0) if scaling == "linear" else 1.0,
+        )
+
+
+def turned(vectors: Floats32, axis: int = -1) -> Floats32:
+    """``vectors`` times an orthogonal matrix that is its own inverse: Hadamard's over the largest
+    power of two, up to 64, that divides their length, and Hartley's over the rest."""
+    moved = np.moveaxis(vectors, axis, -1)
+    length = moved.shape[-1]
+    power = math.gcd(length, _BLOCK)
+    folded = moved.reshape(-1, length // power, power) @ hadamard(power)
+    if length > power:
+        folded = _hartley(length // power) @ folded
+    return np.moveaxis(folded.reshape(moved.shape), -1, axis)
+
+
+def hadamard(size: int) -> Floats32:
+    matrix = np.ones((1, 1), np.float32)
+    while len(matrix) < size:
+        matrix = np.block([[matrix, matrix], [matrix, -matrix]])
+    scaled: Floats32 = matrix / np.float32(math.sqrt(size))
+    return scaled
+
+
+def _hartley(size: int) -> Floats32:
+    angles = 2 * np.pi / size * (np.outer(np.arange(size), np.arange(size)) % size)
+    matrix: Floats32 = ((np.cos(angles) + np.sin(angles)) / math.sqrt(size)).astype(np.float32)
+    return matrix
+
+
+class Matrix(NamedTuple):
+    """Weights of (inputs, outputs), each output's as ``integers * scales``."""
+
+    integers: NDArray[np.int8]
+    scales: Floats32
+
+
+class Layer(NamedTuple):
+    """The matrices of a layer.
+
+    Attributes:
+        packed, bias: from the width to queries, keys and values side by side.
+        attended: from the heads back to the width.
+        gate, up: from the width to the inner layer.
+        down: from the inner layer, turned block by block, to the width.
+    """
+
+    packed: Matrix
+    bias: Floats32 | None
+    attended: Matrix
+    gate: Matrix
+    up: Matrix
+    down: Matrix
+
+
+class Weights:
+    """The weights of a file's model, turned.
+
+    Attributes:
+        shape: of the model.
+        block: places of the inner layer that are turned together.
+        size: bytes of all weights, once they are integers.
+
+    Raises:
+        ModelError: the file holds another kind of model.
+    """
+
+    def __init__(self, file: Gguf) -> None:
+        self._file = file
+        self.shape = shape = Shape.read(file)
+        self.block = math.gcd(_BLOCK, shape.inner)
+        keys, values = shape.heads * shape.head, shape.groups * shape.head
+        width, inner, vocabulary = shape.width, shape.inner, shape.vocabulary
+        wanted = {"token_embd.weight": (vocabulary, width), "output_norm.weight": (width,)}
+        possible = {"output.weight": (vocabulary, width), "rope_freqs.weight": (shape.head // 2,)}
+        for layer in range(shape.layers):
+            for name, *size in (
+                ("attn_norm", width), ("attn_q", keys, width), ("attn_k", values, width),
+                ("attn_v", values, width), ("attn_output", width, keys), ("ffn_norm", width),
+                ("ffn_gate", inner, width), ("ffn_up", inner, width), ("ffn_down", width, inner),
+            ):  # fmt: skip
+                wanted[f"blk.{layer}.{name}.weight"] = tuple(size)
+                if name in ("attn_q", "attn_k", "attn_v"):
+                    possible[f"blk.{layer}.{name}.bias"] = (size[0],)
+        for name, tensor in file.tensors.items():
+            if tensor.shape != wanted.get(name, possible.get(name)):
+                raise ModelError(
+                    f"{file.path}: {name:.80} {tensor.shape} is no part of a model that is read "
+                    f"here; torch:{file.path} may read it"
+                )
+        missing = next((name for name in wanted if name not in file.tensors), None)
+        if missing or shape.heads % shape.groups or shape.head % 2:
+            raise ModelError(f"{file.path} has no {missing or 'fitting number of heads'}")
+        self._output = "output" if "output.weight" in file.tensors else "token_embd"
+        unused = {"token_embd.weight"} - {f"{self._output}.weight"}
+        self.size = sum(math.prod(t.shape) for n, t in file.tensors.items() if n not in unused)
+
+    def vectors(self, ids: NDArray[np.int64]) -> Floats32:
+        """(n, width) what enters the first layer."""
+        return turned(self._file.rows("token_embd.weight", ids))
+
+    def turned_back(self, states: Floats32) -> Floats32:
+        """(n, width) states as they would be, had nothing been turned, of those after each layer;
+        the last after the final norm."""
+        back = turned(states)
+        size = np.sqrt(np.mean(back[-1] ** 2) + self.shape.epsilon)
+        back[-1] *= self._file.rows("output_norm.weight")[0] / size
+        return back
+
+    def angles(self) -> tuple[Floats32, Floats32]:
+        """(context, head / 2) cosines and sines of the angles that stand for positions."""
+        shape = self.shape
+        speeds = shape.base ** -(np.arange(0, shape.head, 2) / shape.head) / shape.factor
+        if "rope_freqs.weight" in self._file.tensors:
+            speeds = speeds / self._file.rows("rope_freqs.weight")[0]
+        angles = np.outer(np.arange(shape.context), speeds)
+        return np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)
+
+    def layer(self, number: int) -> Layer:
+        """The matrices of a layer, counted from 0."""
+        block = f"blk.{number}"
+        width, head = self.shape.width, self.shape.head
+        norm = f"{block}.attn_norm"
+        parts = [
+            self._matrix(f"{block}.attn_{part}", norm=norm, rows=head if part == "v" else 1)
+            for part in "qkv"
+        ]
+        norm = f"{block}.ffn_norm"
+        return Layer(
+            packed=Matrix(
+                np.concatenate([p.integers for p in parts], axis=1),
+                np.concatenate([p.scales for p in parts]),
+            ),
+            bias=self._bias(block),
+            attended=self._matrix(f"{block}.attn_output", columns=head, rows=width),
+            gate=self._matrix(f"{block}.ffn_gate", norm=norm),
+            up=self._matrix(f"{block}.ffn_up", norm=norm),
+            down=self._matrix(f"{block}.ffn_down", columns=self.block, rows=width),
+        )
+
+    def _bias(self, block: str) -> Floats32 | None:
+        names = [f"{block}.attn_{part}.bias" for part in "qkv"]
+        if not any(name in self._file.tensors for name in names):
+            return None
+        query, key, value = (self._file.rows(name)[0] for name in names)
+        value = turned(value.reshape(-1, self.shape.head)).reshape(-1)
+        return np.concatenate([query, key, value])
+
+    def output(self) -> Matrix:
+        """From the width to the vocabulary."""
+        return self._matrix(self._output, norm="output_norm")
+
+    def _matrix(self, name: str, *, norm: str = "", columns: int = 0, rows: int = 1) -> Matrix:
+        """A matrix whose inputs come normed by ``norm`` (its gains are folded in) and turned, in
+        parts of ``columns`` (0: as a whole), and whose outputs are turned in parts of ``rows``."""
+        outputs, inputs = self._file.tensors[f"{name}.weight"].shape
+        gain = self._file.rows(f"{norm}.weight")[0] if norm else np.float32(1)
+        integers = np.empty((inputs, outputs), np.int8)
+        scales = np.empty(outputs, np.float32)
+        for start in range(0, outputs, max(_ROWS, rows)):
+            some = slice(start, start + max(_ROWS, rows))
+            with np.errstate(invalid="ignore", over="ignore"):  # told below
+                weights = self._file.rows(f"{name}.weight", some) * gain
+                weights = turned(weights.reshape(len(weights), -1, columns or inputs))
+                if rows > 1:
+                    weights = turned(weights.reshape(-1, rows, inputs), axis=1)
+            weights = weights.reshape(-1, inputs)
+            greatest = np.abs(weights).max(axis=1)
+            if not np.isfinite(greatest).all():
+                raise ModelError(f"{self._file.path}: {name} holds numbers that are not finite")
+            scales[some] = np.where(greatest > 0, greatest, 1) / 127
+            integers[:, some] = np.rint(weights / scales[some, None]).astype(np.int8).T
+        return Matrix(integers, scales)

@@ -1,0 +1,162 @@
+"""A client of model servers that speak JSON over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import threading
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from veridical.errors import ModelError, UsageError
+from veridical.io import blocking
+from veridical.io.http_body import BodyError, bearer, fetch, parse_json, request_headers
+from veridical.llm.endpoints import key_from
+from veridical.llm.redact import excerpt
+from veridical.llm.retries import LONGEST_ASKED, backoff, retry_after, trouble_of
+from veridical.llm.wording import meaning, told
+
+if TYPE_CHECKING:
+    import httpx
+
+    from veridical.core.messages import Trouble
+
+#: Bytes, packed and unpacked, of a reply.
+LONGEST_REPLY = 64 * 2**20
+
+
+class JsonClient:
+    """Sends JSON to one address. Redirects are not followed. Thread-safe.
+
+    Args:
+        key_variable: environment variable that holds the bearer token; unset sends none.
+        timeout: seconds for each attempt.
+        attempts: tries per request; 429, 5xx and connection errors are tried again, after the
+            server's Retry-After (up to five minutes; not at all where it asks for more) or else
+            after a jittered, doubling wait.
+        longest: bytes of a reply, packed and unpacked.
+
+    Raises:
+        UsageError: the address holds credentials.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        key_variable: str,
+        *,
+        timeout: float,
+        attempts: int,
+        longest: int = LONGEST_REPLY,
+    ) -> None:
+        if "@" in url:
+            raise UsageError("a model's address holds no credentials: put the key in a variable")
+        self.url = url
+        self._key_variable = key_variable
+        self._attempts = attempts
+        self._timeout = timeout
+        self._longest = longest
+        self._mutex = threading.Lock()
+        self._http: httpx.AsyncClient | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def post(self, payload: Mapping[str, Any]) -> Any:
+        """The server's answer to ``payload``, parsed.
+
+        Raises:
+            ModelError: it cannot be reached, refuses, or answers with anything but JSON.
+            UsageError: the variable holds no usable key.
+        """
+        import httpx
+
+        has_key = os.environ.get(self._key_variable, "").strip()
+        key = key_from(self._key_variable, self.url) or "" if has_key else ""
+        headers = request_headers(authorization=bearer(key))
+        headers["content-type"] = "application/json"
+        try:
+            content = json.dumps(payload, ensure_ascii=False, allow_nan=False).encode()
+            request = httpx.Request(
+                "POST", self.url, content=content, headers=headers, extensions={"timeout": {}}
+            )
+        except (ValueError, TypeError, RecursionError, httpx.InvalidURL) as e:
+            raise self._error(f"this cannot be sent: {e}", key) from None
+        for attempt in range(1, self._attempts + 1):
+            retry_seconds = None
+            try:
+                response, body = blocking.run(self._fetch(request))
+                if response.status_code == 200:
+                    return parse_json(body, self._longest)
+            except TimeoutError:
+                problem = f"timeout: no whole answer within {self._timeout:g} s"
+            except (httpx.UnsupportedProtocol, httpx.LocalProtocolError, BodyError) as e:
+                raise self._error(str(e), key) from None
+            except httpx.TransportError as e:
+                problem = self._told("connection", None, f"{type(e).__name__}: {e}")
+            else:
+                status = response.status_code
+                trouble, again = trouble_of(status)
+                words = f"HTTP {status}: {body.decode('utf-8', 'replace')}"
+                problem = self._told(trouble, status, words)
+                retry_seconds = retry_after(response.headers)
+                if not again or (retry_seconds or 0) > LONGEST_ASKED:
+                    raise self._error(problem, key)
+            if attempt < self._attempts:
+                time.sleep(_wait(attempt, retry_seconds))
+        raise self._error(problem, key, f" (after {self._attempts} attempts)")
+
+    def _told(self, trouble: Trouble, status: int | None, message: str) -> str:
+        """What a failed attempt means, and what was said of it."""
+        named = os.environ.get(self._key_variable, "").strip()
+        words = meaning(
+            trouble,
+            status,
+            message,
+            key=self._key_variable if named else None,
+            address=self.url,
+        )
+        return told(words, message)
+
+    async def _fetch(self, request: httpx.Request) -> tuple[httpx.Response, bytes]:
+        return await fetch(self._opened(), request, seconds=self._timeout, longest=self._longest)
+
+    def _opened(self) -> httpx.AsyncClient:
+        from veridical.llm.lanes import open_http
+
+        with self._mutex:
+            running = asyncio.get_running_loop()
+            if self._http is None or self._loop is not running:  # a forked child has its own
+                self._http, self._loop = open_http(self.url), running
+            return self._http
+
+    def _error(self, words: str, key: str, after: str = "") -> ModelError:
+        """``words``, a server's perhaps, without the key and fit for a line."""
+        return ModelError(f"{self.url}: {excerpt(words, key)}{after}")
+
+    def close(self) -> None:
+        """Close the connections."""
+        with self._mutex:
+            http, self._http = self._http, None
+        if http is not None and self._loop is blocking.loop():
+            blocking.run(http.aclose())
+
+
+class HttpBackEnd:
+    """A model on a server: :class:`JsonClient` says what the arguments mean. Thread-safe."""
+
+    scripts: frozenset[str] | None = None
+
+    def __init__(self, url: str, key_variable: str, **options: Any) -> None:
+        self._client = JsonClient(url, key_variable, **options)
+        self._url = self._client.url
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+
+def _wait(attempt: int, retry_seconds: float | None) -> float:
+    """Seconds before the next attempt: as many as the server asks for, else a jittered, doubling
+    wait."""
+    return backoff(attempt) if retry_seconds is None else retry_seconds

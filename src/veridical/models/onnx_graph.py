@@ -1,0 +1,141 @@
+"""ONNX graphs made here, in the wire format of protocol buffers (``onnx.proto``)."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: A graph's inputs: element type and shape, whose names are sizes that may vary.
+Inputs = Mapping[str, tuple[type, Sequence[int | str]]]
+
+_TYPES: dict[type, int] = {np.float32: 1, np.uint8: 2, np.int8: 3, np.int32: 6, np.int64: 7}
+_MICROSOFT = "com.microsoft"
+#: Operators that are not ONNX's but ONNX Runtime's own.
+_OWN = {"MatMulIntegerToFloat", "GroupQueryAttention", "QuickGelu"}
+_IR, _OPSET = 9, 19
+_SMALL = 128  # bytes: operators look into shapes and axes before the graph runs
+
+
+class GraphWriter:
+    """Draws a graph operator by operator::
+
+    graph = GraphWriter()
+    graph.output("y", graph("Relu", graph("MatMul", "x", graph.weight(w))))
+    session = graph.session({"x": (np.float32, ("rows", 64))}, threads=2)
+    """
+
+    def __init__(self) -> None:
+        self._nodes: list[bytes] = []
+        self._outputs: list[str] = []
+        self._weights: dict[str, NDArray[Any]] = {}
+
+    def __call__(self, operator: str, *inputs: str, **attributes: Any) -> str:
+        """Draw ``operator``; the name of its (first) output. An input not given is ``""``."""
+        return self.several(1, operator, *inputs, **attributes)[0]
+
+    def several(self, outputs: int, operator: str, *inputs: str, **attributes: Any) -> list[str]:
+        """Draw an operator that has more than one output; their names."""
+        names = [f"{operator}_{len(self._nodes)}_{i}" for i in range(outputs)]
+        self._node(operator, inputs, names, attributes)
+        return names
+
+    def weight(self, values: NDArray[Any]) -> str:
+        """A constant; its name."""
+        name = f"weight_{len(self._weights)}"
+        self._weights[name] = np.ascontiguousarray(values)
+        return name
+
+    def output(self, name: str, value: str) -> None:
+        """Call ``value`` the graph's output ``name``."""
+        self._node("Identity", [value], [name], {})
+        self._outputs.append(name)
+
+    def session(self, inputs: Inputs, threads: int) -> Any:
+        """An ``onnxruntime.InferenceSession`` that runs the graph on the processor."""
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        options.inter_op_num_threads = 1
+        options.log_severity_level = 3
+        # beside the graph: a message of protocol buffers ends at 2 GiB
+        large = {n: w for n, w in self._weights.items() if w.nbytes > _SMALL}
+        values = [onnxruntime.OrtValue.ortvalue_from_numpy(w) for w in large.values()]
+        options.add_external_initializers(list(large), values)
+        return onnxruntime.InferenceSession(
+            self._model(inputs), options, providers=["CPUExecutionProvider"]
+        )
+
+    def _node(
+        self,
+        operator: str,
+        inputs: Sequence[str],
+        outputs: Sequence[str],
+        attributes: Mapping[str, Any],
+    ) -> None:
+        own = _field(7, _MICROSOFT) if operator in _OWN else b""
+        self._nodes.append(
+            b"".join(_field(1, name) for name in inputs)
+            + b"".join(_field(2, name) for name in outputs)
+            + _field(4, operator)
+            + b"".join(_field(5, _attribute(k, v)) for k, v in attributes.items())
+            + own
+        )
+
+    def _model(self, inputs: Inputs) -> bytes:
+        graph = (
+            b"".join(_field(1, node) for node in self._nodes)
+            + _field(2, "veridical")
+            + b"".join(_field(5, _declared(n, w)) for n, w in self._weights.items())
+            + b"".join(_field(11, _value(n, kind, shape)) for n, (kind, shape) in inputs.items())
+            + b"".join(_field(12, _field(1, name)) for name in self._outputs)
+        )
+        domains = _field(8, _field(2, _OPSET)), _field(8, _field(1, _MICROSOFT) + _field(2, 1))
+        return _field(1, _IR) + _field(7, graph) + b"".join(domains)
+
+
+def _field(number: int, value: int | str | bytes) -> bytes:
+    """A field of a message: an integer, a string, or a message within."""
+    if isinstance(value, int):
+        return _varint(number << 3) + _varint(value)
+    content = value.encode() if isinstance(value, str) else value
+    return _varint(number << 3 | 2) + _varint(len(content)) + content
+
+
+def _varint(value: int) -> bytes:
+    value &= (1 << 64) - 1  # negative numbers are written as their complement
+    parts = []
+    while value > 127:
+        parts.append(value & 127 | 128)
+        value >>= 7
+    return bytes([*parts, value])
+
+
+def _attribute(name: str, value: float | int | str) -> bytes:
+    if isinstance(value, str):
+        return _field(1, name) + _field(4, value) + _field(20, 3)
+    if isinstance(value, float):
+        number = _varint(2 << 3 | 5) + struct.pack("<f", value)
+        return _field(1, name) + number + _field(20, 1)
+    return _field(1, name) + _field(3, value) + _field(20, 2)
+
+
+def _declared(name: str, values: NDArray[Any]) -> bytes:
+    """A weight: small ones whole, for large ones where their values are told to be."""
+    small = values.nbytes <= _SMALL
+    elsewhere = _field(13, _field(1, "location") + _field(2, name)) + _field(14, 1)
+    return (
+        b"".join(_field(1, n) for n in values.shape)
+        + _field(2, _TYPES[values.dtype.type])
+        + _field(8, name)
+        + (_field(9, values.tobytes()) if small else elsewhere)
+    )
+
+
+def _value(name: str, kind: type, shape: Sequence[int | str]) -> bytes:
+    axes = b"".join(_field(1, _field(1 if isinstance(n, int) else 2, n)) for n in shape)
+    return _field(1, name) + _field(2, _field(1, _field(1, _TYPES[kind]) + _field(2, axes)))

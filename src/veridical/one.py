@@ -1,0 +1,285 @@
+"""``check_one`` and ``acheck_one``: one answer at once, by engines that stay warm."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from veridical.api import acheck, check
+from veridical.core.records import Record
+from veridical.core.scores import Result
+from veridical.engine.engine import Engine
+from veridical.engine.options import EngineKeywords
+from veridical.engine.progress import Progress
+from veridical.engine.run import Task
+from veridical.engine.warm import WarmEngines
+from veridical.errors import RowError, UsageError, VeridicalError
+from veridical.files.rowlog import Rows
+from veridical.io.columns import Columns
+from veridical.io.problems import RowProblem
+from veridical.planning.request import Request
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Literal
+
+    from typing_extensions import Unpack
+
+    from veridical.claims.search import Retriever
+    from veridical.core.records import Against, Context, Sample
+    from veridical.core.registry import BoundScorer
+    from veridical.decide.repair import How
+    from veridical.decide.selection import Select
+    from veridical.planning.options import CheckKeywords
+    from veridical.report.results import Results
+
+#: Options of :func:`veridical.check` that are about many records, or about the folder of a run.
+OF_MANY = {
+    "out",
+    "limit",
+    "mapping",
+    "reader",
+    "strict",
+    "retry_failed",
+    "fresh",
+    "notify",
+    "sampling",
+}
+#: Options that need the folder of a run for a time.
+_IN_A_FOLDER = ("corpus", "select", "repair")
+
+
+_engines = WarmEngines()
+
+
+class OneKeywords(EngineKeywords, total=False):
+    """The options of :func:`check_one`: those of :func:`veridical.check` that mean something for
+    one answer."""
+
+    scorers: str | Iterable[str | BoundScorer] | None
+    preset: str
+    prior: float | None
+    against: Against | Literal["auto"] | None
+    claims: bool
+    corpus: str | Path | Retriever | None
+    corpus_top: int | None
+    policy: str | Path | None
+    select: Select | None
+    repair: How | None
+
+
+def check_one(
+    response: str,
+    *,
+    contexts: str | Sequence[str | Mapping[str, Any] | Context] | None = None,
+    question: str | list[dict[str, Any]] | None = None,
+    samples: str | Sequence[str | Mapping[str, Any] | Sample] | None = None,
+    reference: str | Sequence[str] | None = None,
+    engine: Engine | None = None,
+    **options: Unpack[OneKeywords],
+) -> Result:
+    """Check one answer: ``result.verdict``, ``result.risk``, ``result.spans``,
+    ``result.worst``, ``result.explain()``.
+
+    The first call loads the models. They stay in memory for later calls, from any thread or event
+    loop, and inside a running one; a few engines with different options are kept, and all are
+    closed when the process ends.
+
+    Args:
+        response: the answer.
+        contexts: the sources that it should follow.
+        question: what was asked, as text or as chat messages.
+        samples: other answers to the same question.
+        reference: the right answer, or several.
+        engine: an :class:`~veridical.Engine` of your own instead of a warm one.
+        options: ``scorers``, ``preset``, ``prior``, ``against``, ``claims``, ``corpus``,
+            ``corpus_top``, ``policy``, ``select``, ``repair``, and those of
+            :class:`~veridical.Engine` (``nli``, ``llm``, ``store``, ...), as
+            :func:`veridical.check` reads them.
+
+    Raises:
+        UsageError: an argument or an option does not fit; the message names it.
+        ModelError: a model cannot be loaded.
+    """
+    one = _One.of(
+        {
+            "response": response,
+            "question": question,
+            "contexts": contexts,
+            "samples": samples,
+            "reference": reference,
+        },
+        engine,
+        options,
+    )
+    with one.engine() as warm:
+        if one.needs_folder:
+            return _only(check([one.record], one.scorers, engine=warm, **one.run_options))
+        work = one.start(warm)
+        try:
+            return one.result(work.result())
+        finally:
+            work.cancel()  # when waiting was interrupted
+
+
+async def acheck_one(
+    response: str,
+    *,
+    contexts: str | Sequence[str | Mapping[str, Any] | Context] | None = None,
+    question: str | list[dict[str, Any]] | None = None,
+    samples: str | Sequence[str | Mapping[str, Any] | Sample] | None = None,
+    reference: str | Sequence[str] | None = None,
+    engine: Engine | None = None,
+    **options: Unpack[OneKeywords],
+) -> Result:
+    """:func:`check_one` for callers with an event loop, which goes on running meanwhile.
+    Cancelling stops the work."""
+    one = _One.of(
+        {
+            "response": response,
+            "question": question,
+            "contexts": contexts,
+            "samples": samples,
+            "reference": reference,
+        },
+        engine,
+        options,
+    )
+    with one.engine() as warm:
+        if one.needs_folder:
+            return _only(await acheck([one.record], one.scorers, engine=warm, **one.run_options))
+        work = await asyncio.to_thread(one.start, warm)
+        return one.result(await asyncio.wrap_future(work))
+
+
+@dataclass(frozen=True)
+class _One:
+    """One answer with what is to be done to it."""
+
+    record: Record
+    request: Request
+    scorers: str | Iterable[str | BoundScorer] | None
+    run_options: dict[str, Any]
+
+    @classmethod
+    def of(
+        cls, arguments: Mapping[str, Any], engine: Engine | None, options: Mapping[str, Any]
+    ) -> _One:
+        """
+        Raises:
+            UsageError: an argument or an option does not fit.
+        """
+        for name in options:
+            if name in OF_MANY:
+                raise UsageError(
+                    f"check_one has no option {name!r}, which is for many answers: use "
+                    f"veridical.check([...], {name}=...)"
+                )
+        row = {name: _plain(value) for name, value in arguments.items() if value is not None}
+        try:
+            record = Columns().record({"response": None, **row}, 0)
+        except RowProblem as e:
+            raise UsageError(f"{e.field or 'response'} {e.error}") from None
+        scorers = options.get("scorers")
+        if scorers is not None and not isinstance(scorers, str):
+            scorers = list(scorers) if isinstance(scorers, Iterable) else scorers
+        keywords = {name: value for name, value in options.items() if name != "scorers"}
+        request = Request.of(scorers, cast("CheckKeywords", {**keywords, "engine": engine}))
+        of_engine = request.engine_options.given()
+        run_options = {name: v for name, v in keywords.items() if name not in of_engine}
+        return cls(record, request, scorers, run_options)
+
+    @property
+    def needs_folder(self) -> bool:
+        """Whether it is done as a run with a folder of its own."""
+        return any(getattr(self.request.options, name) is not None for name in _IN_A_FOLDER)
+
+    def engine(self) -> AbstractContextManager[Engine]:
+        """The engine that does it: one's own, or a warm one."""
+        if self.request.engine is not None:
+            return nullcontext(self.request.engine)
+        return _engines.use(self.request.engine_options)
+
+    def start(self, engine: Engine) -> Future[bytes]:
+        """Load the models it needs, and begin. The future has the result line.
+
+        Raises:
+            UsageError: a model or an LLM that is needed cannot be had.
+        """
+        task = Task(self.request.scorers)
+        services = engine.services(task)
+        account = None
+        if engine.llms_of(task):
+            account = engine.llms.account(uuid.uuid4().hex, None)
+        sink = _Sink()
+
+        async def work() -> bytes:
+            try:
+                await engine.run(_Alone(self.record), task, sink, Progress(), services, account)
+            finally:
+                if account is not None:
+                    await asyncio.to_thread(engine.llms.leave, account)
+            return sink.line
+
+        return engine.submit(work())
+
+    def result(self, line: bytes) -> Result:
+        """The result of the line, with what the policy decides."""
+        result = Result.model_validate_json(line)
+        policy = self.request.policy
+        if policy is None:
+            return result
+        decided = policy.decide(result, policy.stratum(self.record))
+        return result.model_copy(update={"decision": decided.decision, "why": decided.why})
+
+
+class _Alone:
+    """A source of one record."""
+
+    read = 1
+
+    def __init__(self, record: Record) -> None:
+        self._record = record
+
+    def rows(self, start: int = 0) -> Iterator[Record | RowError]:
+        return iter([self._record])
+
+    def fraction(self) -> float | None:
+        return None
+
+
+class _Sink:
+    """Keeps the line of one result."""
+
+    def __init__(self) -> None:
+        self.done = Rows()
+        self.line = b""
+
+    def write(self, record: Record, line: bytes) -> None:
+        self.line = line
+
+    def write_error(self, error: RowError) -> None:
+        raise VeridicalError(str(error))
+
+
+def _plain(value: Any) -> Any:
+    """A list in the place of a tuple, an array or another collection."""
+    if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
+        return value
+    return list(value)
+
+
+def _only(results: Results) -> Result:
+    """The one result.
+
+    Raises:
+        VeridicalError: the record became a row error, such as by a retrieval that failed.
+    """
+    for result in results:
+        return result
+    raise VeridicalError("; ".join(error.error for error in results.errors()))

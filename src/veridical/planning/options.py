@@ -1,0 +1,128 @@
+"""What a run is asked for: the options of ``check``, ``plan`` and all that score records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypedDict
+
+from veridical.core.options import Group, Names, Options, option
+from veridical.engine.options import EngineKeywords
+
+if TYPE_CHECKING:
+    from veridical.claims.corpus.build import Notify
+    from veridical.claims.search import Retriever
+    from veridical.core.records import Against
+    from veridical.decide.repair import How
+    from veridical.decide.selection import Select
+    from veridical.engine.engine import Engine
+    from veridical.sampling.sampling import Sampling
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions(Options):
+    """The options of :func:`veridical.check`, which says what they mean, but for the engine's."""
+
+    preset: str = option(
+        "auto",
+        "auto: the few scorers that make the verdict, with --llm a judge; all: what the fields "
+        "allow; fast: those without a model.",
+        Group.SCORING,
+    )
+    prior: float | None = option(
+        None,
+        "Share of wrong answers to expect, in (0, 1): shifts risks, not verdicts. Default: 0.5.",
+        Group.SCORING,
+        kind=float,
+    )
+    against: Against | Literal["auto"] | None = option(
+        None,
+        "What scorers that can choose compare with.",
+        Group.SCORING,
+        choices=("auto", "samples", "contexts", "reference"),
+        called="source to compare with",
+    )
+    samples: int | None = option(
+        None, "Use at most N samples of a record.", Group.SCORING, least=1, kind=int
+    )
+    limit: int | None = option(None, "Stop after N rows.", Group.INPUT, least=1, kind=int)
+    out: str | Path | None = option(
+        None, "Run directory. Default: .veridical/runs/...", Group.RUN, kind=Path, names=Names.RUN
+    )
+    mapping: Mapping[str, str] | None = option(
+        None, "Read a field from this column; repeatable.", Group.INPUT, kind=dict
+    )
+    reader: str | None = option(
+        None, "Reader of a published data set, such as wikibio.", Group.INPUT, kind=str
+    )
+    strict: bool = option(False, "Stop at the first bad row.", Group.INPUT)
+    retry_failed: bool = option(
+        False, "Also score failed records and ask failed prompts again.", Group.RUN
+    )
+    fresh: bool = option(False, "Score all anew: use nothing of an earlier run.", Group.RUN)
+    claims: bool = option(False, "Also split answers into claims and check each.", Group.SCORING)
+    corpus: str | Path | Retriever | None = option(
+        None,
+        "Find contexts in your documents: a folder, a JSON lines file, "
+        "or search:NAME of veridical.toml.",
+        Group.INPUT,
+    )
+    corpus_top: int | None = option(
+        None, "Passages for each sentence of an answer; default 3.", Group.INPUT, least=1, kind=int
+    )
+    notify: Notify | None = option(None)
+    sampling: Sampling | None = option(None)
+    policy: str | Path | None = option(
+        None, "TOML file of rules: accept, review or reject.", Group.DECISIONS, kind=Path
+    )
+    select: Select | None = option(
+        None,
+        "best: also judge samples, and name the least risky.",
+        Group.DECISIONS,
+        choices=("best",),
+        called="way to select",
+    )
+    repair: How | None = option(
+        None,
+        "drop: remove unsupported text; rewrite: let --llm rewrite it. The result is scored too.",
+        Group.DECISIONS,
+        choices=("drop", "rewrite"),
+        called="way to repair",
+    )
+
+
+class PlainRunKeywords(TypedDict, total=False):
+    """:class:`RunOptions` as keywords, without those that the scorer ``claims`` has too."""
+
+    preset: str
+    prior: float | None
+    samples: int | None
+    limit: int | None
+    out: str | Path | None
+    mapping: Mapping[str, str] | None
+    reader: str | None
+    strict: bool
+    retry_failed: bool
+    fresh: bool
+    claims: bool
+    corpus: str | Path | Retriever | None
+    corpus_top: int | None
+    notify: Notify | None
+    sampling: Sampling | None
+    policy: str | Path | None
+    repair: How | None
+
+
+class RunKeywords(PlainRunKeywords, total=False):
+    """:class:`RunOptions` as keywords of public functions."""
+
+    against: Against | Literal["auto"] | None
+    select: Select | None
+
+
+class CheckKeywords(RunKeywords, EngineKeywords, total=False):
+    """All keywords of :func:`veridical.check`: a run's options, and those of the engine that is
+    made for it unless a warm ``engine`` is given."""
+
+    engine: Engine | None

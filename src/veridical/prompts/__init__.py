@@ -1,0 +1,30 @@
+"""Prompt templates: versioned files, one a prompt, and the messages they make.
+
+``load_prompt("correct_incorrect")`` reads a template that comes with the package,
+``load_prompt("mine.toml")`` one of yours; ``docs/judges.md`` describes the file.
+"""
+
+from __future__ import annotations
+
+from veridical.prompts.prompt import (
+    Prompt,
+    PromptName,
+    Turn,
+    load_prompt,
+    prompt_identity,
+    prompt_names,
+)
+from veridical.prompts.scales import Choice, Choices, Numbers, Scale
+
+__all__ = [
+    "Choice",
+    "Choices",
+    "Numbers",
+    "Prompt",
+    "PromptName",
+    "Scale",
+    "Turn",
+    "load_prompt",
+    "prompt_identity",
+    "prompt_names",
+]

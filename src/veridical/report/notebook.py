@@ -1,0 +1,67 @@
+"""What a notebook shows of results: counts and the riskiest answers, as inert HTML."""
+
+from __future__ import annotations
+
+import html
+from typing import TYPE_CHECKING
+
+from veridical.core.explain import CSS, STYLES, place_of
+from veridical.engine.outcome import outcome
+from veridical.text.display import cut
+from veridical.text.wrap import harmless
+
+if TYPE_CHECKING:
+    from veridical.core.scores import Result
+    from veridical.engine.results import RunResults
+
+#: Answers and characters of a text that are shown.
+SHOWN, LONGEST = 10, 300
+#: Failures that are shown.
+FAILURES = 3
+_CELL = "vertical-align:top;padding:.3em .8em .3em 0"
+_HEAD = "border-bottom:1px solid;padding-right:.8em"
+
+
+def results_html(results: RunResults) -> str:
+    """What was found out in a sentence, and a table of the riskiest answers.
+
+    It has no script, style sheet, link or address, all foreign text is escaped, and colours are
+    those of the page around it, light or dark.
+    """
+    parts = [f"<p><strong>{_escaped(outcome(results.summary()))}</strong></p>"]
+    parts += [f"<p>{_escaped(str(failure))}</p>" for failure in results.failures()[:FAILURES]]
+    worst = results.worst(SHOWN)
+    if worst:
+        names = ("id", "verdict", "risk", "worst sentence", "evidence")
+        head = "".join(f'<th scope="col" style="{_HEAD}">{name}</th>' for name in names)
+        rows = "".join(_row(result) for result in worst)
+        caption = f"The {len(worst)} riskiest" if len(worst) > 1 else "The riskiest"
+        parts.append(
+            '<table style="border-collapse:collapse;text-align:left;max-width:70em">'
+            f'<caption style="text-align:left">{caption}</caption>'
+            f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+        )
+    return f"<div>{''.join(parts)}</div>"
+
+
+def _row(result: Result) -> str:
+    worst = result.worst
+    evidence = worst.evidence[0] if worst is not None and worst.evidence else None
+    cells = [
+        _escaped(str(result.id)),
+        f'<span style="{CSS[STYLES[result.verdict]]}">{result.verdict}</span>',
+        "" if result.risk is None else f"{result.risk:.2f}",
+        "" if worst is None else _escaped(worst.text),
+        ""
+        if evidence is None
+        else f"{_escaped(evidence.text)}<br><small>{_escaped(place_of(evidence))}</small>",
+    ]
+    return f"<tr>{''.join(_cell(cell) for cell in cells)}</tr>"
+
+
+def _cell(inside: str) -> str:
+    return f'<td dir="auto" style="{_CELL}">{inside}</td>'
+
+
+def _escaped(text: str) -> str:
+    return html.escape(cut(harmless(text), LONGEST))

@@ -1,0 +1,176 @@
+"""The results of a run with what is made of them for people: drift, and the report."""
+
+from __future__ import annotations
+
+import datetime
+import heapq
+import random
+from collections.abc import Collection
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, get_args
+
+from veridical.core.bands import meaning
+from veridical.core.scores import Verdict
+from veridical.engine.outcome import outcome
+from veridical.engine.results import MIN_COVERAGE, RunResults
+from veridical.errors import UsageError, unknown_name
+from veridical.files.outputs import check_outputs
+from veridical.version import __version__
+
+if TYPE_CHECKING:
+    from veridical.decide.drift import Drift
+
+#: Records a report shows in full; of more, half are the riskiest and half a random draw.
+REPORT_RECORDS = 10_000
+
+
+class Results(RunResults):
+    """Iterates over :class:`~veridical.core.scores.Result` in input order.
+
+    Attributes:
+        path: the run directory.
+        temporary: whether it goes when this object does.
+    """
+
+    _drift: dict[str, dict[str, Drift]] | None = None
+
+    def drift(self) -> dict[str, dict[str, Drift]]:
+        """How risks differ from those that the run's tuned ensembles were tuned on, by scorer and
+        component (see :func:`veridical.decide.drift.of_run`); computed once."""
+        if self._drift is None:
+            from veridical.decide.drift import of_run
+
+            self._drift = of_run(self)
+        return self._drift
+
+    def _repr_html_(self) -> str:
+        from veridical.report.notebook import results_html
+
+        return results_html(self)
+
+    def report(
+        self,
+        path: str | Path,
+        *,
+        title: str = "veridical report",
+        min_coverage: float = MIN_COVERAGE,
+        only: Collection[str] | None = None,
+        redact: bool = False,
+    ) -> Path:
+        """Write one self-contained HTML file. Of more than :data:`REPORT_RECORDS` records it
+        shows the riskiest and a random draw, and says so.
+
+        Args:
+            only: show records of these verdicts alone; counts are still of the whole run.
+            redact: show lengths instead of texts, and keep verdicts, risks and their places.
+
+        Raises:
+            UsageError: it would take the place of an input or of a file of the run, or cannot be
+                written; or ``only`` names no verdict.
+        """
+        from veridical.decide.promises import Promises
+        from veridical.report.claim_rates import rates_by_model, rates_tables
+        from veridical.report.decided import tables_of
+        from veridical.report.html import write_report
+        from veridical.report.promised import drift_remarks, drift_tables, promise_table
+        from veridical.report.redacted import NOTE, redacted, redacted_summary
+
+        verdicts = _verdicts(only)
+        target = Path(path)
+        inputs = self._source.describe()
+        if target.parent.exists():
+            check_outputs(target, reads=[str(i["path"]) for i in inputs], runs=[self.path])
+        rows, shown = self._choose_rows(verdicts)
+        judging = [s.key for s in self.scorers if s.scorer.level == "claim"]
+        tables = tables_of(self.summary())
+        promises = Promises.load(self.path)
+        if promises is not None:
+            tables.append(promise_table(promises))
+        tables += drift_tables(self.drift())
+        if judging:
+            tables += rates_tables(rates_by_model(self.pairs(), judging))
+        summary = {
+            **self.summary().as_dict(),
+            "outcome": outcome(self.summary()),
+            "remarks": drift_remarks(self.drift()),
+            "min_coverage": min_coverage,
+            "signature": self._signature(),
+            "inputs": inputs,
+            "created": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+            "version": __version__,
+            "meaning": self._meaning(),
+            "unused_columns": [list(column) for column in self.unused_columns()],
+            "errors": [e.as_dict() for e in islice(self._directory.errors(), 50)],
+        }
+        pairs = self.pairs(rows)
+        if redact:
+            summary = redacted_summary(summary)
+            pairs = (redacted(*pair) for pair in pairs)
+            shown = "; ".join(filter(None, (shown, NOTE)))
+        write_report(target, pairs, summary, title=title, shown=shown, tables=tables)
+        return target
+
+    def _meaning(self) -> list[str]:
+        """What a risk means, where the risks are the default's; nothing where others are."""
+        defaults = [
+            s.values["prior"]
+            for s in self.scorers
+            if s.scorer.name == "ensemble"
+            and s.values["file"] is None
+            and s.values["weights"] == s.scorer.defaults["weights"]
+        ]
+        return [meaning(prior) for prior in defaults[:1]]
+
+    def _signature(self) -> dict[str, str]:
+        models = {role: str(name) for role, name in self.identity.get("models", {}).items()}
+        return {"run": self.path.name, **models, "scorers": ", ".join(s.key for s in self.scorers)}
+
+    def _choose_rows(
+        self, verdicts: frozenset[str] = frozenset()
+    ) -> tuple[set[int] | None, str | None]:
+        """Rows that a report shows, None for all, and what they are: all of the ``verdicts``, or
+        of any where there are none, if they are not too many."""
+        summary = self.summary()
+        named = ", ".join(v for v in get_args(Verdict) if v in verdicts)
+        total = sum(summary.verdicts[v] for v in verdicts) if verdicts else summary.records
+        what = f"{named} records" if named else "records"
+        if total <= REPORT_RECORDS and not verdicts:
+            return None, None
+        half = REPORT_RECORDS // 2
+        keep = half if total > REPORT_RECORDS else total
+        worst: list[tuple[float, int]] = []
+        draw: list[int] = []
+        rng = random.Random(0)
+        i = 0
+        for _, result in self.headlines():
+            if verdicts and result.verdict not in verdicts:
+                continue
+            heapq.heappush(worst, (-1.0 if result.risk is None else result.risk, -result.row))
+            if len(worst) > keep:
+                heapq.heappop(worst)
+            if i < half:
+                draw.append(result.row)
+            elif (j := rng.randrange(i + 1)) < half:
+                draw[j] = result.row
+            i += 1
+        rows = {-row for _, row in worst} | set(draw)
+        if keep == total:
+            return rows, f"the {total:,} {what} of {summary.records:,}"
+        drawn = f"the {half:,} riskiest and {half:,} drawn at random of {total:,} {what}"
+        return rows, drawn
+
+
+def _verdicts(only: Collection[str] | None) -> frozenset[str]:
+    """The verdicts that a report is to show, none where it shows all.
+
+    Raises:
+        UsageError: one of them is no verdict.
+    """
+    known = get_args(Verdict)
+    for name in only or ():
+        if name not in known:
+            raise unknown_name("verdict in only", name, known)
+    if only is not None and not only:
+        raise UsageError(f"only names no verdict: choose among {', '.join(known)}")
+    return frozenset(only or ())

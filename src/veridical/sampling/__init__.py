@@ -1,0 +1,1 @@
+"""Sampling: prompts to answers, streamed, adaptive, over a grid of decodings."""

@@ -1,0 +1,191 @@
+"""When more samples would not change the decision: a sequential test.
+
+Sample i of a record is compared with its response by a model-free scorer, with that sample as
+the only evidence: a disagreement x_i in [0, 1]. The decision at stake is whether the mean of all
+``most`` of them is over the threshold. The draws are exchangeable, so the first k are a sample
+without replacement from the ``most``, whatever their distribution, and
+
+    K+_k = mean over c of prod_{i<=k} (1 + c (x_i - m_i) / m_i)
+    K-_k = mean over c of prod_{i<=k} (1 + c (m_i - x_i) / (1 - m_i)),   c = 4/8, 5/8 .. 1,
+    m_i  = (most * threshold - (x_1 + .. + x_{i-1})) / (most - i + 1)
+
+are non-negative supermartingales that start at 1 under "mean <= threshold" and under "mean >=
+threshold" respectively: m_i is the largest (smallest) mean that what is left can have. By Ville's
+inequality either reaches 1/alpha with probability at most alpha when its hypothesis is true, at
+any time. Sampling stops when one has and the mean so far lies on that side. So with probability
+at least 1 - alpha for each record, the decision is the one that all ``most`` samples would have
+given. (Waudby-Smith & Ramdas 2024, "Estimating means of bounded random variables by betting",
+JRSS B 86(1), sections 4 and 5: betting, and sampling without replacement.)
+
+For scorers whose risk is the mean over the samples (``exact_match``, ``rouge_l``,
+``knowledge_f1``) that decision is the scorer's own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from veridical.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from veridical.core.records import Record
+    from veridical.core.registry import BoundScorer
+
+Side = Literal["over", "under"]
+
+_BETS = np.arange(4, 9) / 8
+_ROUNDING = 1e-9
+
+
+class Race:
+    """The test of one record, draw by draw.
+
+    Args:
+        most: how many draws there can be.
+        threshold: of the mean disagreement, in (0, 1).
+        alpha: probability of a wrong early decision, in (0, 1).
+    """
+
+    def __init__(self, most: int, threshold: float, alpha: float) -> None:
+        self.most = most
+        self.threshold = threshold
+        self.alpha = alpha
+        self.drawn = 0
+        self.total = 0.0
+        self._over = np.ones(len(_BETS))
+        self._under = np.ones(len(_BETS))
+
+    def copy(self) -> Race:
+        """A copy of the state, to try a continuation on."""
+        other = Race(self.most, self.threshold, self.alpha)
+        other.drawn, other.total = self.drawn, self.total
+        other._over, other._under = self._over.copy(), self._under.copy()
+        return other
+
+    def add(self, x: float) -> None:
+        """Take the next disagreement, in [0, 1]."""
+        left = self.most - self.drawn
+        middle = (self.most * self.threshold - self.total) / left
+        if _ROUNDING < middle < 1 - _ROUNDING:  # elsewhere it is settled, as decided() sees
+            self._over *= 1 + _BETS * (x - middle) / middle
+            self._under *= 1 + _BETS * (middle - x) / (1 - middle)
+        self.drawn += 1
+        self.total += x
+
+    def decided(self) -> Side | None:
+        """The side the decision is on, or None while it is open."""
+        if not self.drawn:
+            return None
+        over = self.total / self.drawn > self.threshold
+        if self.drawn == self.most:
+            return "over" if over else "under"
+        need = self.most * self.threshold - self.total
+        # The rest cannot bring the mean back.
+        if need < -_ROUNDING:
+            return "over"
+        if need > self.most - self.drawn + _ROUNDING:
+            return "under"
+        wealth = self._over if over else self._under
+        if wealth.mean() >= 1 / self.alpha:
+            return "over" if over else "under"
+        return None
+
+    def least_more(self) -> int:
+        """The fewest further draws after which the decision can fall: those that all disagree, or
+        all agree, decide soonest, so fewer would be asked for in vain."""
+        best = self.most - self.drawn
+        for x in (0.0, 1.0):
+            trial = self.copy()
+            for more in range(1, best):
+                trial.add(x)
+                if trial.decided() is not None:
+                    best = more
+                    break
+        return best
+
+
+@dataclass(frozen=True)
+class Adaptive:
+    """How many samples a record gets: from ``least`` to ``most``.
+
+    Attributes:
+        scorer: model-free scorer of the disagreement, ``NAME`` or ``NAME(p=value)``.
+        threshold: on that scorer's risk.
+        alpha: probability of a wrong early decision, for each record.
+    """
+
+    least: int
+    most: int
+    scorer: str = "rouge_l"
+    threshold: float = 0.5
+    alpha: float = 0.05
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.least <= self.most:
+            raise UsageError(f"--n takes LEAST:MOST, from 1, not {self.least}:{self.most}")
+        if not 0 < self.threshold < 1:
+            raise UsageError(f"the threshold must lie between 0 and 1, not {self.threshold}")
+        if not 0 < self.alpha < 1:
+            raise UsageError(f"alpha must lie between 0 and 1, not {self.alpha}")
+        _ = self._bound
+
+    @cached_property
+    def _bound(self) -> BoundScorer:
+        from veridical.core.resolving import resolve
+
+        bound, *others = resolve([self.scorer], against="samples")
+        if others:
+            raise UsageError(f"adaptive sampling goes by one scorer, not {self.scorer!r}")
+        if bound.arguments.get("against") != "samples" and "samples" not in bound.needs:
+            raise UsageError(f"{bound.key} does not compare with samples")
+        if bound.scorer.cost != "free":
+            raise UsageError(
+                f"{bound.key} needs a model; adaptive sampling compares answers by a model-free "
+                "scorer, such as rouge_l or exact_match(normalize=true)"
+            )
+        return bound
+
+    def race(self) -> Race:
+        """A test that has seen nothing yet."""
+        return Race(self.most, self.threshold, self.alpha)
+
+    def disagreements(self, record: Record, texts: Sequence[str]) -> list[float] | None:
+        """The risk of ``record``'s response by each of ``texts`` as its only sample; None where
+        one has no score (a blank answer, say), so that nothing can be decided early."""
+        from veridical.core.evidence import score_locally
+        from veridical.core.records import Sample
+
+        risks = []
+        for text in texts:
+            alone = record.model_copy(update={"samples": (Sample(text=text),)})
+            (score,) = score_locally(alone, [self._bound])
+            if score.risk is None:
+                return None
+            risks.append(score.risk)
+        return risks
+
+
+def parse_count(text: str) -> tuple[int, int]:
+    """``N`` or ``LEAST:MOST`` as (least, most).
+
+    Raises:
+        UsageError: it is neither.
+    """
+    low, colon, high = text.partition(":")
+    try:
+        least = int(low)
+        most = int(high) if colon else least
+    except ValueError:
+        raise UsageError(f"--n takes N, or LEAST:MOST such as 3:20, not {text!r}") from None
+    if least < (1 if colon else 0) or most < least or most > LARGEST_N:
+        raise UsageError(f"--n takes N, or LEAST:MOST such as 3:20, up to {LARGEST_N}, not {text}")
+    return least, most
+
+
+LARGEST_N = 1000

@@ -1,0 +1,316 @@
+"""The file that sampling writes: one record a line, in input order, beside a file of failures.
+
+Both are only ever appended to, by whole lines, in input order. So after a kill the highest row in
+either says where to go on; what was asked beyond it is in the journal. A row below that in neither
+has lost its line, and is asked again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from veridical.errors import RowError, UsageError
+from veridical.files.atomic import replacing
+from veridical.files.locks import try_lock
+from veridical.files.rowlog import Distrusted, Rows, append_to, mend, whole_lines, write_all
+from veridical.io.lines import LONGEST_LINE
+from veridical.sampling.sampling import Answered, Failed
+
+_HEAD = 20  # lines that tell whose a file is
+_MODE = 0o644  # the user's own file, unlike those of a run directory
+_BEGINNINGS = (b'{"id":', b'{"row":')
+
+
+def run_of(identity: Mapping[str, Any]) -> str:
+    """16 hex digits for what makes two samplings the same."""
+    text = json.dumps(identity, sort_keys=True, ensure_ascii=True)
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+def errors_path(path: Path) -> Path:
+    """The file of failures beside ``path``."""
+    return path.with_name(path.name + ".errors.jsonl")
+
+
+class AnswersFile:
+    """The output of one sampling, written by one process at a time.
+
+    Args:
+        path: the file; one that is there is gone on with.
+        identity: prompts, model and parameters. ``run_of`` it is in every line.
+
+    Attributes:
+        seen: rows with an answer or a failure.
+        next_row: the row after the last with an answer or a failure.
+        gaps: whether rows before it have neither: their lines are damaged or gone.
+        distrusted: lines that are no outcomes of this sampling, or not in their place.
+
+    Raises:
+        UsageError: the file holds something else, or another process writes to it.
+    """
+
+    def __init__(self, path: Path, identity: Mapping[str, Any]) -> None:
+        self.path = path
+        self.errors = errors_path(path)
+        self._identity = dict(identity)
+        self.run = run_of(identity)
+        for place in (path, self.errors):
+            if place.exists() and not place.is_file():
+                raise UsageError(f"cannot write {place}: it is no file")
+        try:
+            self._lock = try_lock(path)
+        except OSError as e:
+            raise UsageError(f"cannot write {path}: {e.strerror}") from None
+        if self._lock is None:
+            raise UsageError(f"{path} is being written by another process")
+        try:
+            self._open()
+        except BaseException:
+            os.close(self._lock)
+            raise
+
+    def _open(self) -> None:
+        # A foreign file is left as it is, so it is looked at before anything is mended.
+        for place in (self.path, self.errors):
+            self._check(place)
+        self.seen, self.next_row, self.distrusted = Rows(), 0, Distrusted()
+        for place in (self.path, self.errors):
+            mend(place)
+            for row, _ in self.lines(place, self.distrusted):
+                self.seen.add(row)
+                self.next_row = max(self.next_row, row + 1)
+        self._out = append_to(self.path, _MODE)
+        self._err = append_to(self.errors, _MODE)
+
+    def _check(self, place: Path) -> None:
+        if not place.exists():
+            return
+        with place.open("rb") as f:
+            head = [line for line in (f.readline(LONGEST_LINE + 1) for _ in range(_HEAD)) if line]
+        if not head:
+            return
+        origins = [origin for origin in map(_origin, head) if origin is not None]
+        if not origins:
+            line = head[0]
+            half = any(b.startswith(line) or line.startswith(b) for b in _BEGINNINGS)
+            if half and not line.endswith(b"\n") and not _is_json(line):
+                return  # the very first line, half written
+            raise _foreign(place)
+        if any(origin["run"] == self.run for origin in origins):
+            return
+        other = origins[0]
+        differing = [
+            f"{k}: it has {json.dumps(other[k])}, this run has {json.dumps(v)}"
+            for k, v in self._identity.items()
+            if k in other and other[k] != json.loads(json.dumps(v))
+        ]
+        what = "; ".join(differing) or "the prompts, their mapping, or the endpoint's options"
+        raise UsageError(
+            f"{place} holds another sampling; what differs: {what}. Choose another --out; answers "
+            "already paid for come from the journal"
+        )
+
+    def write(self, outcome: Answered | Failed | RowError) -> None:
+        """Append one outcome. It survives the process from here on."""
+        file = self._out if isinstance(outcome, Answered) else self._err
+        write_all(file, _line(outcome, self.run))
+        self.seen.add(outcome.row)
+        self.next_row = outcome.row + 1
+
+    @property
+    def gaps(self) -> bool:
+        return self.seen.count < self.next_row
+
+    def is_missing(self, row: int) -> bool:
+        """Whether ``row`` is one of those that have lost their line."""
+        return row < self.next_row and row not in self.seen
+
+    def failed_rows(self) -> Rows:
+        """Rows whose prompt failed and that have no answer; bad rows are not among them."""
+        answered, failed = Rows(), Rows()
+        for row, _ in self.lines(self.path):
+            answered.add(row)
+        for row, line in self.lines(self.errors):
+            if row not in answered and "trouble" in json.loads(line):
+                failed.add(row)
+        return failed
+
+    def rewrite(self) -> Rewrite:
+        """Begin to answer failed or missing rows again: write their outcomes, in order, to what
+        this returns, then close it. Lines that are not trusted go."""
+        return Rewrite(self)
+
+    def lines(
+        self, path: Path, distrusted: Distrusted | None = None
+    ) -> Iterator[tuple[int, bytes]]:
+        """``(row, line)`` of every whole line of this sampling that is in its place."""
+        last = -1
+        for number, line in enumerate(whole_lines(path), 1):
+            origin = _origin(line)
+            if origin is not None and origin["run"] == self.run and origin["row"] > last:
+                last = origin["row"]
+                yield last, line
+            elif distrusted is not None:
+                distrusted.add(path, number)
+
+    def reopen(self, lock: int | None) -> None:
+        """Go on with the new files that have taken the place of the old ones.
+
+        Args:
+            lock: of the new file of answers.
+        """
+        for fd in (self._out, self._err, self._lock):
+            assert fd is not None
+            os.close(fd)
+        self._lock = lock
+        self._out, self._err = append_to(self.path, _MODE), append_to(self.errors, _MODE)
+        self.distrusted = Distrusted()
+
+    def counts(self) -> tuple[int, int]:
+        """Answered and failed (or bad) rows, as the files have them."""
+        return _count(self.path), _count(self.errors)
+
+    def close(self) -> None:
+        """Let the file go. An empty file of failures is removed."""
+        if self._lock is None:
+            return
+        for fd in (self._out, self._err, self._lock):
+            os.close(fd)
+        self._lock = None
+        if self.errors.stat().st_size == 0:
+            self.errors.unlink()
+
+    def __enter__(self) -> AnswersFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Rewrite:
+    """New outcomes put in their places among the old lines. Until :meth:`close`, the old files
+    stay as they are; if the process dies, the journal has what was answered."""
+
+    def __init__(self, file: AnswersFile) -> None:
+        self._file = file
+        # Closed in reverse, answers first: a row that is in both files, should we die between the
+        # two, has its answer.
+        self._drafts = ExitStack()
+        self._errors, self._answers = (
+            self._drafts.enter_context(_draft(path)) for path in (file.errors, file.path)
+        )
+        self._old = [
+            (_Ahead(file.lines(file.path)), self._answers),
+            (_Ahead(file.lines(file.errors)), self._errors),
+        ]
+
+    def write(self, outcome: Answered | Failed | RowError) -> None:
+        """Put ``outcome`` in place of what its row had."""
+        self._copy(outcome.row)
+        for old, _ in self._old:
+            old.drop(outcome.row)
+        self._file.seen.add(outcome.row)
+        draft = self._answers if isinstance(outcome, Answered) else self._errors
+        draft.write(_line(outcome, self._file.run))
+
+    def _copy(self, end: int | None) -> None:
+        for old, draft in self._old:
+            draft.writelines(old.before(end))
+
+    def close(self) -> None:
+        """Keep all old lines that were not replaced, and put the new files in place."""
+        with self._drafts:
+            self._copy(None)
+            lock = try_lock(Path(self._answers.name))  # before it has the old one's name
+        self._file.reopen(lock)
+
+
+class _Ahead:
+    """Lines in row order, read as far as is asked for."""
+
+    def __init__(self, lines: Iterator[tuple[int, bytes]]) -> None:
+        self._lines = lines
+        self._next = next(lines, None)
+
+    def before(self, end: int | None) -> Iterator[bytes]:
+        while self._next is not None and (end is None or self._next[0] < end):
+            yield self._next[1]
+            self._next = next(self._lines, None)
+
+    def drop(self, row: int) -> None:
+        while self._next is not None and self._next[0] == row:
+            self._next = next(self._lines, None)
+
+
+def failure_line(outcome: Failed | RowError, run: str) -> bytes:
+    """The JSON object that tells why a row of the sampling ``run`` has no answer."""
+    if isinstance(outcome, RowError):
+        fields: dict[str, Any] = outcome.as_dict()
+    else:
+        names = ("row", "id", "error", "trouble", "possibly_paid")
+        fields = {name: getattr(outcome, name) for name in names}
+        if not outcome.possibly_paid:
+            del fields["possibly_paid"]
+    return json.dumps({**fields, "run": run}).encode()
+
+
+def _line(outcome: Answered | Failed | RowError, run: str) -> bytes:
+    line = outcome.line if isinstance(outcome, Answered) else failure_line(outcome, run)
+    return line + b"\n"
+
+
+def row_of(line: bytes) -> int:
+    """The row that a line of answers is of.
+
+    Raises:
+        ValueError: it is no such line.
+    """
+    origin = _origin(line)
+    if origin is None:
+        raise ValueError("no sampled answers")
+    return int(origin["row"])
+
+
+def _foreign(place: Path) -> UsageError:
+    return UsageError(f"{place} is there and holds no sampled answers; it is left as it is")
+
+
+def _origin(line: bytes) -> dict[str, Any] | None:
+    """What a line of either file says of its run; None where it is no line of a sampling."""
+    import pydantic_core
+
+    try:
+        fields = pydantic_core.from_json(line)
+        origin = fields["meta"]["sampling"] if "meta" in fields else fields
+        whole = isinstance(origin.get("run"), str) and type(origin["row"]) is int
+        return dict(origin) if whole else None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        json.loads(line)
+    except ValueError:
+        return False
+    return True
+
+
+@contextmanager
+def _draft(path: Path) -> Iterator[IO[bytes]]:
+    """A file that takes the place of ``path``, with its mode."""
+    with replacing(path, private=True, binary=True) as draft:
+        Path(draft.name).chmod(stat.S_IMODE(path.stat().st_mode))
+        yield draft
+
+
+def _count(path: Path) -> int:
+    with path.open("rb") as f:
+        return sum(block.count(b"\n") for block in iter(lambda: f.read(1 << 20), b""))

@@ -1,0 +1,193 @@
+"""A judge for small language models: one short question a statement, read as a probability."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from statistics import fmean
+from typing import Literal
+
+from veridical.claims.select import screen
+from veridical.core.evidence import Evidence
+from veridical.core.messages import ChatRequest, LlmError
+from veridical.core.prompt_text import last_question
+from veridical.core.records import Record, Source
+from veridical.core.registry import scorer
+from veridical.core.scores import EvidenceItem, Score, Unit
+from veridical.core.stated import stated_sentences, stated_source
+from veridical.errors import NotApplicable
+from veridical.llm.asking import Form, ask_all, failed, request
+from veridical.llm.verdicts import Verdict
+from veridical.prompts import load_prompt
+from veridical.scorers.most_about import place_most_about
+from veridical.text.passages import windows
+from veridical.text.spans import Span
+
+#: Templates: by a document and without one, each in both orders of the alternatives.
+_WITH = ("statement_yes_no", "statement_no_yes")
+_WITHOUT = ("statement_alone_yes_no", "statement_alone_no_yes")
+#: UTF-8 bytes of a document that is shown whole: some 1 500 tokens. Of a longer one each statement
+#: is shown the windows most about it, as many as hold that much.
+SHOWN_WHOLE = 6_000
+_WINDOW = 1_200
+#: How far from 0 and 1 a probability counts at least, and one that is not known but said in words.
+_EDGE, _SAID = 0.001, 0.1
+#: ``log-odds of being wrong = intercept + slope x mean log-odds of no``, by a document: fitted by
+#: ``training/fit_judge.py`` with Qwen2.5-Coder-1.5B-Instruct as the judge.
+INTERCEPT, SLOPE = -0.8408, 1.6244
+
+
+@scorer(
+    "statement_judge",
+    level="sentence",
+    judges=True,
+    source="Veridical: P(no) over both orders of the alternatives",
+    cost="llm",
+    presets={"all", "auto"},
+    raw_is="risk",
+    raw_key="risk",
+    prompts=(*_WITH, *_WITHOUT),
+)
+async def statement_judge(
+    record: Record,
+    evidence: Evidence,
+    *,
+    against: Literal["auto", "contexts", "reference", "samples"] = "auto",
+    llm: str | None = None,
+    fences: bool = True,
+) -> Score:
+    """Probability that a statement is not true according to the sources, as a language model says.
+
+    Made for models of one to a few billion parameters: no instructions, no examples, no reasons,
+    an answer of one token. Each sentence is shown with the question it answers, after the
+    document, whose reading all sentences share. The model is asked whether the whole statement is
+    true according to it: "Answer Yes or No" and "Answer No or Yes", so that a liking for what comes
+    first cancels out. The risk is a logistic function, fitted on public labels, of the mean
+    log-odds of no against yes over both; where the server gives no token probabilities, what
+    it says counts as one of 0.9.
+
+    Args:
+        against: what the document is; all contexts, references or samples together. ``auto``
+            takes the first of these that the record has. Without any, the model judges by what it
+            knows.
+        llm: the endpoint that is asked; the run's own if None.
+        fences: put delimiters around what is quoted, which it cannot forge.
+
+    2 calls a sentence. Of documents over 6 000 bytes each statement is shown the windows that can
+    matter to it.
+
+    A sentence's ``raw`` is its risk, in [0, 1]; it is labelled ``supported`` under 0.5, else
+    ``unsupported``, and its evidence is the sentence of the sources most about it. The
+    response's ``risk`` is the largest. ``raw`` also has the mean ``log_odds`` of each sentence.
+
+    Raises:
+        NotApplicable: the response is blank, or the record lacks the field named by ``against``.
+    """
+    sentences = record.need_sentences()
+    sources = _sources(record, against)
+    texts = stated_sentences(record, sentences)
+    shown = [_with_question(record, s, t) for s, t in zip(sentences, texts, strict=True)]
+    documents = _documents(record, evidence, sources, texts) if sources else [None] * len(texts)
+    form: Form = "token" if evidence.tells_tokens(llm) else "text"
+
+    def ask(template: str, statement: str, document: str | None) -> ChatRequest:
+        parts = {"statement": statement} | ({} if document is None else {"document": document})
+        return request(load_prompt(template), parts, record, fenced=fences, form=form)
+
+    asked = [
+        (name, ask(name, text, document))
+        for text, document in zip(shown, documents, strict=True)
+        for name in (_WITHOUT if document is None else _WITH)
+    ]
+    try:
+        verdicts = await ask_all(
+            lambda calls: evidence.chat(calls, llm),
+            [call for _, call in asked],
+            [load_prompt(name) for name, _ in asked],
+        )
+    except LlmError as e:
+        return await failed(evidence, e)
+    odds = [_log_odds(verdict) for verdict in verdicts]
+    means = [fmean(odds[i : i + 2]) for i in range(0, len(odds), 2)]
+    risks = [risk_of(mean) if sources else _sigmoid(mean) for mean in means]
+    units = [
+        Unit.of(
+            sentence,
+            risk,
+            raw=risk,
+            label="unsupported" if risk >= 0.5 else "supported",
+            evidence=_most_about(evidence, text, sources),
+        )
+        for sentence, text, risk in zip(sentences, texts, risks, strict=True)
+    ]
+    raw = {"risk": max(risks), "log_odds": [round(mean, 4) for mean in means]}
+    return Score.of(max(risks), raw=raw, units=units)
+
+
+def risk_of(log_odds: float) -> float:
+    """The risk of a statement by the mean log-odds of no against yes, with a document."""
+    return _sigmoid(INTERCEPT + SLOPE * log_odds)
+
+
+def _sources(record: Record, against: str) -> list[Source]:
+    if against == "auto":
+        try:
+            return record.against("auto")
+        except NotApplicable:
+            return []
+    return record.against(against)  # type: ignore[arg-type]
+
+
+def _with_question(record: Record, sentence: Span, stated: str) -> str:
+    """A statement with the question it answers, unless it was made one statement with it."""
+    question = last_question(record.prompt)
+    if not question or stated != sentence.text:
+        return stated
+    return f"Question: {question.strip()}\nAnswer: {stated}"
+
+
+def _documents(
+    record: Record, evidence: Evidence, sources: Sequence[Source], texts: Sequence[str]
+) -> list[str | None]:
+    """What is shown with each of ``texts``."""
+    whole = "\n\n".join(stated_source(record, evidence, s).strip() for s in sources)
+    if len(whole.encode()) <= SHOWN_WHOLE:
+        return [whole] * len(texts)
+    passages = [w.text for s in sources for w in windows(s.text, _WINDOW)]
+    per_character = len(whole.encode()) / len(whole)
+    size = int(_WINDOW / per_character)
+    kept = screen(texts, passages, evidence, top=SHOWN_WHOLE // _WINDOW, size=size)
+    return ["\n\n".join(_within(passages, k.read.tolist(), k.about)) for k in kept]
+
+
+def _within(passages: Sequence[str], read: Sequence[int], about: int) -> list[str]:
+    """The passages to show, in order: where nothing tells them apart, the first ones."""
+    shown, left = {about}, SHOWN_WHOLE - len(passages[about].encode())
+    for place in read:
+        size = len(passages[place].encode())
+        if place not in shown and size <= left:
+            shown.add(place)
+            left -= size
+    return [passages[i] for i in sorted(shown)]
+
+
+def _most_about(evidence: Evidence, text: str, sources: Sequence[Source]) -> list[EvidenceItem]:
+    """The sentence of all sources that shares most words with a statement."""
+    spans = evidence.once(
+        ("sentences of sources", tuple(sources)),
+        lambda: [(source, span) for source in sources for span in source.sentences()],
+    )
+    if not spans:
+        return []
+    source, span = spans[place_most_about(evidence, text, [s.text for _, s in spans])]
+    return [EvidenceItem.at(source, span.start, span.end)]
+
+
+def _log_odds(verdict: Verdict) -> float:
+    edge = _EDGE if verdict.how == "probability" else _SAID
+    p = min(max(verdict.risk, edge), 1 - edge)
+    return math.log(p / (1 - p))
+
+
+def _sigmoid(odds: float) -> float:
+    return (1 + math.tanh(odds / 2)) / 2

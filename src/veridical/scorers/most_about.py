@@ -1,0 +1,25 @@
+"""The sentence of a source that is most about a text: what a reader is shown as evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from veridical.core.evidence import Evidence
+from veridical.core.records import Source
+from veridical.core.scores import EvidenceItem
+from veridical.text.relevance import most_about
+from veridical.text.spans import Span
+
+
+def place_most_about(evidence: Evidence, text: str, candidates: Sequence[str]) -> int:
+    """Index of the candidate that shares most words with ``text``."""
+    return most_about(evidence.words(text), [evidence.words(c) for c in candidates])
+
+
+def sentence_most_about(
+    evidence: Evidence, text: str, source: Source, probability: float | None = None
+) -> EvidenceItem:
+    """The sentence of ``source`` that shares most words with ``text``."""
+    spans: Sequence[Span] = evidence.once(("sentences of a source", source), source.sentences)
+    span = spans[place_most_about(evidence, text, [s.text for s in spans])]
+    return EvidenceItem.at(source, span.start, span.end, probability)

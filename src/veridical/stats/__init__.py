@@ -1,0 +1,1 @@
+"""Statistics, each once: metrics, resampling, tests, thresholds, calibration, conformal bounds."""

@@ -1,0 +1,165 @@
+"""What weights and thresholds are tuned for: the figures S and B of the tunable ensemble.
+
+A label is 1 where the answer is hallucinated, a risk is in [0, 1] with 1 the worst, and an answer
+is called hallucinated where ``risk >= threshold``. S needs no threshold (eq. 20 of "Black-Box
+Hallucination Detection: A Tunable Ensemble Approach"), B does (eq. 22 and 23). The figures are
+those of ``veridical bench``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+
+from veridical.arrays import Floats
+from veridical.errors import UsageError, unknown_name
+from veridical.stats.metrics import calibration, ranking
+from veridical.stats.metrics.metric import Metric
+
+#: Counts of right and wrong labels (true and false positives, false and true negatives), and beta
+#: -> figure; 0 where it is undefined.
+OfCounts = Callable[[Floats, Floats, Floats, Floats, float], Floats]
+
+
+@dataclass(frozen=True)
+class Objective:
+    """A figure to tune for.
+
+    Attributes:
+        name: as in ``--objective``.
+        larger_is_better: False for losses.
+        metric: of objectives without a threshold, else None.
+        of_counts: of objectives with one, else None.
+    """
+
+    name: str
+    larger_is_better: bool
+    metric: Metric | None = None
+    of_counts: OfCounts | None = None
+
+    @property
+    def needs_threshold(self) -> bool:
+        return self.of_counts is not None
+
+    def value(
+        self, labels: Floats, risk: Floats, threshold: float | None = None, beta: float = 1.0
+    ) -> float:
+        """The figure in its natural sign; NaN where undefined or where a risk is NaN.
+
+        Args:
+            labels: (n,) 1 = hallucinated; 0.5 and more counts as 1.
+            risk: (n,) in [0, 1].
+            threshold: called hallucinated is ``risk >= threshold``; only where
+                :attr:`needs_threshold`.
+            beta: of ``f_beta``: recall counts ``beta`` times as much as precision.
+
+        Raises:
+            UsageError: a threshold is missing, or beta is not a positive number.
+            ValueError: lengths differ; for ``brier`` and ``log_loss``, a risk is not in [0, 1].
+        """
+        truth = (np.asarray(labels, dtype=np.float64) >= 0.5).astype(np.float64)
+        risk = np.asarray(risk, dtype=np.float64)
+        if self.of_counts is None:
+            assert self.metric is not None
+            return self.metric(truth, risk)
+        if threshold is None:
+            raise UsageError(f"objective {self.name!r} needs a threshold")
+        check_beta(beta)
+        if truth.shape != risk.shape or risk.ndim != 1:
+            raise ValueError(f"labels {truth.shape} and risk {risk.shape} must be of one length")
+        if not len(risk) or np.isnan(risk).any():
+            return float("nan")
+        called = risk >= threshold
+        positive = truth > 0
+        kinds = (positive & called, ~positive & called, positive & ~called, ~positive & ~called)
+        tp, fp, fn, tn = (np.array([kind.sum()], dtype=np.float64) for kind in kinds)
+        return float(self.of_counts(tp, fp, fn, tn, beta)[0])
+
+
+def check_beta(beta: float) -> None:
+    """UsageError unless 0 < beta < infinity."""
+    if not 0 < beta < np.inf:
+        raise UsageError(f"beta must be a positive number, not {beta}")
+
+
+def named(name: str) -> Objective:
+    """The objective of this name.
+
+    Raises:
+        UsageError: there is none.
+    """
+    if name not in OBJECTIVES:
+        raise unknown_name("objective", name, OBJECTIVES)
+    return OBJECTIVES[name]
+
+
+def ratio(part: Floats, whole: Floats) -> Floats:
+    """part / whole, and 0 where the whole is 0."""
+    return np.divide(part, whole, out=np.zeros(np.broadcast(part, whole).shape), where=whole > 0)
+
+
+def _f_beta(tp: Floats, fp: Floats, fn: Floats, tn: Floats, beta: float) -> Floats:
+    b2 = beta * beta
+    return ratio((1 + b2) * tp, (1 + b2) * tp + fp + b2 * fn)
+
+
+def _f1(tp: Floats, fp: Floats, fn: Floats, tn: Floats, beta: float = 1.0) -> Floats:
+    return ratio(2 * tp, 2 * tp + fp + fn)
+
+
+def _macro_f1(tp: Floats, fp: Floats, fn: Floats, tn: Floats, beta: float) -> Floats:
+    return (_f1(tp, fp, fn, tn) + _f1(tn, fn, fp, tp)) / 2
+
+
+def _weighted_f1(tp: Floats, fp: Floats, fn: Floats, tn: Floats, beta: float) -> Floats:
+    of_positive, of_negative = _f1(tp, fp, fn, tn), _f1(tn, fn, fp, tp)
+    return ((tp + fn) * of_positive + (tn + fp) * of_negative) / (tp + fn + tn + fp)
+
+
+def _balanced_accuracy(tp: Floats, fp: Floats, fn: Floats, tn: Floats, beta: float) -> Floats:
+    """Mean over the classes that are there."""
+    positives, negatives = tp + fn, tn + fp
+    classes = np.asarray((positives > 0) * 1.0 + (negatives > 0), dtype=np.float64)
+    return ratio(ratio(tp, positives) + ratio(tn, negatives), classes)
+
+
+def _accuracy(tp: Floats, fp: Floats, fn: Floats, tn: Floats, beta: float) -> Floats:
+    return (tp + tn) / (tp + fn + tn + fp)
+
+
+def _mcc(tp: Floats, fp: Floats, fn: Floats, tn: Floats, beta: float) -> Floats:
+    called = np.sqrt((tp + fp) * (tn + fn))
+    return ratio(tp * tn - fp * fn, called * np.sqrt((tp + fn) * (tn + fp)))
+
+
+#: Figures of labels, which a threshold can be fitted to, by name.
+OF_COUNTS: Mapping[str, OfCounts] = MappingProxyType(
+    {
+        "weighted_f1": _weighted_f1,
+        "macro_f1": _macro_f1,
+        "f1": _f1,
+        "f_beta": _f_beta,
+        "balanced_accuracy": _balanced_accuracy,
+        "accuracy": _accuracy,
+        "mcc": _mcc,
+    }
+)
+#: By the name of ``--objective``.
+OBJECTIVES: Mapping[str, Objective] = MappingProxyType(
+    {
+        o.name: o
+        for o in (
+            Objective("auroc", True, metric=ranking.auroc),
+            Objective("average_precision", True, metric=ranking.average_precision),
+            Objective("brier", False, metric=calibration.brier),
+            Objective("log_loss", False, metric=calibration.log_loss),
+            *(
+                Objective(name, True, of_counts=OF_COUNTS[name])
+                for name in ("f1", "f_beta", "balanced_accuracy", "accuracy")
+            ),
+        )
+    }
+)

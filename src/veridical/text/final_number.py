@@ -1,0 +1,200 @@
+"""The number a response ends up with.
+
+Where a final answer is marked ("#### 18", a box, "the answer is 18", "A: 18") it is that number;
+else the last number of the text, which is how GSM8K and SVAMP answers are commonly graded.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from fractions import Fraction
+from typing import NamedTuple
+
+from veridical.text.fact_numbers import numbers_and_dates
+from veridical.text.words import words
+
+_DIGITS = 40  # longest run of digits that is read as a number
+_CLAUSE = 200  # characters after an answer's mark that are looked at
+
+_SPACES = {"\u2009": "\u202f", "\u00a0": "\u202f"}  # those that part thousands, as one
+_DASHES = {"\u2212": "-", "\u2010": "-", "\u2011": "-", "\u2013": "-", "\u2014": " - "}
+_PLAIN = str.maketrans({**_SPACES, **_DASHES, "\u2044": "/"})
+_LATEX = (
+    (re.compile(r"\\[dt]?frac\s*\{(\d+)\}\s*\{(\d+)\}"), r"\1/\2"),
+    (re.compile(r"\{,\}"), ","),
+    (re.compile(r"\\([%$])"), r"\1"),
+    (re.compile(r"\*\*|__|`|\\(?:text|mathrm)\b|\\[,()\[\]]"), ""),
+)
+_VULGAR = "¼½¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"
+_WHOLE = (
+    r"\d{1,3}(?:,\d{2,3}){0,40},\d{3}(?!\d)|\d{1,3}(?:\u202f\d{3})+(?!\d)"
+    # "5 100" may be two numbers, "5 000" not
+    r"|\d{1,3}(?: \d{3}){0,40} 0\d\d(?: \d{3})*(?!\d)|\d+"
+)
+_NUMBER = re.compile(
+    rf"(?:(?P<whole>{_WHOLE})(?P<point>\.\d+)?|(?P<bare>(?<![\d.])\.\d+)|(?=[{_VULGAR}]))"
+    r"(?:(?<=\d)e(?P<power>[+-]?\d+))?"
+    rf"(?:\s?(?P<vulgar>[{_VULGAR}])|(?<=\d)(?:\s(?P<over>\d{{1,3}}))?/(?P<under>\d+))?"
+    r"(?:(?P<percent>\s?%|\s(?:percent|per\scent)\b)|\s?(?P<scale>(?:thous|mill|bill|trill)\w+))?",
+    re.I,
+)
+#: Words that are seldom a figure, and so one only where there is no other.
+_SMALL = {"zero": 0, "one": 1}
+_SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
+#: What makes the figures before it something else: a power, a time, a date, a rank, a decade.
+_OTHER_AFTER = re.compile(r"\^|[:.,/]\d|\d|(?:st|nd|rd|th|s)\b", re.I)
+_CURRENCY = re.compile(r"(?:(?:(?:\bUS|\b[AC])?\$|[€£¥₹₩₽]|\b(?:USD|EUR|GBP|Rs\.?))\s?)+\Z")
+_FINAL = re.compile(
+    r"####|\\boxed\b|^[^\S\n]*(?:final\s+)?(?:answer|a)\s*:"
+    r"|\banswer\b[^.:=\n\d]{0,60}?(?:\b(?:is|was|would\s+be)\b(?!\s+not\b)|[:=])",
+    re.I | re.M,
+)
+#: "minus five": a sign, where nothing before it could be subtracted from.
+_SIGN_WORD = re.compile(r"(?:\bminus|(?<!-)\bnegative)\s+(?=[\w$€£¥.])", re.I)
+_BEFORE_SIGN = re.compile(
+    r"(?:\A|[\n:=(,;]|\b(?:is|was|be|are|of|to|at|by|equals|about|exactly))\Z", re.I
+)
+_LONGEST_WORD = 8  # of those
+_ENDS = re.compile(r"\S\s*?(?:\n|[.!?](?:\s|$))")
+
+
+class Number(NamedTuple):
+    """A number as it stands in a text: ``percent`` tells whether "%" or a word for it follows."""
+
+    value: Fraction
+    percent: bool
+
+    def equals(self, gold: Number) -> bool:
+        """Whether both say the same, to six digits; 50 % is 0.5 and, where 50 is asked for, 50."""
+        if _close(self.value, gold.value):
+            return True
+        if self.percent and not gold.percent:
+            return _close(self.value / 100, gold.value)
+        return gold.percent and not self.percent and _close(self.value * 100, gold.value)
+
+
+def final_number(text: str) -> tuple[Number | None, str]:
+    """The number that ``text`` gives as its answer, and how it was found."""
+    plain = _plain(text)
+    for m in reversed(list(_FINAL.finditer(plain))):
+        following = plain[m.end() : m.end() + _CLAUSE]
+        end = _ENDS.search(following)
+        clause = following[: end.end()] if end else following
+        numbers = _numbers(clause.rpartition("=")[2]) or _numbers(clause) or _spelt(clause)
+        if numbers:
+            return numbers[0], "the number after the answer's mark"
+    numbers = _numbers(plain) or _spelt(plain)
+    return (numbers[-1], "the last number") if numbers else (None, "no number in the response")
+
+
+def _numbers(text: str) -> list[Number]:
+    """Numbers in digits, in order; figures that are part of something else are left out."""
+    numbers = []
+    for m in _NUMBER.finditer(text):
+        if _OTHER_AFTER.match(text, m.end()):
+            continue
+        sign = _sign(text, m.start())
+        value = _value(m)
+        if sign is not None and value is not None:
+            numbers.append(Number(sign * value, m["percent"] is not None))
+    return numbers
+
+
+def _sign(text: str, start: int) -> int | None:
+    """1, -1 after a minus, None where the figures at ``start`` are part of a word or the like.
+
+    A minus has nothing before it that could be subtracted from, and no space behind it.
+    """
+    head = _CURRENCY.sub("", text[max(0, start - 12) : start])
+    last, before = head[-1:], head[-2:-1]
+    if last == "-":
+        before = _CURRENCY.sub("", head[:-1])[-1:]
+        if before.isascii() and before.isalpha():
+            return None
+        return 1 if before.isdigit() or before in tuple(")%-") else -1
+    if last in ("_", "^") or (last.isascii() and last.isalpha()):
+        return None
+    return None if last in tuple(".,:/") and before.isdigit() else 1
+
+
+def _value(m: re.Match[str]) -> Fraction | None:
+    """What the figures say, without their sign; None where they are no number worth reading."""
+    whole = re.sub("[, \u202f]", "", m["whole"] or "0")
+    if len(m[0]) > _DIGITS or len(m["power"] or "") > 3:
+        return None
+    value = Fraction(f"{whole}{m['point'] or m['bare'] or ''}e{m['power'] or 0}")
+    if m["vulgar"]:
+        value += Fraction(unicodedata.numeric(m["vulgar"])).limit_denominator(100)
+    elif m["under"]:
+        under, over = int(m["under"]), m["over"]
+        if not under or (over and int(over) >= under):
+            return None
+        value = value + Fraction(int(over), under) if over else value / under
+    return value * _SCALES.get((m["scale"] or "").lower().removesuffix("s"), 1)
+
+
+def _spelt(text: str) -> list[Number]:
+    """Numbers in English words, for where there are none in digits."""
+    text = re.sub(r"(?<=[a-z])-(?=[a-z])", " ", text.lower())
+    tokens = words(re.sub(r"(?<!\S)-(?=[a-z])", "negative ", text))
+    numbers, _ = numbers_and_dates(tokens, True)
+    values = [
+        Number(_signed(tokens, n.first) * Fraction(n.values[0]), n.unit == "%")
+        for n in numbers
+        if n.unit != "th" and not any(c.isdigit() for c in "".join(tokens[n.first : n.last + 1]))
+    ]
+    return values or [
+        Number(Fraction(_signed(tokens, i) * _SMALL[word]), False)
+        for i, word in enumerate(tokens)
+        if word in _SMALL
+    ]
+
+
+def _signed(tokens: list[str], first: int) -> int:
+    return -1 if first and tokens[first - 1] == "negative" else 1
+
+
+def _plain(text: str) -> str:
+    """Digits, signs and LaTeX in one form; a raised digit becomes "^" and the digit."""
+    plain = text.translate(_PLAIN)
+    for pattern, replacement in _LATEX:
+        plain = pattern.sub(replacement, plain)
+    plain = _with_signs(plain)
+    return plain if plain.isascii() else "".join(map(_ascii, plain))
+
+
+def _with_signs(text: str) -> str:
+    """A minus in place of each word for it, where it is a sign."""
+    pieces: list[str] = []
+    at = 0
+    for word in _SIGN_WORD.finditer(text):
+        if text[word.start()] in "mM" and not _opens(text, at, word.start()):
+            continue
+        pieces += [text[at : word.start()], "-"]
+        at = word.end()
+    return "".join([*pieces, text[at:]])
+
+
+def _opens(text: str, start: int, end: int) -> bool:
+    """Whether ``text[start:end]``, white space and stars at its end aside, leaves nothing that
+    what follows could be subtracted from."""
+    before = end
+    while before > start and (text[before - 1].isspace() or text[before - 1] == "*"):
+        before -= 1
+        if text[before] == "\n":
+            return True
+    # the character before tells whether a word begins there
+    first = max(start, before - _LONGEST_WORD)
+    return _BEFORE_SIGN.search(text, first, before) is not None
+
+
+def _ascii(c: str) -> str:
+    if c.isascii() or not c.isdigit():
+        return c
+    digit = str(unicodedata.digit(c))
+    return digit if c.isdecimal() else f"^{digit}"
+
+
+def _close(a: Fraction, b: Fraction) -> bool:
+    return a == b or abs(a - b) <= Fraction(2, 10**6) * min(abs(b), Fraction(1))

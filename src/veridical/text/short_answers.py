@@ -1,0 +1,235 @@
+"""Whether a short answer says what another says: in normal form, without a model.
+
+Short answers are compared as open question answering does (Rajpurkar et al. 2016 for the normal
+form; Min et al. 2021, EfficientQA, for taking an answer that contains the gold one), with numbers
+read as numbers ("nine" is 9), and without what the question says already.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from difflib import SequenceMatcher
+from typing import NamedTuple
+
+from veridical.text.fact_numbers import numbers_and_dates
+from veridical.text.fact_sources import FactSources
+from veridical.text.fact_words import AUXILIARIES, FUNCTION_WORDS, NEGATIONS
+from veridical.text.facts import Fact, Facts
+from veridical.text.final_number import final_number
+from veridical.text.normal_form import contains, tokens
+
+_SHORT = 5  # words that count; longer texts are statements
+_GOVERNED = 6  # words after a negation that it may negate
+_WORDS_OF_ONE = {"one": "1", "zero": "0"}
+_LONGEST_FRAME = 200  # words
+_STEM = 5  # characters by which words are the same but for their endings
+_SAME_FRAME = 0.6  # twice the words in the same order, by the words of both
+_FREE = FUNCTION_WORDS | AUXILIARIES | NEGATIONS
+_TURN = re.compile(r"[,;:.!?]|\b(?:but|until|before|only|just|than|because)\b")
+_GENITIVE = re.compile(r"['’]s\b")
+_HOW_MANY = re.compile(r"\bhow (?:many|much)\b")
+_OR = re.compile(r"\bor\b")
+_PLAIN_WORDS = FUNCTION_WORDS | AUXILIARIES | NEGATIONS | {"answer", "correct", "yes", "no", "am"}
+
+
+class ShortMatch(NamedTuple):
+    """How far a short answer is found.
+
+    Attributes:
+        share: from 0, nothing of it, to 1, all of it.
+        denied: it is there, but negated, or as one of several ("Paris or London").
+        exact: the two are numbers, which are equal or not.
+        absent: a name or figure of it is not in the long text.
+    """
+
+    share: float
+    denied: bool = False
+    exact: bool = False
+    absent: bool = False
+
+
+def short_match(question: str, answer: str, gold: str) -> ShortMatch | None:
+    """How far ``answer`` has the short answer ``gold``, or a long gold the short answer.
+
+    A gold answer that is a number is compared with the number that the answer ends up with (see
+    :func:`~veridical.text.final_number.final_number`), or with its only one that the question does
+    not have. Else, all of the shorter text's words in the longer one, or all its dates and
+    figures, whatever their notation, are a share of 1; fewer are the F1 of their words (of two
+    short texts) or none. Words of the question count only where nothing else is left.
+    None where neither text is short, and where a short answer without name or figure is not found
+    in a long gold: it may say it in other words.
+    """
+    if _only_a_number(gold, question):
+        number, wanted_number = final_number(answer)[0], final_number(gold)[0]
+        if number is not None and wanted_number is not None:
+            right = number.equals(wanted_number) or _one_new_number(question, answer, gold)
+            return ShortMatch(float(right), right and _negated(answer, canonical(gold)), True)
+    wanted_words, words = canonical(gold), canonical(answer)
+    if not words or not wanted_words or min(len(words), len(wanted_words)) > _SHORT:
+        return None
+    asked = set(canonical(question))
+    core, wanted = _core(words, asked), _core(wanted_words, asked)
+    both_short = max(len(words), len(wanted_words)) <= _SHORT
+    gold_is_small = len(wanted_words) <= _SHORT
+    if both_short and not contains(words, wanted) and contains(wanted_words, core):
+        gold_is_small = not _names_something(answer)  # "Shelley" for "Mary Shelley"
+    if gold_is_small:
+        long_text, short_text, large, small = answer, gold, words, wanted
+    else:
+        long_text, short_text, large, small = gold, answer, wanted_words, core
+    if contains(large, small) or _same_figures(short_text, long_text):
+        denied = _negated(long_text, small) and not _negates(short_text)
+        either = not _OR.search(f"{question} {short_text}".lower())
+        return ShortMatch(1.0, denied or (either and _OR.search(long_text.lower()) is not None))
+    if both_short:
+        shared = sum((Counter(core) & Counter(wanted)).values())
+        return ShortMatch(2 * shared / (len(core) + len(wanted)))
+    return ShortMatch(0.0, absent=True) if _absent(short_text, f"{long_text}\n{question}") else None
+
+
+def _absent(text: str, where: str) -> bool:
+    """Whether a figure or a name of ``text`` is not in ``where``."""
+    sources, words = FactSources([where]), canonical(where)
+    return any(
+        not contains(words, canonical(text[f.start : f.end]))
+        if f.kind == "name"
+        else sources.find(f) is None
+        for f in Facts(text).find([(0, len(text))])[0]
+    )
+
+
+def _names_something(text: str) -> bool:
+    """Whether it has a figure or a name: what another text cannot say in other words."""
+    return bool(Facts(text).find([(0, len(text))])[0])
+
+
+def canonical(text: str) -> list[str]:
+    """The words of ``text`` in normal form, numbers in words as figures."""
+    text = _GENITIVE.sub("", text)
+    words = tokens(text.replace("-", " ") if not any(c.isdigit() for c in text) else text)
+    numbers, _ = numbers_and_dates(words, all(w.isascii() for w in words))
+    out: list[str] = []
+    at = 0
+    for n in numbers:
+        if n.unit == "th":
+            continue
+        out += [*words[at : n.first], n.values[0], *([n.unit] if n.unit else [])]
+        at = n.last + 1
+    out += words[at:]
+    return [_WORDS_OF_ONE.get(w, w) for w in out]
+
+
+def _core(words: Iterable[str], asked: set[str]) -> list[str]:
+    """Words with content that the question does not have; where there are none, with content;
+    where there are none of these, all."""
+    words = list(words)
+    content = [w for w in words if w not in _PLAIN_WORDS]
+    return [w for w in content if w not in asked] or content or words
+
+
+def _only_a_number(gold: str, question: str) -> bool:
+    """Whether it is a quantity; a year is one only where the question asks how many or much."""
+    facts = Facts(gold)
+    numbers, dates = facts.numbers_and_dates
+    if len(numbers) != 1 or dates or len(canonical(gold)) > 2:
+        return False
+    return not numbers[0].is_year or _HOW_MANY.search(question.lower()) is not None
+
+
+def _one_new_number(question: str, answer: str, gold: str) -> bool:
+    """Whether the gold number is the only one in ``answer`` that the question does not have."""
+    values = [
+        {v for n in Facts(t).numbers_and_dates[0] for v in n.values}
+        for t in (question, answer, gold)
+    ]
+    return values[1] - values[0] == values[2] - values[0] != set()
+
+
+def _same_figures(short: str, long: str) -> bool:
+    """Whether a text that consists of dates and figures has all of them in ``long``."""
+    facts = Facts(short)
+    numbers, dates = facts.numbers_and_dates
+    items = _figures(short)
+    spans = [(n.first, n.last) for n in numbers] + [(d.first, d.last) for d in dates]
+    told = {i for first, last in spans for i in range(first, last + 1)}
+    plain = [t for i, t in enumerate(facts.tokens) if i not in told and t not in _PLAIN_WORDS]
+    if not items or plain:
+        return False
+    sources = FactSources([long])
+    return all(sources.find(f) is not None for f in items)
+
+
+def _negates(text: str) -> bool:
+    facts = Facts(text)
+    return facts.negation(0, len(facts.tokens)) is not None
+
+
+def _negated(text: str, words: list[str]) -> bool:
+    """Whether a negation in ``text`` governs ``words``: little stands between, and no turn."""
+    facts = Facts(text)
+    wanted = set(words)
+    for i, token in enumerate(facts.tokens):
+        if facts.negation(i, i + 1) is None:
+            continue
+        for j in range(i + 1, min(i + 1 + _GOVERNED, len(facts.tokens))):
+            between = text[facts.spans[i][1] : facts.spans[j][0]].lower()
+            if _TURN.search(between):
+                break
+            if facts.tokens[j] in wanted or canonical(facts.tokens[j])[:1] == words[:1]:
+                return token != "no" or bool(between.strip()) or j == i + 1
+    return False
+
+
+def changed(answer: str, gold: str) -> bool:
+    """Whether ``answer`` is ``gold`` with words that count exchanged or moved.
+
+    Most words stand in the same order, and what differs is more than words added, left out or
+    inflected: "Saturn is the largest planet" for "Jupiter is the largest planet", "B beat A" for
+    "A beat B". A negation that one of them has counts; words moved from one end to the other do not
+    ("In 1903 she won"). Long texts are none.
+    """
+    a, b = canonical(answer), canonical(gold)
+    if not a or not b or max(len(a), len(b)) > _LONGEST_FRAME:
+        return False
+    matcher = SequenceMatcher(None, a, b, autojunk=False)
+    if matcher.ratio() < _SAME_FRAME:
+        return False
+    if _negates(answer) != _negates(gold):
+        return True
+    new: Counter[str] = Counter()
+    gone: Counter[str] = Counter()
+    for op, i, j, k, m in matcher.get_opcodes():
+        if op != "equal":
+            new.update(_stems(a[i:j]))
+            gone.update(_stems(b[k:m]))
+    if new == gone:
+        return bool(new) and not _moved_whole(_stems(a), _stems(b))
+    return bool(new - gone and gone - new)
+
+
+def _stems(words: list[str]) -> list[str]:
+    return [w[:_STEM] for w in words if w not in _FREE]
+
+
+def _moved_whole(a: list[str], b: list[str]) -> bool:
+    """Whether one is the other with its end put first: "in 1903" in another place."""
+    return len(a) > 2 and any(a == b[i:] + b[:i] for i in range(1, len(b)))
+
+
+def figures_differ(question: str, answer: str, gold: str) -> bool:
+    """Whether each of the two texts has figures or dates, and none of them is in the other or in
+    the question."""
+    return _none_found(answer, [gold, question]) and _none_found(gold, [answer, question])
+
+
+def _none_found(text: str, others: list[str]) -> bool:
+    figures = _figures(text)
+    sources = FactSources(others)
+    return bool(figures) and all(sources.find(f) is None for f in figures)
+
+
+def _figures(text: str) -> list[Fact]:
+    facts = Facts(text).find([(0, len(text))])[0]
+    return [f for f in facts if f.kind != "name"]

@@ -1,0 +1,54 @@
+"""Foreign text on a terminal: whole, in lines of so many columns, and harmless."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator
+
+
+def harmless(text: str) -> str:
+    """``text`` in one line: white space as single spaces, and what does not print escaped, such as
+    the characters that move a cursor or turn the direction of writing."""
+    line = " ".join(text.split())
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)
+
+
+def columns(text: str) -> int:
+    """How many columns of a terminal a text takes: East Asian characters take two, marks that
+    stand on the one before take none."""
+    return sum(map(_columns, text))
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """Lines of at most ``width`` columns, broken between words, or within a word that is longer."""
+    lines: list[str] = []
+    line = ""
+    for word in text.split(" "):
+        joined = f"{line} {word}" if line else word
+        if columns(joined) <= width:
+            line = joined
+            continue
+        if line:
+            lines.append(line)
+        *full, line = _broken(word, width)
+        lines += full
+    return [*lines, line]
+
+
+def _broken(word: str, width: int) -> Iterator[str]:
+    part, taken = "", 0
+    for character in word:
+        size = _columns(character)
+        if part and taken + size > width:
+            yield part
+            part, taken = "", 0
+        part, taken = part + character, taken + size
+    yield part
+
+
+def _columns(character: str) -> int:
+    if character.isascii():
+        return 1
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1

@@ -1,0 +1,1 @@
+"""`veridical tune`: ensembles fitted to graded answers, with honest figures."""

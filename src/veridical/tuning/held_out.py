@@ -1,0 +1,98 @@
+"""Targets judged by fits that have not seen them, fold by fold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from veridical.arrays import Floats, Ints
+from veridical.ensembles.fitting import Fits, Recipe, fit
+from veridical.ensembles.graded import Graded
+from veridical.stats.weights import DECIMALS
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """Each target by fits that have not seen it.
+
+    Attributes:
+        order: (n,) risks before calibration; NaN where not scored.
+        risk: (n,) risks as they are given out.
+        called: (n,) which are called hallucinated.
+        rank: (n,) what ranking figures are of, comparable across folds.
+        within: (n,) the same within each stratum; across strata it says nothing.
+    """
+
+    order: Floats
+    risk: Floats
+    called: NDArray[np.bool_]
+    rank: Floats
+    within: Floats
+
+    @property
+    def scored(self) -> NDArray[np.bool_]:
+        return ~np.isnan(self.order)
+
+
+def out_of_fold(
+    graded: Graded,
+    recipe: Recipe,
+    fold: Ints,
+    starts: Sequence[Fits] = (),
+    *,
+    decide: bool = True,
+) -> tuple[Judged, list[Fits]]:
+    """Each target by the fit to the other folds, and these fits.
+
+    Args:
+        starts: for each fold, fits whose weights the search goes on from.
+        decide: whether more is wanted than the order of risks; see :func:`fit`.
+    """
+    judged = Judged(
+        np.full(len(graded), np.nan),
+        np.full(len(graded), np.nan),
+        np.zeros(len(graded), dtype=np.bool_),
+        np.full(len(graded), np.nan),
+        np.full(len(graded), np.nan),
+    )
+    fits = []
+    for i, f in enumerate(np.unique(fold)):
+        of_fold = fold == f
+        others, held_out = graded.take(~of_fold), graded.take(of_fold)
+        fitted = fit(others, recipe, starts[i] if starts else None, decide=decide)
+        fits.append(fitted)
+        judged.order[of_fold] = fitted.order(held_out)
+        judged.risk[of_fold] = fitted.risk(held_out)
+        judged.rank[of_fold] = _quantiles(judged.order[of_fold], fitted.order(graded))
+        judged.within[of_fold] = judged.rank[of_fold]
+        if graded.strata is not None:
+            # of several fits, what they have in common is the scale of the calibrated risk
+            judged.rank[of_fold] = _quantiles(judged.risk[of_fold], fitted.risk(graded))
+            judged.within[of_fold] = _within(fitted, held_out, graded)
+        judged.called[of_fold] = fitted.called(held_out)
+    return judged, fits
+
+
+def _quantiles(order: Floats, whole: Floats) -> Floats:
+    """Quantiles of risks among those of all targets by the same fit, since every fold's fit has a
+    scale of its own. No label has a part in it. All targets, not those of the other folds: then
+    fits that agree give tied answers of different folds the same place."""
+    # rounded, since sums over other rows differ in their last bits
+    scored, order = np.sort(np.round(whole[~np.isnan(whole)], DECIMALS)), np.round(order, DECIMALS)
+    if not len(scored):
+        return order
+    middle = np.searchsorted(scored, order, "left") + np.searchsorted(scored, order, "right")
+    return np.where(np.isnan(order), np.nan, middle / (2 * len(scored)))
+
+
+def _within(fitted: Fits, held_out: Graded, whole: Graded) -> Floats:
+    """Quantiles as by :func:`_quantiles`, among the targets of the same stratum's fit."""
+    ranks = _quantiles(fitted.overall.order(held_out.risks), fitted.overall.order(whole.risks))
+    for name, one in fitted.of.items():
+        judged, among = (np.array(graded.strata) == name for graded in (held_out, whole))
+        order = one.order(held_out.risks[judged])
+        ranks[judged] = _quantiles(order, one.order(whole.risks[among]))
+    return ranks

@@ -1,0 +1,362 @@
+"""What a tuned ensemble is worth: figures on answers that had no part in the fit.
+
+Nested cross-validation over independent units: everything that is fitted (weights, calibration,
+thresholds, trees) is fitted anew without each fold, and judged on it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from veridical.arrays import Floats, Ints
+from veridical.ensembles.fitting import FEWEST as OF_STRATUM
+from veridical.ensembles.fitting import Fits, Recipe, fit, folds
+from veridical.ensembles.graded import Graded
+from veridical.errors import UsageError
+from veridical.stats import calibration
+from veridical.stats.comparisons import bootstrap_p, holm
+from veridical.stats.metrics import Targets, compute
+from veridical.stats.metrics.metric import finite
+from veridical.stats.objectives import named
+from veridical.stats.resampling import Resampler, interval
+from veridical.stats.thresholds import best_threshold
+from veridical.tuning.held_out import Judged, out_of_fold
+
+Tell = Callable[[str], None]
+
+#: Right and hallucinated targets without which there is nothing to tune on.
+FEWEST = 10
+#: Most resamples in which weights are searched for anew.
+REFITS = 100
+#: Share of the right answers that may be called wrong where the wrong ones found are counted.
+ALARMS = 0.1
+_MANY = 500  # targets; more of them get fewer refits, as each takes longer, but no fewer than:
+_LEAST_REFITS = 40
+_OF_RISK = ("brier", "log_loss")
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A value with its 95 % interval; None where it is undefined or too few replicates are not."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+
+
+class Caught(NamedTuple):
+    """How many of the ``wrong`` targets are over the threshold that :data:`ALARMS` of the right
+    ones are over, at most."""
+
+    caught: int
+    wrong: int
+    threshold: float
+
+
+@dataclass(frozen=True)
+class Row:
+    """A component beside the ensemble.
+
+    Attributes:
+        n: targets that it scored.
+        alone: its figure on these.
+        gain: by how much the ensemble is better on the targets that both scored, above 0 better
+            whatever the objective; ``p`` is two-sided, by the paired bootstrap, ``p_holm``
+            corrected for the number of components.
+        weight: in the final fit, with the interval over resamples; None for learned methods.
+        needed: by how much the ensemble is better than one tuned without this component; None
+            where that was not asked, or there is no other.
+        caught: by its risk alone; None where nothing was scored of one kind.
+    """
+
+    name: str
+    n: int
+    alone: Figure
+    gain: Figure
+    p: float | None = None
+    p_holm: float | None = None
+    weight: Figure | None = None
+    needed: Figure | None = None
+    caught: Caught | None = None
+
+    @property
+    def helps(self) -> bool:
+        """Whether the ensemble would be worse without it, if ever so little."""
+        return self.needed is None or self.needed.value is None or self.needed.value > 0
+
+
+class OfStratum(NamedTuple):
+    """The figure on ``n`` targets of one stratum: of a fit of its own, and of one fit for all."""
+
+    n: int
+    own_fit: Figure
+    one_fit: Figure
+
+
+@dataclass(frozen=True, eq=False)
+class Nested:
+    """The honest figures of one way to tune.
+
+    Attributes:
+        n: targets that the ensemble scored, of ``total``.
+        without_strata: the figure where one fit serves all strata; None without strata.
+        before, after: :func:`~veridical.stats.calibration.assess` of out-of-fold risks before
+            and after calibration; None without calibration.
+        of_strata: figures of each stratum with enough targets for a fit of its own.
+        caught: by the ensemble, its ranks being those of ``judged``.
+        judged: the out-of-fold risks themselves, and ``labels`` what they are of.
+    """
+
+    metric: str
+    folds: int
+    n: int
+    total: int
+    ensemble: Figure
+    rows: list[Row]
+    without_strata: Figure | None
+    before: dict[str, object] | None
+    after: dict[str, object] | None
+    of_strata: Mapping[str, OfStratum]
+    caught: Caught | None
+    judged: Judged = field(repr=False)
+    labels: Floats = field(repr=False)
+
+    @property
+    def best(self) -> Row | None:
+        """The component that is best alone."""
+        scored = [r for r in self.rows if r.alone.value is not None]
+        larger = named(self.metric).larger_is_better
+        return max(
+            scored, key=lambda r: (1 if larger else -1) * (r.alone.value or 0.0), default=None
+        )
+
+    @property
+    def not_helping(self) -> tuple[str, ...]:
+        """Components each of which could be left out and nothing would be worse."""
+        return tuple(r.name for r in self.rows if not r.helps)
+
+
+def caught(labels: Floats, order: Floats) -> Caught | None:
+    """Wrong targets (label 1) found at :data:`ALARMS` false alarms among those with an ``order``;
+    None where there are none of one kind."""
+    scored = ~np.isnan(order)
+    wrong, right = order[scored & (labels >= 0.5)], order[scored & (labels < 0.5)]
+    if not len(wrong) or not len(right):
+        return None
+    cut = np.sort(right)[::-1][int(ALARMS * len(right))]
+    above = order[order > cut]
+    # midway, so that no answer hangs on the last digit of a risk
+    threshold = cut if not len(above) else (cut + above.min()) / 2
+    return Caught(int(np.sum(wrong > cut)), len(wrong), float(threshold))
+
+
+def check_enough(graded: Graded, cv: int) -> None:
+    """
+    Raises:
+        UsageError: there are too few targets of either kind, or too few independent units.
+    """
+    positive = graded.positives
+    negative = len(graded) - positive
+    what = "answers" if graded.level == "response" else "sentences"
+    if min(positive, negative) < FEWEST:
+        raise UsageError(
+            f"{positive} hallucinated and {negative} right {what} are too few to tune on: it takes "
+            f"{FEWEST} of each, and is worth little under 100 of both"
+        )
+    units = [len(np.unique(graded.groups[graded.labels == v])) for v in (0.0, 1.0)]
+    if min(units) < cv or len(np.unique(graded.groups)) < 2 * cv:
+        raise UsageError(
+            f"the graded {what} are of {len(np.unique(graded.groups))} independent units "
+            f"(prompts), {units[1]} of them with hallucinated ones and {units[0]} with right ones: "
+            f"too few for {cv} folds. Grade answers to more prompts; where rows of one prompt do "
+            "not depend on each other, a column 'group' says what does"
+        )
+
+
+def nested(
+    graded: Graded,
+    recipe: Recipe,
+    *,
+    cv: int = 5,
+    bootstrap: int = 1000,
+    final: Fits | None = None,
+    tell: Tell | None = None,
+) -> Nested:
+    """The out-of-fold figure of ``recipe``, beside that of every component.
+
+    Components are judged on the same folds: as they are by ranking figures; with a threshold
+    fitted to the other folds by those of labels; by ``brier`` and ``log_loss`` with the
+    calibration that the ensemble gets (Platt's, where a learned method calibrates by itself).
+
+    Args:
+        cv: folds.
+        bootstrap: resamples of the independent units behind each interval, 0 for none.
+        final: the fit to all, whose overall weights get intervals.
+        tell: is told how far it is.
+
+    Raises:
+        UsageError: see :func:`check_enough`; or an extra is not installed.
+    """
+    check_enough(graded, cv)
+    say = tell or (lambda text: None)
+    fold = folds(graded, cv, recipe.seed)
+    objective = named(recipe.objective)
+    calibrated = recipe.calibrate is not None
+    decided = objective.needs_threshold or recipe.objective in _OF_RISK
+    decided = decided or (calibrated and graded.strata is not None)
+    judged, fits = out_of_fold(graded, recipe, fold, decide=decided or calibrated)
+    say(f"judged on {cv} folds")
+    whole = _Measure(graded, recipe, bootstrap)
+    ensemble, rows = whole.figure(judged), []
+    weights = None if final is None else final.overall.weights
+    intervals = _weight_intervals(graded, recipe, bootstrap, final, say)
+    several = len(graded.scorers) > (2 if recipe.method == "famd" else 1)
+    for i, name in enumerate(graded.scorers):
+        component = _component(graded, i, recipe, fold)
+        gain, p = whole.gain(judged, component)
+        weight = None if weights is None else Figure(float(weights[i]), *intervals[i])
+        needed = None
+        if several and weights is not None and weights[i] == 0.0:
+            needed = Figure(0.0)
+        elif several:
+            others = graded.select([s for s in graded.scorers if s != name])
+            starts = [f.without(i) for f in fits]
+            without, _ = out_of_fold(others, recipe, fold, starts, decide=decided)
+            needed, _ = whole.gain(judged, without)
+            say(f"tuned without {name}")
+        row = Row(name, int(component.scored.sum()), whole.figure(component), gain, p)
+        found = caught(graded.labels, component.order)
+        rows.append(replace(row, weight=weight, needed=needed, caught=found))
+    corrected = holm([r.p for r in rows])
+    rows = [replace(r, p_holm=p) for r, p in zip(rows, corrected, strict=True)]
+    without_strata, of_strata = None, {}
+    if graded.strata is not None:
+        plain = replace(graded, strata=None)
+        one_fit, _ = out_of_fold(plain, recipe, fold, fits, decide=decided)
+        without_strata = whole.figure(one_fit)
+        of_strata = _of_strata(graded, whole, judged, one_fit)
+    before = after = None
+    if recipe.calibrate is not None:
+        before = calibration.assess(judged.order, graded.labels)
+        after = calibration.assess(judged.risk, graded.labels)
+    return Nested(
+        metric=recipe.objective,
+        folds=cv,
+        n=int(judged.scored.sum()),
+        total=len(graded),
+        ensemble=ensemble,
+        rows=rows,
+        without_strata=without_strata,
+        before=before,
+        after=after,
+        of_strata=of_strata,
+        caught=caught(graded.labels, judged.rank),
+        judged=judged,
+        labels=graded.labels,
+    )
+
+
+def _of_strata(
+    graded: Graded, whole: _Measure, judged: Judged, one_fit: Judged
+) -> dict[str, OfStratum]:
+    """Figures of each stratum with enough targets for a fit of its own."""
+    strata, within = np.array(graded.strata), replace(judged, rank=judged.within)
+    figures = {}
+    for name in sorted(set(strata.tolist()) - {""}):
+        here = strata == name
+        positive = int(graded.labels[here].sum())
+        if min(positive, int(here.sum()) - positive) >= OF_STRATUM:
+            n = int((here & judged.scored).sum())
+            figures[name] = OfStratum(n, whole.figure(within, here), whole.figure(one_fit, here))
+    return figures
+
+
+class _Measure:
+    """Figures of the objective with intervals, all over the same resamples."""
+
+    def __init__(self, graded: Graded, recipe: Recipe, bootstrap: int) -> None:
+        self._graded = graded
+        self._recipe = recipe
+        self._bootstrap = bootstrap
+        self._sign = 1.0 if named(recipe.objective).larger_is_better else -1.0
+
+    def figure(self, judged: Judged, among: NDArray[np.bool_] | None = None) -> Figure:
+        """On the targets (of a mask) that are scored."""
+        where = judged.scored if among is None else judged.scored & among
+        value, replicates = self._of(judged, where)
+        return Figure(finite(value), *interval(replicates))
+
+    def gain(self, one: Judged, other: Judged) -> tuple[Figure, float | None]:
+        """By how much ``one`` is better on the targets that both scored, and the p-value."""
+        both = one.scored & other.scored
+        (a, of_a), (b, of_b) = self._of(one, both), self._of(other, both)
+        differences = self._sign * (of_a - of_b)
+        p = bootstrap_p(differences, len(np.unique(self._graded.groups[both])))
+        if a == b and not np.any(differences):
+            p = 1.0 if len(differences) else None
+        return Figure(finite(self._sign * (a - b)), *interval(differences)), p
+
+    def _of(self, judged: Judged, where: NDArray[np.bool_]) -> tuple[float, Floats]:
+        metric, beta = self._recipe.objective, self._recipe.beta
+        truth = self._graded.labels[where]
+        if not len(truth):
+            return math.nan, np.empty(0)
+        targets = Targets(
+            truth, judged.rank[where], judged.risk[where], judged.called[where].astype(np.int64)
+        )
+        value = compute([metric], targets, beta=beta)[metric]
+        resampler = Resampler(self._graded.groups[where], self._bootstrap, self._recipe.seed)
+        replicates = [compute([metric], targets, w, beta=beta)[metric] for w in resampler.chunks()]
+        return value, np.concatenate([np.empty(0), *replicates])
+
+
+def _component(graded: Graded, i: int, recipe: Recipe, fold: Ints) -> Judged:
+    """One component alone, judged as the ensemble is."""
+    order = graded.risks[:, i]
+    risk = order.copy()
+    called = np.zeros(len(order), dtype=np.bool_)
+    objective = named(recipe.objective)
+    method = recipe.calibrate
+    if method is None and recipe.method in ("logistic", "boosted"):
+        method = "platt"
+    calibrated = method is not None and recipe.objective in _OF_RISK
+    scored = ~np.isnan(order)
+    for f in np.unique(fold):
+        of_fold, of_others = scored & (fold == f), scored & (fold != f)
+        labels = graded.labels[of_others]
+        if calibrated and method is not None and 0 < labels.sum() < len(labels):
+            risk[of_fold] = calibration.fit(method, order[of_others], labels).apply(order[of_fold])
+        if objective.needs_threshold and len(labels):
+            cut = best_threshold(labels, order[of_others], recipe.objective, recipe.beta)
+            called[of_fold] = order[of_fold] >= cut
+    return Judged(order, risk, called, order, order)
+
+
+def _weight_intervals(
+    graded: Graded, recipe: Recipe, bootstrap: int, final: Fits | None, say: Tell
+) -> Mapping[int, tuple[float | None, float | None]]:
+    """95 % interval of each weight, searched for anew on resamples of the independent units."""
+    k = len(graded.scorers)
+    if final is None or final.overall.weights is None:
+        return {}
+    tables: list[Floats] = []
+    plain = replace(graded, strata=None)
+    most = REFITS if len(graded) <= _MANY else REFITS * _MANY // len(graded)
+    resampler = Resampler(graded.groups, min(bootstrap, max(_LEAST_REFITS, most)), recipe.seed)
+    for chunk in resampler.chunks():
+        for counts in chunk:
+            sample = plain.take(np.repeat(np.arange(len(graded)), counts.astype(np.int64)))
+            if 0 < sample.positives < len(sample):
+                weights = fit(sample, recipe, final, decide=False).overall.weights
+                assert weights is not None
+                tables.append(weights)
+            if len(tables) % 50 == 0:
+                say(f"weights searched for in {len(tables)} of {resampler.replicates} resamples")
+    table = np.array(tables).reshape(-1, k)
+    return {i: interval(table[:, i]) for i in range(k)}

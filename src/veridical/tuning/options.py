@@ -1,0 +1,210 @@
+"""What an ensemble is tuned by, checked before any work."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from veridical.core.options import Group, Names, Options, names_of, option, split
+from veridical.engine.options import EngineKeywords, EngineOptions
+from veridical.errors import UsageError, option_named, unknown_name
+from veridical.planning.options import RunOptions
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from veridical.claims.corpus.build import Notify
+    from veridical.claims.search import Retriever
+    from veridical.core.records import Against
+    from veridical.ensembles.cascade_search import Goal
+    from veridical.ensembles.ensemble_file import Method
+    from veridical.ensembles.fitting import Recipe
+    from veridical.ensembles.graded import Level
+    from veridical.sampling.sampling import Sampling
+
+#: Options of a run that tuning has no use for: its records are scored once, and not decided on.
+_NOT_OF_SCORING = ("fresh", "policy", "prior", "select", "repair")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TuneOptions(Options):
+    """The options of :func:`veridical.tune`, which says what they mean, but for those of the
+    scoring run and of its engine."""
+
+    objective: str = option("auroc", "What weights and thresholds are chosen by.", Group.FITTING)
+    joint: bool = option(
+        False,
+        "Choose weights and threshold together; for f1, f_beta and accuracies.",
+        Group.FITTING,
+    )
+    beta: float = option(
+        1.0, "For f_beta: how many times recall counts as much as precision.", Group.FITTING
+    )
+    method: Method = option(
+        "weighted",
+        "Weighted mean, logistic regression, boosted trees (monotone in each risk), or famd, "
+        "which uses no labels.",
+        Group.FITTING,
+    )
+    calibrate: str | None = option(
+        None, "Make the risk a probability, in this way.", Group.FITTING, kind=str
+    )
+    alpha: float | None = option(
+        None,
+        "Find the threshold under which at most this share of answers is hallucinated; uses half "
+        "of the prompts.",
+        Group.GUARANTEES,
+        kind=float,
+    )
+    delta: float = option(0.1, "Probability with which that guarantee may fail.", Group.GUARANTEES)
+    by: str | None = option(
+        None,
+        "Column of groups, such as task, that get fits of their own.",
+        Group.GUARANTEES,
+        kind=str,
+    )
+    simultaneous: bool = option(
+        False,
+        "With --by and --alpha: all groups' guarantees hold at once (each takes delta / groups).",
+        Group.GUARANTEES,
+    )
+    level: Level = option(
+        "response", "Judge responses (label) or sentences (unit_labels).", Group.LABELS
+    )
+    labels: str | Path | None = option(
+        None, "File of reviewers' labels: columns label, and row or id of the record.", Group.LABELS
+    )
+    grader: str | None = option(
+        None,
+        "Make labels from the references: exact, contains, numeric, choice, or llm (with --llm).",
+        Group.LABELS,
+        kind=str,
+    )
+    cv: int = option(5, "Folds of the cross-validation behind the figures.", Group.FIGURES, least=2)
+    bootstrap: int = option(
+        1000, "Resamples behind each interval and test; 0 for none.", Group.FIGURES, least=0
+    )
+    seed: int = option(0, "Seed of folds, search and resamples.", Group.FIGURES, least=0)
+    out: str | Path | None = option(
+        None,
+        "The ensemble's file, JSON. Without it nothing is saved.",
+        Group.OUTPUT,
+        names=Names.OUTPUT,
+    )
+    cascade: str | Path | None = option(
+        None,
+        "Also learn a cascade and save it here: expensive scorers run only where cheap ones leave "
+        "doubt.",
+        Group.CASCADE,
+        names=Names.OUTPUT,
+    )
+    keep: float = option(
+        0.99, "Share of the full ensemble's AUROC that the cascade keeps.", Group.CASCADE
+    )
+    hour: float = option(
+        1.0, "Price of an hour of models, beside money for LLM calls.", Group.CASCADE
+    )
+    run: str | Path | None = option(
+        None,
+        "Run directory of the scoring. Default: .veridical/runs/...",
+        Group.RUN,
+        names=Names.RUN,
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.recipe.check()
+        for name, value in (("alpha", self.alpha), ("delta", self.delta)):
+            if value is not None and not 0 < value < 1:
+                raise UsageError(f"{name} must be between 0 and 1, not {value}")
+        if self.level not in ("response", "sentence"):
+            raise UsageError(f"level is response or sentence, not {self.level!r}")
+        if self.grader is not None and self.labels is not None:
+            sources = f"{option_named('labels')} or from a {option_named('grader')}"
+            raise UsageError(f"labels come from {sources}, not from both")
+        if self.labels is not None and self.level == "sentence":
+            raise UsageError(
+                f"{option_named('labels')} are of whole responses: they go with level response"
+            )
+        if self.grader is not None and self.level == "sentence":
+            raise UsageError("graders judge whole responses: they go with level response")
+        if self.simultaneous and (self.alpha is None or self.by is None):
+            raise UsageError(
+                f"{option_named('simultaneous')} is about guarantees of groups: it needs "
+                f"{option_named('alpha')} and {option_named('by')}"
+            )
+        self.goal.check()
+        if self.cascade is not None and self.level != "response":
+            raise UsageError("a cascade stops whole records: it goes with level response")
+
+    @property
+    def recipe(self) -> Recipe:
+        """What is fitted."""
+        from veridical.ensembles.fitting import Recipe
+
+        return Recipe(self.method, self.objective, self.joint, self.beta, self.calibrate, self.seed)
+
+    @property
+    def goal(self) -> Goal:
+        """What the cascade is to achieve."""
+        from veridical.ensembles.cascade_search import Goal
+
+        return Goal(keep=self.keep, hour=self.hour)
+
+
+def split_options(
+    keywords: Mapping[str, Any],
+) -> tuple[TuneOptions, dict[str, Any], EngineOptions]:
+    """The options of tuning, the keywords of its scoring run, and the options of its engine.
+
+    Raises:
+        UsageError: there is no such option, or a value does not fit.
+    """
+    known = names_of(TuneOptions, RunOptions, EngineOptions)
+    for name in keywords:
+        if name in _NOT_OF_SCORING:
+            raise unknown_name("option", name, set(known).difference(_NOT_OF_SCORING))
+    tuning, scoring, engine = split(keywords, TuneOptions, RunOptions, EngineOptions)
+    options = TuneOptions(**tuning)
+    scoring["out"] = options.run
+    return options, scoring, EngineOptions(**engine)
+
+
+class TuneKeywords(EngineKeywords, total=False):
+    """All keywords of :func:`veridical.tune`: :class:`TuneOptions`, those of the scoring run, and
+    those of the engine that is made for it."""
+
+    objective: str
+    joint: bool
+    beta: float
+    method: Method
+    calibrate: str | None
+    alpha: float | None
+    delta: float
+    by: str | None
+    simultaneous: bool
+    level: Level
+    labels: str | Path | None
+    grader: str | None
+    cv: int
+    bootstrap: int
+    seed: int
+    out: str | Path | None
+    cascade: str | Path | None
+    keep: float
+    hour: float
+    run: str | Path | None
+    preset: str
+    against: Against | Literal["auto"] | None
+    samples: int | None
+    limit: int | None
+    mapping: Mapping[str, str] | None
+    reader: str | None
+    strict: bool
+    retry_failed: bool
+    claims: bool
+    corpus: str | Path | Retriever | None
+    corpus_top: int | None
+    notify: Notify | None
+    sampling: Sampling | None

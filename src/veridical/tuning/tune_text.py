@@ -1,0 +1,76 @@
+"""A tuned ensemble in the terminal, in Markdown and as a page of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from veridical.evaluate.report import document
+from veridical.evaluate.report.document import (
+    Block,
+    Heading,
+    Items,
+    Paragraph,
+    Span,
+    plain_table,
+)
+from veridical.tuning.tune_view import sections, verdict
+
+if TYPE_CHECKING:
+    from veridical.tuning.tuned import Tuned
+
+_NAME = 14  #: characters of a component's name on a line, at least
+
+
+def print_tuned(tuned: Tuned, console: Console) -> None:
+    """Print the verdict, then every section."""
+    document.show(_document(tuned), console)
+
+
+def tuned_markdown(tuned: Tuned) -> str:
+    """The document, from the verdict on; a second-level heading a section."""
+    return document.markdown(_document(tuned))
+
+
+def _document(tuned: Tuned) -> Iterator[Block]:
+    yield Heading("Verdict", only="markdown")
+    yield verdict(tuned)
+    for section in sections(tuned):
+        yield Heading(section.title, capital=True)
+        yield from map(Paragraph, section.facts)
+        yield plain_table(section.heads, section.rows, least=_NAME)
+        yield Items(section.notes, Span("note: ", "dim"))
+        yield Paragraph("", only="terminal")
+
+
+def write_tuned_page(tuned: Tuned, path: Path, title: str = "veridical tuned ensemble") -> None:
+    """Write one self-contained page: no network, a script for the colours only.
+
+    Raises:
+        OSError: the file cannot be written; an older page then stays as it was.
+    """
+    from markupsafe import Markup
+
+    from veridical.report.html import asset, content_security_policy, environment, write_whole
+    from veridical.tuning.tune_figures import figures
+    from veridical.version import __version__
+
+    style, script = asset("page.css") + asset("bench.css"), asset("theme.js")
+    page = (
+        environment()
+        .get_template("tune.html")
+        .generate(
+            policy=content_security_policy(style, script),
+            style=Markup(style),
+            script=Markup(script),
+            title=title,
+            version=__version__,
+            answer=verdict(tuned),
+            figures=figures(tuned),
+            sections=sections(tuned),
+        )
+    )
+    write_whole(Path(path), page)

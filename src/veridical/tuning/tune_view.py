@@ -1,0 +1,252 @@
+"""A tuned ensemble arranged for reading: what terminal, Markdown and page share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from veridical.ensembles.graded import UNIT
+from veridical.evaluate.report.bench_answer import check_command, some
+from veridical.evaluate.report.document import Answer
+from veridical.evaluate.report.view import interval, metric_name, number, p_cell, p_value, share
+from veridical.tuning.nested import ALARMS
+from veridical.tuning.tuned import NOT_HELPING
+
+if TYPE_CHECKING:
+    from veridical.ensembles.ensemble_file import Fit
+    from veridical.tuning.nested import Caught, Figure, Row
+    from veridical.tuning.tuned import Tuned
+
+_FEW = 200  # targets under which intervals are wide
+
+
+@dataclass(frozen=True)
+class Section:
+    """A table with a heading, sentences before it and notes after it; all text is plain."""
+
+    title: str
+    facts: Sequence[str]
+    heads: Sequence[str] = ()
+    rows: Sequence[Sequence[str]] = ()
+    notes: Sequence[str] = ()
+
+
+def sections(tuned: Tuned) -> list[Section]:
+    """All sections, in the order in which they are read."""
+    parts = [_honest(tuned)]
+    if tuned.ensemble.strata is not None:
+        parts.append(_strata(tuned))
+    if tuned.nested.before is not None and tuned.nested.after is not None:
+        parts.append(_calibration(tuned))
+    if tuned.ensemble.fit.guarantee is not None:
+        parts.append(_guarantees(tuned))
+    return parts
+
+
+def headline(tuned: Tuned) -> str:
+    """The honest figure in a sentence."""
+    nested = tuned.nested
+    text = (
+        f"{metric_name(nested.metric)} on answers it was not fitted to: "
+        f"{_shown(nested.ensemble)} ({nested.folds} folds, {nested.n:,} {_what(tuned)})"
+    )
+    best = nested.best
+    if best is not None:
+        text += (
+            f"; the best component alone, {best.name}: {_shown(best.alone)}; better by "
+            f"{_shown(best.gain)}, p {p_value(best.p)}"
+        )
+    return text
+
+
+def verdict(tuned: Tuned) -> Answer:
+    """Whether the ensemble is worth more than its best component, and the command that uses the
+    better of the two."""
+    nested, best = tuned.nested, tuned.nested.best
+    meaning = [f"{headline(tuned)[:1].upper()}{headline(tuned)[1:]}."]
+    if nested.not_helping:
+        meaning.append(f"Of no use here, could be left out: {some(nested.not_helping)}.")
+    gain, p = (None, None) if best is None else (best.gain.value, best.p)
+    if best is not None and (gain is None or gain <= 0 or (p is not None and p > 0.05)):
+        shown = "is no better" if gain is None or gain <= 0 else "is not shown to be better"
+        sentence = (
+            f"Use {best.name} alone: the tuned ensemble {shown}; at {ALARMS:.0%} false alarms "
+            f"{best.name} finds {_found(best.caught, tuned)}, the ensemble {_count(nested.caught)}"
+        )
+        whole = tuned.ensemble.level == "response" and best.caught is not None
+        over = best.caught.threshold if whole and best.caught is not None else None
+        return Answer(sentence, meaning, check_command(best.name.removesuffix(UNIT), _gate(over)))
+    sentence = (
+        f"The tuned ensemble finds {_found(nested.caught, tuned)} at {ALARMS:.0%} false alarms, "
+        "on answers it was not fitted to"
+    )
+    if best is not None:
+        sentence += f"; the best single scorer, {best.name}, finds {_found(best.caught, tuned)}"
+    fit = tuned.ensemble.fit
+    one_gate = tuned.ensemble.level == "response" and tuned.ensemble.strata is None
+    name = f"ensemble(file='{tuned.file or 'ensemble.json'}')"
+    parts = check_command(name, None)
+    if one_gate and fit.threshold is not None:
+        parts.append(f"--fail-over {_gate(fit.threshold):g}")
+    return Answer(sentence, meaning, parts)
+
+
+def _found(found: Caught | None, tuned: Tuned) -> str:
+    if found is None:
+        return "none that could be counted"
+    return f"{_count(found)} wrong {_what(tuned)}"
+
+
+def _count(found: Caught | None) -> str:
+    return "none" if found is None else f"{found.caught:,} of {found.wrong:,}"
+
+
+def _gate(threshold: float | None) -> float | None:
+    """A threshold on the command line."""
+    return None if threshold is None else round(min(1.0, max(0.0, threshold)), 4)
+
+
+def _honest(tuned: Tuned) -> Section:
+    nested = tuned.nested
+    weighted = any(r.weight is not None for r in nested.rows)
+    needed = any(r.needed is not None for r in nested.rows)
+    heads = ["component", f"{metric_name(nested.metric)} alone", "95 % interval", "scored"]
+    heads += ["ensemble better by", "95 % interval", "p (Holm)"]
+    heads += ["weight", "95 % interval"] if weighted else []
+    heads += ["worth (tuned without it)", "95 % interval"] if needed else []
+    rows = [["ensemble", *_pair(nested.ensemble), f"{nested.n:,}", *[""] * (len(heads) - 4)]]
+    if nested.without_strata is not None:
+        label = "ensemble, one fit for all"
+        rows.append([label, *_pair(nested.without_strata), "", *[""] * (len(heads) - 4)])
+    larger = nested.metric not in ("brier", "log_loss")
+
+    def key(row: Row) -> float:
+        value = row.alone.value
+        return float("inf") if value is None else -value if larger else value
+
+    for r in sorted(nested.rows, key=key):
+        cells = [r.name, *_pair(r.alone), f"{r.n:,}", *_pair(r.gain), p_cell(r.p_holm)]
+        cells += _pair(r.weight) if weighted else []
+        cells += _pair(r.needed) if needed else []
+        rows.append(cells)
+    on = tuned.ensemble.fitted_on
+    facts = [
+        f"{on.n:,} graded {_what(tuned)} of {on.groups:,} independent units, {on.positive:,} "
+        f"hallucinated ({share(on.positive / on.n)}); {_recipe(tuned)}",
+    ]
+    notes = [note for note in tuned.notes if not note.startswith(NOT_HELPING)]
+    if on.n < _FEW:
+        notes.append(f"{on.n} graded {_what(tuned)} are few: intervals are wide, grade more")
+    return Section("tuned ensemble", facts, heads, rows, notes)
+
+
+def _strata(tuned: Tuned) -> Section:
+    strata = tuned.ensemble.strata
+    assert strata is not None
+    nested = tuned.nested
+    parts = {"all": tuned.ensemble.fit, **strata.of}
+    figures = {name: (of.own_fit, of.one_fit) for name, of in nested.of_strata.items()}
+    whole = {"all": (nested.ensemble, nested.without_strata)}
+    names = tuned.ensemble.names if tuned.ensemble.fit.weights is not None else ()
+    rows = []
+    for name, fit in parts.items():
+        own_fit, one_fit = {**figures, **whole}.get(name, (None, None))
+        cells = [name, f"{fit.n:,}", f"{fit.positive:,}", *_pair(own_fit), *_pair(one_fit)]
+        cells.append(number(fit.threshold))
+        rows.append(cells + [number((fit.weights or {}).get(n)) for n in names])
+    heads = [strata.by, "fitted on", "hallucinated", metric_name(nested.metric), "95 % interval"]
+    heads += ["one fit for all", "95 % interval", "threshold", *names]
+    facts = []
+    if nested.metric in ("auroc", "average_precision") and tuned.recipe.calibrate is None:
+        facts.append(
+            f"without --calibrate the risks of each {strata.by} are on a scale of their own: the "
+            f"figure of all ranks answers across these scales; go by that of each {strata.by}"
+        )
+    return Section(f"fits by {strata.by}", facts, heads, rows)
+
+
+def _calibration(tuned: Tuned) -> Section:
+    before, after = tuned.nested.before or {}, tuned.nested.after or {}
+    rows = [
+        [label, *(number(_number(part[name])) for name in ("ece", "mce", "brier", "log_loss"))]
+        for label, part in (("before", before), ("after", after))
+    ]
+    facts = [f"{tuned.recipe.calibrate}; both on answers that it was not fitted to"]
+    heads = ["calibration", "ECE", "MCE", "Brier", "log loss"]
+    return Section("calibration", facts, heads, rows)
+
+
+def _number(value: object) -> float | None:
+    return value if isinstance(value, float) else None
+
+
+def _guarantees(tuned: Tuned) -> Section:
+    strata = tuned.ensemble.strata
+    parts = {"all": tuned.ensemble.fit, **({} if strata is None else strata.of)}
+    promise = tuned.ensemble.fit.guarantee
+    assert promise is not None
+    sure = share(1 - (promise.delta or 0))
+    facts = [
+        f"accepted where risk <= threshold: at most {share(promise.alpha)} of these are "
+        f"hallucinated, with probability {sure}; on answers that nothing was fitted to"
+    ]
+    if strata is not None and strata.simultaneous is not None:
+        each = next((f.guarantee.delta for f in strata.of.values() if f.guarantee), None)
+        facts.append(
+            f"the promises of every {strata.by} hold at once with probability {sure}, each being "
+            f"made at {share(1 - (each or 0))}; that of all answers holds by itself"
+        )
+    elif strata is not None and len(strata.of) > 1:
+        facts.append(
+            f"each promise holds by itself with probability {sure}; that the promises of every "
+            f"{strata.by} hold at once is less probable (--simultaneous makes it {sure})"
+        )
+    heads = ["stratum", "threshold", "answers", "accepted", "hallucinated of these", "at most"]
+    rows = [_promise(name, fit) for name, fit in parts.items() if fit.guarantee is not None]
+    notes = [
+        f"{name}: nothing can be promised: {fit.guarantee.reason}"
+        for name, fit in parts.items()
+        if fit.guarantee is not None and fit.guarantee.threshold is None
+    ]
+    return Section("guarantee", facts, heads, rows, notes)
+
+
+def _promise(name: str, fit: Fit) -> list[str]:
+    promise = fit.guarantee
+    assert promise is not None
+    return [
+        name,
+        "none" if promise.threshold is None else f"{promise.threshold:.4f}",
+        f"{promise.n:,}",
+        share(promise.accepted),
+        share(promise.observed),
+        share(promise.bound),
+    ]
+
+
+def _recipe(tuned: Tuned) -> str:
+    recipe = tuned.recipe
+    text = f"method {recipe.method}, objective {metric_name(recipe.objective)}"
+    if recipe.objective == "f_beta":
+        text += f" (beta {recipe.beta:g})"
+    if recipe.joint:
+        text += ", weights and threshold together"
+    threshold = tuned.ensemble.fit.threshold
+    if threshold is not None:
+        text += f", threshold {threshold:.4f} (by {metric_name(recipe.threshold_objective)})"
+    return text
+
+
+def _what(tuned: Tuned) -> str:
+    return "answers" if tuned.ensemble.level == "response" else "sentences"
+
+
+def _shown(figure: Figure) -> str:
+    return f"{number(figure.value)} {interval(figure.low, figure.high)}".rstrip()
+
+
+def _pair(figure: Figure | None) -> list[str]:
+    if figure is None:
+        return ["-", ""]
+    return [number(figure.value), interval(figure.low, figure.high)]

@@ -1,0 +1,336 @@
+"""From graded risks to a tuned ensemble: fitted, judged, promised, and put into its file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from veridical.ensembles.ensemble_file import (
+    Component,
+    Ensemble,
+    Figure,
+    Fit,
+    FittedOn,
+    Honest,
+    Objective,
+    Promise,
+    Reference,
+    Strata,
+)
+from veridical.ensembles.fitting import Fits, Recipe, fit, folds
+from veridical.ensembles.graded import UNIT, Graded
+from veridical.errors import UsageError
+from veridical.files.trained_files import write_trained
+from veridical.tuning.nested import ALARMS, Caught, Nested, Tell, check_enough, nested
+from veridical.tuning.nested import Figure as Found
+from veridical.version import __version__
+
+if TYPE_CHECKING:
+    from veridical.ensembles.cascade_file import Cascade
+    from veridical.report.results import Results
+    from veridical.stats.conformal import Guarantee
+    from veridical.tuning.options import TuneOptions
+
+
+#: Beginning of the note on components that do not help.
+NOT_HELPING = "each of these alone"
+#: Share of the targets that a component must have scored.
+LEAST_SCORED = 0.5
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where graded answers came from, for the file.
+
+    Attributes:
+        labels: what graded them.
+        models, prompts: of the components.
+    """
+
+    file: str = ""
+    fingerprint: str = ""
+    labels: str = "label"
+    models: tuple[str, ...] = ()
+    prompts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Tuned:
+    """A tuned ensemble with all that was found on the way.
+
+    Attributes:
+        ensemble: what the file holds.
+        nested: honest figures.
+        notes: what one should know: components and records left out, strata without a fit.
+        missing: why records are not among the graded ones -> how many.
+        results: of the scoring; None where risks were given.
+        cascade: of the same scorers, where one was asked for.
+        file: where the ensemble was saved.
+    """
+
+    ensemble: Ensemble
+    nested: Nested
+    recipe: Recipe
+    notes: list[str]
+    missing: Mapping[str, int] = field(default_factory=dict)
+    results: Results | None = None
+    cascade: Cascade | None = None
+    file: Path | None = None
+
+    def save(self, path: str | Path) -> Path:
+        """Write the ensemble's file: JSON, whole or not at all."""
+        write_trained(path, self.ensemble)
+        return Path(path)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The ensemble and its figures as JSON takes them."""
+        nested = self.nested
+        return {
+            "veridical": __version__,
+            "ensemble": self.ensemble.model_dump(mode="json"),
+            "cascade": None if self.cascade is None else self.cascade.model_dump(mode="json"),
+            "honest": {
+                "metric": nested.metric,
+                "folds": nested.folds,
+                "n": nested.n,
+                "n_total": nested.total,
+                "ensemble": _plain(nested.ensemble),
+                "without_strata": None
+                if nested.without_strata is None
+                else _plain(nested.without_strata),
+                "strata": {
+                    name: {"n": of.n, "own": _plain(of.own_fit), "one_fit": _plain(of.one_fit)}
+                    for name, of in nested.of_strata.items()
+                },
+                "best": None if nested.best is None else nested.best.name,
+                "false_alarms": ALARMS,
+                "caught": _caught(nested.caught),
+                "components": [
+                    {
+                        "name": r.name,
+                        "n": r.n,
+                        "alone": _plain(r.alone),
+                        "gain": _plain(r.gain),
+                        "p": r.p,
+                        "p_holm": r.p_holm,
+                        "weight": None if r.weight is None else _plain(r.weight),
+                        "needed": None if r.needed is None else _plain(r.needed),
+                        "caught": _caught(r.caught),
+                    }
+                    for r in nested.rows
+                ],
+            },
+            "calibration": {"before": nested.before, "after": nested.after},
+            "missing": dict(self.missing),
+            "notes": self.notes,
+        }
+
+
+def tune_graded(
+    graded: Graded,
+    options: TuneOptions,
+    *,
+    origin: Origin | None = None,
+    spread: Graded | None = None,
+    tell: Tell | None = None,
+) -> Tuned:
+    """Tune an ensemble on risks that are there already.
+
+    Args:
+        spread: whose risks the drift check takes as usual; None: those of ``graded``.
+
+    Raises:
+        UsageError: the targets are too few, or no component scored enough of them.
+    """
+    recipe, alpha, delta = options.recipe, options.alpha, options.delta
+    origin = origin or Origin()
+    whole, notes = usable(graded)
+    fitting = promising = whole
+    if alpha is not None:
+        half = folds(whole, 2, recipe.seed) == 1
+        fitting, promising = whole.take(~half), whole.take(half)
+        notes.append(
+            f"{len(promising)} of {len(whole)} graded {_what(whole)} are kept for the guarantee: "
+            "nothing is fitted to them"
+        )
+    check_enough(fitting, options.cv)
+    fits = fit(fitting, recipe)
+    honest = nested(
+        fitting, recipe, cv=options.cv, bootstrap=options.bootstrap, final=fits, tell=tell
+    )
+    used = _used(fits, whole)
+    names = tuple(whole.scorers[i] for i in used)
+    promises = {} if alpha is None else _promises(fits, promising, alpha, options)
+    ensemble = Ensemble(
+        version=__version__,
+        level=whole.level,
+        method=recipe.method,
+        components=tuple(
+            Component(
+                scorer=name.removesuffix(UNIT),
+                part="unit" if name.endswith(UNIT) else "response",
+                signature=whole.signatures[i],
+            )
+            for i, name in zip(used, names, strict=True)
+        ),
+        fit=_part(fits, None, used, names, promises, fitting),
+        strata=None
+        if options.by is None
+        else Strata(
+            by=options.by,
+            of={
+                name: _part(fits, name, used, names, promises, fitting)
+                for name in sorted({*fits.of, *(n for n in promises if n is not None)})
+            },
+            simultaneous=delta if options.simultaneous else None,
+        ),
+        objective=Objective(name=recipe.objective, joint=recipe.joint, beta=recipe.beta),
+        fitted_on=FittedOn(
+            file=origin.file,
+            fingerprint=origin.fingerprint,
+            n=len(fitting),
+            positive=fitting.positives,
+            groups=len(np.unique(fitting.groups)),
+            labels=origin.labels,
+        ),
+        honest=_honest(honest, recipe),
+        reference=_reference(
+            fits, whole if spread is None else spread.select(whole.scorers), used, names
+        ),
+        models=origin.models,
+        prompts=origin.prompts,
+    )
+    return Tuned(ensemble, honest, recipe, [*notes, *_notes(fits, whole, honest)])
+
+
+def usable(graded: Graded) -> tuple[Graded, list[str]]:
+    """Without components that say too little, and what to know of them."""
+    share = 1 - np.isnan(graded.risks).mean(axis=0) if len(graded) else np.zeros(0)
+    names, silent, flat = [], [], []
+    for i, name in enumerate(graded.scorers):
+        column = graded.risks[:, i]
+        if len(graded) and share[i] < LEAST_SCORED:
+            silent.append(f"{name} {100 * share[i]:.0f} %")
+        elif len(graded) and np.nanmax(column) == np.nanmin(column):
+            flat.append(name)
+        else:
+            names.append(name)
+    reasons = []
+    if silent:
+        listed = ", ".join(silent)
+        reasons.append(f"scored under {LEAST_SCORED:.0%} of the {_what(graded)}: {listed}")
+    if flat:
+        reasons.append(f"the same risk for all: {', '.join(flat)}")
+    notes = [f"left out: {'; '.join(reasons)}"] if reasons else []
+    if not names:
+        raise UsageError(f"there is no component to tune ({'; '.join(reasons) or 'none is named'})")
+    return graded.select(names), notes
+
+
+def _used(fits: Fits, graded: Graded) -> list[int]:
+    """Positions of the components that the file needs: those of any weight."""
+    each = [fits.overall, *fits.of.values()]
+    k = len(graded.scorers)
+    if any(f.weights is None for f in each):
+        return list(range(k))
+    total = sum((f.weights for f in each if f.weights is not None), np.zeros(k))
+    return [i for i in range(k) if total[i] > 0]
+
+
+def _part(
+    fits: Fits,
+    stratum: str | None,
+    used: list[int],
+    names: tuple[str, ...],
+    promises: Mapping[str | None, Promise],
+    graded: Graded,
+) -> Fit:
+    """The fit of a stratum (None: of all) as the file keeps it, with its promise."""
+    fitted = fits.of.get(stratum or "", fits.overall)
+    if fitted.weights is not None:
+        fitted = replace(fitted, weights=fitted.weights[used])
+    return fitted.as_fit(names, promises.get(stratum))
+
+
+def _promises(
+    fits: Fits, graded: Graded, alpha: float, options: TuneOptions
+) -> dict[str | None, Promise]:
+    """What can be promised of all targets (None), and of each stratum."""
+    from veridical.stats.conformal import by_stratum, guarantee
+
+    risk, labels, groups = fits.risk(graded), graded.labels, graded.groups
+    guarantees: dict[str | None, Guarantee] = {
+        None: guarantee(risk, labels, alpha, options.delta, groups=groups)
+    }
+    if graded.strata is not None:
+        in_stratum = np.array([bool(name) for name in graded.strata])
+        strata = [name for name in graded.strata if name]
+        for name, promised in by_stratum(
+            *(risk[in_stratum], labels[in_stratum], strata, alpha, options.delta),
+            groups=groups[in_stratum],
+            simultaneous=options.simultaneous,
+        ).items():
+            guarantees[name] = promised
+    return {name: Promise(**promised.as_dict()) for name, promised in guarantees.items()}
+
+
+def _honest(honest: Nested, recipe: Recipe) -> Honest | None:
+    if honest.ensemble.value is None:
+        return None
+    best = honest.best
+    weights = {r.name: figure for r in honest.rows if (figure := _figure(r.weight)) is not None}
+    return Honest(
+        metric=honest.metric,
+        folds=honest.folds,
+        seed=recipe.seed,
+        ensemble=Figure(**asdict(honest.ensemble)),
+        components={r.name: f for r in honest.rows if (f := _figure(r.alone)) is not None},
+        weights=weights or None,
+        not_helping=honest.not_helping,
+        p_best=None if best is None else best.p,
+    )
+
+
+def _figure(measured: Found | None) -> Figure | None:
+    return None if measured is None or measured.value is None else Figure(**asdict(measured))
+
+
+def _plain(measured: Found) -> dict[str, float | None]:
+    return {"value": measured.value, "ci_low": measured.low, "ci_high": measured.high}
+
+
+def _caught(found: Caught | None) -> dict[str, int] | None:
+    return None if found is None else {"caught": found.caught, "wrong": found.wrong}
+
+
+def _reference(fits: Fits, graded: Graded, used: list[int], names: tuple[str, ...]) -> Reference:
+    """How risks are spread, for the drift check."""
+    from veridical.decide.drift import reference
+
+    columns = {name: graded.risks[:, i] for i, name in zip(used, names, strict=True)}
+    return reference({**columns, "ensemble": fits.risk(graded)}, graded.groups)
+
+
+def _what(graded: Graded) -> str:
+    return "answers" if graded.level == "response" else "sentences"
+
+
+def _notes(fits: Fits, graded: Graded, honest: Nested) -> list[str]:
+    notes = []
+    if honest.n < honest.total:
+        notes.append(f"{honest.total - honest.n} of {honest.total} have no risk of any component")
+    if graded.strata is not None:
+        others = sorted(set(graded.strata) - set(fits.of) - {""})
+        if others:
+            listed = ", ".join(others[:5]) + (" ..." if len(others) > 5 else "")
+            notes.append(f"too few graded for a fit of their own, so the overall one: {listed}")
+    if honest.not_helping:
+        notes.append(
+            f"{NOT_HELPING} could be left out, and the figure would be no worse: "
+            + ", ".join(honest.not_helping)
+        )
+    return notes

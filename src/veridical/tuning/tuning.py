@@ -1,0 +1,255 @@
+"""``tune``: score graded answers, and tune an ensemble of the scorers on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from veridical.ensembles.cascade import in_order, learn, lines
+from veridical.ensembles.graded import Graded, every_sentence, gather
+from veridical.errors import UsageError
+from veridical.files.outputs import check_outputs
+from veridical.files.trained_files import write_trained
+from veridical.tuning.label_file import put_over, read_review
+from veridical.tuning.labelled import labelled_job, no_labels
+from veridical.tuning.nested import Tell
+from veridical.tuning.options import TuneOptions, split_options
+from veridical.tuning.tuned import Origin, Tuned, tune_graded, usable
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from veridical.api import Job
+    from veridical.core.registry import BoundScorer
+    from veridical.engine.engine import Engine
+    from veridical.ensembles.cascade_file import Cost
+    from veridical.report.results import Results
+    from veridical.tuning.label_file import Said
+    from veridical.tuning.options import TuneKeywords
+
+    Watch = Callable[[Job], Results]
+
+
+def tune(
+    inputs: Any,
+    scorers: str | Iterable[str | BoundScorer] | None = None,
+    *,
+    engine: Engine | None = None,
+    tell: Tell | None = None,
+    watch: Watch | None = None,
+    **options: Unpack[TuneKeywords],
+) -> Tuned:
+    """Score graded answers, and tune an ensemble of the scorers on them.
+
+    Args:
+        inputs: records with ``label`` (``unit_labels`` at level ``sentence``), as
+            :func:`veridical.check` takes them.
+        scorers: the components; default: those of ``preset`` that the records' fields allow.
+        engine: a warm engine; else one is made with the engine's options among ``options``.
+        tell: is told how far it is.
+        watch: waits for the scoring run's job.
+        objective: auroc, average_precision, brier, log_loss, f1, f_beta, balanced_accuracy or
+            accuracy.
+        joint: weights and threshold together (eq. 23 of the tunable ensemble), not in turn.
+        beta: of ``f_beta``.
+        method: weighted, logistic, boosted (needs scikit-learn), famd (no labels; needs prince).
+        calibrate: platt, isotonic, beta or temperature.
+        alpha, delta: promise that at most ``alpha`` of the accepted answers are hallucinated,
+            with probability 1 - ``delta``. Half of the independent units are then kept for the
+            promise alone.
+        by: field of ``meta`` whose values get fits, thresholds and promises of their own.
+        simultaneous: the promises of all values of ``by`` hold at once with probability
+            1 - ``delta`` (each is made at ``delta`` divided by their number), not each by itself.
+        level: what is judged: responses, or their sentences.
+        labels: file of reviewers' labels, by ``row`` or ``id`` of the record, which are put over
+            the records' own (:func:`veridical.tuning.label_file.read_review`).
+        grader: makes the labels: exact, contains, numeric, choice, llm (see ``bench qa``).
+        cv, bootstrap: folds of the nested cross-validation, resamples behind each interval.
+        seed: of folds, search, trees and resamples.
+        out: where to save the ensemble.
+        cascade: where to save a cascade of the same scorers, with one fit for all strata (see
+            :func:`veridical.ensembles.cascade.learn`).
+        keep: share of the full ensemble's AUROC that the cascade is to keep.
+        hour: what an hour of models and processors counts beside money for LLM calls.
+        run: directory of the scoring run; the same one resumes. Default: a temporary one.
+        preset, against, samples, limit, mapping, reader, strict, retry_failed, claims, corpus,
+            corpus_top, notify, sampling: as of :func:`veridical.check`.
+
+    Raises:
+        UsageError: options are unknown or do not go together; too few answers are graded.
+    """
+    from veridical.engine.engine import Engine
+
+    tuning, scoring, of_engine = split_options(options)
+    of_engine.refuse_beside(engine)
+    files = [*(inputs if isinstance(inputs, (list, tuple)) else [inputs]), tuning.labels]
+    check_outputs(
+        *(tuning.out, tuning.cascade),
+        reads=[path for path in files if isinstance(path, (str, Path))],
+        runs=[] if tuning.run is None else [tuning.run],
+    )
+    review = [] if tuning.labels is None else read_review(tuning.labels)  # before hours of work
+    with ExitStack() as stack:
+        if engine is None:
+            engine = stack.enter_context(Engine(of_engine))
+        scored = _score(inputs, scorers, tuning, scoring, review, engine, watch)
+    graded, missing = _gathered(scored, tuning)
+    tuned = tune_graded(
+        graded,
+        tuning,
+        origin=_origin(scored),
+        spread=every_sentence(scored.results, graded) if tuning.level == "sentence" else None,
+        tell=tell,
+    )
+    notes = [*_left_out(missing), *scored.notes, *tuned.notes]
+    tuned = replace(tuned, notes=notes, missing=missing, results=scored.results)
+    if tuning.cascade is not None:
+        if tell is not None:
+            tell("cascade")
+        tuned = _with_cascade(tuned, graded, scored, tuning, tuning.cascade)
+    if tuning.out is not None:
+        tuned = replace(tuned, file=tuned.save(tuning.out))
+    return tuned
+
+
+@dataclass(frozen=True)
+class _Scored:
+    """Graded answers that are scored.
+
+    Attributes:
+        labels: row -> label, where they are not the records' own; ``source`` says whose they are.
+        costs: of the scorers, where a cascade is to be learned.
+    """
+
+    results: Results
+    scorers: list[BoundScorer]
+    labels: Mapping[int, float | None] | None
+    source: str
+    notes: list[str]
+    costs: dict[str, Cost] | None
+
+
+def _with_cascade(
+    tuned: Tuned, graded: Graded, scored: _Scored, tuning: TuneOptions, path: str | Path
+) -> Tuned:
+    """``tuned`` with a cascade of the same scorers, saved at ``path``."""
+    assert scored.costs is not None
+    cascade = learn(
+        usable(graded)[0],
+        scored.costs,
+        tuned.ensemble.fitted_on,
+        recipe=tuning.recipe,
+        goal=tuning.goal,
+        count=tuning.cv,
+    )
+    write_trained(path, cascade)
+    return replace(tuned, notes=[*tuned.notes, *lines(cascade)], cascade=cascade)
+
+
+def _score(
+    inputs: Any,
+    scorers: str | Iterable[str | BoundScorer] | None,
+    tuning: TuneOptions,
+    scoring: Mapping[str, Any],
+    review: list[Said],
+    engine: Engine,
+    watch: Watch | None,
+) -> _Scored:
+    """Score and grade the answers."""
+    has_llm = engine.llms.default is not None
+    grader = None
+    if tuning.grader is not None:
+        from veridical.tuning.grading import open_grader
+
+        grader = open_grader(tuning.grader, has_llm)
+    components = components_of(scorers, scoring, has_llm, engine.proxy)
+    job = labelled_job(tuning, bool(review), inputs, components, engine=engine, **scoring)
+    results = job.wait() if watch is None else watch(job)
+    labels: Mapping[int, float | None] | None = None
+    notes, source = [], "label" if tuning.level == "response" else "unit_labels"
+    if tuning.labels is not None:
+        labels = put_over(review, results)
+        source = f"label, and {Path(tuning.labels).name}"
+        notes = [f"{len(review)} labels are from {Path(tuning.labels).name}"]
+    if grader is not None:
+        from veridical.tuning.grading import grade
+
+        grades = grade(results, grader, engine, retry=bool(scoring.get("retry_failed")))
+        labels, source = grades.labels, f"grader {grader.name}: {grader.rule}"
+        notes = [
+            f"not graded, {len(rows)} times, first row {rows[0]}: {why}"
+            for why, rows in list(grades.reasons.items())[:3]
+        ]
+        if grades.compared:
+            notes.append(f"the grader agrees with {grades.agree} of {grades.compared} labels")
+    costs = None
+    if tuning.cascade is not None:
+        from veridical.ensembles.costs import measured
+
+        costs = measured(engine, results, in_order(components), labels, tuning.seed)
+    return _Scored(results, components, labels, source, notes, costs)
+
+
+def _gathered(scored: _Scored, tuning: TuneOptions) -> tuple[Graded, dict[str, int]]:
+    """The graded targets with their risks, and why how many records are not among them.
+
+    Raises:
+        UsageError: there is none, and labels were to be in the records.
+    """
+    graded, missing = gather(scored.results, level=tuning.level, by=tuning.by, labels=scored.labels)
+    if not len(graded) and (tuning.level == "sentence" or tuning.grader is None):
+        raise no_labels(tuning.level)
+    return graded, missing
+
+
+def components_of(
+    scorers: str | Iterable[str | BoundScorer] | None,
+    scoring: Mapping[str, Any],
+    has_llm: bool,
+    proxy: str | None,
+) -> list[BoundScorer]:
+    """The scorers to tune: those named, else the preset's that are no ensembles themselves.
+
+    Raises:
+        UsageError: one of those named is an ensemble.
+    """
+    from veridical.core.resolving import resolve
+
+    bound = resolve(
+        scorers,
+        scoring.get("preset", "all"),
+        scoring.get("against"),
+        has_llm,
+        proxy,
+        scoring.get("claims", False),
+    )
+    made_of_others = [b.key for b in bound if b.scorer.parts is not None]
+    if made_of_others and scorers is not None:
+        raise UsageError(f"{made_of_others[0]} is made of scorers: name those to tune instead")
+    return [b for b in bound if b.scorer.parts is None]
+
+
+def _origin(scored: _Scored) -> Origin:
+    from veridical.files.rundir import RunFiles
+
+    manifest = RunFiles(scored.results.path).manifest()
+    identity = manifest["identity"]
+    files = [str(entry["path"]) for entry in manifest["request"]["inputs"]]
+    return Origin(
+        file=", ".join(Path(f).name for f in files)[:4096],
+        fingerprint=str(identity.get("inputs", "")),
+        labels=scored.source,
+        models=tuple(f"{role}: {name}" for role, name in identity.get("models", {}).items()),
+        prompts=tuple(sorted({p for b in scored.scorers for p in b.prompts})),
+    )
+
+
+def _left_out(missing: Mapping[str, int]) -> list[str]:
+    reasons = list(missing.items())[:5]
+    notes = [f"left out: {n} records: {why}" for why, n in reasons]
+    if len(missing) > len(reasons):
+        notes.append(f"left out: {sum(list(missing.values())[5:])} more, for other reasons")
+    return notes

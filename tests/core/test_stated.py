@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from nli_evidence import FixedVerdicts
+
+from veridical.core.prompt_text import last_question
+from veridical.core.records import Record, Source
+from veridical.core.stated import (
+    on_the_matter,
+    stated_answer,
+    stated_sentences,
+    stated_source,
+    stated_source_sentences,
+)
+from veridical.core.verdicts import Verdicts
+from veridical.scorers.grounding.nli_grounding import nli_grounding
+
+CHAT = [
+    {"role": "system", "content": "Who are you?"},
+    {"role": "user", "content": "When was it closed?"},
+    {"role": "assistant", "content": "In 1950."},
+    {"role": "user", "content": [{"type": "text", "text": "Where was it founded?"}]},
+    {"role": "assistant", "content": "Why?"},
+]
+
+
+def test_the_last_text_of_the_user_is_the_question():
+    assert last_question(CHAT) == "Where was it founded?"
+    assert last_question("Where?") == "Where?"
+    assert last_question(None) == last_question([]) == last_question(CHAT[:1]) == ""
+    image = {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:"}}]}
+    assert last_question([*CHAT, image]) == "Where was it founded?"
+
+
+def test_the_first_sentence_of_an_answer_is_read_with_the_question():
+    record = Record(response="Leeds. Berlin came later. Oslo.", prompt=CHAT)
+    assert stated_sentences(record, record.sentences) == [
+        "It was founded in Leeds.",
+        "Berlin came later.",
+        "Oslo.",
+    ]
+    assert stated_answer(record, record.response) == (
+        "It was founded in Leeds. Berlin came later. Oslo."
+    )
+    assert stated_answer(record, "  ") == "  "
+    alone = Record(response="Leeds.")
+    assert stated_sentences(alone, alone.sentences) == ["Leeds."]
+    assert stated_answer(alone, "Leeds.") == "Leeds."
+
+
+@pytest.mark.parametrize("kind, text", [("sample", "Is open: no."), ("reference", "It opened.")])
+def test_answers_that_are_sentences_stay(kind, text):
+    record = Record(response="Yes.", prompt="Did it open?")
+    evidence = FixedVerdicts(record)
+    assert stated_source(record, evidence, Source(kind, 0, "It opened.")) == "It opened."
+
+
+def test_samples_and_references_answer_too_and_contexts_do_not():
+    record = Record(response="Yes.", prompt="Did the pool open?")
+    evidence = FixedVerdicts(record)
+    texts = {
+        kind: stated_source(record, evidence, Source(kind, 0, "No."))
+        for kind in ("sample", "reference", "context")
+    }
+    opened = "The pool did not open."
+    assert texts == {"sample": opened, "reference": opened, "context": "No."}
+    for kind, expected in (("sample", opened), ("context", "No.")):
+        source = Source(kind, 0, "No.")
+        spans = source.sentences()
+        assert stated_source_sentences(record, evidence, source, spans) == [expected]
+
+
+def test_a_passage_about_something_else_is_neutral():
+    pairs = [
+        ("Lumo has its head office in Berlin.", "Lumo was founded in Leeds."),
+        ("Lumo was founded in Berlin.", "Lumo was founded in Leeds."),
+    ]
+    given = Verdicts(np.array([[0.1, 0.2, 0.7], [0.1, 0.2, 0.7]]))
+    found = on_the_matter(given, pairs)
+    assert found.probabilities == pytest.approx(np.array([[0.1, 0.9, 0.0], [0.1, 0.2, 0.7]]))
+    assert given.probabilities[0, 2] == 0.7  # what was asked for is not altered
+    assert found.contradicts
+
+
+async def test_the_same_short_answer_entails_itself_as_a_sample_or_reference():
+    record = Record(response="Seven", prompt="How many bells has it?", reference="Seven.")
+    evidence = FixedVerdicts(record)
+    found = await nli_grounding(record, evidence, against="reference")
+    assert evidence.asked == [[("It has Seven bells.", "It has Seven bells.")]]
+    (unit,) = found.units
+    assert (unit.label, unit.text) == ("entailment", "Seven")
+    assert (unit.evidence[0].kind, unit.evidence[0].text) == ("reference", "Seven.")
+
+
+async def test_label_probabilities_and_evidence_of_a_unit_agree():
+    """The head office of a firm does not contradict where it was founded."""
+    office = "Lumo has its head office in Berlin."
+    text = "Lumo was founded in Leeds."
+    record = Record(response="Leeds", prompt="Where was Lumo founded?", contexts=[office])
+    evidence = FixedVerdicts(record, {(office, text): (0.05, 0.15, 0.8)})
+    found = await nli_grounding(record, evidence)
+    assert evidence.asked == [[(office, text)]]
+    (unit,) = found.units
+    assert (unit.start, unit.end, unit.text) == (0, 5, "Leeds")
+    assert unit.label == "neutral"
+    assert unit.probabilities == pytest.approx(
+        {"entailment": 0.05, "neutral": 0.95, "contradiction": 0}
+    )
+    (item,) = unit.evidence
+    assert (item.text, item.probability) == (office, pytest.approx(0.95))

@@ -1,0 +1,63 @@
+"""The sentence that says what a run found."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from veridical.engine.outcome import outcome
+from veridical.engine.summary import Summary
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "reasons", "sentence"),
+    [
+        (
+            {"contradicted": 7, "supported": 11, "unchecked": 2},
+            {"failed": 2},
+            "7 of 20 answers contain a statement that the sources contradict; 2 could not be "
+            "checked because scoring failed; 11 are supported by the sources.",
+        ),
+        ({"supported": 3}, {}, "All 3 answers are supported by the sources."),
+        (
+            {"unsupported": 1},
+            {},
+            "The only answer contains a statement that the sources do not support.",
+        ),
+        (
+            {"unchecked": 1},
+            {"failed": 1},
+            "The only answer could not be checked because scoring failed.",
+        ),
+        (
+            {"unchecked": 4},
+            {"nothing_to_check": 4},
+            "None of the 4 answers could be checked for lack of contexts, samples, a reference or "
+            "log-probabilities.",
+        ),
+        (
+            {"consistent": 1, "inconsistent": 2, "unchecked": 2},
+            {"no_statement": 1, "failed": 1},
+            "2 of 5 answers disagree with the model's other answers or its certainty; 1 could "
+            "not be checked because scoring failed; 1 made no statement; 1 agrees with the model's "
+            "other answers or its certainty.",
+        ),
+        ({"unchecked": 2}, {"no_statement": 2}, "All 2 answers made no statement."),
+        ({}, {}, "No answer could be read."),
+    ],
+)
+def test_the_answer_comes_first(
+    verdicts: dict[str, int], reasons: dict[str, int], sentence: str
+) -> None:
+    summary = Summary([])
+    summary.records = sum(verdicts.values())
+    summary.verdicts, summary.unchecked = Counter(verdicts), Counter(reasons)
+    assert outcome(summary) == sentence
+
+
+def test_a_single_unchecked_answer() -> None:
+    summary = Summary([])
+    summary.records, summary.verdicts = 1, Counter({"unchecked": 1})
+    summary.unchecked = Counter({"failed": 1})
+    assert outcome(summary) == "The only answer could not be checked because scoring failed."

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from veridical.core.identity import Identity
+from veridical.core.registry import REGISTRY
+from veridical.engine import risk as one_risk
+from veridical.engine.risk import NAME, Table, Tables, tables
+
+
+def combine(risks: dict[str, float | None], samples: int) -> tuple[float | None, str | None]:
+    """The one risk of risks by key."""
+    return one_risk.combine({Identity.read(key): r for key, r in risks.items()}, samples)
+
+
+def test_a_table_is_linear_between_its_points_and_flat_outside() -> None:
+    table = Table("f", [0.2, 0.4, 0.8], [0.1, 0.5, 0.9])
+    assert [table(x) for x in (0.0, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0)] == pytest.approx(
+        [0.1, 0.1, 0.3, 0.5, 0.7, 0.9, 0.9]
+    )
+
+
+def test_the_table_of_the_nearest_number_of_samples_is_taken() -> None:
+    few, many = Table("f", [0.0, 1.0], [0.0, 0.1]), Table("f", [0.0, 1.0], [0.0, 0.9])
+    entry = Tables([2, 20], [few, many])
+    assert [entry.at(n) is many for n in (0, 1, 2, 6, 7, 20, 500)] == [False] * 4 + [True] * 3
+
+
+def test_one_scorer_keeps_its_own_risk() -> None:
+    assert combine({"ngram(n=2)": 0.25}, 5) == (0.25, "ngram")
+    assert combine({"ngram": None}, 5) == (None, None)
+
+
+def test_families_weigh_alike_however_many_members_they_have(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    same = ([0.0, 1.0], [0.0, 1.0])
+    fake = {
+        n: Tables([0], [Table(f, *same)]) for n, f in (("a", "one"), ("b", "one"), ("c", "two"))
+    }
+    monkeypatch.setattr("veridical.engine.risk.tables", lambda: fake)
+    risk, by = combine({"a": 0.2, "b": 0.4, "c(p=1)": 0.9, "unknown": 0.0, "d": None}, 5)
+    assert risk == pytest.approx((0.3 + 0.9) / 2) and by == NAME
+    assert combine({"unknown": 0.1, "other": 0.3}, 5) == (pytest.approx(0.2), NAME)
+    assert combine({"a": None, "c": None}, 5) == (None, None)
+
+
+def test_shipped_tables_belong_to_scorers_and_increase_strictly() -> None:
+    shipped = tables()
+    assert set(shipped) >= {"ngram", "checkembed", "support", "knowledge_f1"}
+    assert set(REGISTRY.names()) >= set(shipped)
+    for table in (t for entry in shipped.values() for t in entry.tables):
+        for column in (table.risks, table.quantiles):
+            assert all(a < b for a, b in itertools.pairwise(column))
+            assert column[0] >= 0 and column[-1] <= 1
+
+
+def test_a_riskier_scorer_never_lowers_the_record() -> None:
+    base = {"ngram": 0.5, "cosine": 0.3, "support": 0.4}
+    start, _ = combine(base, 10)
+    for name in base:
+        last = -1.0
+        for step in range(21):
+            risk, _ = combine({**base, name: step / 20}, 10)
+            assert risk is not None and 0 <= risk <= 1 and risk >= last
+            last = risk
+    assert start is not None
+
+
+def test_an_ensemble_is_tuned_wherever_its_file_stands_in_the_key() -> None:
+    for key in (
+        "ensemble(file=a)",
+        "ensemble(against=contexts,file=a)",
+        "ensemble(against=contexts,claims=true,file=a)",
+        "ensemble(claims=true,file=a)",
+    ):
+        assert combine({"ensemble": 0.2, key: 0.7}, 3) == (0.7, "ensemble"), key
+        assert combine({"ensemble": 0.2, key: None}, 3) == (None, None), key

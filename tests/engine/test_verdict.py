@@ -1,0 +1,115 @@
+"""Verdicts rest on what was scored, and agree with the units that are shown."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import veridical
+from veridical.core.records import Record
+from veridical.core.registry import REGISTRY
+from veridical.core.scores import Headline, Result, Score, Scored, Unit
+from veridical.engine.verdict import head
+from veridical.text.spans import Span
+
+CONTEXT = ["The tower was built in 1912. It is 57 m tall."]
+RECORD = Record(row=0, response="It is 57 m tall. It is red.", contexts=CONTEXT, samples=["A."])
+
+
+def of(record: Record, **scores: Score) -> tuple[Any, ...]:
+    bound = [REGISTRY.parse(name)[0] for name in scores]
+    headed = head(
+        record,
+        bound,
+        {b.key: Scored.of(s) for b, s in zip(bound, scores.values(), strict=True)},
+    )
+    return headed.by, *headed.verdict
+
+
+def judged(*labels: str, risk: float = 0.9) -> Score:
+    units = [
+        Unit.of(Span(i, i + 1, RECORD.response[i]), 0.1 if x == "entailment" else 0.9, label=x)
+        for i, x in enumerate(labels)
+    ]
+    return Score.of(risk, units=units)
+
+
+@pytest.mark.parametrize(
+    ("labels", "verdict"),
+    [
+        (("entailment", "entailment"), "supported"),
+        (("entailment", "neutral"), "unsupported"),
+        (("neutral", "contradiction", "entailment"), "contradicted"),
+    ],
+)
+def test_the_worst_statement_makes_the_verdict(labels: tuple[str, ...], verdict: str) -> None:
+    assert of(RECORD, nli_grounding=judged(*labels)) == ("nli_grounding", verdict, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "risk", "verdict"),
+    [
+        ("support", 0.0, ("unchecked", "not_judged")),
+        ("knowledge_f1", 0.9, ("unchecked", "not_judged")),
+        ("knowledge_bertscore", 0.9, ("unchecked", "not_judged")),
+        ("cosine", 0.2, ("consistent", None)),
+        ("noncontradiction", 0.5, ("inconsistent", None)),
+        ("hhem", 0.2, ("supported", None)),
+        ("hhem", 0.8, ("unsupported", None)),
+    ],
+)
+def test_what_a_score_rests_on(name: str, risk: float, verdict: tuple[str, str | None]) -> None:
+    assert of(RECORD, **{name: Score.of(risk)}) == (name, *verdict)
+
+
+def test_the_basis_is_what_was_compared_with() -> None:
+    own = Record(row=0, response="It is.", samples=["Yes."])
+    assert REGISTRY.parse("claims")[0].basis(RECORD) == "sources"
+    assert REGISTRY.parse("claims")[0].basis(own) == "agreement"
+    assert REGISTRY.parse("nli_grounding(against=samples)")[0].basis(RECORD) == "agreement"
+    assert REGISTRY.parse("judge")[0].basis(own) == "words"
+    assert REGISTRY.parse("judge")[0].basis(RECORD) == "sources"
+    assert REGISTRY.parse("avg_logprob")[0].basis(own) == "agreement"
+    assert REGISTRY.parse("ngram")[0].basis(own) == "words"
+
+
+@pytest.mark.parametrize("response", ["", " \n", "I don't know.", "Sorry, I cannot answer that."])
+def test_no_statement_is_never_supported(response: str) -> None:
+    record = RECORD.model_copy(update={"response": response})
+    assert of(record, nli_grounding=judged("entailment"))[1:] == ("unchecked", "no_statement")
+
+
+def test_why_nothing_was_scored() -> None:
+    nothing = Score.not_applicable("no")
+    bare = Record(row=0, response="It is.")
+    assert of(bare, nli_grounding=nothing) == (None, "unchecked", "nothing_to_check")
+    assert of(RECORD, nli_grounding=nothing) == (None, "unchecked", "language")
+    failed = of(RECORD, nli_grounding=Score.failed("broke"), support=nothing)
+    assert failed == (None, "unchecked", "failed")
+
+
+def test_a_mean_of_several_is_a_score_with_sentences(tmp_path: Path) -> None:
+    results = veridical.check(
+        [{"response": RECORD.response, "contexts": CONTEXT}], "support, nli_grounding"
+    )
+    [result] = results
+    assert result.by == "quantile_mean"
+    assert result.verdict in ("unsupported", "contradicted")
+    score = result.scores["quantile_mean"]
+    assert score.risk == result.risk
+    assert [u.text for u in score.units] == ["It is 57 m tall.", "It is red."]
+    first, second = (u.risk for u in score.units)
+    assert first is not None and second is not None and first < second
+    summary = results.summary()
+    assert summary.verdicts == {result.verdict: 1} and not summary.unchecked
+    assert list(summary.scorers) == ["support", "nli_grounding"]
+
+
+def test_lines_of_earlier_versions_are_unchecked() -> None:
+    line = json.dumps({"id": 1, "row": 0, "risk": 0.1, "by": "cosine", "scores": {}})
+    for model in (Result, Headline):
+        result = model.model_validate_json(line)
+        assert (result.verdict, result.reason) == ("unchecked", "earlier_version")

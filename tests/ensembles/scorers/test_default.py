@@ -1,0 +1,341 @@
+"""The fitted default: by hand-worked scores of its members, and by the embedded models."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+import veridical
+from veridical.core.evidence import Evidence, guarded
+from veridical.core.records import Record
+from veridical.core.registry import REGISTRY
+from veridical.core.resolving import resolve
+from veridical.core.scores import EvidenceItem, Score, Unit
+from veridical.ensembles.scorers import default_set as default
+from veridical.errors import UsageError
+
+TEXT = "One is here. Two is there."
+SAME = "The tower is 93 metres high."
+TOKENS = [{"token": SAME, "logprob": -0.01}]
+
+
+class Fixed(Evidence):
+    """Members whose scores are given, by key; others do not apply."""
+
+    def __init__(self, record: Record, scores: dict[str, Score | float]) -> None:
+        super().__init__(record)
+        self.given = scores
+        self.asked: list[str] = []
+
+    async def _score(self, bound) -> Score:
+        self.asked.append(bound.key)
+        found = self.given.get(bound.key)
+        if found is None:
+            return Score.not_applicable("not given")
+        return Score.of(found) if isinstance(found, float) else found
+
+
+async def run(record: Record, scores, text: str = "ensemble") -> Score:
+    (bound,) = REGISTRY.parse(text)
+    return await guarded(bound, record, Fixed(record, scores))
+
+
+def judged(record: Record, *units: tuple[float, str], level: str = "claim") -> Score:
+    """A score with one unit a sentence, of that risk and label."""
+    made = []
+    for span, (risk, label) in zip(record.sentences, units, strict=True):
+        rest = {"neutral": 0.0, "contradiction": 0.0}
+        rest["contradiction" if label == "contradiction" else "neutral"] = risk
+        item = EvidenceItem(kind="context", index=0, context=0, start=0, end=1, text=label[0])
+        made.append(
+            Unit.of(
+                span,
+                risk,
+                level=level,  # type: ignore[arg-type]
+                label=label,
+                probabilities={"entailment": 1 - risk, **rest},
+                evidence=[item],
+            )
+        )
+    return Score.of(max(r for r, _ in units), units=made)
+
+
+def sigmoid(x: float) -> float:
+    return 1 / (1 + math.exp(-x))
+
+
+# --- by hand ----------------------------------------------------------------------------------
+
+
+async def test_a_response_is_as_risky_as_its_worst_sentence_which_has_a_risk_of_its_own() -> None:
+    record = Record(response=TEXT, contexts=("c",))
+    claims = judged(record, (0.05, "entailment"), (0.95, "contradiction"))
+    score = await run(record, {"claims": claims})
+    fit = default.fit("contexts", frozenset({"claims"}))
+    expected = [
+        sigmoid(fit.intercept + fit.coefficients["claims"] * default.log_odds(r))
+        for r in (0.05, 0.95)
+    ]
+    assert [u.risk for u in score.units] == pytest.approx(expected, abs=1e-6)
+    assert score.risk == max(u.risk for u in score.units)
+    assert [u.label for u in score.units] == ["entailment", "contradiction"]
+    assert all(sum(u.probabilities.values()) == pytest.approx(1) for u in score.units)
+    assert score.raw["judged"] == "sources" and score.raw["sets"] == ["contexts"]
+    assert score.raw["components"]["claims"] == 0.95
+    assert score.raw["missing"]["support"] == "not_applicable: not given"
+
+
+async def test_labels_agree_with_risks() -> None:
+    record = Record(response="One is here.", contexts=("c",))
+    for step in range(21):
+        score = await run(record, {"claims": judged(record, (step / 20, "neutral"))})
+        (unit,) = score.units
+        assert unit.label == ("entailment" if unit.risk < 0.5 else "neutral")
+
+
+async def test_a_riskier_member_never_lowers_the_risk() -> None:
+    record = Record(response=SAME, contexts=("c",), samples=("x",))
+    keys = ("claims", "nli_grounding", "support", "entailment", "selfcheck_nli")
+    for key in keys:
+        risks = [
+            (await run(record, {**dict.fromkeys(keys, 0.5), key: step / 10})).risk
+            for step in range(11)
+        ]
+        assert risks == sorted(risks)
+
+
+async def test_the_evidence_of_the_member_that_decided_is_first() -> None:
+    record = Record(response="One is here.", contexts=("no",))
+    claims = judged(record, (0.95, "contradiction"))
+    other = judged(record, (0.6, "neutral"), level="sentence")
+    score = await run(record, {"claims": claims, "nli_grounding": other})
+    (unit,) = score.units
+    assert unit.label == "contradiction" and unit.evidence[0].text == "c"
+
+
+async def test_samples_move_the_risk_by_contexts_and_do_not_turn_it() -> None:
+    record = Record(response=SAME, contexts=("c",), samples=("x", "y"))
+    claims = judged(record, (0.2, "entailment"))
+    without = (await run(record, {"claims": claims})).risk
+    worse = (await run(record, {"claims": claims, "entailment": 1.0, "selfcheck_nli": 1.0})).risk
+    better = (await run(record, {"claims": claims, "entailment": 0.0, "selfcheck_nli": 0.0})).risk
+    assert better < without < worse < 0.5
+
+
+async def test_where_contexts_have_words_alone_samples_may_turn_the_risk() -> None:
+    record = Record(response=SAME, contexts=("c",), samples=("x",))
+    support = Score.of(1.0, units=[Unit.of(record.sentences[0], 1.0)])
+    alone = await run(record, {"support": support})
+    assert alone.raw["judged"] == "lexical" and alone.units[0].label is None
+    sampled = await run(
+        record,
+        {
+            "support": Score.of(0.0, units=[Unit.of(record.sentences[0], 0.0)]),
+            "entailment": 1.0,
+            "selfcheck_nli": 1.0,
+        },
+    )
+    assert sampled.raw["sets"] == ["contexts", "samples"]
+    assert alone.risk > 0.5
+
+
+async def test_units_by_samples_have_no_label() -> None:
+    record = Record(response=SAME, samples=("x", "y"))
+    score = await run(record, {"entailment": 0.9})
+    (unit,) = score.units
+    assert score.raw["judged"] == "samples"
+    assert unit.label is None and unit.probabilities is None and unit.risk == score.risk
+
+
+async def test_log_probabilities_alone_do() -> None:
+    record = Record(response=SAME, logprobs=TOKENS)
+    sure = await run(record, {"avg_logprob": 0.05, "min_probability": 0.1})
+    unsure = await run(record, {"avg_logprob": 0.8, "min_probability": 0.99})
+    assert sure.raw["judged"] == "logprobs" and sure.risk < unsure.risk
+
+
+@pytest.mark.parametrize("field", default.FIELDS)
+def test_there_is_a_fit_for_every_choice_of_members(field) -> None:
+    names = default.member_names(field)
+    for choice in range(1, 2 ** len(names)):
+        some = frozenset(n for i, n in enumerate(names) if choice >> i & 1)
+        fit = default.fit(field, some)
+        assert all(w >= 0 for w in fit.coefficients.values())
+        assert set(fit.coefficients) <= {*some, *(n for n in names if default.lexical(n))}
+    assert 0.5 < default.threshold(field).risk < 1
+
+
+async def test_an_answer_that_declines_is_not_scored_as_supported() -> None:
+    record = Record(response="I don't know.", contexts=("c",))
+    evidence = Fixed(record, {"claims": 1.0})
+    (bound,) = REGISTRY.parse("ensemble")
+    score = await guarded(bound, record, evidence)
+    assert score.risk == 0 and score.raw["abstained"] is True and not evidence.asked
+    assert score.units == ()
+
+
+async def test_without_anything_to_check_by_it_does_not_apply() -> None:
+    score = await run(Record(response="a"), {})
+    assert score.status == "not_applicable" and "has no contexts, reference" in score.reason
+    score = await run(Record(response="a", contexts=("c",)), {"claims": Score.failed("broken")})
+    assert score.status == "failed" and "claims: broken" in score.reason
+
+
+# --- prior ------------------------------------------------------------------------------------
+
+
+async def test_a_prior_shifts_risks_by_odds_and_no_label() -> None:
+    record = Record(response=TEXT, contexts=("c",))
+    given = {"claims": judged(record, (0.3, "entailment"), (0.6, "contradiction"))}
+    even = await run(record, given)
+    rare = await run(record, given, "ensemble(prior=0.1)")
+    for a, b in zip(even.units, rare.units, strict=True):
+        odds = a.risk / (1 - a.risk) / 9
+        assert b.risk == pytest.approx(odds / (1 + odds), abs=1e-5)
+        assert (a.label, a.probabilities) == (b.label, b.probabilities)
+    assert rare.risk == max(u.risk for u in rare.units)
+    assert rare.raw["even_risk"] == even.risk == even.raw["even_risk"]
+
+
+def test_a_prior_needs_a_calibrated_risk() -> None:
+    (bound,) = [b for b in resolve(None, prior=0.2) if b.scorer.name == "ensemble"]
+    assert bound.key == "ensemble(prior=0.2)"
+    with pytest.raises(UsageError, match="this run has none"):
+        resolve("ngram", prior=0.2)
+    with pytest.raises(UsageError, match="calibrated"):
+        resolve("ensemble(weights=label_free)", prior=0.2)
+    with pytest.raises(UsageError, match="less than 1"):
+        resolve(None, prior=1.0)
+
+
+# --- what it is -------------------------------------------------------------------------------
+
+
+def test_the_preset_is_the_ensemble_and_its_members() -> None:
+    members = {n for field in default.FIELDS for n in default.member_names(field)}
+    assert {b.scorer.name for b in resolve(None)} == {*members, "ensemble"}
+    asking = {b.key for b in resolve(None, llm=True)}
+    assert asking - {b.key for b in resolve(None)} == {
+        "statement_judge",
+        "ensemble(judge=true)",
+    }
+
+
+def test_the_signature_changes_with_the_file(monkeypatch) -> None:
+    (bound,) = resolve("ensemble")
+    assert f"weights:default@{default.version()}" in bound.signature()
+    assert resolve(f"ensemble(weights='default@{default.version()}')")[0].key == bound.key
+    with pytest.raises(UsageError, match="not 00000000"):
+        resolve("ensemble(weights='default@00000000')")
+    with pytest.raises(UsageError, match="did you mean 'label_free'"):
+        resolve("ensemble(weights=labelfree)")
+
+
+def said_by_a_judge(record: Record, *risks: float) -> Score:
+    units = [Unit.of(s, r, raw=r) for s, r in zip(record.sentences, risks, strict=True)]
+    return Score.of(max(risks), units=units)
+
+
+def odds(risk: float) -> float:
+    """Log-odds of a risk drawn into [0.02, 0.98]."""
+    p = 0.02 + 0.96 * risk
+    return math.log(p / (1 - p))
+
+
+async def test_a_judge_and_the_members_make_one_risk_of_each_sentence() -> None:
+    record = Record(prompt="q", response=TEXT, contexts=("c",))
+    claims = judged(record, (0.3, "entailment"), (0.4, "entailment"))
+    text = "ensemble(judge=true)"
+    without = await run(record, {"claims": claims}, text)
+    judge = said_by_a_judge(record, 0.1, 0.95)
+    score = await run(record, {"claims": claims, "statement_judge": judge}, text)
+    fit = default.shipped()["judge"]
+    for unit, alone, risk in zip(score.units, without.units, (0.1, 0.95), strict=True):
+        before = math.log(alone.risk / (1 - alone.risk))
+        wanted = fit["intercept"] + fit["members"] * before + fit["judge"] * odds(risk)
+        assert unit.risk == pytest.approx(1 / (1 + math.exp(-wanted)), abs=1e-5)
+    assert score.risk == max(u.risk for u in score.units) > without.risk
+    assert score.units[0].risk < score.units[1].risk
+    assert score.raw["weights"]["statement_judge"] == fit["judge"]
+    of_claims = default.fit("contexts", frozenset({"claims"})).coefficients["claims"]
+    assert score.raw["weights"]["claims"] == pytest.approx(fit["members"] * of_claims, abs=1e-5)
+
+
+async def test_a_judge_alone() -> None:
+    text = "ensemble(judge=true)"
+    record = Record(prompt="q", response=TEXT)
+    closed = await run(record, {"statement_judge": said_by_a_judge(record, 0.2, 0.9)}, text)
+    assert closed.raw["judged"] == "llm" and closed.raw["sets"] == []
+    assert [u.label for u in closed.units] == [None, None]
+    assert closed.risk == closed.units[1].risk == pytest.approx(0.02 + 0.96 * 0.9, abs=1e-5)
+    # the embedded model reads none of it, the judge does
+    record = Record(prompt="q", response=TEXT, contexts=("c",))
+    score = await run(record, {"statement_judge": said_by_a_judge(record, 0.2, 0.3)}, text)
+    assert score.raw["judged"] == "sources" and score.risk < 0.5
+    assert score.raw["weights"] == {"statement_judge": 1.0}
+
+
+async def test_a_judge_moves_the_risk_by_samples_and_by_certainty() -> None:
+    text = "ensemble(judge=true)"
+    record = Record(prompt="q", response=TEXT, logprobs=[{"token": TEXT, "logprob": -0.2}])
+    given = {"avg_logprob": 0.3, "min_probability": 0.3}
+    without = await run(record, given, text)
+    for risk, higher in ((0.99, True), (0.01, False)):
+        judge = (
+            said_by_a_judge(record, 0.5, risk) if higher else said_by_a_judge(record, 0.01, 0.01)
+        )
+        score = await run(record, {**given, "statement_judge": judge}, text)
+        assert (score.risk > without.risk) == higher and score.raw["judged"] == "logprobs"
+
+
+# --- by the embedded models -------------------------------------------------------------------
+
+
+def test_agreeing_samples_give_a_low_risk_and_disagreeing_ones_a_high_one() -> None:
+    agreeing = ["The tower is 93 metres high.", "The tower is 93 metres tall.", "93 metres."]
+    others = ["The tower is 41 metres high.", "It is 60 metres tall.", "The tower is 12 m high."]
+    low, high = veridical.check([{"response": SAME, "samples": s} for s in (agreeing, others)])
+    assert low.risk < 1 / 3 and low.verdict == "consistent"
+    assert high.risk > 2 / 3 and high.verdict == "inconsistent"
+
+
+def test_a_prior_changes_no_verdict() -> None:
+    rows = [{"response": SAME, "samples": ["It is 41 m.", "It is 60 metres tall.", "12 metres."]}]
+    (even,), (rare,) = veridical.check(rows), veridical.check(rows, prior=0.05)
+    assert rare.risk < 0.5 < even.risk and rare.verdict == even.verdict == "inconsistent"
+
+
+def test_risk_units_and_verdict_agree_by_contexts() -> None:
+    context = "The tower in Lund was built in 1911. It is 93 metres high and made of brick."
+    rows = [
+        {"response": "The tower was built in 1911.", "contexts": context},
+        {"response": "It is made of brick. It is 41 metres high.", "contexts": context},
+        {"response": "I cannot answer that.", "contexts": context},
+    ]
+    right, wrong, none = veridical.check(rows)
+    assert right.verdict == "supported" and right.risk < 1 / 3 and right.by == "ensemble"
+    units = wrong.scores["ensemble"].units
+    assert wrong.verdict in ("contradicted", "unsupported") and wrong.risk == units[1].risk
+    assert units[0].risk < 0.5 < units[1].risk and units[0].label == "entailment"
+    assert all(e.text == context[e.start : e.end] for u in units for e in u.evidence)
+    assert (none.verdict, none.reason) == ("unchecked", "no_statement")
+
+
+def test_other_scripts_have_what_needs_no_model() -> None:
+    rows = [{"response": "Башня высотой 93 метра.", "contexts": "Высота башни 41 метр."}]
+    results = veridical.check(rows)
+    (result,) = results
+    assert result.verdict == "unchecked" and result.scores["ensemble"].raw["judged"] == "lexical"
+    assert results.summary().unread == 1
+    assert {s.name for s in results.summary().shown} == {"support", "ensemble"}
+
+
+def test_the_file_says_what_it_was_fitted_on() -> None:
+    path = Path(default.__file__).with_name("default.json")
+    content = json.loads(path.read_text("utf-8"))
+    assert content["labels_used"] is True and content["models"]
+    for entry in content["fields"].values():
+        assert sum(entry["fitted_on"].values()) > 50

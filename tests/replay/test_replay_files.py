@@ -1,0 +1,146 @@
+"""Run directories, ensembles, benches and sampled answers of earlier versions, read and used."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from replay_commands import (
+    CASCADE,
+    RECORDED,
+    RENDERINGS,
+    ROWS_KEPT,
+    RUN,
+    TUNED,
+    Outcome,
+    Replayed,
+    read_lines,
+    run_all,
+    tune,
+)
+from replay_compare import differences
+
+NUMBER = re.compile(r"\d+(?:\.\d+)?")
+FINISHED, INTERRUPTED = "finished", "interrupted"
+#: What a report of the recorded runs says of ``exact_match``.
+MEANS = {FINISHED: "0.819", INTERRUPTED: "0.812"}
+
+
+def run(work: Path, *commands: tuple[str, ...]) -> list[Outcome]:
+    outcomes = run_all(list(commands), work)
+    for outcome in outcomes:
+        assert outcome.exit_code == 0, outcome.stderr
+    return outcomes
+
+
+def check(*options: str) -> tuple[str, ...]:
+    return ("check", *RUN, "--out", "run", "--processes", "0", "--json", "lines", *options)
+
+
+def words(text: str) -> str:
+    """A message without its line breaks."""
+    return " ".join(text.split())
+
+
+def results_of(folder: Path) -> list[Any]:
+    """Result lines, but for their seals: a line that is written anew has a verdict too."""
+    lines = read_lines(folder / "results.jsonl")
+    return [{k: v for k, v in line.items() if k != "seal"} for line in lines]
+
+
+def test_a_finished_run_is_taken_up_with_nothing_left_to_do(work: Path) -> None:
+    sealed = RECORDED / "sealed" / "runs" / FINISHED
+    shutil.copytree(sealed, work / "run")
+    report, again = run(work, ("report", "run", "--out", "r.html"), check())
+    assert "not trusted" not in report.stderr
+    assert MEANS[FINISHED] in (work / "r.html").read_text("utf-8"), "mean risk of exact_match"
+    assert "resumed: 8 records" in words(again.stderr)
+    assert (work / "run" / "results.jsonl").read_bytes() == (sealed / "results.jsonl").read_bytes()
+
+
+def test_an_interrupted_run_is_resumed_where_it_stopped(work: Path) -> None:
+    shutil.copytree(RECORDED / "sealed" / "runs" / INTERRUPTED, work / "run")
+    (outcome,) = run(work, check())
+    assert f"resumed: {ROWS_KEPT} records" in words(outcome.stderr)
+    finished = results_of(RECORDED / "sealed" / "runs" / FINISHED)
+    assert list(differences(finished, results_of(work / "run"))) == []
+
+
+@pytest.mark.parametrize("name, rows", [(FINISHED, 8), (INTERRUPTED, ROWS_KEPT)])
+def test_a_run_without_seals_is_shown_and_run_again(name: str, rows: int, work: Path) -> None:
+    """Version 0.1 seals its lines. What was written before is shown, and said to be unsealed; it
+    is no reason to leave a row out."""
+    shutil.copytree(RECORDED / "runs" / name, work / "run")
+    report, again = run(work, ("report", "run", "--out", "r.html"), check())
+    assert "not sealed by this computer" in words(report.stderr)
+    assert MEANS[name] in (work / "r.html").read_text("utf-8"), "mean risk of exact_match"
+    assert f"{rows} stored lines were not trusted" in words(again.stderr)
+    recorded = results_of(RECORDED / "runs" / FINISHED)
+    assert list(differences(recorded, read_lines(work / "lines"))) == []
+
+
+def test_another_run_in_a_recorded_folder_is_refused(work: Path) -> None:
+    shutil.copytree(RECORDED / "runs" / FINISHED, work / "run")
+    (refused,) = run_all([("check", "graded.jsonl", "--preset", "fast", "--out", "run")], work)
+    assert refused.exit_code == 1
+    assert "run holds another run; what differs: inputs" in words(refused.stderr)
+
+
+def test_a_bench_is_rendered_as_it_was(work: Path) -> None:
+    (work / "bench").mkdir()
+    shutil.copy(RECORDED / "bench" / "bench.json", work / "bench")
+    kinds = (*RENDERINGS, "json")
+    run(work, *(("report", "bench", "--out", f"again.{kind}") for kind in kinds))
+    recorded = json.loads((RECORDED / "bench" / "bench.json").read_text("utf-8"))
+    again = json.loads((work / "again.json").read_text("utf-8"))
+    assert list(differences(recorded, again)) == []
+    for kind in ("md", "txt"):
+        # its words and their order have changed since; no number has
+        recorded_text = (RECORDED / "bench" / f"rendered.{kind}").read_text("utf-8")
+        text = (work / f"again.{kind}").read_text("utf-8")
+        assert not Counter(NUMBER.findall(recorded_text)) - Counter(NUMBER.findall(text))
+    page = (work / "again.html").read_text("utf-8")
+    assert all(row["scorer"] in page for row in recorded["rows"])
+
+
+def test_sampled_answers_are_the_recorded_ones(replayed: Replayed) -> None:
+    assert replayed.outcomes["sample"].exit_code == 0
+    recorded = read_lines(RECORDED / "sampled.jsonl")
+    again = read_lines(replayed.folder / "sampled.jsonl")
+    for rows in (recorded, again):
+        for row in rows:
+            del row["meta"]["sampling"]["run"]  # of the command, which seals and keys may change
+    assert list(differences(recorded, again)) == []
+
+
+def test_recorded_samples_are_scored_like_any_records(work: Path) -> None:
+    shutil.copy(RECORDED / "sampled.jsonl", work)
+    run(work, ("check", "sampled.jsonl", "--preset", "fast", "--json", "lines"))
+    lines = read_lines(work / "lines")
+    assert [line["id"] for line in lines] == ["q1", "q2", "q3"]
+    assert all(line["scores"]["exact_match"]["status"] == "scored" for line in lines)
+
+
+@pytest.mark.parametrize("name", ["by_task", "famd", "cascade"])
+def test_files_of_tune_have_the_fields_they_had(name: str, work: Path) -> None:
+    """What is fitted may change with the search; which fields a file has may not."""
+    recorded = json.loads((RECORDED / "tuned" / f"{name}.json").read_text("utf-8"))
+    (work / f"{name}.json").unlink()
+    if name == "cascade":
+        plain = [word.replace("entailment, ", "") for word in CASCADE]  # quicker without NLI
+        run(work, tuple(plain))
+    else:
+        run(work, tune(name, TUNED[name]))
+    again = json.loads((work / f"{name}.json").read_text("utf-8"))
+    assert recorded.keys() <= again.keys()
+    for field in ("fit", "honest", "fitted_on", "components"):
+        if isinstance(recorded.get(field), dict):
+            assert recorded[field].keys() <= again[field].keys()
+        elif recorded.get(field):
+            assert recorded[field][0].keys() <= again[field][0].keys()
+            assert len(recorded[field]) == len(again[field])

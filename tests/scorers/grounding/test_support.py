@@ -1,0 +1,118 @@
+"""Lexical support: hand-worked values, and its rank correlation with human labels."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from veridical.core.records import Record
+from veridical.core.scores import Score
+from veridical.errors import NotApplicable
+from veridical.scorers.grounding.support import support
+
+
+async def scored(against: str = "auto", **fields: Any) -> Score:
+    return await support(Record(**fields), None, against=against)  # type: ignore[arg-type]
+
+
+TWO = "He was born in 1942 in London. It was fine. He left in 1950."
+SPLIT = [(0, 30), (31, 43), (44, 60)]
+
+
+async def test_shares_of_samples_by_hand() -> None:
+    samples = ["In London in 1942.", "In London, 1942.", "In 1942.", "He left in 1950; London."]
+    score = await scored(response=TWO, sentences=SPLIT, samples=samples)
+    # 1942: 3/4, London: 3/4; 1950: 1/4
+    first, second, third, span = score.units
+    assert (first.raw, second.raw, third.raw, span.raw) == (0.75, 1, 0.25, 0.25)
+    assert score.raw == 0.5 and score.risk == 0.5
+    assert (second.risk, second.label) == (0, "nothing to look up")
+    assert (span.level, span.label, span.text, span.risk) == ("span", "date", "1950", 0.75)
+    assert TWO[span.start : span.end] == "1950"
+    assert [(e.kind, e.index, e.text, e.probability) for e in first.evidence] == [
+        ("sample", 0, "1942", 0.75),
+        ("sample", 0, "London", 0.75),
+    ]
+
+
+async def test_one_wrong_item_shows_and_more_show_more() -> None:
+    async def risk(contexts: str) -> float:
+        score = await scored(response="in 1942 Ann met Bob", contexts=contexts)
+        assert score.risk is not None
+        return score.risk
+
+    assert await risk("in 1942 Ann met Bob") == 0
+    assert await risk("in 1942 Ann met Bill") == pytest.approx(1 - (2 / 3 + 0) / 2)
+    assert await risk("in 1943 Ann met Bill") == pytest.approx(1 - (1 / 3 + 0) / 2)
+    assert await risk("nobody") == 1
+
+
+async def test_auto_prefers_contexts_then_samples_then_reference() -> None:
+    fields = {"contexts": ["x", "1942"], "samples": ["x", "1942"], "reference": ["x", "1942"]}
+    raws, kinds = [], []
+    for _ in range(3):
+        score = await scored(response="in 1942", **fields)
+        raws.append(score.raw)
+        kinds.append(score.units[0].evidence[0].kind)
+        fields.pop(next(iter(fields)))
+    assert raws == [1, 0.5, 1]  # in any context, in half of the samples, in any reference
+    assert kinds == ["context", "sample", "reference"]
+    assert (
+        await scored("reference", response="in 1942", reference="1943", samples="1942")
+    ).raw == 0
+
+
+async def test_negation() -> None:
+    yes, no = "He attended Oxford University.", "He did not attend Oxford University."
+    score = await scored(response=no, contexts=["It rained.", yes])
+    span = score.units[-1]
+    assert (span.label, span.text, span.risk) == ("negation", "not", 1)
+    assert (span.evidence[0].index, span.evidence[0].text) == (1, yes[:-1])
+    assert score.raw == (1 / 2 + 0) / 2  # the name is there, the polarity is not
+    score = await scored(response=yes, contexts=no)
+    assert score.units[-1].text == yes and score.units[-1].label == "negation"
+    score = await scored(response=no, samples=[no, no, yes, "It rained."])
+    assert score.raw == pytest.approx((0.75 + 2 / 3) / 2 / 2 + 2 / 3 / 2)
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"response": " ", "samples": "x"}, "empty"),
+        ({"response": "in 1942"}, "no contexts, samples or reference"),
+        ({"response": "it was fine", "samples": "x"}, "nothing to look up"),
+    ],
+)
+async def test_not_applicable(fields: dict[str, Any], reason: str) -> None:
+    with pytest.raises(NotApplicable, match=reason):
+        await scored(**fields)
+
+
+def ranks(values: list[float]) -> np.ndarray:
+    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return (np.cumsum(counts) - (counts - 1) / 2)[inverse]
+
+
+@pytest.mark.data
+async def test_wikibio(shared_data: Path) -> None:
+    weight = {"accurate": 0.0, "minor_inaccurate": 0.5, "major_inaccurate": 1.0}
+    risks, labels = [], []
+    for line in (shared_data / "wikibio_gpt3" / "wikibio_gpt3.jsonl").open(encoding="utf-8"):
+        row = json.loads(line)
+        try:
+            score = await scored(response=row["gpt3_text"], samples=row["gpt3_text_samples"])
+        except NotApplicable:
+            continue
+        for unit in score.units:
+            assert unit.text == row["gpt3_text"][unit.start : unit.end]
+            for e in unit.evidence:
+                assert e.text and e.text == row["gpt3_text_samples"][e.index][e.start : e.end]
+        assert score.risk is not None
+        risks.append(score.risk)
+        labels.append(sum(weight[a] for a in row["annotation"]) / len(row["annotation"]))
+    assert len(risks) >= 236
+    assert np.corrcoef(ranks(risks), ranks(labels))[0, 1] >= 0.69

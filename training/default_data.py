@@ -1,0 +1,198 @@
+"""The labelled answers that the default is fitted on, and those that it is measured on."""
+
+from __future__ import annotations
+
+import csv
+import json
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+#: Answers of a pair differ by at most this many characters, so that length tells nothing.
+LENGTH_GAP = 4
+#: Rows of HaluEval qa from here on are held out.
+HELD_OUT_FROM = 0.8
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Answers with labels: 1 wrong, 0 right. Those of one ``group`` stay in one fold.
+
+    Attributes:
+        field: what they are checked against.
+        role: ``fit``, or ``held out``.
+    """
+
+    name: str
+    field: str
+    role: str
+    rows: list[dict[str, Any]]
+    labels: list[float]
+    groups: list[str]
+
+    @classmethod
+    def of(
+        cls, name: str, field: str, role: str, items: Sequence[tuple[dict[str, Any], float, str]]
+    ) -> Labelled:
+        rows, labels, groups = (list(column) for column in zip(*items, strict=True))
+        return cls(name, field, role, rows, labels, groups)
+
+
+def lines(path: Path) -> Iterator[dict[str, Any]]:
+    with path.open(encoding="utf-8") as f:
+        for line in f:
+            yield json.loads(line)
+
+
+def begin(path: Path, most: int | None = None) -> list[tuple[dict[str, Any], float, str]]:
+    """Dialogue responses, by people: attributable to the knowledge (right) or not. Generic ones,
+    which say nothing, are left out."""
+    with path.open(encoding="utf-8", newline="") as f:
+        table = list(csv.DictReader(f, delimiter="\t", quoting=csv.QUOTE_NONE))
+    items = []
+    for row in table:
+        label = {"Fully attributable": 0.0, "Not fully attributable": 1.0}.get(row["begin_label"])
+        if label is not None and row["response"].strip() and row["knowledge"].strip():
+            record = {
+                "prompt": row["message"],
+                "contexts": row["knowledge"],
+                "response": row["response"],
+            }
+            items.append((record, label, row["knowledge"]))
+    return items if most is None else random.Random(0).sample(items, min(most, len(items)))
+
+
+def halueval_qa(path: Path, most: int, held_out: bool) -> list[tuple[dict[str, Any], float, str]]:
+    """A right and a hallucinated answer to each question, of like length."""
+    rows = list(lines(path))
+    cut = int(len(rows) * HELD_OUT_FROM)
+    pairs = [
+        row
+        for row in (rows[cut:] if held_out else rows[:cut])
+        if abs(len(row["right_answer"]) - len(row["hallucinated_answer"])) <= LENGTH_GAP
+    ]
+    items = []
+    for i, row in enumerate(random.Random(0).sample(pairs, min(most, len(pairs)))):
+        for label, name in enumerate(("right_answer", "hallucinated_answer")):
+            record = {
+                "prompt": row["question"],
+                "contexts": row["knowledge"],
+                "response": row[name],
+            }
+            items.append((record, float(label), f"{i}"))
+    return items
+
+
+def _final(solution: str) -> str:
+    """The last line of a solution, as a sentence would have it."""
+    return solution.rsplit("A:", 1)[-1].strip()
+
+
+def _steps(solution: str) -> str:
+    """A solution without its calculator's marks, one sentence a line."""
+    text = "".join(piece.split(">>", 1)[-1] for piece in solution.split("<<"))
+    return " ".join(
+        line.strip().rstrip(".") + "."
+        for line in text.replace("A:", "The answer is").splitlines()
+        if line.strip()
+    )
+
+
+def gsm8k(
+    path: Path, most: int, field: str, text: Callable[[str], str], held_out: bool = False
+) -> list[tuple[dict[str, Any], float, str]]:
+    """One model's answer to a question; three others' are the samples, or the gold answer is the
+    reference. As many wrong as right."""
+    rows = list(lines(path))
+    cut = int(len(rows) * HELD_OUT_FROM)
+    rows = rows[cut:] if held_out else rows[:cut]
+    random.Random(0).shuffle(rows)
+    by_label: dict[bool, list[tuple[dict[str, Any], float, str]]] = {True: [], False: []}
+    for i, row in enumerate(rows):
+        answers = [value for value in row.values() if isinstance(value, dict)]
+        want = len(by_label[True]) <= len(by_label[False])
+        fitting = [k for k, a in enumerate(answers) if bool(a["is_correct"]) == want]
+        if not fitting or len(by_label[want]) >= most // 2:
+            continue
+        judged = fitting[i % len(fitting)]
+        record = {"prompt": row["question"], "response": text(answers[judged]["solution"])}
+        if field == "samples":
+            record["samples"] = [text(a["solution"]) for k, a in enumerate(answers) if k != judged]
+        else:
+            record["reference"] = text(row["ground_truth"])
+        if record["response"]:
+            by_label[want].append((record, float(not want), row["question"]))
+    return [*by_label[True], *by_label[False]]
+
+
+def truthfulqa(path: Path, held_out: bool) -> list[tuple[dict[str, Any], float, str]]:
+    """A right and a wrong answer to each question, of the lengths nearest to each other, with
+    another right one as the reference. Every other question is held out."""
+    items = []
+    for i, row in enumerate(lines(path)):
+        if (i % 2 == 1) != held_out:
+            continue
+        right = [a for a in row["correct_answers"] if a != row["best_answer"]]
+        pairs = [(a, b) for a in right for b in row["incorrect_answers"]]
+        if pairs:
+            pair = min(pairs, key=lambda p: (abs(len(p[0]) - len(p[1])), p))
+            for label, answer in enumerate(pair):
+                record = {
+                    "prompt": row["question"],
+                    "reference": row["best_answer"],
+                    "response": answer,
+                }
+                items.append((record, float(label), row["question"]))
+    return items
+
+
+def examples(path: Path) -> list[tuple[dict[str, Any], float, str]]:
+    """This project's example answers of a small model with its log-probabilities, graded by
+    hand; those graded half right are left out."""
+    return [
+        (
+            {"prompt": row["prompt"], "response": row["response"], "logprobs": row["logprobs"]},
+            float(row["label"] > 0.5),
+            str(row["id"]),
+        )
+        for row in lines(path)
+        if row.get("logprobs") and row["label"] != 0.5
+    ]
+
+
+def load(data: Path, home: Path) -> list[Labelled]:
+    """Every set, those for fitting first."""
+    qa = data / "qa" / "gsm8k_example_model_solutions.jsonl"
+    halueval = data / "halueval" / "dataset_halueval_qa.jsonl"
+    truthful = data / "truthfulqa" / "TruthfulQA_generation.jsonl"
+    sets = [
+        *(
+            Labelled.of(f"BEGIN {part}/dev", "contexts", "fit", begin(data / "begin" / file))
+            for part, file in (
+                ("cmu", "dev_cmu.tsv"),
+                ("tc", "dev_tc.tsv"),
+                ("wow", "dev_wow.tsv"),
+            )
+        ),
+        Labelled.of("HaluEval qa", "contexts", "fit", halueval_qa(halueval, 400, False)),
+        Labelled.of("GSM8K solutions", "samples", "fit", gsm8k(qa, 400, "samples", _steps)),
+        Labelled.of("GSM8K answers", "samples", "fit", gsm8k(qa, 400, "samples", _final)),
+        Labelled.of("GSM8K solutions", "reference", "fit", gsm8k(qa, 400, "reference", _steps)),
+        Labelled.of("GSM8K answers", "reference", "fit", gsm8k(qa, 400, "reference", _final)),
+        Labelled.of("TruthfulQA", "reference", "fit", truthfulqa(truthful, False)),
+        Labelled.of("examples", "logprobs", "fit", examples(home / "examples" / "answers.jsonl")),
+        Labelled.of(
+            "BEGIN wow/test", "contexts", "held out", begin(data / "begin" / "test_wow.tsv", 1000)
+        ),
+        Labelled.of("HaluEval qa", "contexts", "held out", halueval_qa(halueval, 300, True)),
+        Labelled.of(
+            "GSM8K solutions", "samples", "held out", gsm8k(qa, 200, "samples", _steps, True)
+        ),
+        Labelled.of(
+            "GSM8K answers", "samples", "held out", gsm8k(qa, 200, "samples", _final, True)
+        ),
+        Labelled.of("TruthfulQA", "reference", "held out", truthfulqa(truthful, True)),
+    ]
+    return sets

@@ -1,0 +1,409 @@
+"""Fits the default: weights, calibration and thresholds of ``ensemble``. Labels are used.
+
+    python training/fit_default.py --data ../shared/data --store .veridical/store
+
+For each field (contexts, reference, samples, log-probabilities) the members' risks on labelled
+answers become log-odds, and logistic regressions of these give the log-odds of being wrong: one
+for each subset of the members that read by a model. Lexical members are in each of them, and add
+nothing where they find nothing to compare. Every set counts the same, and so do right and wrong
+answers of each: the risk is calibrated to equal numbers. No coefficient is below 0, and a
+member without which a fit is as good out of fold has none. By contexts
+and reference, a response is as risky as its worst sentence, so the regression is of that sentence,
+chosen anew by each fit until the choice stays. By samples and log-probabilities it is of the
+response.
+
+It writes ``ensembles/scorers/default.json`` and prints figures on what was fitted on (out of
+fold, by group) and on what was held out, beside those of constant risks and of the length.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from default_data import Labelled, load
+
+import veridical
+from veridical.core.registry import REGISTRY
+from veridical.core.scores import Result
+from veridical.ensembles.scorers import default_set as default
+from veridical.stats.logistic import fit_logistic, sigmoid
+from veridical.stats.metrics.calibration import ece
+from veridical.stats.metrics.ranking import auroc
+
+HOME = Path(__file__).parent.parent
+OUT = HOME / "src" / "veridical" / "ensembles" / "scorers" / "default.json"
+#: The members of each field, as far as there are scorers of these names.
+MEMBERS: dict[default.Field, tuple[str, ...]] = {
+    "contexts": ("claims", "nli_grounding", "support"),
+    "reference": ("reference_match",),  # which compares numbers and names itself
+    "samples": ("entailment", "selfcheck_nli", "support"),
+    "logprobs": ("avg_logprob", "min_probability"),
+}
+OF_SENTENCES = ("contexts", "reference")
+RIDGE = 1.0
+FOLDS = 5
+ROUNDS = 20
+FALSE_ALARMS = 0.1
+LEAST_GAIN = 0.002  # of the mean log loss, in nats, for which a member counts
+DIGITS = 4
+
+
+class Answers(NamedTuple):
+    """A set's members' log-odds: for each answer (sentences, members), NaN where not scored."""
+
+    of: Labelled
+    features: list[np.ndarray]
+
+    @property
+    def labels(self) -> np.ndarray:
+        return np.array(self.of.labels)
+
+    @property
+    def folds(self) -> np.ndarray:
+        """Each answer's fold; those of one group share it."""
+        groups = {group: i for i, group in enumerate(dict.fromkeys(self.of.groups))}
+        return np.array([groups[g] % FOLDS for g in self.of.groups])
+
+
+@dataclass(frozen=True)
+class Model:
+    """One fit: its numbers, one a member, 0 for those that it does not read."""
+
+    intercept: float
+    coefficients: np.ndarray
+
+    def odds(self, features: np.ndarray) -> np.ndarray:
+        """(n,) log-odds of (n, members)."""
+        return np.nan_to_num(features) @ self.coefficients + self.intercept
+
+
+def members(field: default.Field) -> tuple[str, ...]:
+    return tuple(name for name in MEMBERS[field] if name in REGISTRY.names())
+
+
+def call(name: str, field: str) -> str:
+    takes = field in REGISTRY.get(name).comparisons
+    return f"{name}(against={field})" if takes else name
+
+
+def read(one: Labelled, engine: veridical.Engine) -> tuple[Answers, list[str]]:
+    """A set's answers scored by the members of its field, and the models that were asked."""
+    names = members(one.field)  # type: ignore[arg-type]
+    results = list(veridical.check(one.rows, [call(n, one.field) for n in names], engine=engine))
+    records = [veridical.Record.model_validate(_record(row)) for row in one.rows]
+    features = []
+    for record, result in zip(records, results, strict=True):
+        scores = dict(zip(names, result.scores.values(), strict=False))
+        spans = [s for s in record.sentences if s.text.strip()]
+        if one.field in OF_SENTENCES:
+            said = [
+                [default.said_of(scores[n], span, len(spans) == 1) for n in names] for span in spans
+            ]
+        else:
+            said = [[default.said_of_response(scores[n]) for n in names]]
+        features.append(
+            np.array(
+                [[np.nan if s is None else default.log_odds(s.risk) for s in row] for row in said]
+            ).reshape(-1, len(names))
+        )
+    return Answers(one, features), sorted(_models(results))
+
+
+def _record(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {**row, "contexts": row.get("contexts", ()), "samples": row.get("samples", ())}
+
+
+def _models(results: Sequence[Result]) -> set[str]:
+    return {
+        part
+        for result in results[:20]
+        for score in result.scores.values()
+        for part in score.signature.split("|")
+        if "@" in part and "=" not in part
+    }
+
+
+def readable(features: np.ndarray, names: Sequence[str], reads: Sequence[int]) -> np.ndarray:
+    """(n,) whether a fit has what it reads in each of (n, members): all members that read by a
+    model, or any of the lexical ones where it reads no other."""
+    models = [i for i in reads if not default.lexical(names[i])]
+    known = ~np.isnan(features)
+    return known[:, models].all(axis=1) if models else known[:, list(reads)].any(axis=1)
+
+
+def fitted(
+    sets: Sequence[Answers],
+    names: Sequence[str],
+    reads: Sequence[int],
+    used: Sequence[int],
+    skip: int | None = None,
+) -> Model:
+    """The fit for sentences that have the members at ``reads``, by those of them at ``used``, on
+    all answers but those of the fold ``skip``."""
+    bags: list[np.ndarray] = []
+    labels: list[float] = []
+    weights: list[float] = []
+    for one in sets:
+        use = [
+            (f[known][:, used], label)
+            for f, label, fold in zip(one.features, one.labels, one.folds, strict=True)
+            if fold != skip and (known := readable(f, names, reads)).any()
+        ]
+        wrong = sum(label for _, label in use)
+        for f, label in use:
+            bags.append(np.nan_to_num(f))
+            labels.append(label)
+            weights.append(1 / (wrong if label else len(use) - wrong))
+    counts = np.maximum(1, np.round(np.array(weights) / min(weights) * 4)).astype(int)
+    model = Model(0.0, np.ones(len(used)))
+    chosen: list[int] = []
+    for _ in range(ROUNDS):
+        now = [int(np.argmax(model.odds(bag))) for bag in bags]
+        if now == chosen:
+            break
+        chosen = now
+        x = np.array([bag[i] for bag, i in zip(bags, chosen, strict=True)])
+        model = _not_falling(np.repeat(x, counts, axis=0), np.repeat(labels, counts))
+    coefficients = np.zeros(len(names))
+    coefficients[list(used)] = model.coefficients
+    return Model(model.intercept, coefficients)
+
+
+def _not_falling(x: np.ndarray, labels: np.ndarray) -> Model:
+    """The logistic regression without those columns whose coefficients would be below 0."""
+    used = list(range(x.shape[1]))
+    while True:
+        fit = fit_logistic(x[:, used], labels, ridge=RIDGE)
+        if not used or fit.coefficients.min() >= 0:
+            break
+        used.pop(int(fit.coefficients.argmin()))
+    coefficients = np.zeros(x.shape[1])
+    coefficients[used] = fit.coefficients
+    return Model(fit.intercept, coefficients)
+
+
+def loss(
+    sets: Sequence[Answers], names: Sequence[str], reads: Sequence[int], used: Sequence[int]
+) -> float:
+    """Mean log loss out of fold, each set and each label counting the same."""
+    models = [fitted(sets, names, reads, used, skip) for skip in range(FOLDS)]
+    means = []
+    for one in sets:
+        by_label: tuple[list[float], list[float]] = ([], [])
+        for f, label, fold in zip(one.features, one.labels, one.folds, strict=True):
+            if (known := readable(f, names, reads)).any():
+                odds = float(models[fold].odds(f[known]).max())
+                by_label[int(label)].append(float(np.logaddexp(0, odds) - label * odds))
+        means += [float(np.mean(losses)) for losses in by_label if losses]
+    return float(np.mean(means))
+
+
+def helpful(sets: Sequence[Answers], names: Sequence[str], reads: Sequence[int]) -> tuple[int, ...]:
+    """Those of the members at ``reads`` without which the fit is worse by :data:`LEAST_GAIN`."""
+    used = tuple(reads)
+    best = loss(sets, names, reads, used)
+    while len(used) > 1:
+        without = [tuple(i for i in used if i != one) for one in used]
+        losses = [loss(sets, names, reads, fewer) for fewer in without]
+        least = int(np.argmin(losses))
+        if losses[least] > best + LEAST_GAIN:
+            break
+        used, best = without[least], min(best, losses[least])
+    return used
+
+
+class Ensemble:
+    """The fits of one field: each sentence by that of the members that are scored there."""
+
+    def __init__(
+        self,
+        sets: Sequence[Answers],
+        names: Sequence[str],
+        used: Mapping[str, Sequence[int]] | None = None,
+        skip: int | None = None,
+    ) -> None:
+        self.names = names
+        lexical = [i for i, n in enumerate(names) if default.lexical(n)]
+        others = [i for i in range(len(names)) if i not in lexical]
+        subsets = [s for k in range(len(others) + 1) for s in itertools.combinations(others, k)]
+        reads = [[*s, *lexical] for s in reversed(subsets) if s or lexical]
+        self.used = used or {self._name(r): helpful(sets, names, r) for r in reads}
+        self.models = {
+            self._name(r): fitted(sets, names, r, self.used[self._name(r)], skip) for r in reads
+        }
+
+    def _name(self, scored: Sequence[int]) -> str:
+        return default.fit_name(self.names, {self.names[i] for i in scored})
+
+    def worst(self, features: np.ndarray) -> float:
+        """Log-odds of the worst of (sentences, members); NaN where nothing is scored."""
+        odds = [
+            float(self.models[self._name(known)].odds(row[None])[0])
+            for row in features
+            if (known := np.flatnonzero(~np.isnan(row)).tolist())
+        ]
+        return max(odds, default=np.nan)
+
+    def odds(self, answers: Answers) -> np.ndarray:
+        """(n,) :meth:`worst` of each answer."""
+        return np.array([self.worst(f) for f in answers.features])
+
+
+def alone(answers: Answers, i: int) -> np.ndarray:
+    """(n,) the largest log-odds by one member."""
+    return np.array(
+        [np.nan if np.isnan(f[:, i]).all() else np.nanmax(f[:, i]) for f in answers.features]
+    )
+
+
+def threshold(odds: np.ndarray, labels: np.ndarray) -> tuple[float, float, float]:
+    """The risk from which on answers count as wrong so that at most a tenth of the right ones
+    do; the share of right ones that do, and of wrong ones."""
+    right = np.sort(odds[labels == 0])[::-1]
+    at = right[int(FALSE_ALARMS * len(right))]
+    caught = odds[labels == 1] > at
+    return float(sigmoid(at)), float((right > at).mean()), float(caught.mean())
+
+
+def balanced(labels: np.ndarray) -> np.ndarray:
+    """Indices that have as many right as wrong answers."""
+    wrong, right = np.flatnonzero(labels == 1), np.flatnonzero(labels == 0)
+    most = max(len(wrong), len(right))
+    return np.concatenate([np.resize(wrong, most), np.resize(right, most)])
+
+
+def figures(odds: np.ndarray, labels: np.ndarray, length: np.ndarray) -> dict[str, float]:
+    known = ~np.isnan(odds)
+    odds, labels, length = odds[known], labels[known], length[known]
+    risk = np.asarray(sigmoid(odds))
+    even = balanced(labels)
+    return {
+        "n": len(labels),
+        "not scored": int((~known).sum()),
+        "wrong": float(labels.mean()),
+        "auroc": float(auroc(labels, risk)),
+        "ece": float(ece(labels[even], risk[even])),
+        "brier": float(np.mean((risk[even] - labels[even]) ** 2)),
+        "caught at 10 %": threshold(odds, labels)[2],
+        "length auroc": float(auroc(labels, length)),
+        "accuracy": float(((risk >= 0.5) == labels)[even].mean()),
+    }
+
+
+HEAD = ("n", "not scored", "wrong", "auroc", "ece", "brier", "accuracy", "caught at 10 %")
+
+
+def show(title: str, row: Mapping[str, float]) -> None:
+    cells = [f"{row[h]:>6.0f}" if h in HEAD[:2] else f"{row[h]:>6.3f}" for h in HEAD]
+    print(f"{title:46}", *cells, f"{row['length auroc']:>6.3f}")
+
+
+def fit_field(field: default.Field, answers: Sequence[Answers]) -> dict[str, Any]:
+    """A field's entry of the file; prints its figures."""
+    names = members(field)
+    own = [a for a in answers if a.of.role == "fit"]
+    whole = Ensemble(own, names)
+    by_fold = [Ensemble(own, names, whole.used, skip) for skip in range(FOLDS)]
+    out_of_fold = [
+        np.array([by_fold[k].worst(f) for f, k in zip(one.features, one.folds, strict=True)])
+        for one in own
+    ]
+    for one, odds in zip(own, out_of_fold, strict=True):
+        report(f"{field}: {one.of.name} (in-domain, out of fold)", one, odds)
+        _report_members(names, one)
+    for one in answers:
+        if one.of.role != "fit":
+            report(f"{field}: {one.of.name} (held out)", one, whole.odds(one))
+            _report_members(names, one)
+    risk, alarms, caught = _threshold_of_all(own, out_of_fold)
+    print(f"{field}: threshold {risk:.2f}: {alarms:.0%} false alarms, {caught:.0%} caught")
+    for one in answers:
+        if one.of.role != "fit":
+            flagged = np.asarray(sigmoid(whole.odds(one))) >= risk
+            by_label = [f"{flagged[one.labels == label].mean():.0%}" for label in (0, 1)]
+            print(f"    {one.of.name} (held out): {by_label[0]} false alarms, {by_label[1]} caught")
+    print()
+    return {
+        "members": list(names),
+        "fitted_on": {one.of.name: len(one.of.rows) for one in own},
+        "threshold": {
+            "risk": round(risk, DIGITS),
+            "false_alarms": round(alarms, DIGITS),
+            "caught": round(caught, DIGITS),
+        },
+        "fits": {
+            name: {
+                "intercept": round(model.intercept, DIGITS),
+                "coefficients": {
+                    n: round(float(w), DIGITS)
+                    for n, w in zip(names, model.coefficients, strict=True)
+                    if w
+                },
+            }
+            for name, model in whole.models.items()
+        },
+    }
+
+
+def _report_members(names: Sequence[str], one: Answers) -> None:
+    for i, name in enumerate(names):
+        report(f"    {name} alone", one, alone(one, i))
+
+
+def _threshold_of_all(
+    sets: Sequence[Answers], odds: Sequence[np.ndarray]
+) -> tuple[float, float, float]:
+    """The threshold on all sets, each of which counts the same, and so do its labels."""
+    most = 2 * max(len(one.labels) for one in sets)
+    picked = []
+    for one, own in zip(sets, odds, strict=True):
+        known = np.flatnonzero(~np.isnan(own))
+        for label in (0, 1):
+            rows = known[one.labels[known] == label]
+            picked.append((np.resize(own[rows], most), np.full(most, label)))
+    values, labels = (np.concatenate(column) for column in zip(*picked, strict=True))
+    even = np.asarray(sigmoid(values))
+    print(f"all sets, out of fold: ECE {float(ece(labels.astype(float), even)):.3f}")
+    return threshold(values, labels)
+
+
+def report(title: str, one: Answers, odds: np.ndarray) -> None:
+    length = np.array([float(len(row["response"])) for row in one.of.rows])
+    show(title, figures(odds, one.labels, length))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--store", type=Path, help="keeps what models said, for the next time")
+    parser.add_argument("--out", type=Path, default=OUT)
+    arguments = parser.parse_args()
+    models: set[str] = set()
+    answers: list[Answers] = []
+    with veridical.Engine(store=arguments.store) as engine:
+        for one in load(arguments.data, HOME):
+            scored, asked = read(one, engine)
+            answers.append(scored)
+            models.update(asked)
+            print(f"{one.field}: {one.name}, {one.role}: {len(one.rows)}", file=sys.stderr)
+    print(f"{'':46}", *(f"{h[:6]:>6}" for h in HEAD), "length")
+    fields = {}
+    for field in default.FIELDS:
+        fields[field] = fit_field(field, [a for a in answers if a.of.field == field])
+    judge = default.shipped()["judge"]  # fit_judge.py's
+    content = {"version": 1, "labels_used": True, "models": sorted(models), "fields": fields}
+    content["judge"] = judge
+    arguments.out.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    print("a constant risk of 0.5: AUROC .5, Brier .25; the majority is in the column 'wrong'")
+
+
+if __name__ == "__main__":
+    main()
