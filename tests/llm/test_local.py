@@ -121,7 +121,7 @@ def test_what_a_spec_may_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     found = read_local(f"local:{path}?context=8192&parallel=2&threads=3")
     assert found == LocalModel("tiny-model", path, 8192, 2, 3)
     assert read_local(find_endpoint(f"local:{path}").base_url).path == path
-    assert read_local(f"local:{path}").threads == local.free_cores() >= 1
+    assert 1 <= read_local(f"local:{path}").threads <= (os.cpu_count() or 1)
     for query, words in (
         ("contxt=1", "did you mean 'context'"),
         ("context=0", "positive number"),
@@ -152,8 +152,33 @@ def test_what_a_spec_may_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert read_local("local:some-model").name == "some-model"
 
 
-def test_free_cores_leaves_busy_ones_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
+@pytest.mark.parametrize(
+    ("busy", "free"), [([0, 0, 0, 0], 4), ([100, 55, 0, 0], 2), ([100] * 4, 1), ([30, 0, 0, 0], 4)]
+)
+def test_free_cores_leaves_alone_those_that_are_busy_now(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, busy: list[int], free: int
+) -> None:
+    """In a look of 100 ticks; a core that is not ours (cpu4) does not count."""
+    stat = tmp_path / "stat"
+
+    def write(used: list[int], ticks: int) -> None:
+        cores = [*used, ticks]
+        lines = [f"cpu{i} {5000 + n} 0 0 {ticks - n} 0 0 0 0 0 0\n" for i, n in enumerate(cores)]
+        stat.write_text(f"cpu  {sum(cores)} 0 0 9 0 0 0 0 0 0\n{''.join(lines)}intr 7 0\n")
+
+    write([0] * 4, 0)
+    monkeypatch.setattr(local, "_STAT", stat)
+    monkeypatch.setattr(local.time, "sleep", lambda _: write(busy, 100))
+    monkeypatch.setattr(local.time, "process_time", lambda: 0.0)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(4)), raising=False)
+    assert local.free_cores() == free
+
+
+def test_free_cores_by_the_load_where_the_kernel_tells_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local, "_STAT", tmp_path / "none")
+    monkeypatch.setattr(os, "cpu_count", lambda: 8)
     for load, expected in ((0.0, 8), (2.6, 5), (7.9, 1), (50.0, 1)):
         monkeypatch.setattr(os, "getloadavg", lambda load=load: (load, 0, 0), raising=False)
         assert local.free_cores() == expected

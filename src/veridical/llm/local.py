@@ -13,7 +13,8 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import metadata, util
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 OPTIONS = {"context": 4096, "parallel": 5, "threads": 0}
 _LONGEST_START = 600.0  # seconds: the weights of a large model come from a slow disk
 _PATIENCE = 900.0  # seconds for a call: a busy machine is slow, and nobody else will be faster
+_STAT = Path("/proc/stat")
+_LOOK = 0.2  # seconds in which others are watched; the kernel counts hundredths
 _SHOWN = 500  # characters of what llama.cpp said last
 
 
@@ -122,17 +125,28 @@ def check_installed() -> None:
 
 
 def free_cores() -> int:
-    """Cores nobody else is using, at least one. llama.cpp's threads wait for each other by
+    """Cores nobody else is using now, at least one. llama.cpp's threads wait for each other by
     spinning, so that one thread too many makes it many times slower."""
     try:
-        cores = len(os.sched_getaffinity(0))
-    except AttributeError:  # neither macOS nor Windows tells
-        cores = os.cpu_count() or 1
-    try:
-        busy = os.getloadavg()[0]
-    except (AttributeError, OSError):
-        busy = 0.0
-    return max(1, round(cores - busy))
+        cores = os.sched_getaffinity(0)
+        before, mine, started = _ticks(cores), time.process_time(), time.perf_counter()
+        time.sleep(_LOOK)
+        busy, idle = (after - was for after, was in zip(_ticks(cores), before, strict=True))
+        own = (time.process_time() - mine) / (time.perf_counter() - started)
+        others = len(cores) * busy / max(busy + idle, 1) - own
+    except (AttributeError, OSError, ValueError):  # no Linux: the mean of the last minute
+        load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+        return max(1, round((os.cpu_count() or 1) - load))
+    return max(1, round(len(cores) - max(others, 0.0)))
+
+
+def _ticks(cores: Collection[int]) -> tuple[int, int]:
+    """How long ``cores`` have been busy, and idle, since the machine started."""
+    names = {f"cpu{core}" for core in cores}
+    lines = (line.split() for line in _STAT.read_text("ascii").splitlines())
+    rows = [[int(n) for n in line[1:9]] for line in lines if line and line[0] in names]
+    idle = sum(row[3] + row[4] for row in rows)  # also waiting for a disk
+    return sum(map(sum, rows)) - idle, idle
 
 
 class LocalServer:
