@@ -59,6 +59,7 @@ def test_unknown_models_are_told_apart(tmp_path: Path) -> None:
     assert done.returncode == 1 and "did you mean 'smollm2'" in done.stderr
 
 
+@pytest.mark.local
 @pytest.mark.parametrize("name", ["smollm2", "qwen-1.5b"])
 def test_without_the_file_the_command_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
@@ -74,6 +75,7 @@ def test_without_the_file_the_command_is_told(
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.local
 def test_an_unknown_local_model_is_told_the_known_ones(tmp_path: Path) -> None:
     pytest.importorskip("xllamacpp")
     (tmp_path / "p.jsonl").write_text('{"prompt": "Hi"}\n')

@@ -208,6 +208,7 @@ def t5(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return save_t5(tmp_path_factory.mktemp("t5"))
 
 
+@pytest.mark.torch
 def test_a_plan_counts_what_a_run_then_asks(t5: Path, tmp_path: Path) -> None:
     spec = f"unieval(model='{t5}'), bart_score(model='{t5}')"
     store = tmp_path / "store"
@@ -231,12 +232,14 @@ def test_a_plan_counts_what_a_run_then_asks(t5: Path, tmp_path: Path) -> None:
     assert planned["models"][0]["stored"] == 4 and planned["models"][0]["windows"] == 0
 
 
+@pytest.mark.torch
 def test_a_model_that_cannot_be_had_stops_the_run(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     with Engine(processes=0) as engine, pytest.raises(ModelError, match=r"config\.json"):
         veridical.check(ROWS, f"bleurt(model='{tmp_path}')", engine=engine)
 
 
+@pytest.mark.torch
 def test_where_no_paths_may_be_given_only_the_scorers_own_models_are_loaded(
     t5: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -270,6 +273,7 @@ def asking() -> Iterator[str]:
     del REGISTRY._scorers[name]
 
 
+@pytest.mark.torch
 def test_a_scorer_may_ask_for_anothers_score(t5: Path, asking: str) -> None:
     with Engine(processes=0) as engine:
         results = veridical.check(ROWS[:1], f"{asking}(model='{t5}')", engine=engine)

@@ -184,6 +184,7 @@ def test_free_cores_by_the_load_where_the_kernel_tells_no_more(
         assert local.free_cores() == expected
 
 
+@pytest.mark.local
 def test_keys_depend_on_what_is_in_the_file(tmp_path: Path) -> None:
     pytest.importorskip("xllamacpp")
     one = model(tmp_path, b"GGUF one").identity
@@ -200,6 +201,7 @@ def test_without_the_extra_the_user_is_told(
             make()
 
 
+@pytest.mark.local
 def test_what_is_sent_along_tells_replies_apart(tmp_path: Path) -> None:
     pytest.importorskip("xllamacpp")
     path = tmp_path / "m.gguf"

@@ -58,6 +58,7 @@ def test_the_range_of_adaptive_sampling_holds_the_run(tmp_path: Path) -> None:
     assert (drawn["least"]["calls"], drawn["calls"]) == (6 * 3, 6 * 9)
 
 
+@pytest.mark.local
 def test_what_a_model_here_need_not_read_is_estimated(tmp_path: Path) -> None:
     """Two samples and three sentences: of six prompts, each sample is read once. Roughly."""
     pytest.importorskip("xllamacpp")

@@ -18,6 +18,7 @@ from veridical.models.seq2seq import load_checkpoint
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
+pytestmark = pytest.mark.torch
 
 #: One window each. (Of an empty second text transformers makes a row of one text.)
 PAIRS = [Pair(*p) for p in GIVEN if len(" ".join(p)) < 60 and p[1]]

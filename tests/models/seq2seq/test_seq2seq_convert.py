@@ -18,6 +18,7 @@ from veridical.models.seq2seq import load_checkpoint
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
+pytestmark = pytest.mark.torch
 
 KINDS = {
     "t5": ("seq2seq", [Reading(("", "The dog"), ("why",)), Writing(("", "The dog"), 6)]),

@@ -27,6 +27,7 @@ from veridical.models.seq2seq.reading import Rows
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
+pytestmark = pytest.mark.torch
 
 SOURCES = [
     "The dog",

@@ -95,6 +95,7 @@ async def test_what_is_lacking_is_said(name: str) -> None:
         assert found.status == "not_applicable"
 
 
+@pytest.mark.torch
 def test_numbers_are_those_of_the_published_code(tmp_path: Path) -> None:
     """The negative mean loss over all tokens of the target, <s> and </s> among them."""
     torch = pytest.importorskip("torch")
@@ -132,6 +133,7 @@ def test_numbers_are_those_of_the_published_code(tmp_path: Path) -> None:
         assert "seq2seq:bart@" in f.signature
 
 
+@pytest.mark.torch
 def test_long_documents_are_read_in_windows_not_cut(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     from seq2seq_checkpoints import CONTEXT, save_bart

@@ -47,6 +47,7 @@ async def test_risk_falls_as_the_number_rises() -> None:
     assert risks == sorted(risks, reverse=True) and len(set(risks)) == 5
 
 
+@pytest.mark.torch
 def test_numbers_are_the_librarys_own(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
     transformers = pytest.importorskip("transformers")

@@ -10,6 +10,7 @@ import veridical
 from veridical.engine.engine import Engine
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize(
     ("kind", "code", "mark", "spelled", "broken"),
     [

@@ -247,6 +247,7 @@ async def test_without_spacy_the_error_says_what_to_install() -> None:
     assert found.status == "failed" and "pip install" in found.reason
 
 
+@pytest.mark.torch
 def test_the_published_kinds_of_checkpoints_end_to_end(tmp_path: Path) -> None:
     """Random weights ask no valid question, so that the NLI model judges the whole."""
     pytest.importorskip("torch")

@@ -158,6 +158,7 @@ async def test_a_question_about_the_response_alone_needs_nothing_else() -> None:
     assert found.raw == pytest.approx(0.8)
 
 
+@pytest.mark.torch
 def test_numbers_are_those_of_the_published_code(tmp_path: Path) -> None:
     """Softmax over the vocabulary at the first decoder step, one question at a time."""
     torch = pytest.importorskip("torch")

@@ -86,6 +86,7 @@ def test_files_hold_the_same_numbers_to_float32(tmp_path, ending, kind):
     assert found.notes == {"n": 3}
 
 
+@pytest.mark.torch
 def test_the_network_is_relu_layers_and_log_odds():
     torch = pytest.importorskip("torch")
     made = detector(kind="network")
@@ -102,6 +103,7 @@ def test_the_network_is_relu_layers_and_log_odds():
     assert made.risk(x) == pytest.approx(torch.sigmoid(expected).numpy())
 
 
+@pytest.mark.torch
 def test_the_safetensors_library_reads_ours_and_we_read_its(tmp_path):
     safetensors = pytest.importorskip("safetensors")
     from safetensors.numpy import save_file

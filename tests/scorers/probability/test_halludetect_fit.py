@@ -39,6 +39,7 @@ def test_log_loss_of_log_odds():
     assert log_loss(z, truth) == pytest.approx(reference_log_loss(truth, p), abs=1e-9)
 
 
+@pytest.mark.torch
 def test_gradients_are_torchs():
     torch = pytest.importorskip("torch")
     rng = np.random.default_rng(3)
@@ -63,6 +64,7 @@ def test_gradients_are_torchs():
         assert slope == pytest.approx(leaf.grad.numpy(), abs=1e-5)
 
 
+@pytest.mark.torch
 def test_steps_are_adams(monkeypatch):
     torch = pytest.importorskip("torch")
     monkeypatch.setattr(halludetect_fit, "HIDDEN", (6, 5))
