@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from byte_gpt2 import byte_gpt2
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score, brier_score_loss, roc_auc_score
 
@@ -198,7 +199,9 @@ def test_help_shows_an_example(tmp_path: Path) -> None:
 @pytest.mark.torch
 def test_by_a_proxy_that_reads_each_token_after_those_before_it(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
-    folder = tiny_model(tmp_path / "proxy")
+    folder = byte_gpt2(
+        tmp_path / "proxy", n_positions=256, n_embd=32, n_layer=2, initializer_range=0.4
+    )
     rows = labelled(tmp_path / "labelled.jsonl", n=120)
     for row in rows:
         del row["logprobs"]
@@ -222,35 +225,6 @@ def test_by_a_proxy_that_reads_each_token_after_those_before_it(tmp_path: Path) 
         expected = reference_features(torch, folder, f"{row['prompt']}\n\n", row["response"])
         found = [score["raw"][n] for n in ("mtp", "avgtp", "mpd", "mps")]
         assert found == pytest.approx(expected, abs=1e-5)
-
-
-def tiny_model(folder: Path) -> Path:
-    """A random GPT-2 whose tokens are bytes."""
-    import torch
-    import transformers
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    vocabulary = {"<|endoftext|>": 0} | {c: i + 1 for i, c in enumerate(alphabet)}
-    made = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    made.decoder = decoders.ByteLevel()
-    torch.manual_seed(0)
-    config = transformers.GPT2Config(
-        vocab_size=len(vocabulary),
-        n_positions=256,
-        n_embd=32,
-        n_layer=2,
-        n_head=4,
-        initializer_range=0.4,
-        bos_token_id=0,
-        eos_token_id=0,
-    )
-    transformers.AutoModelForCausalLM.from_config(config).save_pretrained(folder)
-    made.save(str(folder / "tokenizer.json"))
-    settings = {"tokenizer_class": "PreTrainedTokenizerFast", "eos_token": "<|endoftext|>"}
-    (folder / "tokenizer_config.json").write_text(json.dumps(settings))
-    return folder
 
 
 def reference_features(torch: Any, folder: Path, prompt: str, text: str) -> list[float]:

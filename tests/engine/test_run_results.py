@@ -133,9 +133,19 @@ def test_failures_are_grouped_by_cause(tmp_path: Path) -> None:
 def test_very_many_causes_are_bounded() -> None:
     failures = Failures()
     for i in range(500):
-        failures.add("score", "x", f"cause {i}", i, f"row {i}")
+        failures.add("score", "x", "cause " + "i" * i, i, f"row {i}")
     ranked = failures.ranked()
     assert (ranked[0].cause, ranked[0].count, len(ranked)) == ("other causes", 300, 201)
+
+
+def test_causes_that_differ_in_numbers_and_quotations_alone_are_one() -> None:
+    failures = Failures()
+    for i in range(3):
+        failures.add("row", "response", f"must be text, got {i} in '{i}'", i, f"row {i}")
+    failures.add("row", "prompt", "must be text, got 7 in 'x'", 9, "row 9")
+    (most, other) = failures.ranked()
+    assert (most.cause, most.count, most.row) == ("must be text, got 0 in '0'", 3, 0)
+    assert (other.name, other.count) == ("prompt", 1)
 
 
 def test_results_tell_the_verdicts_and_their_place(run: veridical.Results) -> None:

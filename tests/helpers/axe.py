@@ -5,13 +5,16 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from browsing import SIZES
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Browser, Page
 
 
 def axe_source() -> str:
@@ -27,8 +30,21 @@ def axe_source() -> str:
     return path.read_text("utf-8")
 
 
+@contextmanager
+def opened(browser: Browser, path: Path, size: str, scheme: str) -> Iterator[Page]:
+    """The page of a file, in which a script can be run whatever its policy says."""
+    with browser.new_context(
+        viewport=SIZES[size],  # type: ignore[arg-type]
+        color_scheme=scheme,  # type: ignore[arg-type]
+        bypass_csp=True,
+    ) as context:
+        page = context.new_page()
+        page.goto(path.as_uri())
+        yield page
+
+
 def violations(page: Page, source: str) -> list[str]:
-    """What axe-core finds on a page that was opened with ``bypass_csp``: rule and element."""
+    """What axe-core finds on an :func:`opened` page: rule and element."""
     page.evaluate(source)
     found = page.evaluate("axe.run(document)")
     return [

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from byte_gpt2 import byte_gpt2
 
 WORDS = {"entailment": "yes " * 12, "neutral": "perhaps " * 6, "contradiction": "NO! " * 12}
 NAMES = ["Ada", "Bob", "Cleo", "Dan", "Eve", "Fred", "Gil", "Hal"]
@@ -30,33 +31,10 @@ def pairs(path: Path, n: int = 300, seed: int = 0, labels: Any = tuple(WORDS)) -
 
 
 def model(folder: Path, seed: int = 0) -> Path:
-    """A random GPT-2 whose tokens are bytes."""
-    import torch
-    import transformers
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    vocabulary = {"<|endoftext|>": 0} | {c: i + 1 for i, c in enumerate(alphabet)}
-    made = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    made.decoder = decoders.ByteLevel()
-    made.add_special_tokens(["<|endoftext|>"])
-    torch.manual_seed(seed)
-    config = transformers.GPT2Config(
-        vocab_size=len(vocabulary),
-        n_positions=320,
-        n_embd=24,
-        n_layer=3,
-        n_head=4,
-        initializer_range=0.5,
-        bos_token_id=0,
-        eos_token_id=0,
+    """A tiny model with random weights."""
+    return byte_gpt2(
+        folder, seed, special=True, n_positions=320, n_embd=24, n_layer=3, initializer_range=0.5
     )
-    transformers.AutoModelForCausalLM.from_config(config).save_pretrained(folder)
-    made.save(str(folder / "tokenizer.json"))
-    settings = {"tokenizer_class": "PreTrainedTokenizerFast", "eos_token": "<|endoftext|>"}
-    (folder / "tokenizer_config.json").write_text(json.dumps(settings))
-    return folder
 
 
 def states(folder: Path, premise: str, hypothesis: str) -> Any:

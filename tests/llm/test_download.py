@@ -4,7 +4,6 @@ is interrupted."""
 from __future__ import annotations
 
 import io
-import os
 import shutil
 import signal
 import subprocess
@@ -35,21 +34,6 @@ WEIGHTS = weights_of(*CONTENTS)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv(download.CACHE_VARIABLE, str(tmp_path / "cache"))
     return tmp_path / "cache"
-
-
-@pytest.fixture
-def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The only place that pip takes packages from: it has none."""
-    pytest.importorskip("pip")
-    folder = tmp_path / "index"
-    folder.mkdir()
-    for name, value in (
-        ("PIP_NO_INDEX", "1"),
-        ("PIP_FIND_LINKS", str(folder)),
-        ("PIP_CONFIG_FILE", os.devnull),
-    ):
-        monkeypatch.setenv(name, value)
-    return folder
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import gzip
-import os
 import random
 import socket
 import struct
@@ -136,21 +135,6 @@ def test_a_hub_that_does_not_answer_is_given_up_soon(
 
 
 # --- packages ---
-
-
-@pytest.fixture
-def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder that pip takes packages from, and nowhere else."""
-    pytest.importorskip("pip")
-    folder = tmp_path / "index"
-    folder.mkdir()
-    for name, value in (
-        ("PIP_NO_INDEX", "1"),
-        ("PIP_FIND_LINKS", str(folder)),
-        ("PIP_CONFIG_FILE", os.devnull),
-    ):
-        monkeypatch.setenv(name, value)
-    return folder
 
 
 def test_packages_are_joined_and_never_installed(index: Path, tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from axe import axe_source, violations
-from browsing import SIZES, title_is, until
+from axe import axe_source, opened, violations
+from browsing import title_is, until
 from builders import assorted, hostile, summary
 from claim_builders import claimed, other_records
 
@@ -41,13 +41,7 @@ def test_axe_finds_nothing(
     pairs, head, tables = PAGES[name]
     path = tmp_path / "report.html"
     write_report(path, iter(pairs), head, title="A run", shown=None, tables=tables)
-    with browser.new_context(
-        viewport=SIZES[size],  # type: ignore[arg-type]
-        color_scheme=scheme,  # type: ignore[arg-type]
-        bypass_csp=True,
-    ) as context:
-        page = context.new_page()
-        page.goto(path.as_uri())
+    with opened(browser, path, size, scheme) as page:
         page.wait_for_selector("html[data-ready]")
         assert violations(page, source) == []
         row = pairs[0][0].row

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from axe import axe_source, violations
+from axe import axe_source, opened, violations
 from bench_builders import answered, full, hostile, study
-from browsing import SIZES
 from scipy.special import expit
 
 from veridical.ensembles.graded import Graded
@@ -122,13 +121,7 @@ def test_axe_finds_nothing_and_the_page_fits(
     source = axe_source()
     path = tmp_path / "page.html"
     PAGES[name](path)
-    with browser.new_context(
-        viewport=SIZES[size],  # type: ignore[arg-type]
-        color_scheme=scheme,  # type: ignore[arg-type]
-        bypass_csp=True,
-    ) as context:
-        page = context.new_page()
-        page.goto(path.as_uri())
+    with opened(browser, path, size, scheme) as page:
         button = page.locator("#theme")
         assert button.inner_text() == "Theme: auto"
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

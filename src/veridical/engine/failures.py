@@ -1,10 +1,11 @@
-"""What went wrong in a run, grouped by cause."""
+"""What went wrong in a run, by scorer or field and by cause."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from veridical.engine.causes import alike
 from veridical.text.display import SHOWN, cut
 from veridical.text.wrap import harmless
 
@@ -20,7 +21,7 @@ class Failure:
         kind: ``row`` for rows of the input that are no valid records, ``score`` for scores that
             failed.
         name: the field that is to blame, "" where none is; or the scorer's key.
-        cause: what was wrong.
+        cause: what was wrong, in the words of the first.
         count: of rows or scores.
         row: the first row with it, from 0; None where only the number is known.
         example: the whole message for that row.
@@ -57,12 +58,12 @@ class Failures:
         count: int = 1,
     ) -> None:
         """Count a failure ``count`` times."""
-        key = (kind, name, cause)
+        key = (kind, name, alike(cause))
         if key not in self._causes and len(self._causes) >= _MOST:
-            key = (kind, "", _OTHERS)
+            key, name, cause = (kind, "", _OTHERS), "", _OTHERS
         known = self._causes.get(key)
         if known is None:
-            self._causes[key] = Failure(kind, key[1], key[2], count, row, example)
+            self._causes[key] = Failure(kind, name, cause, count, row, example)
         else:
             self._causes[key] = replace(known, count=known.count + count)
 
