@@ -1,14 +1,17 @@
 """Writes ``reproduction.md``: ``python docs/reproduction.py --data DATA``; ``--check`` compares.
 
-Our figures come from ``measured.py``; the papers' own from ``veridical.evaluate.published``.
+Our figures come from ``measured.py`` and, of language models that run here, from
+``results/local-llm.json``; the papers' own from ``veridical.evaluate.published``.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from measured import CURVE, PAIRS, UNIGRAM, Measured, measure, shown, table
 from published_errors import errors
@@ -16,10 +19,15 @@ from published_errors import errors
 from veridical.evaluate.published import ALL_SAMPLES, ENTRIES, Entry, Figure, paper_figure
 
 PAGE = Path(__file__).parent / "reproduction.md"
+#: What ``benchmarks/local_llm.py`` found.
+LOCAL = Path(__file__).parent / "results" / "local-llm.json"
 
 
 def page(measured: Measured) -> str:
     """The whole page."""
+    local = [part for part in json.loads(LOCAL.read_text(encoding="utf-8")) if part["entries"]]
+    found = {id for part in local for id in part["entries"]}
+    named = [e for e in ENTRIES if e.status == "named model" and e.id not in found]
     parts = [
         "# Reproduction of published figures",
         "Made by `python docs/reproduction.py --data DATA`, DATA being the folder of data sets. "
@@ -28,11 +36,16 @@ def page(measured: Measured) -> str:
         f"against the right answers, {PAIRS} rows drawn by seed 0.",
         "## Regenerated",
         *_regenerated([e for e in ENTRIES if e.status == "regenerated"], measured),
+        "## Measured with a language model that runs here",
+        "By Qwen2.5-Coder-1.5B or 0.5B in 4 bits on two cores, on a small part of the data. "
+        "Intervals and what stands beside: [results/local-llm.md](results/local-llm.md). The "
+        "papers' models are larger; their figures, on all of the data, stand below ours.",
+        *(text for part in local for text in _measured_here(part)),
         "## Takes a named model",
         "The commands run in this version; the figures are the paper's.",
-        *(_named(e) for e in ENTRIES if e.status == "named model" and e.command),
+        *(_named(e) for e in named if e.command),
         "## Takes a scorer that is not in this version",
-        _reasons(e for e in ENTRIES if e.status == "named model" and not e.command),
+        _reasons(e for e in named if not e.command),
         "## Not possible, and why",
         _reasons(e for e in ENTRIES if e.status == "not possible"),
         "## Errors in the published record, and how the harness shows them",
@@ -91,6 +104,27 @@ def _curve(measured: Measured) -> str:
         for split, metric in wanted
     ]
     return table([f"`{UNIGRAM}`, samples", *map(str, CURVE)], rows)
+
+
+def _measured_here(part: dict[str, Any]) -> list[str]:
+    """Our figures of a part of the data, then the paper's rows that they stand for."""
+    rows = part["rows"]
+    columns = list(dict.fromkeys((r["split"], r["metric"]) for r in rows))
+    cells: dict[str, dict[tuple[str, str], str]] = {}
+    for r in rows:
+        value = "constant" if r["value"] is None else f"{r['value']:.3f}"
+        cells.setdefault(f"`{r['scorer']}`", {})[r["split"], r["metric"]] = value
+    sizes = dict.fromkeys(f"{r['split']} {r['n_total']}" for r in rows)
+    return [
+        f"### {part['title']}",
+        "\n".join(f"    {command}" for command in part["commands"]),
+        f"Ours; n: {', '.join(sizes)}.",
+        table(
+            ["scorer", *(f"{split} {metric}" for split, metric in columns)],
+            [[name, *(found.get(c, "") for c in columns)] for name, found in cells.items()],
+        ),
+        *(_named(e).replace("### ", "#### ", 1) for e in ENTRIES if e.id in part["entries"]),
+    ]
 
 
 def _named(entry: Entry) -> str:

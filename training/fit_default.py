@@ -398,9 +398,7 @@ def main() -> None:
     fields = {}
     for field in default.FIELDS:
         fields[field] = fit_field(field, [a for a in answers if a.of.field == field])
-    judge = default.shipped()["judge"]  # fit_judge.py's
     content = {"version": 1, "labels_used": True, "models": sorted(models), "fields": fields}
-    content["judge"] = judge
     arguments.out.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     print("a constant risk of 0.5: AUROC .5, Brier .25; the majority is in the column 'wrong'")
 

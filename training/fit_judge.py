@@ -1,47 +1,79 @@
-"""Fits what ``statement_judge`` makes of its replies, and what the default makes of both.
+"""Fits what ``statement_judge`` makes of its replies, and shows what the default makes of both.
 
     python training/fit_judge.py --data ../shared/data --llm local:qwen-1.5b --out RUN
 
-Two logistic regressions on labelled answers, in which every set counts the same and so do right
-and wrong answers of each: of the log-odds that the judge gives (for the constants of
-``scorers/judges/statement_judge.py``, which are printed), and of the log-odds of the default
-without a judge and of the judge (the entry ``judge`` of ``ensembles/scorers/default.json``, which
-is written). No coefficient is below 0. The run in RUN resumes; another fit of its scores needs no
-model.
+A logistic regression of the judge's log-odds on answers with contexts gives the constants of
+``scorers/judges/statement_judge.py``, which are printed. Every set counts the same, and of each
+there are as many right as wrong answers, paired so that neither length nor words shared with the
+source tell them apart: what is left is what a judge is asked for. Then it prints the AUROC of the
+default's members, of the judge, and of both by several shares of the members
+(``default_set.BESIDE_JUDGE``, which is chosen, not fitted: the embedded NLI model was trained on
+VitaminC and FoolMeTwice, and the members' weights on BEGIN and HaluEval; answers with a reference
+are shown besides). The run in RUN resumes; another fit of its scores needs no model.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import random
+import re
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from default_data import Labelled, begin, halueval_qa, lines
-from fit_default import DIGITS, FOLDS, HOME, OUT, Answers, Model, figures, fitted, show
+from default_data import Labelled, begin, halueval_qa, lines, truthfulqa
+from fit_default import DIGITS, FOLDS, Answers, Model, figures, fitted, show
 
 import veridical
 from veridical.core.scores import Result
 from veridical.ensembles.scorers import default_set as default
+from veridical.stats.logistic import sigmoid
+from veridical.stats.metrics.ranking import auroc
 
 #: Answers of a set, as many right as wrong.
-EACH = 24
-#: Sets that the embedded NLI model was trained on: the default looks better there than it is, so
-#: they fit the judge's own numbers alone.
-SEEN = ("VitaminC", "FoolMeTwice")
-NAMES = ("ensemble", "statement_judge")
+EACH = 32
+#: How far the answers of a pair are apart at most: in the share of words that their sources have,
+#: and in a quarter of the logarithm of the ratio of their lengths.
+ALIKE = 0.1
+NAMES = ("members", "judge")
+#: Shares of the members beside the judge that are compared.
+SHARES = (0.0, 0.1, 0.25, 0.5, 1.0)
+
+Item = tuple[dict[str, Any], float, str]
 
 
-def even(name: str, items: list[tuple[dict[str, Any], float, str]], most: int = EACH) -> Labelled:
-    """As many right as wrong ones, drawn with a fixed seed."""
-    drawn = random.Random(0).sample(items, len(items))
-    by_label = [[item for item in drawn if item[1] == label][: most // 2] for label in (0.0, 1.0)]
-    return Labelled.of(name, "contexts", "fit", [*by_label[0], *by_label[1]])
+class _Look(NamedTuple):
+    """What tells of an answer without reading it."""
+
+    found: float
+    length: float
+
+    @classmethod
+    def at(cls, item: Item) -> _Look:
+        words = re.findall(r"\w+", item[0]["response"].casefold())
+        source = set(re.findall(r"\w+", item[0]["contexts"].casefold()))
+        found = sum(word in source for word in words) / max(len(words), 1)
+        return cls(found, float(np.log(max(len(words), 1))))
+
+    def apart(self, other: _Look) -> float:
+        return max(abs(self.found - other.found), abs(self.length - other.length) / 4)
 
 
-def claims(path: Path) -> list[tuple[dict[str, Any], float, str]]:
+def paired(name: str, items: list[Item], most: int = EACH) -> Labelled:
+    """Right and wrong answers that look alike, the nearest pairs first."""
+    looks = [_Look.at(item) for item in items]
+    by_label = [[i for i, item in enumerate(items) if item[1] == label] for label in (0.0, 1.0)]
+    near = sorted((looks[i].apart(looks[j]), i, j) for i in by_label[0] for j in by_label[1])
+    used: set[int] = set()
+    pairs = []
+    for apart, i, j in near:
+        if apart <= ALIKE and not used & {i, j}:
+            used |= {i, j}
+            pairs.append((items[i], items[j]))
+    drawn = np.random.default_rng(0).permutation(len(pairs))[: most // 2]
+    return Labelled.of(name, "contexts", "fit", [item for k in drawn for item in pairs[k]])
+
+
+def claims(path: Path) -> list[Item]:
     """Claims with the passage they are checked by, of at most 1 200 characters."""
     return [
         (
@@ -51,32 +83,43 @@ def claims(path: Path) -> list[tuple[dict[str, Any], float, str]]:
         )
         for row in lines(path)
         if len(row["premise"]) <= 1200
-    ]
+    ][:600]
 
 
 def sets(data: Path) -> list[Labelled]:
     qa = data / "halueval" / "dataset_halueval_qa.jsonl"
     return [
-        even("BEGIN wow/dev", begin(data / "begin" / "dev_wow.tsv")),
-        even("HaluEval qa", halueval_qa(qa, 400, False)),
-        even("VitaminC", claims(data / "nli" / "vitaminc_piece_train.jsonl")),
-        even("FoolMeTwice", claims(data / "nli" / "fm2_train.jsonl")),
+        *(
+            paired(f"BEGIN {part}/dev", begin(data / "begin" / f"dev_{part}.tsv"))
+            for part in ("cmu", "tc", "wow")
+        ),
+        paired("HaluEval qa", halueval_qa(qa, 400, False)),
+        paired("VitaminC", claims(data / "nli" / "vitaminc_piece_train.jsonl")),
+        paired("FoolMeTwice", claims(data / "nli" / "fm2_train.jsonl")),
+        Labelled.of(
+            "TruthfulQA",
+            "reference",
+            "shown",
+            truthfulqa(data / "truthfulqa" / "TruthfulQA_generation.jsonl", False)[: 2 * EACH],
+        ),
     ]
 
 
 def features(by_default: Result, by_judge: Result) -> np.ndarray:
-    """(sentences, 2): the default's log-odds and the judge's mean log-odds of no."""
+    """(sentences, 2): the members' log-odds, 0 where they say nothing, and the judge's of no."""
     ensemble, judge = by_default.scores["ensemble"], by_judge.scores["statement_judge"]
+    said = {(u.start, u.end): u.raw for u in ensemble.units}
     odds = judge.raw["log_odds"]  # type: ignore[index]
-    pairs = zip(ensemble.units, odds, strict=True)
-    rows = [[default.log_odds(float(u.raw)), o] for u, o in pairs if u.raw is not None]  # type: ignore[arg-type]
+    rows = []
+    for unit, of_judge in zip(judge.units, odds, strict=True):
+        even = said.get((unit.start, unit.end))
+        rows.append([0.0 if even is None else default.log_odds(float(even)), of_judge])  # type: ignore[arg-type]
     return np.array(rows)
 
 
-def out_of_fold(answers: list[Answers], used: tuple[int, ...], title: str) -> Model:
-    """The fit of all by the features at ``used``; prints figures by fits without each fold."""
-    whole = fitted(answers, NAMES, used, used)
-    models = [fitted(answers, NAMES, used, used, skip) for skip in range(FOLDS)]
+def out_of_fold(answers: list[Answers]) -> None:
+    """Figures of the judge by fits without each fold."""
+    models = [fitted(answers, NAMES, (1,), (1,), skip) for skip in range(FOLDS)]
     every = []
     for one in answers:
         length = np.array([len(row["response"]) for row in one.of.rows])
@@ -84,9 +127,28 @@ def out_of_fold(answers: list[Answers], used: tuple[int, ...], title: str) -> Mo
             float(models[k].odds(f).max()) for f, k in zip(one.features, one.folds, strict=True)
         ]
         every.append((np.array(odds), one.labels, length))
-        show(f"{title}: {one.of.name}", figures(*every[-1]))
-    show(f"{title}: all", figures(*(np.concatenate(c) for c in zip(*every, strict=True))))
-    return whole
+        show(f"judge: {one.of.name}", figures(*every[-1]))
+    show("judge: all", figures(*(np.concatenate(c) for c in zip(*every, strict=True))))
+
+
+def beside(answers: list[Answers], judge: Model) -> None:
+    """AUROC by several shares of the members beside the judge."""
+    print(f"AUROC: members alone, then beside the judge by a share of {SHARES}")
+    for one in answers:
+        ways = [[float(f[:, 0].max()) for f in one.features]]
+        for share in SHARES:
+            ways.append([_worst(f, judge, share) for f in one.features])
+        found = " ".join(f"{auroc(one.labels, np.array(odds)):.3f}" for odds in ways)
+        print(f"  {one.of.name} ({len(one.labels)}): {found}")
+
+
+def _worst(said: np.ndarray, judge: Model, share: float) -> float:
+    """Log-odds of the worst sentence, as the default has them."""
+    risks = np.asarray(sigmoid(judge.odds(said)))
+    return max(
+        default.moved(default.log_odds(float(risk)), share * float(members), turns=False)
+        for risk, members in zip(risks, said[:, 0], strict=True)
+    )
 
 
 def main() -> None:
@@ -98,30 +160,18 @@ def main() -> None:
     answers = []
     for one in sets(args.data):
         folder = args.out / one.name.replace("/", "-").replace(" ", "-")
-        judged = veridical.check(one.rows, [NAMES[1]], llm=args.llm, out=folder, store=None)
-        scored = veridical.check(one.rows, [NAMES[0]], store=None)
+        judged = veridical.check(
+            one.rows, ["statement_judge"], llm=args.llm, out=folder, store=None
+        )
+        scored = veridical.check(one.rows, ["ensemble"], store=None)
         pairs = zip(scored, judged, strict=True)
         answers.append(Answers(one, [features(*pair) for pair in pairs]))
-    judge = out_of_fold(answers, (1,), "judge")
-    slope = judge.coefficients[1]
-    print(f"INTERCEPT, SLOPE = {judge.intercept:.{DIGITS}f}, {slope:.{DIGITS}f}")
-    for answer in answers:  # what the default reads: the risk by these constants
-        for f in answer.features:
-            risks = 1 / (1 + np.exp(-judge.odds(f)))
-            f[:, 1] = [default.log_odds(float(r)) for r in risks]
-    unseen = [a for a in answers if a.of.name not in SEEN]
-    out_of_fold(unseen, (0,), "default")
-    both = out_of_fold(unseen, (0, 1), "default and judge")
-    content = json.loads(OUT.read_text("utf-8"))
-    content["judge"] = {
-        "llm": "qwen-1.5b",
-        "fitted_on": {one.name: len(one.rows) for one in (a.of for a in unseen)},
-        "intercept": round(both.intercept, DIGITS),
-        "members": round(float(both.coefficients[0]), DIGITS),
-        "judge": round(float(both.coefficients[1]), DIGITS),
-    }
-    OUT.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-    print(f"wrote {OUT.relative_to(HOME)}")
+    fitting = [a for a in answers if a.of.role == "fit"]
+    out_of_fold(fitting)
+    model = fitted(fitting, NAMES, (1,), (1,))
+    slope = model.coefficients[1]
+    print(f"INTERCEPT, SLOPE = {model.intercept:.{DIGITS}f}, {slope:.{DIGITS}f}")
+    beside(answers, model)
 
 
 if __name__ == "__main__":

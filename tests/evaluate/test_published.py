@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import sys
@@ -441,8 +442,8 @@ def test_the_page_prints_every_scorer_of_a_paper(docs: None) -> None:
     from measured import Measured
     from reproduction import page
 
-    named = page(Measured()).split("## Takes a named model")[1].split("\n## ")[0]
-    parts = {p.splitlines()[0]: p for p in named.split("\n### ")}
+    named = page(Measured()).split("## Measured with a language model")[1]
+    parts = {p.splitlines()[0]: p for p in re.split("\n##+ ", named)}
     for e in ENTRIES:
         if e.status == "named model" and e.command:
             lines = parts[e.id].splitlines()
@@ -457,6 +458,27 @@ def test_the_page_prints_every_scorer_of_a_paper(docs: None) -> None:
     table_1 = parts["Tunable ensemble table 1, entropy row"]
     assert "| scorer | metric | csqa-right | arc-right |" in table_1
     assert "| `semantic_negentropy` | recall | 0.987 | 0.948 |" in table_1
+
+
+def test_the_page_has_what_a_model_that_runs_here_reaches(docs: None) -> None:
+    from measured import Measured
+    from reproduction import LOCAL, page
+
+    local = json.loads(LOCAL.read_text(encoding="utf-8"))
+    assert {id for part in local for id in part["entries"]} <= {
+        e.id for e in ENTRIES if e.status == "named model" and e.command
+    }
+    told = page(Measured()).split("## Measured with a language model")[1].split("\n## ")[0]
+    for part in (p for p in local if p["entries"]):
+        section = told.split(f"### {part['title']}\n")[1].split("\n### ")[0]
+        assert all(f"    {command}\n" in section for command in part["commands"])
+        assert all(f"\n#### {id}\n" in section for id in part["entries"])
+        for row in part["rows"]:
+            line = next(x for x in section.splitlines() if x.startswith(f"| `{row['scorer']}` |"))
+            assert ("constant" if row["value"] is None else f" {row['value']:.3f} |") in line
+    page_of_it = LOCAL.with_suffix(".md").read_text(encoding="utf-8")
+    for part in local:
+        assert f"## {part['title']}\n" in page_of_it
 
 
 def test_the_page_says_what_the_samples_were(docs: None) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from veridical.core.registry import REGISTRY
 from veridical.errors import UsageError
-from veridical.prompts import Choices, Numbers, load_prompt, prompt_names
+from veridical.prompts import Choices, Numbers, Prompt, load_prompt, prompt_names
 from veridical.prompts.fences import NOTE
 
 MINE = """
@@ -68,7 +68,7 @@ def test_every_template_renders_and_says_where_it_is_from(name):
                 assert f"the {part}" in said
                 assert f"{{{part}}}" not in said
             quoted = bool(prompt.parts - prompt.trusted)
-            assert (NOTE in said) == (fenced and quoted)
+            assert ((prompt.note or NOTE) in said) == (fenced and quoted)
             assert [m["role"] for m in messages].count("system") <= 1
     if prompt.scale is not None:
         assert messages[-1]["role"] == "user"
@@ -94,6 +94,31 @@ def test_unfenced_text_is_the_published_one():
         "above? Answer Yes or No.\n\nAnswer: "
     )
     assert messages == ({"role": "user", "content": published.format(context="S.", sentence="T.")},)
+
+
+def test_a_template_says_in_its_own_words_what_fences_are():
+    content = b"""
+note = "Tags mark a quotation."
+[[message]]
+role = "user"
+content = "First: {answer}"
+[[message]]
+role = "assistant"
+content = "And then?"
+[[message]]
+role = "user"
+content = "Say more."
+"""
+    prompt = Prompt.parse("mine", content)
+    first, *others = prompt.messages(answer="this")
+    assert first["role"] == "user"
+    assert re.fullmatch(
+        r"Tags mark a quotation.\n\nFirst: <answer-(\w+)>\nthis\n</answer-\1>", first["content"]
+    )
+    assert [m["content"] for m in others] == ["And then?", "Say more."]
+    assert prompt.messages(fenced=False, answer="this")[0]["content"] == "First: this"
+    with pytest.raises(UsageError, match="note"):
+        Prompt.parse("mine", content.replace(b'"Tags mark a quotation."', b"3"))
 
 
 def test_scales_are_worth_what_the_papers_say():

@@ -55,6 +55,7 @@ class _File:
     explains: bool = False
     verdict: dict[str, Any] | None = None
     trusted: tuple[str, ...] = ()
+    note: str | None = None
     title: str = ""
     source: str = ""
 
@@ -75,6 +76,8 @@ class Prompt:
         scale: what may be answered; None where the answer is free text.
         key: what the answer is called, in JSON and on a line of its own ("Score: 5").
         trusted: parts that are not quoted material, and so stand without a fence.
+        note: what its first message says of fences, before all else; None has the system message
+            say it at length.
     """
 
     name: str
@@ -87,6 +90,7 @@ class Prompt:
     scale: Scale | None = None
     key: str = "verdict"
     trusted: frozenset[str] = frozenset()
+    note: str | None = None
 
     @property
     def identity(self) -> str:
@@ -105,8 +109,8 @@ class Prompt:
         """The conversation with ``parts`` in their places.
 
         Args:
-            fenced: put quoted parts between delimiters that they cannot forge, and say so in the
-                system message; False gives the text as published.
+            fenced: put quoted parts between delimiters that they cannot forge, and say so;
+                False gives the text as published.
             explain: ask for an explanation besides the verdict.
             as_json: ask for both as the JSON that :meth:`schema` describes. A model that is held
                 to a schema it was not told of is made to say what it would not.
@@ -138,7 +142,7 @@ class Prompt:
             last = turns[-1]
             turns[-1] = Turn(last.role, f"{last.content.rstrip()}\n\n{form}")
         if fenced and quoted:
-            turns = _noted(turns)
+            turns = _noted(turns, self.note)
         return tuple(
             {"role": t.role, "content": _PLACE.sub(lambda m: filled[m[1]], t.content)}
             for t in turns
@@ -280,8 +284,11 @@ def _read(path: str, modified: int, size: int) -> Prompt:
     return Prompt.parse(path, Path(path).read_bytes())
 
 
-def _noted(turns: list[Turn]) -> list[Turn]:
+def _noted(turns: list[Turn], note: str | None) -> list[Turn]:
+    """``turns`` that say what fences are: by a template's own note, or in the system message."""
     first = turns[0]
+    if note is not None:
+        return [Turn(first.role, f"{note}\n\n{first.content}"), *turns[1:]]
     if first.role == "system":
         return [Turn("system", f"{first.content.rstrip()}\n\n{NOTE}"), *turns[1:]]
     return [Turn("system", NOTE), *turns]
@@ -316,6 +323,7 @@ def _parsed(name: str, content: bytes) -> Prompt:
         scale=None if verdict is None else scale_of(verdict),
         key=key,
         trusted=frozenset(file.trusted),
+        note=file.note,
     )
     if verdict is not None and not all(t[-1].role == "user" for t in (turns, explained or turns)):
         raise UsageError("before a verdict, the last message must be the user's")

@@ -245,23 +245,26 @@ def odds(risk: float) -> float:
     return math.log(p / (1 - p))
 
 
-async def test_a_judge_and_the_members_make_one_risk_of_each_sentence() -> None:
+@pytest.mark.parametrize(
+    ("members", "judge"), [(0.3, 0.1), (0.9, 0.1), (0.9, 0.45), (0.1, 0.55), (0.9, 0.95)]
+)
+async def test_a_judge_leads_and_the_members_move_its_risk(members: float, judge: float) -> None:
     record = Record(prompt="q", response=TEXT, contexts=("c",))
-    claims = judged(record, (0.3, "entailment"), (0.4, "entailment"))
+    claims = judged(record, (members, "entailment"), (members, "entailment"))
     text = "ensemble(judge=true)"
     without = await run(record, {"claims": claims}, text)
-    judge = said_by_a_judge(record, 0.1, 0.95)
-    score = await run(record, {"claims": claims, "statement_judge": judge}, text)
-    fit = default.shipped()["judge"]
-    for unit, alone, risk in zip(score.units, without.units, (0.1, 0.95), strict=True):
-        before = math.log(alone.risk / (1 - alone.risk))
-        wanted = fit["intercept"] + fit["members"] * before + fit["judge"] * odds(risk)
+    said = said_by_a_judge(record, judge, judge)
+    score = await run(record, {"claims": claims, "statement_judge": said}, text)
+    before = math.log(without.units[0].risk / (1 - without.units[0].risk))
+    wanted = odds(judge) + 0.25 * before
+    if (wanted >= 0) != (judge >= 0.5):  # on the judge's side of even, and next to it
+        wanted = math.copysign(0.04, judge - 0.5)
+    for unit in score.units:
         assert unit.risk == pytest.approx(1 / (1 + math.exp(-wanted)), abs=1e-5)
-    assert score.risk == max(u.risk for u in score.units) > without.risk
-    assert score.units[0].risk < score.units[1].risk
-    assert score.raw["weights"]["statement_judge"] == fit["judge"]
+        assert (unit.risk >= 0.5) == (judge >= 0.5)
+    assert score.raw["weights"]["statement_judge"] == 1.0
     of_claims = default.fit("contexts", frozenset({"claims"})).coefficients["claims"]
-    assert score.raw["weights"]["claims"] == pytest.approx(fit["members"] * of_claims, abs=1e-5)
+    assert score.raw["weights"]["claims"] == pytest.approx(0.25 * of_claims, abs=1e-5)
 
 
 async def test_a_judge_alone() -> None:

@@ -217,9 +217,8 @@ def _weights(members: _Members, leads: Sequence[Field]) -> dict[str, float]:
         for name, bound in named.items():
             weights[bound.key] = round(share * coefficients.get(name, 0.0), _DIGITS)
     if members.judge is not None and _of_judge(members) is not None:
-        of_members, of_judge = default.judge_weights() if weights else (0.0, 1.0)
-        weights = {key: round(of_members * w, _DIGITS) for key, w in weights.items()}
-        weights[members.judge.key] = of_judge
+        weights = {key: round(default.BESIDE_JUDGE * w, _DIGITS) for key, w in weights.items()}
+        weights[members.judge.key] = 1.0
     return weights
 
 
@@ -270,7 +269,7 @@ def _evidence(
 
     def part(name: str, risk: float) -> float:
         if lead is None or name == default.JUDGE:
-            return default.judge_weights()[1] * default.log_odds(risk)
+            return default.log_odds(risk)
         return default.fit(lead, frozenset(sentence.said)).part(name, risk)
 
     def rank(name: str) -> tuple[bool, float]:

@@ -39,7 +39,10 @@ SHARES: Mapping[Field, float] = {
     "samples": 0.5,
     "logprobs": 0.25,
 }
-#: How near to 0 fields that do not lead may bring the log-odds of one that does.
+#: What the members' log-odds count beside an LLM judge's, which lead. Not fitted: on the sets with
+#: labels the members look better than they are elsewhere (``training/fit_judge.py`` shows them).
+BESIDE_JUDGE = 0.25
+#: How near to 0 what does not lead may bring the log-odds of what does.
 NEAREST = 0.04
 LEXICAL = "lexical"
 JUDGE = "statement_judge"
@@ -107,20 +110,8 @@ def version() -> str:
 
 
 def with_judge(members: float | None, judge: float) -> float:
-    """Log-odds of being wrong by an LLM judge, and by the members' where they have scored.
-
-    Fitted on answers with contexts (``training/fit_judge.py``), and used for the other fields too.
-    """
-    if members is None:
-        return judge
-    fit = shipped()["judge"]
-    return float(fit["intercept"] + fit["members"] * members + fit["judge"] * judge)
-
-
-def judge_weights() -> tuple[float, float]:
-    """The coefficients of the members' log-odds and of the judge's."""
-    fit = shipped()["judge"]
-    return fit["members"], fit["judge"]
+    """Log-odds of being wrong by an LLM judge, moved by the members' where they have scored."""
+    return judge if members is None else moved(judge, BESIDE_JUDGE * members, turns=False)
 
 
 def member_names(field: Field) -> tuple[str, ...]:
@@ -225,7 +216,7 @@ def odds_of(field: Field, said: Mapping[str, Said]) -> float | None:
 
 
 def moved(lead: float, others: float, turns: bool) -> float:
-    """Log-odds of the leading field moved by ``others``, over 0 only where they may ``turn``."""
+    """Log-odds of what leads moved by ``others``, over 0 only where they may ``turn`` it."""
     both = lead + others
     if turns:
         return both

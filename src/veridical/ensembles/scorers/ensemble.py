@@ -132,8 +132,8 @@ async def ensemble(
     but lexical scores. At ``prior=0.5`` a risk is calibrated to equal numbers of right and wrong
     answers. Members that are not scored leave a fit without them.
 
-    With a judge, a sentence's log-odds and the judge's make one by a fit of their own
-    (``training/fit_judge.py``).
+    With a judge, its log-odds lead, and those of the other scorers, at a quarter, move them
+    without turning what it says.
 
     By contexts or reference, the response's risk is that of its worst sentence. A sentence's is
     what the members say of it; it is labelled ``entailment`` if that is under 0.5 (at the prior

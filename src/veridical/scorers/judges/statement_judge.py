@@ -34,7 +34,7 @@ _WINDOW = 1_200
 _EDGE, _SAID = 0.001, 0.1
 #: ``log-odds of being wrong = intercept + slope x mean log-odds of no``, by a document: fitted by
 #: ``training/fit_judge.py`` with Qwen2.5-Coder-1.5B-Instruct as the judge.
-INTERCEPT, SLOPE = -0.8408, 1.6244
+INTERCEPT, SLOPE = -0.3662, 1.3067
 
 
 @scorer(
@@ -46,6 +46,7 @@ INTERCEPT, SLOPE = -0.8408, 1.6244
     presets={"all", "auto"},
     raw_is="risk",
     raw_key="risk",
+    tuned_on={"begin": (), "halueval": ()},  # the two numbers of the logistic function
     prompts=(*_WITH, *_WITHOUT),
 )
 async def statement_judge(

@@ -1,0 +1,297 @@
+"""What a language model of 1.5 billion parameters reaches as judge, reader and writer, here.
+
+    python benchmarks/local_llm.py --data DATA --out FOLDER [--only PART ...] [--page PAGE.md]
+
+Runs the commands of PARTS one after another, each on a small stated part of a public data set, and
+writes the page of their figures. A command that is interrupted goes on where it was: each has its
+folder under FOLDER, and one that is done is not run again. What a model was asked is on the page as
+the command; any of them can be run by itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+JUDGE, SMALL = "local:qwen-1.5b", "qwen-0.5b"
+#: Metrics on the page, in this order.
+METRICS = ("auroc", "average_precision", "trapezoid_pr", "spearman", "pearson", "macro_f1")
+#: Baselines that are shown, and those whose figures say nothing of the data.
+BASELINES, LEFT_OUT = ("length",), ("constant", "random", "majority", "always_positive")
+#: Of each figure, what the pages keep.
+KEPT = ("suite", "split", "scorer", "metric", "value", "ci_low", "ci_high", "n_total", "n_scored")
+HEAD = """# What a language model that runs here reaches
+
+Made by `python benchmarks/local_llm.py --data DATA --out FOLDER --page docs/results/local-llm.md`,
+which runs the commands below. The model is Qwen2.5-Coder-1.5B-Instruct in 4 bits (`veridical models
+get qwen-1.5b`), on two cores, without a GPU; "0.5B" is the next smaller one of the family. No
+scorer was fitted on the part that it is measured on, but for those marked in-domain.
+
+Parts are small, so that each takes minutes: read intervals before figures. `length` is the baseline
+that ranks by the number of characters; *constant* is a scorer that says the same of all;
+`nli_grounding`, `claims` and `selfcheck_nli` are by the embedded 22M model. Published figures are
+of larger judges on the whole sets. Where length does well (BEGIN, HaluEval), a good figure proves
+little: [risk.md](../risk.md#beside-a-judge) has pairs in which it tells nothing."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A command of ``veridical bench``, and what to read beside its figures.
+
+    Attributes:
+        before: a command of ``veridical`` that makes what this one takes.
+        beside: published figures of larger models.
+        entries: tables of ``veridical.evaluate.published`` of which it measures rows.
+    """
+
+    name: str
+    title: str
+    arguments: str
+    before: str = ""
+    beside: tuple[str, ...] = ()
+    entries: tuple[str, ...] = ()
+
+    def shown(self) -> list[str]:
+        """The commands, as one would type them."""
+        commands = [c for c in (self.before, f"bench {self.arguments}") if c]
+        return [f"veridical {filled(c, 'DATA', 'OUT')}" for c in commands]
+
+
+WIKIBIO = "wikibio --data DATA/wikibio_gpt3"
+BEGIN = "begin --data DATA/begin --split wow/dev"
+PROXY = "avg_logprob, avg_entropy, max_logprob, max_entropy, explained_surprisal"
+PARTS = (
+    Part(
+        "wikibio-prompt",
+        "SelfCheckGPT's prompt, and CheckEmbed's judge, on WikiBio: 8 passages, 4 samples",
+        f'{WIKIBIO} --limit 8 --samples 4 --scorers "selfcheck_prompt, '
+        'judge(template=checkembed_wikibio), selfcheck_nli" --llm {JUDGE}',
+        beside=(
+            "`selfcheck_prompt` by gpt-3.5-turbo, 238 passages and 20 samples (SelfCheckGPT, "
+            "table 2), trapezoids: nonfact 0.934, nonfact* 0.532, factual 0.671; passages: "
+            "Pearson 0.783, Spearman 0.783; with 4 samples (table 4) 0.765 and 0.764",
+            "`judge(template=checkembed_wikibio)`, Spearman (CheckEmbed, table 5): GPT-4o 0.394, "
+            "GPT-4o-mini 0.314, Llama-3.3-70B -0.087, Llama-3.1-8B 0.029",
+        ),
+        entries=(
+            "SelfCheckGPT tables 2 and 4, prompt rows (ChatGPT)",
+            *(
+                f"CheckEmbed tables 3 and 5, LLM-as-a-judge ({model}) rows"
+                for model in ("GPT-4o", "GPT-4o-mini", "Llama-3.3-70B", "Llama-3.1-8B")
+            ),
+        ),
+    ),
+    Part(
+        "wikibio-mqag",
+        "MQAG asked of a chat model, on WikiBio: 4 passages, 3 samples, 1 question a sentence",
+        f"{WIKIBIO} --limit 4 --samples 3 "
+        '--scorers "selfcheck_qa(backend=llm, questions=1), selfcheck_nli" --llm {JUDGE}',
+        beside=(
+            "`selfcheck_qa` by four fine-tuned models, 238 passages and 20 samples (SelfCheckGPT, "
+            "table 2), trapezoids: nonfact 0.843, nonfact* 0.401, factual 0.481; passages: "
+            "Pearson 0.611, Spearman 0.593",
+        ),
+        entries=("SelfCheckGPT tables 2, 3 and 5, QA rows",),
+    ),
+    *(
+        Part(
+            f"wikibio-proxy-{proxy}",
+            f"Read by {proxy}, on WikiBio: {limit} passages, 20 samples",
+            f'{WIKIBIO} --limit {limit} --scorers "{PROXY}" --proxy {proxy}',
+            beside=beside,
+            entries=entries,
+        )
+        for proxy, limit, beside, entries in (
+            ("qwen-0.5b", 40, (), ()),
+            (
+                "qwen-1.5b",
+                40,
+                (
+                    "`avg_logprob` by llama-30b on all passages (SelfCheckGPT, table 8), "
+                    "trapezoids: nonfact 0.754, nonfact* 0.303, factual 0.413; Spearman 0.202; by "
+                    "opt-1.3b 0.662, 0.245, 0.235; -0.390",
+                ),
+                tuple(
+                    f"SelfCheckGPT tables 2 and 8, figure 9, {model}"
+                    for model in (
+                        *("huggyllama/llama-30b", "huggyllama/llama-13b", "huggyllama/llama-7b"),
+                        *("facebook/opt-30b", "EleutherAI/gpt-neox-20b", "facebook/opt-13b"),
+                        *("EleutherAI/gpt-j-6b", "facebook/opt-1.3b", "facebook/opt-125m"),
+                    )
+                ),
+            ),
+            ("smollm2", 40, (), ()),
+        )
+    ),
+    Part(
+        "begin-judges",
+        "Judges on BEGIN: 24 responses of wow/dev",
+        f'{BEGIN} --limit 24 --scorers "statement_judge, judge(template=mirage_begin), '
+        "judge(template=correct_incorrect), judge(template=likert), g_eval, claims(checker=llm), "
+        'claims, nli_grounding, knowledge_f1" --llm {JUDGE}',
+        beside=(
+            "`judge(template=mirage_begin)` by GPT-4, area under precision and recall on wow/test "
+            "(Mirage, table 9): see reproduction.md",
+        ),
+        entries=("Mirage tables 1, 10 and 11, GPT-4 on BEGIN",),
+    ),
+    Part(
+        "begin-extractor",
+        "Claims written by the model, on BEGIN: 16 responses of wow/dev",
+        f'{BEGIN} --limit 16 --scorers "claims(extractor=llm_atomic), '
+        'claims(extractor=llm_triplets), claims" --llm {JUDGE}',
+    ),
+    Part(
+        "halueval-qa",
+        "Judges on HaluEval's questions: 16 answers of the last fifth",
+        "halueval --data DATA/halueval --split heldout,qa --limit 16 "
+        '--scorers "statement_judge, judge(template=halueval_qa), claims(checker=llm), claims, '
+        'nli_grounding" --llm {JUDGE}',
+        beside=("accuracy of `halueval_qa` by ChatGPT on all (HaluEval, table 5): 0.626",),
+        entries=("Mirage tables 1, 10 and 11, GPT-4 on HaluEval",),
+    ),
+    Part(
+        "halludetect",
+        "HalluDetect's features by the 0.5B model, trained on 200 rows of HaluEval's questions",
+        "halueval --data DATA/halueval --split heldout,qa --limit 60 --scorers "
+        "\"halludetect(model='OUT/halludetect.json'), nli_grounding\" --proxy {SMALL}",
+        entries=("CheckEmbed table 7, HalluDetect rows",),
+        before="train halludetect DATA/halueval/dataset_halueval_qa.jsonl --reader halueval "
+        "--limit 200 --proxy {SMALL} --out OUT/halludetect.json",
+    ),
+    Part(
+        "truthfulqa",
+        "By a right answer, and by what the model knows, on TruthfulQA: 12 answers",
+        'truthfulqa --data DATA/truthfulqa --limit 12 --scorers "statement_judge, '
+        'judge(template=correct_incorrect), judge(template=mirage_truthfulqa), p_true, verbalized" '
+        "--llm {JUDGE}",
+    ),
+    Part(
+        "qa",
+        "Its own answers to 8 questions of each of six sets, with 3 samples",
+        "qa --data DATA/qa --limit 8 --n 3 --max-tokens 200 --scorers "
+        '"p_true, verbalized, judge, bsdetector, noncontradiction, semantic_negentropy, '
+        'exact_match, avg_logprob, min_probability, avg_entropy" --llm {JUDGE}',
+        beside=(
+            "F1 of right answers by gpt-3.5-turbo-16k, six sets (Bouchard and Chauhan 2025, "
+            "table 1): reproduction.md",
+        ),
+        entries=(
+            "Tunable ensemble table 1, entropy row",
+            "Tunable ensemble table 1, BSDetector row",
+        ),
+    ),
+)
+
+
+def filled(command: str, data: Path | str, out: Path | str) -> str:
+    values = {"{JUDGE}": JUDGE, "{SMALL}": SMALL, "DATA": str(data), "OUT": str(out)}
+    for name, value in values.items():
+        command = command.replace(name, value)
+    return command
+
+
+def run(part: Part, data: Path, out: Path) -> Path:
+    """The figures of a part as JSON, made where they are not there yet."""
+    figures = out / f"{part.name}.json"
+    if figures.is_file():
+        return figures
+    folder = ["--out", str(out / part.name), "--store", str(out / "store"), "--min-coverage", "0"]
+    commands = [f"bench {part.arguments}"]
+    if part.before and not (out / "halludetect.json").is_file():
+        commands.insert(0, part.before)
+    for command in commands:
+        arguments = shlex.split(filled(command, data, out))
+        more = [*folder, "--json", str(figures)] if arguments[0] == "bench" else folder[2:4]
+        print(f"{part.name}: veridical {shlex.join(arguments)}", flush=True)
+        subprocess.run([sys.executable, "-m", "veridical", *arguments, *more], check=True)
+    return figures
+
+
+def figures_of(part: Part, bench: dict[str, Any]) -> dict[str, Any]:
+    """What the pages show of a part."""
+    rows = [
+        {**{key: _rounded(row[key]) for key in KEPT}, "in_domain": "in_domain" in row["flags"]}
+        for row in bench["rows"]
+        if row["metric"] in METRICS
+        and row["scorer"] not in LEFT_OUT
+        and (row["value"] is not None or "constant" in row["flags"])
+    ]
+    told = {"name": part.name, "title": part.title, "commands": part.shown(), "rows": rows}
+    return {**told, "published": list(part.beside), "entries": list(part.entries)}
+
+
+def _rounded(value: Any) -> Any:
+    return round(value, 4) if isinstance(value, float) else value
+
+
+def page(found: Sequence[dict[str, Any]]) -> str:
+    """The whole page."""
+    return "\n\n".join([HEAD, *map(_section, found)]) + "\n"
+
+
+def _section(part: dict[str, Any]) -> str:
+    parts = [f"## {part['title']}", "\n".join(f"    {c}" for c in part["commands"])]
+    for split in dict.fromkeys(row["split"] for row in part["rows"]):
+        rows = [row for row in part["rows"] if row["split"] == split]
+        n = max(row["n_total"] for row in rows)
+        parts += [f"{rows[0]['suite']}, {split}, n = {n}:", _table(rows)]
+    parts += [f"Published: {text}." for text in part["published"]]
+    return "\n\n".join(parts)
+
+
+def _table(rows: Iterable[dict[str, Any]]) -> str:
+    """Scorers down and metrics across, each figure with its interval."""
+    cells: dict[str, dict[str, str]] = {}
+    for row in rows:
+        marks = " (in-domain)" if row["in_domain"] else ""
+        missing = row["n_total"] - row["n_scored"]
+        marks += f" ({missing} not scored)" if missing else ""
+        name = f"`{row['scorer']}`{marks}"
+        name = f"*baseline:* {name}" if row["scorer"] in BASELINES else name
+        cells.setdefault(name, {})[row["metric"]] = _figure(row)
+    heads = [m for m in METRICS if any(m in row for row in cells.values())]
+    body = [[name, *(row.get(m, "") for m in heads)] for name, row in cells.items()]
+    lines = [["scorer", *heads], ["---"] + ["---:"] * len(heads), *body]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def _figure(row: dict[str, Any]) -> str:
+    if row["value"] is None:
+        return "constant"
+    value = f"{row['value']:.3f}"
+    if row["ci_low"] is None or row["ci_high"] is None:
+        return value
+    return f"{value} [{row['ci_low']:.2f}, {row['ci_high']:.2f}]"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--data", type=Path, required=True, help="folder of the public data sets")
+    parser.add_argument("--out", type=Path, required=True, help="folder of the runs")
+    parser.add_argument("--only", action="append", choices=[p.name for p in PARTS])
+    parser.add_argument(
+        "--page", type=Path, help="write the page of all that is done, and its figures beside it"
+    )
+    args = parser.parse_args()
+    args.out.mkdir(parents=True, exist_ok=True)
+    for part in PARTS:
+        if args.only is None or part.name in args.only:
+            run(part, args.data.resolve(), args.out.resolve())
+    done = [(p, args.out / f"{p.name}.json") for p in PARTS]
+    found = [figures_of(p, json.loads(f.read_text("utf-8"))) for p, f in done if f.is_file()]
+    if args.page is not None:
+        args.page.write_text(page(found), encoding="utf-8")
+        told = ",\n".join(map(json.dumps, found))  # a line each
+        args.page.with_suffix(".json").write_text(f"[{told}]\n", "utf-8")
+
+
+if __name__ == "__main__":
+    main()
