@@ -91,7 +91,7 @@ def caught(folder: Path, delay: float, send: Callable[[subprocess.Popen[bytes]],
         made = workers(child)
         send(child)
         told = ended(child, made)
-        if not any(line.startswith("3000 records") for line in told):
+        if not any("of the 3000 answers" in line for line in told):
             break
         delay /= 2
     return child.returncode, told
