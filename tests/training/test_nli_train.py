@@ -1,0 +1,171 @@
+"""The training of the NLI cross-encoder, on a tiny MPNet: what it learns from, and going on."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from places import ROOT
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+pytestmark = pytest.mark.torch
+
+WORDS = "ada bob eva oslo rome in lives met likes not is was a the .".split()  # noqa: SIM905
+
+
+@pytest.fixture
+def module() -> Iterator[ModuleType]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(ROOT / "training")
+        import nli_train  # type: ignore[import-not-found]
+
+        small = nli_train.Stage(
+            {"people": 1.0, nli_train.GENERATED: 1.0},
+            peak_rate=5e-3,
+            forced=0.3,
+            joined=0.0,
+            premise_words=0,
+            kept=0.0,
+            words=1.0,
+        )
+        patch.setitem(nli_train.STAGES, "base", small)
+        patch.setattr(nli_train, "BATCH_TOKENS", 256)
+        yield nli_train
+    sys.modules.pop("nli_train", None)
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    """An untrained MPNet of three layers."""
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+
+    vocabulary = {w: i for i, w in enumerate(["<s>", "<pad>", "</s>", "[UNK]", *WORDS])}
+    made = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
+    made.normalizer = normalizers.Lowercase()
+    made.pre_tokenizer = pre_tokenizers.Whitespace()
+    made.post_processor = processors.TemplateProcessing(
+        single="<s> $A </s>",
+        pair="<s> $A </s> </s> $B </s>",
+        special_tokens=[("<s>", 0), ("</s>", 2)],
+    )
+    config = transformers.MPNetConfig(
+        vocab_size=len(vocabulary),
+        hidden_size=32,
+        num_hidden_layers=3,
+        num_attention_heads=2,
+        intermediate_size=48,
+        max_position_embeddings=80,
+    )
+    torch.manual_seed(0)
+    folder = tmp_path / "source"
+    transformers.MPNetModel(config).save_pretrained(folder)
+    transformers.PreTrainedTokenizerFast(
+        tokenizer_object=made, pad_token="<pad>", unk_token="[UNK]"
+    ).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """Who lives where: another place is contradicted, and its word the wrong one."""
+    rng = np.random.default_rng(0)
+    rows: list[dict[str, Any]] = []
+    for _ in range(400):
+        name, place = rng.choice(["Ada", "Bob", "Eva"]), rng.choice(["Oslo", "Rome"])
+        row = {"premise": f"{name} lives in {place} ."}
+        if rng.random() < 0.5:
+            row |= {"hypothesis": row["premise"], "label": "entailment", "spans": []}
+        else:
+            other = "Rome" if place == "Oslo" else "Oslo"
+            text = f"{name} lives in {other} ."
+            at = text.index(other)
+            row |= {"hypothesis": text, "label": "contradiction", "spans": [[at, at + 4]]}
+        rows.append(row | {"source": "typed_entity"})
+    people = [{k: row[k] for k in ("premise", "hypothesis", "label")} for row in rows[:200]]
+    people += [{**row, "label": "not_entailment"} for row in people if row["label"] != "entailment"]
+    (tmp_path / "people.jsonl").write_text("".join(json.dumps(r) + "\n" for r in people))
+    (tmp_path / "generated.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
+    return tmp_path
+
+
+def train(module: ModuleType, source: Path, data: Path, output: Path, *more: str) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        arguments = [source, data, data / "generated.jsonl", output, "--stage", "base", *more]
+        patch.setattr(sys, "argv", ["nli_train.py", *map(str, arguments)])
+        module.main()
+
+
+def test_it_learns_the_label_and_the_wrong_word(
+    module: ModuleType, source: Path, data: Path, tmp_path: Path
+) -> None:
+    output = tmp_path / "out"
+    train(module, source, data, output, "--layers", "2", "--epochs", "8")
+    report = json.loads((output / "calibration.json").read_text())
+    assert report["held_out"]["typed_entity"]["accuracy"] == 1.0
+    assert report["words"]["auroc"] > 0.99 and 0.0 < report["words"]["wrong"] < 0.2
+    assert json.loads((output / "config.json").read_text())["num_hidden_layers"] == 2
+    again = module.Reader(output)  # and a later stage begins with both
+    row = {
+        "premise": "Eva lives in Rome .",
+        "hypothesis": "Eva lives in Oslo .",
+        "label": "neutral",
+    }
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(output / "tokenizer.json"))
+    (pair,) = module.tokenized([row], tokenizer, "people", module.STAGES["base"])
+    logits, (odds,) = module.read_all(again, [pair])
+    assert logits.argmax().item() == module.LABELS.index("contradiction")
+    assert tokenizer.id_to_token(int(pair.ids[odds.argmax()])) == "oslo"
+    # plain transformers reads the checkpoint too
+    plain = transformers.AutoModelForSequenceClassification.from_pretrained(output).eval()
+    inputs = module.tensors([pair], again)[0]
+    assert torch.allclose(plain(**inputs).logits, logits, atol=1e-5)
+
+
+def test_an_interrupted_run_goes_on_and_ends_the_same(
+    module: ModuleType, source: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    train(module, source, data, tmp_path / "whole", "--tokens", "4000")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "SAVE_EVERY", -1.0)
+        real, count = module.loss_of, iter(range(10_000))
+
+        def interrupted(*given: Any) -> Any:
+            if next(count) == 7:
+                raise KeyboardInterrupt
+            return real(*given)
+
+        patch.setattr(module, "loss_of", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            train(module, source, data, tmp_path / "parted", "--tokens", "4000")
+    capsys.readouterr()
+    train(module, source, data, tmp_path / "parted", "--tokens", "4000")
+    assert "going on from batch 7" in capsys.readouterr().out
+    whole, parted = (module.Reader(tmp_path / name).state_dict() for name in ("whole", "parted"))
+    assert all(torch.allclose(whole[k], parted[k], atol=1e-6) for k in whole)
+    with pytest.raises(SystemExit, match="batches"):
+        train(module, source, data, tmp_path / "parted", "--tokens", "2000")
+
+
+def test_what_is_told_of_words(module: ModuleType, source: Path) -> None:
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(source / "tokenizer.json"))
+
+    def told(**row: Any) -> list[int]:
+        encoded = tokenizer.encode("Ada is in Rome", "Bob is in Rome")
+        return module.wrong_tokens(row, encoded).tolist()  # type: ignore[no-any-return]
+
+    unknown = [-1] * 7  # <s>, four words, </s> </s>
+    assert told(label="entailment") == [*unknown, 0, 0, 0, 0, -1]
+    assert told(label="neutral", spans=[[0, 3]]) == [*unknown, 1, 0, 0, 0, -1]
+    assert told(label="contradiction", spans=[]) == [-1] * 12  # a word is missing
+    assert told(label="contradiction") == [-1] * 12

@@ -1,0 +1,461 @@
+"""Typed edits of a sentence: what makes it say something else, and what says it in other words.
+
+An edit is a text, the characters that were changed in it, and two labels of natural-language
+inference: of the edited text given the original, and of the original given the edited text. So
+each makes pairs in two worlds, in which either wording is the true one, and marks the wrong words
+exactly. Kinds: number, date, unit, quantifier, modality, negation, antonym, list, entity, relation
+and splice; each has edits that keep the meaning (``entailment`` both ways) and edits that do not.
+Rules are of words alone: nothing is parsed; names come from the caller.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from nli_facts import ANTONYMS, DATE_DMY, DATE_MDY, MONTHS, NUMBER_WORDS, fix_article
+
+Label = Literal["entailment", "neutral", "contradiction", "not_entailment"]
+SAME: tuple[Label, Label] = ("entailment", "entailment")
+OPPOSED: tuple[Label, Label] = ("contradiction", "contradiction")
+#: The edited text says more than the original, or less. A label that is open is None.
+MORE: tuple[Label | None, Label | None] = ("neutral", "entailment")
+LESS: tuple[Label | None, Label | None] = ("entailment", "neutral")
+
+
+@dataclass(frozen=True)
+class Edited:
+    """An edited sentence.
+
+    Attributes:
+        spans: [start, end) of the characters of ``text`` that are not the original's.
+        was: those of the original that they replace, or that are left out.
+        label: of ``text`` given the original; None where it is open.
+        back: of the original given ``text``.
+    """
+
+    kind: str
+    text: str
+    spans: tuple[tuple[int, int], ...]
+    was: tuple[tuple[int, int], ...]
+    label: Label | None
+    back: Label | None
+
+    @property
+    def keeps(self) -> bool:
+        """Whether it says the same in other words."""
+        return (self.label, self.back) == SAME
+
+
+class Name(NamedTuple):
+    """A name in the text around a sentence, and its kind (``PERSON``, ``GPE``, ...)."""
+
+    text: str
+    kind: str
+
+
+def edits(
+    sentence: str,
+    rng: random.Random,
+    names: Sequence[Name] = (),
+    told: Sequence[str] = (),
+    foreign: Sequence[str] = (),
+) -> list[Edited]:
+    """Every edit that a rule has for a sentence, in the order of the rules.
+
+    Args:
+        names: of the text around, this sentence included.
+        told: other sentences of the same text: joined to this one they keep it true.
+        foreign: sentences of other texts: joined, they say what no source does.
+    """
+    found = [e for rule in RULES for e in rule(sentence, rng)]
+    found += [*_entities(sentence, rng, names), *_relations(sentence, names)]
+    found += [*_splices(sentence, told, SAME), *_splices(sentence, foreign, ("neutral", None))]
+    good = {e.text: e for e in found if e.text != sentence}
+    return list(good.values())
+
+
+# --- replacing ------------------------------------------------------------------------------
+
+
+def _replaced(
+    kind: str,
+    sentence: str,
+    changes: Sequence[tuple[int, int, str]],
+    labels: tuple[Label | None, Label | None],
+) -> Edited:
+    """``sentence`` with [start, end) replaced by a text, for each of ``changes``, in order."""
+    parts: list[str] = []
+    spans: list[tuple[int, int]] = []
+    was: list[tuple[int, int]] = []
+    at = length = 0
+    for start, end, new in changes:
+        before = sentence[at:start]
+        parts += [before, new]
+        length += len(before)
+        if new:
+            spans.append((length, length + len(new)))
+        if start < end:
+            was.append((start, end))
+        length += len(new)
+        at = end
+    text = "".join([*parts, sentence[at:]])
+    return Edited(kind, text, tuple(spans), tuple(was), *labels)
+
+
+def _word(text: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<![\w-]){re.escape(text)}(?![\w-])", re.IGNORECASE)
+
+
+def _cased(new: str, old: str) -> str:
+    return new[:1].upper() + new[1:] if old[:1].isupper() else new
+
+
+class Words(NamedTuple):
+    """A word and what takes its place."""
+
+    kind: str
+    old: str
+    new: str
+    labels: tuple[Label | None, Label | None]
+
+
+def _one_way(kind: str, pairs: str, labels: tuple[Label | None, Label | None]) -> Iterator[Words]:
+    """Each ``old/new`` of ``pairs``."""
+    for pair in pairs.split("; "):
+        old, new = pair.split("/")
+        yield Words(kind, old, new, labels)
+
+
+def _both(kind: str, pairs: str, labels: tuple[Label | None, Label | None]) -> Iterator[Words]:
+    """Each ``a/b`` of ``pairs`` and, with labels turned round, its reverse."""
+    for row in _one_way(kind, pairs, labels):
+        yield row
+        yield Words(kind, row.new, row.old, (labels[1], labels[0]))
+
+
+_AGREE = {
+    "he/she",
+    "his/her",
+    "He/She",
+    "His/Her",
+}  # one of several in a text, which would disagree
+TABLE: tuple[Words, ...] = (
+    *_both(
+        "antonym",
+        "; ".join("/".join(pair) for pair in ANTONYMS if "/".join(pair) not in _AGREE),
+        OPPOSED,
+    ),
+    *_both(
+        "antonym",
+        "increased/decreased; rose/fell; higher/lower; larger/smaller; won/lost; opened/closed; "
+        "accepted/rejected; allowed/forbade; succeeded/failed; arrived/departed; inside/outside; "
+        "above/below; hot/cold; strong/weak; cheap/expensive; true/false; legal/illegal; "
+        "permanent/temporary; expanded/shrank; approved/refused; gained/lost; minimum/maximum; "
+        "buyer/seller; parent/child; teacher/pupil; alive/dead; empty/full; guilty/innocent",
+        OPPOSED,
+    ),
+    *_both(
+        "antonym",
+        "began/started; large/big; film/movie; located/situated; near/close to; wrote/authored; "
+        "currently/at present; purchased/bought; assisted/helped; famous/well-known; "
+        "attempted/tried; entire/whole; children/offspring; obtained/got; finished/completed",
+        SAME,
+    ),
+    *_both(
+        "quantifier",
+        "most/few; many/few; always/never; often/rarely; more than/less than; usually/seldom; "
+        "at least/less than; at most/more than; nearly/more than",
+        OPPOSED,
+    ),
+    *_one_way("quantifier", "every/no; everyone/no one; everything/nothing; both/neither", OPPOSED),
+    *_both("quantifier", "some/all; sometimes/always; some/most; someone/everyone", MORE),
+    *_both(
+        "quantifier",
+        "most/the majority of; many/a large number of; several/a number of; every/each; "
+        "less than/under; at least/no fewer than; often/frequently; always/at all times",
+        SAME,
+    ),
+    *_both(
+        "modality",
+        "may/will; might/will; is expected to/is certain to; is likely to/is certain to; "
+        "possibly/certainly; probably/certainly; suggests/proves",
+        MORE,
+    ),
+    *_one_way(
+        "modality",
+        "is believed to be/is; is thought to be/is; is said to be/is; was believed to be/was; "
+        "is rumoured to be/is; was alleged to be/was",
+        ("neutral", None),
+    ),
+    *_both(
+        "modality",
+        "may/might; must/has to; will/is going to; probably/most likely; is able to/can; "
+        "possibly/perhaps; is thought to be/is believed to be",
+        SAME,
+    ),
+)
+
+
+def _words(sentence: str, rng: random.Random) -> Iterator[Edited]:
+    """By the tables of antonyms, quantifiers and modality, and of other words for the same."""
+    for row in TABLE:
+        places = list(_word(row.old).finditer(sentence))
+        if len(places) != 1:
+            continue
+        (place,) = places
+        if _word(row.new).search(sentence[: place.start()] + sentence[place.end() :]):
+            continue
+        new = _cased(row.new, place[0])
+        edited = _replaced(row.kind, sentence, [(place.start(), place.end(), new)], row.labels)
+        if fix_article(edited.text) == edited.text:
+            yield edited
+
+
+# --- negation -------------------------------------------------------------------------------
+
+_POSITIVE = re.compile(r"\b(is|was|are|were|can|could|will|would|should)\b(?! not\b|n't)")
+_NEGATIVE = re.compile(r"\b(is|was|are|were|could|will|would|should|must) (not|never) ")
+_SHORT = re.compile(
+    r"\b(is|was|are|were|has|have|had|can|could|will|would|should|must|does|do|did) not\b(?! only)"
+)
+
+
+def _negations(sentence: str, rng: random.Random) -> Iterator[Edited]:
+    """Put in, taken out, and contracted."""
+    lowered = sentence.lower()
+    plain = not re.search(r"\b(not|never|no|none|neither|nor|without)\b|n't", lowered)
+    positive = list(_POSITIVE.finditer(sentence))
+    if plain and len(positive) == 1 and not sentence.endswith("?"):
+        word = positive[0]
+        start, new = (word.start(), "cannot") if word[1] == "can" else (word.end(), " not")
+        yield _replaced("negation", sentence, [(start, word.end(), new)], OPPOSED)
+    negative = list(_NEGATIVE.finditer(sentence))
+    if len(negative) == 1 and not re.search(r"\b(but|only|until|any|yet|either)\b", lowered):
+        word = negative[0]
+        yield _replaced("negation", sentence, [(word.end(1), word.end(2), "")], OPPOSED)
+    short = list(_SHORT.finditer(sentence))
+    if len(short) == 1:
+        word = short[0]
+        new = {"can": "can't", "will": "won't"}.get(word[1], f"{word[1]}n't")
+        yield _replaced("negation", sentence, [(word.start(), word.end(), new)], SAME)
+
+
+# --- numbers, dates, units ------------------------------------------------------------------
+
+_NUMBER = re.compile(
+    r"(?<![\w.,$£€/-])\d{1,3}(?:,\d{3})+(?![\w,.]?\d)|(?<![\w.,/-])\d+(?![\w,./-]*\d)"
+)
+_YEAR = re.compile(r"1[0-9]\d\d|20\d\d")
+
+
+_BOUND = re.compile(
+    r"\b(at least|at most|more than|less than|fewer than|over|under|up to|about|around|nearly"
+    r"|almost|some|approximately|before|after|since|until|by) $",
+    re.IGNORECASE,
+)
+
+
+def _exact(sentence: str, at: int) -> tuple[Label, Label]:
+    """Two numbers contradict each other unless one is a bound, or near enough."""
+    return ("not_entailment",) * 2 if _BOUND.search(sentence[:at]) else OPPOSED
+
+
+def _numbers(sentence: str, rng: random.Random) -> Iterator[Edited]:
+    """A digit changed, a year shifted, thousands marked, small numbers spelled out."""
+    dated = [m.span() for p in (DATE_DMY, DATE_MDY) for m in p.finditer(sentence)]
+    for place in _NUMBER.finditer(sentence):
+        start, end = place.span()
+        if any(a <= start < b for a, b in dated):
+            continue
+        value = place[0]
+        if _YEAR.fullmatch(value):
+            new = str(int(value) + rng.choice([-20, -10, -7, -3, -1, 1, 2, 5, 10, 30]))
+            yield _replaced("date", sentence, [(start, end, new)], _exact(sentence, start))
+            continue
+        at = rng.choice([i for i, c in enumerate(value) if c.isdigit()][:2])
+        digit = rng.choice([d for d in "123456789" if d != value[at]])
+        new = value[:at] + digit + value[at + 1 :]
+        yield _replaced("number", sentence, [(start, end, new)], _exact(sentence, start))
+        whole = int(value.replace(",", ""))
+        if whole >= 1000:
+            other = f"{whole:,}" if "," not in value else str(whole)
+            yield _replaced("number", sentence, [(start, end, other)], SAME)
+        if 1 < whole < len(NUMBER_WORDS) and sentence[end : end + 1] == " ":
+            yield _replaced("number", sentence, [(start, end, NUMBER_WORDS[whole])], SAME)
+    for value, word in list(enumerate(NUMBER_WORDS))[2:]:
+        places = list(_word(word).finditer(sentence))
+        if len(places) == 1:
+            start, end = places[0].span()
+            other = rng.choice([w for w in NUMBER_WORDS[2:] if w != word])
+            new = _cased(other, places[0][0])
+            yield _replaced("number", sentence, [(start, end, new)], _exact(sentence, start))
+            if start > 0:
+                yield _replaced("number", sentence, [(start, end, str(value))], SAME)
+
+
+def _dates(sentence: str, rng: random.Random) -> Iterator[Edited]:
+    """Another day, month or year; and the same date in the other order."""
+    for pattern, day_first in ((DATE_DMY, True), (DATE_MDY, False)):
+        for place in pattern.finditer(sentence):
+            day, month, year = (place[1], place[2], place[3]) if day_first else (
+                place[2], place[1], place[3],
+            )  # fmt: skip
+            which = rng.randrange(3)
+            wrong = [day, month, year]
+            if which == 0:
+                wrong[0] = str(rng.choice([d for d in range(1, 29) if str(d) != day]))
+            elif which == 1:
+                wrong[1] = rng.choice([m for m in MONTHS if m != month])
+            else:
+                wrong[2] = str(int(year) + rng.choice([-9, -2, -1, 1, 3, 11]))
+            at = place.start(which + 1 if day_first else (2, 1, 3)[which])
+            size = len((day, month, year)[which])
+            yield _replaced("date", sentence, [(at, at + size, wrong[which])], OPPOSED)
+            same = f"{month} {day}, {year}" if day_first else f"{day} {month} {year}"
+            yield _replaced("date", sentence, [(*place.span(), same)], SAME)
+
+
+_FAMILIES = (
+    ("millimetres", "centimetres", "metres", "kilometres", "miles", "feet", "inches"),
+    ("millimeters", "centimeters", "meters", "kilometers", "miles", "feet", "inches"),
+    ("mm", "cm", "km", "mi", "ft"),
+    ("grams", "kilograms", "tonnes", "pounds", "ounces"),
+    ("mg", "kg", "lb"),
+    ("seconds", "minutes", "hours", "days", "weeks", "months", "years", "decades"),
+    ("thousand", "million", "billion", "trillion"),
+    ("litres", "millilitres", "gallons"),
+    ("KB", "MB", "GB", "TB"),
+    ("dollars", "euros", "pounds", "yen"),
+    ("°C", "°F"),
+)
+_SPELLED = {
+    "km": "kilometres", "mm": "millimetres", "cm": "centimetres", "kg": "kilograms",
+    "mg": "milligrams", "ft": "feet", "GB": "gigabytes", "MB": "megabytes", "%": " per cent",
+}  # fmt: skip
+_EXACTLY = {
+    "hours": (60, "minutes"), "minutes": (60, "seconds"), "weeks": (7, "days"),
+    "days": (24, "hours"), "decades": (10, "years"), "kilometres": (1000, "metres"),
+    "kilometers": (1000, "meters"), "metres": (100, "centimetres"), "meters": (100, "centimeters"),
+    "kilograms": (1000, "grams"), "tonnes": (1000, "kilograms"), "feet": (12, "inches"),
+    "km": (1000, "m"), "kg": (1000, "g"),
+}  # fmt: skip
+_AMOUNT = re.compile(r"(?<![\w.,])(\d[\d,]*(?:\.\d+)?)( ?)(%|°[CF]|[A-Za-z]+)(?![\w-])")
+
+
+def _units(sentence: str, rng: random.Random) -> Iterator[Edited]:
+    """Another unit of the family; the unit spelled out; the amount in a smaller unit."""
+    for place in _AMOUNT.finditer(sentence):
+        amount, unit = place[1], place[3]
+        at = place.span(3)
+        others = [u for family in _FAMILIES if unit in family for u in family if u != unit]
+        if others:
+            yield _replaced("unit", sentence, [(*at, rng.choice(others))], OPPOSED)
+        if unit in _SPELLED:
+            yield _replaced("unit", sentence, [(*at, _SPELLED[unit])], SAME)
+        if unit in _EXACTLY and amount.isdigit() and 1 < int(amount) <= 30:
+            times, smaller = _EXACTLY[unit]
+            new = f"{int(amount) * times:,}{place[2]}{smaller}"
+            yield _replaced("unit", sentence, [(*place.span(), new)], SAME)
+
+
+# --- lists ----------------------------------------------------------------------------------
+
+_ITEM = r"[A-Z][\w'-]+(?: [A-Z][\w'-]+){0,2}"
+_LIST = re.compile(rf"\b((?:{_ITEM}, )+{_ITEM}),? and ({_ITEM})(?! [A-Z])")
+_NO_ITEM = re.compile(r"(In|On|At|By|With|For|From|After|Before|The|When|While|As|To|Of)\b")
+
+
+def _lists(sentence: str, rng: random.Random) -> Iterator[Edited]:
+    """Names in a row: one left out, and in another order. (An added one: see ``_entities``.)"""
+    for place in _LIST.finditer(sentence):
+        items = [*place[1].split(", "), place[2]]
+        if any(_NO_ITEM.match(item) for item in items):
+            continue
+        out = rng.randrange(1, len(items) - 1)
+        start = place.start() + sum(len(item) + 2 for item in items[:out])
+        change = (start - 2, start + len(items[out]), "")  # with the comma before it
+        yield _replaced("list", sentence, [change], (None, "neutral"))
+        turned = [*items[1:], items[0]]
+        joined = f"{', '.join(turned[:-1])} and {turned[-1]}"
+        yield _replaced("list", sentence, [(*place.span(), joined)], SAME)
+
+
+RULES: tuple[Callable[[str, random.Random], Iterator[Edited]], ...] = (
+    _words,
+    _negations,
+    _numbers,
+    _dates,
+    _units,
+    _lists,
+)
+
+
+# --- names, and what else is told -----------------------------------------------------------
+
+
+def _entities(sentence: str, rng: random.Random, names: Sequence[Name]) -> Iterator[Edited]:
+    """A name for another of its kind from the same text; and added to a list of names."""
+    here = [n for n in dict.fromkeys(names) if len(_word(n.text).findall(sentence)) == 1]
+    for name in here:
+        others = [
+            n.text
+            for n in dict.fromkeys(names)
+            if n.kind == name.kind
+            and n.text not in sentence
+            and not set(n.text.casefold().split()) & set(name.text.casefold().split())
+        ]
+        if not others:
+            continue
+        other = rng.choice(others)
+        place = _word(name.text).search(sentence)
+        assert place is not None
+        yield _replaced("entity", sentence, [(*place.span(), other)], ("not_entailment",) * 2)
+        row = _LIST.search(sentence)
+        if row and name.text in row[0] and not _NO_ITEM.match(row[0]):
+            at = row.start() + len(row[1])
+            yield _replaced("list", sentence, [(at, at, f", {other}")], ("neutral", None))
+
+
+_SYMMETRIC = re.compile(
+    r"\b(and|or|with|between|met|married|both|joined|faced|share[sd]?|against|versus)\b"
+)
+
+
+def _relations(sentence: str, names: Sequence[Name]) -> Iterator[Edited]:
+    """Two names of a kind change places, where what is between them has a direction."""
+    found = sorted(
+        (place.span(), n)
+        for n in dict.fromkeys(names)
+        if len(places := list(_word(n.text).finditer(sentence))) == 1
+        for place in places
+    )
+    for ((a, b), one), ((c, d), other) in itertools.pairwise(found):
+        between = sentence[b:c]
+        told = len(between.split()) > 1 and "," not in between and not _SYMMETRIC.search(between)
+        if one.kind == other.kind and b < c and told:
+            changes = [(a, b, other.text), (c, d, one.text)]
+            yield _replaced("relation", sentence, changes, ("not_entailment",) * 2)
+
+
+def _splices(
+    sentence: str, others: Sequence[str], labels: tuple[Label | None, Label | None]
+) -> Iterator[Edited]:
+    """The sentence with another joined to it. The original never entails less than itself, so
+    what a joined one says of the original is left open."""
+    for other in others:
+        if not (sentence.endswith(".") and re.fullmatch(r"[A-Z][^?!]+\.", other)):
+            continue
+        first = other.split()[0]
+        starts = other if first not in _LOWERED else other[:1].lower() + other[1:]
+        at = len(sentence) - 1
+        yield _replaced(
+            "splice", sentence, [(at, at + 1, f", and {starts}")], (labels[0], "entailment")
+        )
+
+
+_LOWERED = {"The", "A", "An", "It", "He", "She", "They", "In", "On", "This", "That", "His", "Her"}
