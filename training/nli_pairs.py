@@ -215,6 +215,8 @@ class PairMaker:
         for edit in found:
             if not edit.keeps:
                 wrong[edit.kind].append(edit)
+        if rng.random() < 0.7:  # it can be had of any sentence
+            wrong.pop("splice", None)
         for kind in rng.sample(sorted(wrong), min(2, len(wrong))):
             edit = rng.choice(wrong[kind])
             turned = edit.label is None or (edit.back is not None and rng.random() < 0.5)
@@ -224,7 +226,9 @@ class PairMaker:
             self._typed(s, world, hypothesis, kind, label, spans)
             if rng.random() < 0.7:  # its twin: the other wording is the true one in this world
                 true = edits(edit.text, rng, names) if turned else found
-                same = [e.text for e in true if e.keeps]
+                same = [e.text for e in true if e.keeps and e.kind != "splice"]
+                if kind == "splice" and not turned:
+                    same = [e.text for e in found if e.keeps and e.kind == "splice"] or same
                 if same or turned:
                     text = rng.choice(same or [edit.text])
                     self._typed(s, world, text, kind, "entailment", ())
@@ -240,7 +244,8 @@ class PairMaker:
     ) -> None:
         if label is not None:
             marked = () if label == "entailment" else spans
-            premise = self.premise(s, world, None, hypothesis == world[s.index])
+            whole = "passage" if kind == "splice" else None  # what is joined may stand anywhere
+            premise = self.premise(s, world, whole, hypothesis == world[s.index])
             self.add(premise, hypothesis, label, f"typed_{kind}", marked)
 
     def same_subject(self, s: Sentence) -> None:

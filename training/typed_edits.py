@@ -172,11 +172,12 @@ TABLE: tuple[Words, ...] = (
         "at least/less than; at most/more than; nearly/more than",
         OPPOSED,
     ),
+    *_one_way("quantifier", "every/each", SAME),
     *_one_way("quantifier", "every/no; everyone/no one; everything/nothing; both/neither", OPPOSED),
     *_both("quantifier", "some/all; sometimes/always; some/most; someone/everyone", MORE),
     *_both(
         "quantifier",
-        "most/the majority of; many/a large number of; several/a number of; every/each; "
+        "most/the majority of; many/a large number of; several/a number of; "
         "less than/under; at least/no fewer than; often/frequently; always/at all times",
         SAME,
     ),
@@ -201,6 +202,13 @@ TABLE: tuple[Words, ...] = (
 )
 
 
+#: Words that compare amounts only before one: "under a bridge" is not "less than a bridge".
+_OF_AMOUNTS = {
+    *("over", "under", "more than", "less than", "at least", "at most", "no fewer than", "nearly")
+}
+_AMOUNT_FOLLOWS = re.compile(rf" (?:[\d$£€]|(?:{'|'.join(NUMBER_WORDS)})\b)")
+
+
 def _words(sentence: str, rng: random.Random) -> Iterator[Edited]:
     """By the tables of antonyms, quantifiers and modality, and of other words for the same."""
     for row in TABLE:
@@ -208,6 +216,10 @@ def _words(sentence: str, rng: random.Random) -> Iterator[Edited]:
         if len(places) != 1:
             continue
         (place,) = places
+        name = place.start() > 0 and place[0] != row.old  # May, not may
+        counted = row.old not in _OF_AMOUNTS or _AMOUNT_FOLLOWS.match(sentence, place.end())
+        if name or not counted:
+            continue
         if _word(row.new).search(sentence[: place.start()] + sentence[place.end() :]):
             continue
         new = _cased(row.new, place[0])

@@ -55,6 +55,12 @@ def made(module: ModuleType, sentence: str, kind: str, **more: Any) -> dict[str,
         ("It is believed to be safe.", "modality", {
             "It is safe.": ("neutral", None), "It is thought to be safe.": SAME,
         }),
+        ("He was born on May 28 under a bridge.", "modality", {}),
+        ("He was born on May 28 under a bridge.", "quantifier", {}),
+        ("It cost less than $5.", "quantifier", {
+            "It cost more than $5.": OPPOSED, "It cost under $5.": SAME,
+            "It cost at least $5.": OPPOSED,
+        }),
         ("The bridge was open.", "negation", {"The bridge was not open.": OPPOSED}),
         ("He can swim.", "negation", {"He cannot swim.": OPPOSED}),
         ("The bridge was not open.", "negation", {
