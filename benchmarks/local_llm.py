@@ -161,10 +161,10 @@ PARTS = (
         "halludetect",
         "HalluDetect's features by the 0.5B model, trained on 200 rows of HaluEval's questions",
         "halueval --data DATA/halueval --split heldout,qa --limit 60 --scorers "
-        "\"halludetect(model='OUT/halludetect.json'), nli_grounding\" --proxy {SMALL}",
+        "\"halludetect(model='OUT/halludetect-model.json'), nli_grounding\" --proxy {SMALL}",
         entries=("CheckEmbed table 7, HalluDetect rows",),
         before="train halludetect DATA/halueval/dataset_halueval_qa.jsonl --reader halueval "
-        "--limit 200 --proxy {SMALL} --out OUT/halludetect.json",
+        "--limit 200 --proxy {SMALL} --out OUT/halludetect-model.json",
     ),
     Part(
         "truthfulqa",
@@ -205,7 +205,7 @@ def run(part: Part, data: Path, out: Path) -> Path:
         return figures
     folder = ["--out", str(out / part.name), "--store", str(out / "store"), "--min-coverage", "0"]
     commands = [f"bench {part.arguments}"]
-    if part.before and not (out / "halludetect.json").is_file():
+    if part.before and not (out / "halludetect-model.json").is_file():
         commands.insert(0, part.before)
     for command in commands:
         arguments = shlex.split(filled(command, data, out))
@@ -215,8 +215,10 @@ def run(part: Part, data: Path, out: Path) -> Path:
     return figures
 
 
-def figures_of(part: Part, bench: dict[str, Any]) -> dict[str, Any]:
-    """What the pages show of a part."""
+def figures_of(part: Part, out: Path) -> dict[str, Any]:
+    """What the pages show of a part that is done."""
+    text = (out / f"{part.name}.json").read_text("utf-8")
+    bench = json.loads(text.replace(str(out.resolve()), "OUT"))
     rows = [
         {**{key: _rounded(row[key]) for key in KEPT}, "in_domain": "in_domain" in row["flags"]}
         for row in bench["rows"]
@@ -285,8 +287,8 @@ def main() -> None:
     for part in PARTS:
         if args.only is None or part.name in args.only:
             run(part, args.data.resolve(), args.out.resolve())
-    done = [(p, args.out / f"{p.name}.json") for p in PARTS]
-    found = [figures_of(p, json.loads(f.read_text("utf-8"))) for p, f in done if f.is_file()]
+    done = [p for p in PARTS if (args.out / f"{p.name}.json").is_file()]
+    found = [figures_of(p, args.out) for p in done]
     if args.page is not None:
         args.page.write_text(page(found), encoding="utf-8")
         told = ",\n".join(map(json.dumps, found))  # a line each
