@@ -175,10 +175,12 @@ PARTS = (
     ),
     Part(
         "qa",
-        "Its own answers to 8 questions of each of six sets, with 3 samples",
-        "qa --data DATA/qa --limit 8 --n 3 --max-tokens 200 --scorers "
-        '"p_true, verbalized, judge, bsdetector, noncontradiction, semantic_negentropy, '
-        'exact_match, avg_logprob, min_probability, avg_entropy" --llm {JUDGE}',
+        "Its own answers to 8 questions of each of five sets, with 3 samples, all together",
+        "graded --data OUT/answers/answers/*/graded.jsonl --scorers "
+        '"p_true, judge, bsdetector, noncontradiction, semantic_negentropy, exact_match, '
+        'avg_logprob, min_probability, avg_entropy" --llm {JUDGE}',
+        before="bench qa --data DATA/qa --limit 8 --n 3 --max-tokens 200 --scorers exact_match "
+        "--llm {JUDGE} --min-coverage 0 --out OUT/answers",
         beside=(
             "F1 of right answers by gpt-3.5-turbo-16k, six sets (Bouchard and Chauhan 2025, "
             "table 1): reproduction.md",
@@ -203,15 +205,17 @@ def run(part: Part, data: Path, out: Path) -> Path:
     figures = out / f"{part.name}.json"
     if figures.is_file():
         return figures
-    folder = ["--out", str(out / part.name), "--store", str(out / "store"), "--min-coverage", "0"]
-    commands = [f"bench {part.arguments}"]
-    if part.before and not (out / "halludetect-model.json").is_file():
-        commands.insert(0, part.before)
-    for command in commands:
-        arguments = shlex.split(filled(command, data, out))
-        more = [*folder, "--json", str(figures)] if arguments[0] == "bench" else folder[2:4]
-        print(f"{part.name}: veridical {shlex.join(arguments)}", flush=True)
-        subprocess.run([sys.executable, "-m", "veridical", *arguments, *more], check=True)
+    store = ["--store", str(out / "store")]
+    folder = ["--out", str(out / part.name), "--min-coverage", "0", "--json", str(figures)]
+    for command, more in ((part.before, []), (f"bench {part.arguments}", folder)):
+        if command:
+            words = shlex.split(filled(command, data, out))
+            for i, word in enumerate(words):
+                if "*" in word:  # as a shell would
+                    words[i] = str(next(out.glob(word.removeprefix(f"{out}/"))))
+            print(f"{part.name}: veridical {shlex.join(words)}", flush=True)
+            run_one = [sys.executable, "-m", "veridical", *words, *store, *more]
+            subprocess.run(run_one, check=True)
     return figures
 
 
