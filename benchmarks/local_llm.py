@@ -103,16 +103,15 @@ PARTS = (
     *(
         Part(
             f"wikibio-proxy-{proxy}",
-            f"Read by {proxy}, on WikiBio: {limit} passages, 20 samples",
-            f'{WIKIBIO} --limit {limit} --scorers "{PROXY}" --proxy {proxy}',
+            f"Read by {proxy}, on WikiBio: 40 passages, 20 samples",
+            f'{WIKIBIO} --limit 40 --scorers "{PROXY}" --proxy {proxy}',
             beside=beside,
             entries=entries,
         )
-        for proxy, limit, beside, entries in (
-            ("qwen-0.5b", 40, (), ()),
+        for proxy, beside, entries in (
+            ("qwen-0.5b", (), ()),
             (
                 "qwen-1.5b",
-                40,
                 (
                     "`avg_logprob` by llama-30b on all passages (SelfCheckGPT, table 8), "
                     "trapezoids: nonfact 0.754, nonfact* 0.303, factual 0.413; Spearman 0.202; by "
@@ -127,7 +126,7 @@ PARTS = (
                     )
                 ),
             ),
-            ("smollm2", 40, (), ()),
+            ("smollm2", (), ()),
         )
     ),
     Part(
@@ -200,11 +199,11 @@ def filled(command: str, data: Path | str, out: Path | str) -> str:
     return command
 
 
-def run(part: Part, data: Path, out: Path) -> Path:
-    """The figures of a part as JSON, made where they are not there yet."""
+def run(part: Part, data: Path, out: Path) -> None:
+    """Make the figures of a part where they are not there yet."""
     figures = out / f"{part.name}.json"
     if figures.is_file():
-        return figures
+        return
     store = ["--store", str(out / "store")]
     folder = ["--out", str(out / part.name), "--min-coverage", "0", "--json", str(figures)]
     for command, more in ((part.before, []), (f"bench {part.arguments}", folder)):
@@ -216,7 +215,6 @@ def run(part: Part, data: Path, out: Path) -> Path:
             print(f"{part.name}: veridical {shlex.join(words)}", flush=True)
             run_one = [sys.executable, "-m", "veridical", *words, *store, *more]
             subprocess.run(run_one, check=True)
-    return figures
 
 
 def figures_of(part: Part, out: Path) -> dict[str, Any]:

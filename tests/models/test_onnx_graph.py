@@ -40,6 +40,7 @@ def test_all_kinds_of_attributes_and_inputs() -> None:
     assert y.dtype == np.int32 and y.tolist() == [[2, -8], [1, 1], [4, 4]]
 
 
+@pytest.mark.torch  # with that extra CI installs onnx
 def test_onnx_itself_reads_it() -> None:
     onnx = pytest.importorskip("onnx")
     draw = GraphWriter()
