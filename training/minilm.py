@@ -51,7 +51,7 @@ def export(source: Path) -> onnx.ModelProto:
     return fused_graph(
         Hidden(model),
         names,
-        "last_hidden_state",
+        ["last_hidden_state"],
         {n: {0: "batch", 1: "sequence"} for n in [*names, "last_hidden_state"]},
         layers=model.config.num_hidden_layers,
         heads=model.config.num_attention_heads,

@@ -1,12 +1,13 @@
-"""Makes the embedded NLI model from a checkpoint of ``training/nli_train.py``.
+"""Makes a packaged NLI model from a checkpoint of ``training/nli_train.py``.
 
-    python training/nli_export.py CHECKPOINT [OUTPUT] [--pairs JSONL]
+    python training/nli_export.py CHECKPOINT OUTPUT [--pairs JSONL]
 
-CHECKPOINT is a transformers folder of ``BertForSequenceClassification`` with ``calibration.json``
-beside it. OUTPUT gets ``model.onnx`` (fused attention and layer norms, int8 weights, float32
-activations: ``onnx_weights.py``), ``tokenizer.json`` without a cut or padding, ``config.json``,
-``calibration.json`` and ``SHA256SUMS``; its model card and licence are left as they are. The same
-checkpoint and library versions give the same bytes.
+CHECKPOINT is a transformers folder of a BERT or an MPNet for sequence classification, with
+``calibration.json`` and, where its words are trained, ``words.safetensors``. OUTPUT gets
+``model.onnx`` (fused attention and layer norms, int8 weights, float32 activations:
+``onnx_weights.py``) with the outputs ``logits`` and, of trained words, ``words``; ``tokenizer.json``
+without a cut or padding, ``config.json``, ``calibration.json`` and ``SHA256SUMS``; its model card
+and licence are left as they are. The same checkpoint and library versions give the same bytes.
 
 With ``--pairs`` (a line each: ``{"premise": ..., "hypothesis": ...}``) the packaged model is first
 compared with the checkpoint in float32; below :data:`SAME_LABEL` or above :data:`MEAN_SHIFT`
@@ -29,33 +30,21 @@ import numpy as np
 import onnx
 import onnxruntime
 import torch
-from onnx_weights import checksums, compress, fused_graph, write_tokenizer
-from tokenizers import Encoding, Tokenizer
-from transformers import AutoModelForSequenceClassification
+from nli_graph import graph_of
+from nli_train import LABELS, STAGES, WORDS, Pair, Reader, read_all, tensors, tokenized
+from onnx_weights import GROUP, checksums, compress, fused_graph, write_tokenizer
+from tokenizers import Tokenizer
+from transformers import AutoConfig
 
-OUTPUT = Path(__file__).parents[1] / "src/veridical/models/data/veridical-nli-mini"
-LABELS = ("entailment", "neutral", "contradiction")
-INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 FILES = ("model.onnx", "tokenizer.json", "config.json", "calibration.json")
 #: What ``config.json`` keeps: what the tokens, the labels and the longest input follow from.
 CONFIG = ("model_type", "max_position_embeddings", "pad_token_id", "type_vocab_size", "vocab_size")
+#: Rows of a matrix that share a scale, by width of the model: the wide one's scales would take
+#: 4 MB more than its file may have.
+GROUPS = {384: GROUP, 768: 256}
 #: Least share of pairs of the same most probable class, and largest mean shift of a probability.
 SAME_LABEL, MEAN_SHIFT = 0.99, 0.005
 BATCH = 32
-
-
-class Logits(torch.nn.Module):
-    """The classifier with its logits as the only output."""
-
-    def __init__(self, model: torch.nn.Module) -> None:
-        super().__init__()
-        self.model = model
-
-    def forward(
-        self, input_ids: torch.Tensor, attention_mask: torch.Tensor, token_type_ids: torch.Tensor
-    ) -> torch.Tensor:
-        inputs = (input_ids, attention_mask, token_type_ids)
-        return self.model(**dict(zip(INPUTS, inputs, strict=True))).logits
 
 
 @dataclass(frozen=True)
@@ -66,114 +55,130 @@ class Agreement:
     same_label: float
     mean_shift: float
     max_shift: float
+    words_shift: float  # mean, of the probability that a token is wrong
 
     @classmethod
-    def of(cls, ours: np.ndarray, original: np.ndarray) -> Agreement:
+    def of(cls, ours: np.ndarray, original: np.ndarray, words_shift: float) -> Agreement:
         """Between two arrays (pairs, 3) of probabilities."""
         shift = np.abs(ours - original)
         same = (ours.argmax(1) == original.argmax(1)).mean()
-        return cls(len(ours), float(same), float(shift.mean()), float(shift.max()))
+        return cls(len(ours), float(same), float(shift.mean()), float(shift.max()), words_shift)
 
     @property
     def good(self) -> bool:
         """Close enough to be shipped."""
-        return self.same_label >= SAME_LABEL and self.mean_shift <= MEAN_SHIFT
+        worst = max(self.mean_shift, self.words_shift)
+        return self.same_label >= SAME_LABEL and worst <= MEAN_SHIFT
 
     def __str__(self) -> str:
         return (
             f"{self.pairs} pairs: same label {self.same_label:.4f}, "
-            f"|dp| mean {self.mean_shift:.5f}, max {self.max_shift:.4f}"
+            f"|dp| mean {self.mean_shift:.5f}, max {self.max_shift:.4f}, "
+            f"of words mean {self.words_shift:.5f}"
         )
 
 
-def load(checkpoint: Path) -> torch.nn.Module:
+def load(checkpoint: Path) -> Reader:
     """The float32 classifier of the folder ``checkpoint``.
 
     Raises:
         SystemExit: its classes are not LABELS in this order.
     """
-    model = AutoModelForSequenceClassification.from_pretrained(
-        checkpoint, dtype=torch.float32, attn_implementation="eager"
-    ).eval()
-    named = model.config.id2label
+    named = AutoConfig.from_pretrained(checkpoint).id2label
     if tuple(named[i] for i in sorted(named)) != LABELS:
         raise SystemExit(f"{checkpoint}: classes are {named}, not {LABELS}")
-    return model
+    return Reader(checkpoint).eval()
 
 
-def export(model: torch.nn.Module) -> onnx.ModelProto:
-    """The packaged graph: (batch, sequence) ids, mask and types to (batch, 3) logits."""
-    config = model.config
-    axes = {name: {0: "batch", 1: "sequence"} for name in INPUTS} | {"logits": {0: "batch"}}
+class _Logits(torch.nn.Module):
+    """The logits as the only output: of models whose words are not trained."""
+
+    def __init__(self, model: torch.nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, *inputs: torch.Tensor) -> torch.Tensor:
+        logits: torch.Tensor = self.model(*inputs)[0]
+        return logits
+
+
+def export(model: Reader, words: bool) -> onnx.ModelProto:
+    """The packaged graph: (batch, sequence) ids, mask and, of BERT, types to (batch, 3) ``logits``
+    and, with ``words``, (batch, sequence) ``words``."""
+    config, module = model.classifier.config, graph_of(model)
+    outputs = ["logits", "words"] if words else ["logits"]
+    axes = {name: {0: "batch", 1: "sequence"} for name in (*module.inputs, *outputs[1:])}
     graph = fused_graph(
-        Logits(model),
-        INPUTS,
-        "logits",
-        axes,
+        module if words else _Logits(module),
+        module.inputs,
+        outputs,
+        axes | {"logits": {0: "batch"}},
         layers=config.num_hidden_layers,
         heads=config.num_attention_heads,
         hidden=config.hidden_size,
     )
-    compress(graph)
+    compress(graph, GROUPS.get(config.hidden_size, GROUP))
     return graph
 
 
-def batches(tokenizer: Tokenizer, path: Path, longest: int) -> list[dict[str, np.ndarray]]:
-    """The pairs of a JSON Lines file as inputs, padded, in batches of like length."""
+def pairs_of(path: Path, tokenizer: Tokenizer) -> list[Pair]:
+    """The pairs of a JSON Lines file that fit the model.
+
+    Raises:
+        SystemExit: none does.
+    """
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    encoded = tokenizer.encode_batch([(r["premise"], r["hypothesis"]) for r in rows])
-    kept = sorted((e for e in encoded if len(e.ids) <= longest), key=lambda e: len(e.ids))
-    if not kept:
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    pairs = tokenized(rows, tokenizer, path.stem, STAGES["pairs"])
+    if not pairs:
         raise SystemExit(f"{path} has no pair that fits the model")
-    return [padded(kept[i : i + BATCH]) for i in range(0, len(kept), BATCH)]
+    return pairs
 
 
-def padded(encoded: list[Encoding]) -> dict[str, np.ndarray]:
-    """One batch of int64 arrays (pairs, tokens), by the names of INPUTS."""
-    arrays = {name: np.zeros((len(encoded), len(encoded[-1].ids)), np.int64) for name in INPUTS}
-    for row, e in enumerate(encoded):
-        for name, values in zip(INPUTS, (e.ids, e.attention_mask, e.type_ids), strict=True):
-            arrays[name][row, : len(values)] = values
-    return arrays
-
-
-def agreement(
-    graph: bytes, model: torch.nn.Module, inputs: list[dict[str, np.ndarray]], temperature: float
-) -> Agreement:
+def agreement(graph: bytes, model: Reader, pairs: list[Pair], temperature: float) -> Agreement:
     """How far the packaged graph agrees with the model in torch."""
     session = onnxruntime.InferenceSession(graph, providers=["CPUExecutionProvider"])
-    logits = np.concatenate([session.run(["logits"], batch)[0] for batch in inputs])
-    with torch.inference_mode():
-        original = torch.cat(
-            [model(**{k: torch.from_numpy(v) for k, v in batch.items()}).logits for batch in inputs]
-        )
-    both = (torch.from_numpy(logits), original)
-    return Agreement.of(*(torch.softmax(part / temperature, 1).numpy() for part in both))
+    taken = {i.name for i in session.get_inputs()}
+    pairs = sorted(pairs, key=lambda p: len(p.ids))
+    logits, words = [], []
+    tells = len(session.get_outputs()) > 1
+    for start in range(0, len(pairs), BATCH):
+        batch = pairs[start : start + BATCH]
+        inputs = {k: v.numpy() for k, v in tensors(batch, model)[0].items() if k in taken}
+        found = session.run(["logits", "words"] if tells else ["logits"], inputs)
+        logits.append(found[0])
+        words += [row[: len(p.ids)] for row, p in zip(found[-1], batch, strict=True) if tells]
+    original, original_words = read_all(model, pairs)
+    both = (torch.from_numpy(np.concatenate(logits)), original)
+    shift = 0.0
+    if tells:
+        ours, theirs = (torch.from_numpy(np.concatenate(w)) for w in (words, original_words))
+        shift = float((ours.sigmoid() - theirs.sigmoid()).abs().mean())
+    return Agreement.of(*(torch.softmax(p / temperature, 1).numpy() for p in both), shift)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("checkpoint", type=Path)
-    parser.add_argument("output", type=Path, nargs="?", default=OUTPUT)
+    parser.add_argument("output", type=Path)
     parser.add_argument("--pairs", type=Path, help="JSON Lines file of pairs to compare on")
     arguments = parser.parse_args()
     checkpoint, output = arguments.checkpoint, arguments.output
     calibration = (checkpoint / "calibration.json").read_text(encoding="utf-8")
     model = load(checkpoint)
-    graph = export(model).SerializeToString(deterministic=True)
+    words = (checkpoint / WORDS).is_file()
+    graph = export(model, words).SerializeToString(deterministic=True)
     if arguments.pairs:
-        tokenizer = Tokenizer.from_file(str(checkpoint / "tokenizer.json"))
-        tokenizer.no_truncation()
-        tokenizer.no_padding()
-        inputs = batches(tokenizer, arguments.pairs, model.config.max_position_embeddings)
-        found = agreement(graph, model, inputs, json.loads(calibration)["temperature"])
+        pairs = pairs_of(arguments.pairs, Tokenizer.from_file(str(checkpoint / "tokenizer.json")))
+        found = agreement(graph, model, pairs, json.loads(calibration)["temperature"])
         print(found)
         if not found.good:
             raise SystemExit("too far from the checkpoint: nothing is written")
     output.mkdir(parents=True, exist_ok=True)
     (output / "model.onnx").write_bytes(graph)
     write_tokenizer(checkpoint, output)
-    config = {name: getattr(model.config, name) for name in CONFIG} | {
+    config = {name: getattr(model.classifier.config, name, 0) for name in CONFIG} | {
         "id2label": dict(enumerate(LABELS)),
         "label2id": {label: i for i, label in enumerate(LABELS)},
     }

@@ -39,7 +39,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -55,11 +55,10 @@ UNKNOWN = -1
 HELD_OUT = 50
 WORDS = "words.safetensors"
 MAX_TOKENS = 512  # a longer pair is left out: cut, it could lose what its label rests on
-BATCH_TOKENS = 3072
 WARM_UP = 0.06
 WEIGHT_DECAY = 0.01
 SAVE_EVERY = 240.0  # seconds
-GENERATED = "generated"
+GENERATED, TYPED = "generated", "typed"  # the rows of one file, typed edits apart
 
 
 @dataclass(frozen=True)
@@ -72,7 +71,7 @@ class Stage:
     ``joined`` gets a premise joined with other rows' premises, in random order, up to a random
     number of words not above ``premise_words``: the label stays. ``kept`` is the weight of what the
     stage began with in what it ends with: the two are averaged (WiSE-FT, Wortsman et al. 2022).
-    ``words`` weighs the loss of wrong words.
+    ``words`` weighs the loss of wrong words. ``batch_tokens`` is the most padded tokens of a batch.
     """
 
     mixture: dict[str, float]
@@ -82,6 +81,7 @@ class Stage:
     premise_words: int
     kept: float
     words: float = 0.0
+    batch_tokens: int = 3072
 
 
 STAGES = {
@@ -106,6 +106,7 @@ STAGES = {
             "help_or": 0.5,
             "med": 0.3,
             GENERATED: 0.6,
+            TYPED: 0.0,
         },
         peak_rate=1.2e-4,
         forced=0.0,
@@ -132,6 +133,7 @@ STAGES = {
             "help_and": 0.05,
             "med": 0.1,
             GENERATED: 0.5,
+            TYPED: 0.0,
         },
         peak_rate=7e-5,
         forced=0.5,
@@ -141,32 +143,34 @@ STAGES = {
     ),
     "base": Stage(
         {
-            "snli_pieces_train": 1.0,
-            "cad_snli_train": 0.6,
-            "lingnli_train": 0.6,
+            "snli_pieces_train": 0.8,
+            "cad_snli_train": 0.4,
+            "lingnli_train": 0.7,
             "taxinli_train": 1.0,
-            "fever_rte_train": 0.7,
+            "fever_rte_train": 0.4,
             "fm2_train": 1.0,
             "ambient_train": 0.4,
             "negation_train": 1.0,
-            "wice_train": 1.0,
+            "wice_train": 0.5,
             "scifact_train": 1.0,
-            "summedits_train": 0.5,
+            "summedits_train": 0.25,
             "vitaminc_piece_train": 1.0,
-            "conjnli_auto_train": 0.15,
-            "breaking_nli_train": 0.2,
-            "hans_auto_train": 0.06,
-            "help_and": 0.08,
+            "conjnli_auto_train": 0.08,
+            "breaking_nli_train": 0.15,
+            "hans_auto_train": 0.04,
+            "help_and": 0.05,
             "help_or": 0.5,
-            "med": 0.2,
-            GENERATED: 0.6,
+            "med": 0.15,
+            GENERATED: 0.05,
+            TYPED: 0.2,
         },
-        peak_rate=3e-5,
+        peak_rate=4e-5,
         forced=0.3,
-        joined=0.4,
-        premise_words=250,
+        joined=0.3,
+        premise_words=150,
         kept=0.0,
         words=0.5,
+        batch_tokens=2048,  # more steps from the same tokens
     ),
 }
 
@@ -186,7 +190,28 @@ class Pair:
     wrong: np.ndarray
 
 
-def read(path: Path, seed: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+Rows: TypeAlias = "list[dict[str, Any]]"
+
+
+def sources(
+    data: Path, generated: Path, stage: Stage, seed: int
+) -> Iterator[tuple[str, Rows, Rows]]:
+    """Each source of the mixture: name, rows to train on, rows held out."""
+    made, kept_back = read(generated, seed)
+    for name in stage.mixture:
+        if name in (GENERATED, TYPED):
+            parts = [[r for r in part if typed(r) == (name == TYPED)] for part in (made, kept_back)]
+            yield name, parts[0], parts[1]
+        else:
+            yield name, *read(data / f"{name}.jsonl", seed)
+
+
+def typed(row: dict[str, Any]) -> bool:
+    """Whether a generated row is of ``training/typed_edits.py``."""
+    return str(row.get("source", "")).startswith("typed_")
+
+
+def read(path: Path, seed: int) -> tuple[Rows, Rows]:
     """The rows of a JSON Lines file: to train on, and held out (the same ones in each stage)."""
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     random.Random(seed).shuffle(rows)
@@ -194,11 +219,10 @@ def read(path: Path, seed: int) -> tuple[list[dict[str, Any]], list[dict[str, An
     return rows[cut:], rows[:cut]
 
 
-def tokenized(
-    rows: list[dict[str, Any]], tokenizer: Tokenizer, source: str, stage: Stage
-) -> list[Pair]:
+def tokenized(rows: Rows, tokenizer: Tokenizer, source: str, stage: Stage) -> list[Pair]:
     """The rows that fit the model, in order."""
-    if source == GENERATED:
+    made = source in (GENERATED, TYPED)
+    if made:
         rows = lengthened(rows, stage)
     encoded = tokenizer.encode_batch([(r["premise"], r["hypothesis"]) for r in rows])
     names = [*LABELS, "not_entailment"]
@@ -207,7 +231,7 @@ def tokenized(
             np.array(e.ids, np.int32),
             np.array(e.type_ids, np.int32),
             names.index(row["label"]),
-            row.get("source", source) if source == GENERATED else source,
+            row.get("source", source) if made else source,
             wrong_tokens(row, e),
         )
         for row, e in zip(rows, encoded, strict=True)
@@ -230,7 +254,7 @@ def wrong_tokens(row: dict[str, Any], encoded: Encoding) -> np.ndarray:
     )
 
 
-def lengthened(rows: list[dict[str, Any]], stage: Stage) -> list[dict[str, Any]]:
+def lengthened(rows: Rows, stage: Stage) -> Rows:
     """``rows``, with the premises of the stage's share of them joined with other rows'."""
     chance = random.Random("joined")
     found = []
@@ -247,14 +271,14 @@ def lengthened(rows: list[dict[str, Any]], stage: Stage) -> list[dict[str, Any]]
     return found
 
 
-def batches(pairs: list[Pair], chance: random.Random) -> list[list[Pair]]:
-    """``pairs`` in random batches of like length and at most BATCH_TOKENS padded tokens."""
+def batches(pairs: list[Pair], chance: random.Random, most: int) -> list[list[Pair]]:
+    """``pairs`` in random batches of like length and at most so many padded tokens."""
     ordered = sorted(pairs, key=lambda p: len(p.ids) + chance.uniform(-3, 3))
     found: list[list[Pair]] = [[]]
     longest = 0
     for pair in ordered:
         longest = max(longest, len(pair.ids))
-        if found[-1] and longest * (len(found[-1]) + 1) > BATCH_TOKENS:
+        if found[-1] and longest * (len(found[-1]) + 1) > most:
             found.append([])
             longest = len(pair.ids)
         found[-1].append(pair)
@@ -347,16 +371,16 @@ def words_loss(odds: torch.Tensor, wrong: torch.Tensor) -> torch.Tensor:
 
 
 def schedule(
-    epochs: int, pairs: dict[str, list[Pair]], mixture: dict[str, float], seed: int
+    epochs: int, pairs: dict[str, list[Pair]], stage: Stage, seed: int
 ) -> Iterator[list[Pair]]:
     """The batches of all epochs. Thinned sources show other rows in each epoch."""
     for epoch in range(epochs):
         chance = random.Random(f"{seed}/{epoch}")
         chosen: list[Pair] = []
         for source, rows in pairs.items():
-            share = mixture[source]
+            share = stage.mixture[source]
             chosen += rows if share >= 1 else chance.sample(rows, round(share * len(rows)))
-        yield from batches(chosen, chance)
+        yield from batches(chosen, chance, stage.batch_tokens)
 
 
 @torch.inference_mode()
@@ -421,15 +445,13 @@ def main() -> None:
     tokenizer = Tokenizer.from_file(str(a.source / "tokenizer.json"))
     tokenizer.no_truncation()
     tokenizer.no_padding()
-    files = {name: a.data / f"{name}.jsonl" for name in stage.mixture} | {GENERATED: a.generated}
     train: dict[str, list[Pair]] = {}
     held: list[Pair] = []
-    for name, path in files.items():
-        rows, kept_back = read(path, a.seed)
+    for name, rows, kept_back in sources(a.data, a.generated, stage, a.seed):
         held += tokenized(kept_back, tokenizer, name, stage)
         train[name] = pairs = tokenized(rows, tokenizer, name, stage)
         print(f"{name}: {len(pairs)} rows, {sum(len(p.ids) for p in pairs)} tokens", flush=True)
-    plan = cut(list(schedule(a.epochs, train, stage.mixture, a.seed)), a.tokens)
+    plan = cut(list(schedule(a.epochs, train, stage, a.seed)), a.tokens)
     print(f"{len(plan)} batches, {sum(len(p.ids) for b in plan for p in b)} tokens", flush=True)
 
     model = Reader(a.source, a.layers)

@@ -59,7 +59,7 @@ def write_tokenizer(source: Path, output: Path) -> None:
 def fused_graph(
     module: torch.nn.Module,
     inputs: Sequence[str],
-    output: str,
+    outputs: Sequence[str],
     dynamic: dict[str, dict[int, str]],
     *,
     layers: int,
@@ -70,7 +70,7 @@ def fused_graph(
 
     Args:
         module: its forward takes (batch, sequence) int64 tensors in the order of ``inputs`` and
-            returns one tensor.
+            returns a tensor for each of ``outputs``.
         dynamic: by input and output name, the axes whose size is left open.
         layers, heads, hidden: of the BERT; every layer's attention must get fused.
     """
@@ -82,7 +82,7 @@ def fused_graph(
             (ids, *(torch.ones_like(ids) for _ in inputs[1:])),
             str(path),
             input_names=list(inputs),
-            output_names=[output],
+            output_names=list(outputs),
             dynamic_axes=dynamic,
             opset_version=17,
             dynamo=False,
@@ -121,8 +121,12 @@ def quantise(weights: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray]:
     return values, best_scale.astype(np.float32)
 
 
-def compress(model: onnx.ModelProto) -> None:
-    """Replace the weight matrices of ``model`` by int8 ones and the nodes that expand them."""
+def compress(model: onnx.ModelProto, group: int = GROUP) -> None:
+    """Replace the weight matrices of ``model`` by int8 ones and the nodes that expand them.
+
+    Args:
+        group: rows of a matrix that share a column's scale.
+    """
     graph = model.graph
     gathered = {n.input[0]: n for n in graph.node if n.op_type == "Gather"}
     expand: list[onnx.NodeProto] = []
@@ -133,7 +137,7 @@ def compress(model: onnx.ModelProto) -> None:
             continue
         graph.initializer.remove(tensor)
         rows = name in gathered
-        grouped = weights if rows else weights.reshape(-1, GROUP, weights.shape[1])
+        grouped = weights if rows else weights.reshape(-1, group, weights.shape[1])
         values, scale = quantise(grouped, axis=1)
         graph.initializer.append(numpy_helper.from_array(values, f"{name}_int8"))
         graph.initializer.append(numpy_helper.from_array(scale, f"{name}_scale"))

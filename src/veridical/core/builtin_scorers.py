@@ -56,6 +56,7 @@ _TABLE = {
     "knowledge_f1": ("scorers.grounding.knowledge_f1:knowledge_f1", _FAST),
     "minicheck": ("scorers.grounding.minicheck:minicheck", _NONE),
     "nli_grounding": ("scorers.grounding.nli_grounding:nli_grounding", _AUTO),
+    "spans": ("scorers.grounding.spans:spans", _ALL),
     "prism": ("scorers.grounding.prism:prism", _NONE),
     "q2": ("scorers.grounding.q2:q2", _NONE),
     "reference_match": ("scorers.grounding.reference_match:reference_match", _AUTO),

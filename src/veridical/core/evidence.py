@@ -89,6 +89,19 @@ class Evidence(CheckpointEvidence, ABC):
         """
         raise _undeclared("an NLI model")
 
+    async def wrong_words(
+        self, pairs: Sequence[tuple[str, str]], model: str | None = None
+    ) -> list[NDArray[np.float64]]:
+        """For each of ``pairs`` the risk in [0, 1] that a word of the hypothesis is wrong, of its
+        :func:`~veridical.text.words.lettered_spans` in order. The forward that judges a pair
+        (:meth:`nli`) tells it too.
+
+        Raises:
+            NotApplicable: the model tells no words; else as :meth:`nli`.
+            ModelError: as :meth:`nli`.
+        """
+        raise _undeclared("an NLI model")
+
     async def chat(self, requests: Sequence[ChatRequest], llm: str | None = None) -> list[Reply]:
         """Replies to ``requests``, in order, by the run's LLM or by the endpoint named ``llm``.
 

@@ -119,6 +119,12 @@ _ROWS = (
         of_run=True,
         nameable="veridical.models.causal:configured_proxy",
     ),
+    Kind(
+        name="detector",
+        cost="detector",
+        loader="veridical.models.token_classification:load_detector",
+        of_run=True,
+    ),
     *(
         Kind(
             name=name,

@@ -111,6 +111,15 @@ class NliModel(Protocol):
         ...
 
 
+class WordModel(NliModel, Protocol):
+    """An NLI model that may tell which words of a hypothesis are wrong; others lack
+    ``tells_words``. Where that is true, :meth:`assemble` gives (3 + words,): after the
+    probabilities the risk in [0, 1] of each word of the hypothesis, in order, as
+    :func:`veridical.text.words.lettered_spans` finds them."""
+
+    tells_words: bool
+
+
 class LanguageModel(Protocol):
     """A causal language model that reads texts: the probability of each of their tokens.
 

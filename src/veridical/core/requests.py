@@ -78,6 +78,19 @@ class Writing:
         yield from self.source
 
 
+@dataclass(frozen=True)
+class GroundedAnswer:
+    """Asks for the risk of each word of ``answer``, which answers ``question`` (empty: none) by
+    the ``passages``."""
+
+    question: str
+    passages: tuple[str, ...]
+    answer: str
+
+    def __iter__(self) -> Iterator[str]:
+        yield from (self.question, *self.passages, self.answer)
+
+
 class Question(NamedTuple):
     """A question about a context."""
 

@@ -17,13 +17,14 @@ def resolve(
     proxy: str | None = None,
     claims: bool = False,
     prior: float | None = None,
+    spans: str | None = None,
 ) -> list[BoundScorer]:
-    """The scorers a run will use: named ones, else a preset; ``against``, ``proxy`` and ``prior``
-    applied where taken.
+    """The scorers a run will use: named ones, else a preset; ``against``, ``proxy``, ``prior`` and
+    ``spans`` (the detector) applied where taken.
 
     ``llm`` tells whether the run has an LLM, so that a preset may hold scorers that call one; the
-    preset's ensemble then asks its judge. ``claims`` adds the scorer of that name unless it is
-    among them, with whatever parameters.
+    preset's ensemble then asks its judge. ``claims`` and ``spans`` add the scorer of that name
+    unless it is among them, with whatever parameters.
 
     Raises:
         UsageError: a scorer is unknown, parameters do not go together, or none of them takes the
@@ -40,8 +41,9 @@ def resolve(
             b for s in scorers for b in ([s] if isinstance(s, BoundScorer) else REGISTRY.parse(s))
         ]
         refuse_duplicates(bound)
-    if claims and not any(b.scorer.name == "claims" for b in bound):
-        bound.append(REGISTRY.bind("claims", {}))
+    for name, wanted in (("claims", claims), ("spans", spans is not None)):
+        if wanted and not any(b.scorer.name == name for b in bound):
+            bound.append(REGISTRY.bind(name, {}))
     if scorers is None and any(b.scorer.name == "statement_judge" for b in bound):
         bound = _with(bound, "judge", True)
     if not bound:
@@ -50,6 +52,8 @@ def resolve(
         bound = _with(bound, "against", against)
     if proxy is not None:
         bound = _with(bound, "proxy", proxy)
+    if spans is not None:
+        bound = _with(bound, "detector", spans)
     if prior is not None:
         if not any("prior" in b.values for b in bound):
             raise UsageError(

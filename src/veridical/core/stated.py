@@ -15,7 +15,7 @@ from veridical.core.verdicts import Verdicts
 from veridical.text.same_matter import same_matter
 from veridical.text.sentences import split_sentences
 from veridical.text.spans import Span
-from veridical.text.statements import to_judge
+from veridical.text.statements import Statement, to_judge
 
 if TYPE_CHECKING:
     from veridical.core.evidence import Evidence
@@ -25,17 +25,22 @@ if TYPE_CHECKING:
 _, _NEUTRAL, _CONTRADICTION = range(len(LABELS))
 
 
-def stated_sentences(record: Record, sentences: Sequence[Span]) -> list[str]:
-    """Texts to judge in the place of an answer's ``sentences``, in order.
+def stated(record: Record, sentences: Sequence[Span]) -> list[Statement]:
+    """What to judge in the place of an answer's ``sentences``, in order.
 
     The first one answers the question, and where it is short it is read with it (see
     :func:`veridical.text.statements.to_judge`); the others say what they say.
     """
-    texts = [s.text for s in sentences]
+    statements = [Statement(s.text, 0, len(s.text), "answer") for s in sentences]
     question = last_question(record.prompt)
-    if texts and question:
-        texts[0] = to_judge(question, texts[0]).text
-    return texts
+    if statements and question:
+        statements[0] = to_judge(question, sentences[0].text)
+    return statements
+
+
+def stated_sentences(record: Record, sentences: Sequence[Span]) -> list[str]:
+    """The texts of :func:`stated`."""
+    return [s.text for s in stated(record, sentences)]
 
 
 def stated_answer(record: Record, text: str) -> str:

@@ -9,6 +9,7 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from typing import Any
 from veridical.core.protocols import LABELS, Pair
 from veridical.engine.options import EngineOptions
 from veridical.errors import VeridicalError
+from veridical.models.nli.packaged import BASE
 from veridical.text.display import printable, reason
 from veridical.version import __version__
 
@@ -29,7 +31,7 @@ EXTRAS = {
     "corpus": ("pypdf",),
     "meta": ("prince",),
 }
-#: What the embedded NLI model is asked: premise, hypothesis, and the class that it must find.
+#: What the NLI model of the default is asked: premise, hypothesis, and the class that it must find.
 PAIRS = (
     ("The concert was held in Vienna in 1987.", "The concert took place in Vienna.", "entailment"),
     ("The bridge was finished in 1932.", "The bridge was finished in 1951.", "contradiction"),
@@ -69,18 +71,22 @@ def examine(options: EngineOptions | None = None) -> list[Finding]:
         options: whose store is looked at; default: the usual one.
     """
     from veridical.models import load_encoder, load_nli
-    from veridical.models.catalog import EMBEDDED, EMBEDDED_NLI
+    from veridical.models.catalog import EMBEDDED
+    from veridical.models.nli import packaged
 
     chosen = EngineOptions() if options is None else options
     findings = [
         Finding("core", "veridical", "ok", __version__),
         Finding("core", "Python", "ok", f"{platform.python_version()}, {platform.system()}"),
     ]
-    for name, folder, load in (
-        ("minilm", EMBEDDED, load_encoder),
-        ("veridical-nli-mini", EMBEDDED_NLI, load_nli),
-    ):
-        findings.append(_embedded(name, folder, load))
+    findings.append(_own("minilm", EMBEDDED, load_encoder))
+    for name in (packaged.MINI, packaged.BASE):
+        found = packaged.find(name)
+        if found is not None:
+            findings.append(_own(name, found.folder, partial(load_nli, name)))
+        elif name == packaged.MINI:
+            why = f"{name} is not in this installation"
+            findings.append(_broken(name, why, {}))
     findings += _pairs()
     findings += [_extra(name, modules) for name, modules in EXTRAS.items()]
     return [*findings, *_endpoints(), _store(chosen.store_path), *_local_models()]
@@ -91,8 +97,8 @@ def works(findings: list[Finding]) -> bool:
     return all(finding.status != "broken" for finding in findings)
 
 
-def _embedded(name: str, folder: Path, load: Callable[..., Any]) -> Finding:
-    """An embedded model: its files by their checksums, and whether it loads."""
+def _own(name: str, folder: Path, load: Callable[..., Any]) -> Finding:
+    """A model of this project: its files by their checksums, and whether it loads."""
     details: dict[str, Any] = {"size_bytes": 0, "revision": None, "checksums": False}
     try:
         for line in (folder / "SHA256SUMS").read_text("utf-8").splitlines():
@@ -106,7 +112,8 @@ def _embedded(name: str, folder: Path, load: Callable[..., Any]) -> Finding:
     except (OSError, ValueError, VeridicalError) as e:
         return _broken(name, reason(e), details)
     size = details["size_bytes"] / 1e6
-    says = f"embedded, {size:.0f} MB, {details['revision']}, checksums right"
+    where = "installed" if name == BASE else "embedded"
+    says = f"{where}, {size:.0f} MB, {details['revision']}, checksums right"
     return Finding("models", name, "ok", says, details=details)
 
 
@@ -115,7 +122,7 @@ def _broken(name: str, why: str, details: dict[str, Any]) -> Finding:
 
 
 def _pairs() -> Iterator[Finding]:
-    """Pairs whose class is known, judged by the embedded NLI model."""
+    """Pairs whose class is known, judged by the NLI model of the default."""
     from veridical.models import load_nli
 
     for premise, hypothesis, expected in PAIRS:

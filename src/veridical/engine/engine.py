@@ -22,6 +22,7 @@ from veridical.engine.run import Input, Run, Sink, Task
 from veridical.engine.run_evidence import role_of
 from veridical.errors import UsageError
 from veridical.files.store import Store, open_store
+from veridical.models.nli.packaged import full_name
 from veridical.notices import tell_once
 
 if TYPE_CHECKING:
@@ -52,6 +53,8 @@ class Engine:
             it, or a scripted one (:class:`veridical.llm.fake.FakeLlm`).
         proxy: language model that reads texts for their token probabilities, as
             :func:`veridical.models.causal.load_language_model` reads it.
+        spans: token classifier of the scorer ``spans``, as
+            :func:`veridical.models.token_classification.load_detector` reads it.
         budget: money that LLM calls may cost, in the currency of the endpoints' prices.
         named_only: scorers may name LLMs and proxies of ``veridical.toml`` and published NLI
             models, and give no address or path: for an engine that serves requests from elsewhere.
@@ -76,13 +79,19 @@ class Engine:
         self.processes = default if chosen.processes is None else chosen.processes
         self._named_only = chosen.named_only
         self.proxy = chosen.proxy
+        self.spans = chosen.spans
         self.llm_nli = _llm_nli(chosen.nli)
         self._judges: dict[str, LlmNli | None] = {}
         self._specs: dict[str, str] = {
             "embedder": chosen.embedder,
             "token_encoder": chosen.token_encoder or chosen.embedder,
-            "nli": chosen.nli,
+            "nli": full_name(chosen.nli),
             **({} if chosen.proxy is None else {"proxy": chosen.proxy}),
+            **({} if chosen.spans is None else {"detector": chosen.spans}),
+        }
+        self._chosen = {
+            "embedder": chosen.embedder != EngineOptions.embedder,
+            "nli": chosen.nli != EngineOptions.nli,
         }
         self._options = {"threads": chosen.threads, "device": chosen.device}
         self.store = _store(chosen.store_path)
@@ -202,9 +211,9 @@ class Engine:
             UsageError: there is no such model.
         """
         used = {(name, spec) for name, spec, _ in task.needs()}
-        for name, default in (("embedder", EngineOptions.embedder), ("nli", EngineOptions.nli)):
+        for name, chosen in self._chosen.items():
             spec = self._specs[name]
-            if spec == default or (name, None) in used or (name == "nli" and self.llm_nli):
+            if not chosen or (name, None) in used or (name == "nli" and self.llm_nli):
                 continue
             if name == "embedder" and ("token_encoder", None) in used:
                 continue

@@ -21,15 +21,22 @@ from veridical.engine.batching import Gate
 from veridical.engine.service import Requests, Service
 from veridical.errors import ModelError
 from veridical.files.store import Store, content_key
+from veridical.text.words import lettered_spans
 
 _PREMISE = 12  # bytes of a key
 _MATRIX = bytes(8)  # stands where a hypothesis would: the premise's matrix
 _ITSELF = np.array([1, 0, 0], np.float32)
 _ROUNDED = 6  # decimals, before anything is compared with a threshold
+_MOST = 1 + 1e-3  # of a probability
 
 
 class _Pairs(Requests):
-    """Pairs to one :class:`NliModel`."""
+    """Pairs to one :class:`NliModel`. Answers are (3,) probabilities and, where it tells words,
+    the risks of the hypothesis's words after them."""
+
+    def __init__(self, model: NliModel) -> None:
+        super().__init__(model)
+        self.tells_words = getattr(model, "tells_words", False)
 
     def premise(self, text: str) -> bytes:
         """What the keys of all pairs with this premise begin with."""
@@ -40,8 +47,17 @@ class _Pairs(Requests):
 
     def assemble(self, windows: Sequence[Window], outputs: Sequence[Any]) -> NDArray[np.float32]:
         value: NDArray[np.float32] = self.model.assemble(windows, outputs)
-        fits = value.shape == (len(LABELS),) and np.isfinite(value).all()
-        if not fits or value.min() < 0 or abs(float(value.sum()) - 1) > 1e-3:
+        row = value[: len(LABELS)]
+        fits = value.ndim == 1 and len(row) == len(LABELS)
+        fits = fits and (self.tells_words or len(value) == len(row))
+        fits = fits and bool(np.isfinite(value).all() and 0 <= value.min() <= value.max() <= _MOST)
+        if (
+            not fits
+            or not np.isfinite(value).all()
+            or value.min() < 0
+            or value.max() > _MOST
+            or abs(float(row.sum()) - 1) > 1e-3
+        ):
             raise ModelError(f"{self.model.name} gave {value!r} where probabilities were expected")
         return value
 
@@ -54,12 +70,37 @@ class NliService(Service):
         super().__init__(model, gate, store, requests=self._pairs, lookup=_stored)
         self._joining = threading.Lock()
 
+    @property
+    def tells_words(self) -> bool:
+        """Whether :meth:`words` can be asked."""
+        return self._pairs.tells_words
+
     async def judge(self, pairs: Sequence[tuple[str, str]], keep: list[Any]) -> Verdicts:
         """Verdicts on ``pairs``. ``keep`` holds on to what others may ask for again.
 
         Raises:
             ModelError: the model failed on one of them.
         """
+        rows = [row[: len(LABELS)] for row in await self._rows(pairs, keep)]
+        table = np.array(rows, np.float64).reshape(len(pairs), len(LABELS))
+        return Verdicts(table.round(_ROUNDED), self.backend.contradicts)
+
+    async def words(
+        self, pairs: Sequence[tuple[str, str]], keep: list[Any]
+    ) -> list[NDArray[np.float64]]:
+        """For each of ``pairs`` the risks of the hypothesis's words, by the forward that judges
+        them; raises as :meth:`judge` does."""
+        rows = await self._rows(pairs, keep)
+        return [
+            row[len(LABELS) :].astype(np.float64).round(_ROUNDED)
+            if p != h
+            else np.zeros(len(lettered_spans(h)))
+            for (p, h), row in zip(pairs, rows, strict=True)
+        ]
+
+    async def _rows(
+        self, pairs: Sequence[tuple[str, str]], keep: list[Any]
+    ) -> list[NDArray[np.float32]]:
         premises = {p: self._pairs.premise(p) for p in dict.fromkeys(p for p, _ in pairs)}
         suffixes = {h: content_key(h)[: len(_MATRIX)] for h in dict.fromkeys(h for _, h in pairs)}
         keys = [premises[p] + suffixes[h] for p, h in pairs]
@@ -72,12 +113,11 @@ class NliService(Service):
         if self._store is not None and self.work.windows > before:  # there may be loose entries
             prefixes = dict.fromkeys(k[:_PREMISE] for k in missing)
             await asyncio.to_thread(self._join, self._store, prefixes)
-        table = np.array([known[k] for k in keys], np.float64).reshape(len(keys), len(LABELS))
-        return Verdicts(table.round(_ROUNDED), self.backend.contradicts)
+        return [known[k] for k in keys]
 
     def _join(self, store: Store, prefixes: Iterable[bytes]) -> None:
-        """Turn the loose entries of each premise into rows of its matrix: (pairs, 5) float32, the
-        8 bytes of the hypothesis in the first two columns."""
+        """Turn the loose entries of each premise into rows of its matrix: (pairs, 5 or more)
+        float32, the 8 bytes of the hypothesis in the first two columns, NaN after the last word."""
         with self._joining:  # two requests may share a premise
             for prefix, entries in store.beginning_with(prefixes).items():
                 loose = [k for k in entries if not k.endswith(_MATRIX)]
@@ -85,9 +125,11 @@ class NliService(Service):
                     continue
                 rows = dict(_rows(entries))
                 names = b"".join(k[_PREMISE:] for k in rows)
-                matrix = np.empty((len(rows), 2 + len(LABELS)), np.float32)
+                width = max(map(len, rows.values()))
+                matrix = np.full((len(rows), 2 + width), np.nan, np.float32)
                 matrix[:, :2] = np.frombuffer(names, np.float32).reshape(-1, 2)
-                matrix[:, 2:] = list(rows.values())
+                for row, value in zip(matrix, rows.values(), strict=True):
+                    row[2 : 2 + len(value)] = value
                 store.replace(loose, prefix + _MATRIX, matrix)
 
 
@@ -103,12 +145,13 @@ def _stored(store: Store, keys: Sequence[bytes]) -> dict[bytes, NDArray[np.float
 def _rows(
     entries: dict[bytes, NDArray[np.float32]],
 ) -> Iterable[tuple[bytes, NDArray[np.float32]]]:
-    """Key and probabilities of every pair in ``entries``, which share a premise."""
+    """Key and answer of every pair in ``entries``, which share a premise."""
     for key, value in entries.items():
         if not key.endswith(_MATRIX):
             yield key, value
         else:
             prefix = key[:_PREMISE]
             names = np.ascontiguousarray(value[:, :2]).tobytes()
-            for i, row in enumerate(value[:, 2:]):
-                yield prefix + names[8 * i : 8 * i + 8], row
+            lengths = (~np.isnan(value[:, 2:])).sum(axis=1).tolist()
+            for i, (row, length) in enumerate(zip(value[:, 2:], lengths, strict=True)):
+                yield prefix + names[8 * i : 8 * i + 8], row[:length]

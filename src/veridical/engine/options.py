@@ -36,8 +36,9 @@ class EngineOptions(Options):
         None, "Encoder of token vectors; default: the embedder.", Group.MODELS, kind=str
     )
     nli: str = option(
-        "veridical-nli-mini",
-        "NLI model: a name, a folder, a hub id, torch:ID, tei:URL, llm:NAME.",
+        "auto",
+        "NLI model: base, mini, a folder, a hub id, torch:ID, tei:URL, llm:NAME; auto: base "
+        "where it is installed.",
         Group.MODELS,
     )
     llm: Llm | None = option(
@@ -49,6 +50,12 @@ class EngineOptions(Options):
     proxy: str | None = option(
         None,
         "Model that gives token probabilities: smollm2, a folder, a .gguf file, a hub id, http://HOST/v1#MODEL.",
+        Group.MODELS,
+        kind=str,
+    )
+    spans: str | None = option(
+        None,
+        "Token classifier that finds wrong spans: a folder, a hub id.",
         Group.MODELS,
         kind=str,
     )
@@ -109,6 +116,7 @@ class ReaderKeywords(ModelKeywords, total=False):
 
     nli: str
     proxy: str | None
+    spans: str | None
 
 
 class EngineKeywords(ReaderKeywords, total=False):

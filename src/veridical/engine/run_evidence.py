@@ -186,6 +186,18 @@ class RunEvidence(Evidence):
         service: NliService = await self._service("nli", model, texts)
         return await service.judge(pairs, self._keep)
 
+    async def wrong_words(
+        self, pairs: Sequence[tuple[str, str]], model: str | None = None
+    ) -> list[NDArray[np.float64]]:
+        judge = self._run.engine.nli_judge(model)
+        if judge is None:
+            texts = dict.fromkeys(text for pair in pairs for text in pair)
+            service: NliService = await self._service("nli", model, texts)
+            if service.tells_words:
+                return await service.words(pairs, self._keep)
+        name = judge.name if judge is not None else service.backend.name
+        raise NotApplicable(f"{name} does not tell wrong words (--spans MODEL names one that does)")
+
     async def chat(self, requests: Sequence[ChatRequest], llm: str | None = None) -> list[Reply]:
         run = self._run
         if run.account is None:

@@ -123,8 +123,9 @@ class ScorerRun(SuiteRun):
             UsageError: unusable data, an unknown scorer or split.
         """
         bench = request.bench
+        engine = answering.engine
         bound, combined = bind(
-            suite, scorers, answering.has_llm, bench.against, answering.engine.proxy
+            suite, scorers, answering.has_llm, bench.against, engine.proxy, engine.spans
         )
         for name in request.study.famd:
             if not any(name in (b.key, b.scorer.name) for b in bound):

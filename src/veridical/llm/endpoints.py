@@ -178,7 +178,10 @@ _PROVIDERS = {
 #: Names that mean something without a file; also of models that run here.
 _BUILT_IN = {
     **{name: BuiltIn(p.base_url, p.key_env) for name, p in _PROVIDERS.items()},
-    **dict.fromkeys(("minilm", *WEIGHTS, "veridical-nli-mini"), BuiltIn("")),
+    **dict.fromkeys(
+        ("minilm", *WEIGHTS, "mini", "base", "veridical-nli-mini", "veridical-nli-base"),
+        BuiltIn(""),
+    ),
 }
 
 

@@ -9,18 +9,16 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
 from veridical.core.protocols import LABELS
-from veridical.errors import ModelError, UsageError
+from veridical.errors import UsageError
 from veridical.llm.endpoints import configured
-from veridical.models.nli import names
+from veridical.models.nli import names, packaged
 
 if TYPE_CHECKING:
     from veridical.core.protocols import Encoder, NliModel
     from veridical.models.nli.llm import LlmNli
 
 EMBEDDED = Path(__file__).parent / "data" / "all-MiniLM-L6-v2"
-EMBEDDED_NLI = Path(__file__).parent / "data" / "veridical-nli-mini"
 DEFAULT_ENCODER = "minilm"
-DEFAULT_NLI = "veridical-nli-mini"
 MODEL_FORMS = (
     "minilm (embedded)",
     "a local folder",
@@ -33,7 +31,9 @@ MODEL_FORMS = (
 )
 #: CLASSES: the model's classes in its own order, such as contradiction,entailment,neutral.
 NLI_FORMS = (
-    "veridical-nli-mini[?precision=int8] (embedded)",
+    "auto (base where it is installed, else mini)",
+    "mini[?precision=int8] (veridical-nli-mini, embedded)",
+    "base[?precision=int8] (veridical-nli-base, a package of its own)",
     "a local folder",
     "onnx:FOLDER[?precision=int8&labels=CLASSES]",
     "torch:HUB_ID_OR_FOLDER[?revision=COMMIT&labels=CLASSES]",
@@ -54,7 +54,8 @@ _NLI_OPTIONS: dict[str, dict[str, Any]] = {
     "onnx": {"precision": str, "labels": str},
     "torch": {"revision": str, "labels": str},
     "tei": {"labels": str},
-    DEFAULT_NLI: {"precision": str},
+    packaged.MINI: {"precision": str},
+    packaged.BASE: {"precision": str},
 }
 
 
@@ -110,7 +111,7 @@ def load_encoder(
 
 
 def load_nli(
-    spec: str = DEFAULT_NLI, *, threads: int | None = None, device: str | None = None
+    spec: str = packaged.AUTO, *, threads: int | None = None, device: str | None = None
 ) -> NliModel:
     """The NLI model that ``spec`` names (see :data:`NLI_FORMS`).
 
@@ -122,17 +123,16 @@ def load_nli(
         UsageError: ``spec`` has none of the known forms.
         ModelError: the model cannot be loaded, or which output is which class cannot be told.
     """
+    spec = packaged.full_name(spec)
     name, _, query = spec.partition("?")
-    if name in (DEFAULT_NLI, ""):
+    if name in (packaged.MINI, packaged.BASE):
         from veridical.models.nli.onnx import OnnxNli
 
-        options = _options(DEFAULT_NLI, query, _NLI_OPTIONS)
-        if not (EMBEDDED_NLI / "model.onnx").is_file():
-            raise ModelError(f"{DEFAULT_NLI} is not in this installation; name another model")
+        options = _options(name, query, _NLI_OPTIONS)
         return OnnxNli(
-            EMBEDDED_NLI,
+            packaged.need(name).folder,
             threads=threads,
-            name=DEFAULT_NLI,
+            name=name,
             labels=",".join(LABELS),  # its order is ours: nothing to find out
             scripts=frozenset({"Latin"}),
             **options,
@@ -208,22 +208,27 @@ def llm_nli(spec: str) -> LlmNli | None:
 
 
 def trained_on(name: str) -> dict[str, tuple[str, ...]]:
-    """Splits of each benchmark suite that the embedded model ``name`` was trained on, or on other
+    """Splits of each benchmark suite that this project's model ``name`` was trained on, or on other
     rows of: figures there are in-domain. Of other models nothing is known."""
-    return {"halueval": ("qa",)} if name == DEFAULT_NLI else {}
+    return packaged.TRAINED_ON if name in (packaged.MINI, packaged.BASE) else {}
 
 
 def list_models() -> list[ModelRow]:
-    """The embedded models. Others are named by :data:`MODEL_FORMS` and :data:`NLI_FORMS`."""
+    """This project's models that are here. Others are named by :data:`MODEL_FORMS` and
+    :data:`NLI_FORMS`."""
     rows = [_embedded(DEFAULT_ENCODER, "encoder", EMBEDDED, load_encoder(threads=1).revision)]
-    if (EMBEDDED_NLI / "model.onnx").is_file():
-        rows.append(_embedded(DEFAULT_NLI, "nli", EMBEDDED_NLI, load_nli(threads=1).revision))
+    for name in (packaged.MINI, packaged.BASE):
+        found = packaged.find(name)
+        if found is not None:
+            revision = load_nli(name, threads=1).revision
+            rows.append(_embedded(name, "nli", found.folder, revision))
     return rows
 
 
 def _embedded(name: str, kind: str, folder: Path, revision: str) -> ModelRow:
     size = sum(p.stat().st_size for p in folder.rglob("*") if p.is_file())
-    where = f"embedded: {folder.name}, English, ONNX Runtime"
+    inside = folder.is_relative_to(EMBEDDED.parent)
+    where = f"{f'embedded: {folder.name}' if inside else folder}, English, ONNX Runtime"
     return ModelRow(name, kind, "Apache-2.0", size, revision, where)
 
 

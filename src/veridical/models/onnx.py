@@ -128,8 +128,18 @@ class Graph:
         self, output: str, ids: Integers, mask: NDArray[np.bool_], types: Integers | None = None
     ) -> NDArray[Any]:
         """The output called ``output`` of one forward over what :meth:`feeds` makes."""
-        result: NDArray[Any] = self._session.run([output], self.feeds(ids, mask, types))[0]
-        return result
+        return self.outputs_of([output], ids, mask, types)[0]
+
+    def outputs_of(
+        self,
+        names: Sequence[str],
+        ids: Integers,
+        mask: NDArray[np.bool_],
+        types: Integers | None = None,
+    ) -> list[NDArray[Any]]:
+        """The outputs of these ``names`` of one such forward."""
+        found: list[NDArray[Any]] = self._session.run(list(names), self.feeds(ids, mask, types))
+        return found
 
     def feeds(
         self, ids: Integers, mask: NDArray[np.bool_], types: Integers | None = None

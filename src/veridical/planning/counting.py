@@ -119,9 +119,13 @@ class CountingNli(_Counting):
     def __init__(self, model: NliModel) -> None:
         super().__init__(model)
         self.contradicts = model.contradicts
+        self.tells_words = getattr(model, "tells_words", False)
 
     def assemble(self, windows: Sequence[Window], outputs: Sequence[Any]) -> NDArray[np.float32]:
-        return np.full(len(LABELS), 1 / len(LABELS), np.float32)
+        row = np.full(len(LABELS), 1 / len(LABELS), np.float32)
+        if not self.tells_words:
+            return row
+        return np.concatenate([row, np.zeros(windows[0].content.words.total, np.float32)])
 
 
 class CountingReader(_Counting):

@@ -75,6 +75,7 @@ class Request:
             proxy,
             options.claims,
             options.prior,
+            engine_options.spans if engine is None else engine.spans,
         )
         policy = None
         if options.policy is not None:

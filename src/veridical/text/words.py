@@ -128,6 +128,11 @@ def word_spans(text: str) -> list[Span]:
     return spans
 
 
+def lettered_spans(text: str) -> list[Span]:
+    """Those of :func:`word_spans` that hold a letter or a figure."""
+    return [span for span in word_spans(text) if any(map(str.isalnum, span.text))]
+
+
 def _split(piece: str) -> tuple[str, ...]:
     """Tokens of a piece without white space; they join back into it."""
     plain = _PLAIN.fullmatch(piece)

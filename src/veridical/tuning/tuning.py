@@ -165,7 +165,7 @@ def _score(
         from veridical.tuning.grading import open_grader
 
         grader = open_grader(tuning.grader, has_llm)
-    components = components_of(scorers, scoring, has_llm, engine.proxy)
+    components = components_of(scorers, scoring, has_llm, engine.proxy, engine.spans)
     job = labelled_job(tuning, bool(review), inputs, components, engine=engine, **scoring)
     results = job.wait() if watch is None else watch(job)
     labels: Mapping[int, float | None] | None = None
@@ -210,6 +210,7 @@ def components_of(
     scoring: Mapping[str, Any],
     has_llm: bool,
     proxy: str | None,
+    spans: str | None = None,
 ) -> list[BoundScorer]:
     """The scorers to tune: those named, else the preset's that are no ensembles themselves.
 
@@ -225,6 +226,7 @@ def components_of(
         has_llm,
         proxy,
         scoring.get("claims", False),
+        spans=spans,
     )
     made_of_others = [b.key for b in bound if b.scorer.parts is not None]
     if made_of_others and scorers is not None:

@@ -34,10 +34,12 @@ class PairJudge(ABC):
 
     Attributes:
         contradicts: whether contradiction is a class of its own.
+        tells_words: whether it tells which words of a hypothesis are wrong.
     """
 
     scripts: frozenset[str] | None = None
     contradicts: bool
+    tells_words = False
     _windower: PairWindower
     _order: Order
 

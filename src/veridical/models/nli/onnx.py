@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from veridical.core.protocols import Pair, Window
+from veridical.core.protocols import LABELS, Pair, Window
 from veridical.errors import ModelError, UsageError
 from veridical.models.folder import load_tokenizer
 from veridical.models.nli.folder import NliSettings, PairJudge
@@ -19,15 +19,20 @@ from veridical.models.nli.int8 import (
     range_pairs,
     require_agreement,
 )
+from veridical.models.nli.pairs import merge, merge_words
 from veridical.models.nli.tokens import PairWindower
 from veridical.models.onnx import BATCH_TOKENS, Graph, need_graph, usable_processors, weight_files
+
+#: Output of graphs that tell which words of a hypothesis are wrong.
+_WORDS = "words"
 
 
 class OnnxNli(PairJudge):
     """A folder with ``model.onnx`` (or ``onnx/model.onnx``), ``tokenizer.json``, ``config.json``.
 
     The graph gives logits (batch, classes), which are divided by the temperature of
-    ``calibration.json`` where there is one. Thread-safe: each forward runs on one thread,
+    ``calibration.json`` where there is one, and may give ``words`` (batch, sequence): log-odds that
+    a token of the hypothesis is wrong. Thread-safe: each forward runs on one thread,
     ``workers`` of them side by side.
 
     Args:
@@ -63,8 +68,11 @@ class OnnxNli(PairJudge):
         root = Path(folder)
         path = need_graph(root)
         self._settings = settings = NliSettings.read(root)
-        self._windower = PairWindower(load_tokenizer(root), settings.max_length)
-        self._logits = _Logits(path, settings, self._windower)
+        graph = Graph(path)
+        self.tells_words = graph.outputs.get(_WORDS) == 2
+        tokenizer = load_tokenizer(root)
+        self._windower = PairWindower(tokenizer, settings.max_length, words=self.tells_words)
+        self._logits = _Logits(graph, path, settings, self._windower)
         self.name = name or root.name
         self._order = settings.order(self._windower, self._logits, self.name, labels)
         self.contradicts = self._order.contradicts
@@ -74,7 +82,8 @@ class OnnxNli(PairJudge):
             exact = self._judge(agreement_pairs())
             feeds = [self._logits.feeds(ws) for ws in self.windows(range_pairs())]
             with int8_graph(path, shipped, feeds) as quantised:
-                self._logits = _Logits(quantised, settings, self._windower, alone=True)
+                quick = Graph(quantised)
+                self._logits = _Logits(quick, quantised, settings, self._windower, alone=True)
             require_agreement(self.name, exact, self._judge(agreement_pairs()))
             files += weight_files(shipped) if shipped.is_file() else []
         self.revision = settings.revision(files, self._order, "onnx", precision)
@@ -85,19 +94,48 @@ class OnnxNli(PairJudge):
     def _answers(self, batch: Sequence[Window]) -> NDArray[np.float64]:
         return self._settings.probabilities(self._logits(batch))
 
+    def run(self, batch: Sequence[Window]) -> list[Any]:
+        """(3,) probabilities of each window or, where it tells words, these and the risks of the
+        hypothesis's tokens."""
+        if not self.tells_words:
+            return super().run(batch)
+        logits, words = self._logits.with_words(batch)
+        rows = self._order(self._settings.probabilities(logits))
+        return [_Read(row, risks) for row, risks in zip(rows, words, strict=True)]
+
+    def assemble(self, windows: Sequence[Window], outputs: Sequence[Any]) -> NDArray[np.float32]:
+        if not self.tells_words:
+            return super().assemble(windows, outputs)
+        row = merge(windows, [o.probabilities for o in outputs])
+        return np.concatenate([row, merge_words(windows, [o.words for o in outputs])])
+
     def _judge(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
-        return np.stack([self.assemble(ws, self.run(ws)) for ws in self.windows(pairs)])
+        rows = [self.assemble(ws, self.run(ws)) for ws in self.windows(pairs)]
+        return np.stack([row[: len(LABELS)] for row in rows])
+
+
+class _Read(NamedTuple):
+    """What a window gave: (3,) probabilities, and the risk of each token of the hypothesis."""
+
+    probabilities: NDArray[np.float32]
+    words: NDArray[np.float64]
 
 
 class _Logits:
-    """Forwards of one graph: (batch, classes) logits. ``alone``: of one window each."""
+    """Forwards of a file's graph: (batch, classes) logits. ``alone``: of one window each."""
 
     def __init__(
-        self, path: Path, settings: NliSettings, windower: PairWindower, *, alone: bool = False
+        self,
+        graph: Graph,
+        path: Path,
+        settings: NliSettings,
+        windower: PairWindower,
+        *,
+        alone: bool = False,
     ) -> None:
-        self._graph = Graph(path)
-        outputs = self._graph.outputs
-        suitable = [n for n in ("logits", *outputs) if outputs.get(n) == 2]
+        self._graph = graph
+        outputs = graph.outputs
+        suitable = [n for n in ("logits", *outputs) if outputs.get(n) == 2 and n != _WORDS]
         if not suitable:
             raise ModelError(f"{path}: no output has the shape (batch, classes)")
         self._output = suitable[0]
@@ -110,7 +148,25 @@ class _Logits:
         return self._graph.feeds(*self._settings.rows(self._windower, batch))
 
     def __call__(self, batch: Sequence[Window]) -> NDArray[np.floating]:
-        groups = [[window] for window in batch] if self._alone else [batch]
-        return np.concatenate(
-            [self._graph(self._output, *self._settings.rows(self._windower, g)) for g in groups]
-        )
+        return np.concatenate([self._forward([self._output], g)[0] for g in self._groups(batch)])
+
+    def with_words(
+        self, batch: Sequence[Window]
+    ) -> tuple[NDArray[np.floating], list[NDArray[np.float64]]]:
+        """The logits, and for each window the risks of the tokens of its hypothesis."""
+        logits, risks = [], []
+        head, between, _ = map(len, self._windower.template.ids)
+        for group in self._groups(batch):
+            own, words = self._forward([self._output, _WORDS], group)
+            logits.append(own)
+            for row, window in zip(words, group, strict=True):
+                start = head + len(window.content.premise) + between
+                odds = row[start : start + len(window.content.hypothesis)].astype(np.float64)
+                risks.append((1 + np.tanh(odds / 2)) / 2)
+        return np.concatenate(logits), risks
+
+    def _groups(self, batch: Sequence[Window]) -> list[Sequence[Window]]:
+        return [[window] for window in batch] if self._alone else [batch]
+
+    def _forward(self, outputs: Sequence[str], batch: Sequence[Window]) -> list[NDArray[Any]]:
+        return self._graph.outputs_of(outputs, *self._settings.rows(self._windower, batch))

@@ -25,6 +25,18 @@ from veridical.models.windows import OVERLAP
 VERSION = "pairs-1"
 
 
+class TokenWords(NamedTuple):
+    """The words of a hypothesis by its tokens in one window.
+
+    Attributes:
+        of_tokens: for each token which word it is of, from 0; -1 of none.
+        total: words of the whole hypothesis.
+    """
+
+    of_tokens: NDArray[np.int64]
+    total: int
+
+
 class Piece(NamedTuple):
     """What one window holds.
 
@@ -36,6 +48,7 @@ class Piece(NamedTuple):
             words) of the hypothesis that it holds, each weighted by ln(windows / windows that
             hold it); 0 where the premise has one window.
         group: which of several hypotheses that are judged apart this is, from 0.
+        words: of the hypothesis, where the model tells which of them are wrong.
     """
 
     premise: Any
@@ -43,6 +56,7 @@ class Piece(NamedTuple):
     part: int = 0
     about: float = 0.0
     group: int = 0
+    words: TokenWords | None = None
 
 
 class Measured(ABC):
@@ -68,6 +82,10 @@ class Measured(ABC):
     @abstractmethod
     def starts_word(self, unit: int) -> bool:
         """Whether a word begins at this unit."""
+
+    def words(self, start: int, end: int) -> TokenWords | None:
+        """The words that units ``start`` to ``end`` are of, where the model tells wrong ones."""
+        return None
 
     def spans(self, room: int) -> list[tuple[int, int]]:
         """Windows of at most ``room`` units that cover the text (see :func:`split`)."""
@@ -151,10 +169,11 @@ def chunk_windows(
     for part, (first, last) in enumerate(parts):
         piece = hypothesis.cut(first, last)
         part_terms = hypothesis.terms(first, last) if len(spans) > 1 else frozenset()
+        words = hypothesis.words(first, last)
         for (chunk, start, end), terms in zip(spans, span_terms, strict=True):
             # fsum: equal sets give equal sums, in whatever order
             about = math.fsum(math.log(len(spans) / holders[t]) for t in part_terms & terms)
-            content = Piece(chunk.cut(start, end), piece, part, about)
+            content = Piece(chunk.cut(start, end), piece, part, about, words=words)
             windows.append(Window(special + end - start + last - first, content))
     return windows
 
@@ -186,6 +205,24 @@ def merge(
         parts.append(_filled(rows[mine, 0].max(), rows[about, 2].mean(), capped))
     verdicts = np.array(parts)
     return _filled(verdicts[:, 0].min(), verdicts[:, 2].max(), capped).astype(np.float32)
+
+
+def merge_words(
+    windows: Sequence[Window], risks: Sequence[NDArray[np.floating]]
+) -> NDArray[np.float32]:
+    """(words,) risks of a pair's hypothesis from those of its tokens in each window.
+
+    In a window a word is as wrong as the worst of its tokens; over windows its least risk counts,
+    as any of them may support it. A word without tokens has risk 0.
+    """
+    total: int = windows[0].content.words.total
+    least = np.full(total, np.inf)
+    for window, of_tokens in zip(windows, risks, strict=True):
+        places = window.content.words.of_tokens
+        here = np.full(total, -1.0)
+        np.maximum.at(here, places[places >= 0], of_tokens[places >= 0])
+        least = np.where(here >= 0, np.minimum(least, here), least)
+    return np.where(np.isfinite(least), least, 0.0).astype(np.float32)
 
 
 def _filled(entailment: float, contradiction: float, capped: bool) -> NDArray[np.float64]:

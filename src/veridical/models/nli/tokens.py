@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from veridical.core.protocols import Pair, Window
 from veridical.errors import ModelError
-from veridical.models.nli.pairs import Measured, Piece, chunk_windows
+from veridical.models.nli.pairs import Measured, Piece, TokenWords, chunk_windows
 from veridical.models.windows import Ordinary, readable, word_starts
 from veridical.text.sentences import split_sentences
+from veridical.text.words import lettered_spans
 
 Integers = NDArray[np.int64]
 
@@ -92,6 +93,7 @@ class PairWindower:
         template: what goes around a pair; by default what the tokenizer puts there.
         chunks: splits a premise into at least one text that no window may reach across; by
             default it is not split.
+        words: whether windows tell which word each token of the hypothesis is of.
 
     Raises:
         ModelError: special tokens leave no room for two texts, or the tokenizer is not for pairs.
@@ -103,8 +105,10 @@ class PairWindower:
         max_length: int,
         template: Template | None = None,
         chunks: Callable[[str], Sequence[str]] | None = None,
+        words: bool = False,
     ) -> None:
         self._encode = Ordinary(tokenizer)
+        self._tells_words = words
         self.template = template or Template.probe(tokenizer)
         self._chunks = chunks
         self._special = sum(map(len, self.template.ids))
@@ -119,6 +123,9 @@ class PairWindower:
         distinct = list(dict.fromkeys(t for p, h in pairs for t in (*split[p], h)))
         texts = zip(distinct, self._encode(distinct), strict=True)
         known = {text: _Tokens(readable(text), encoding) for text, encoding in texts}
+        if self._tells_words:
+            for _, hypothesis in pairs:
+                known[hypothesis].find_words()
         return [
             chunk_windows(
                 [known[t] for t in split[premise]], known[hypothesis], self.room, self._special
@@ -156,7 +163,8 @@ class _Tokens(Measured):
         super().__init__(len(self._ids))
         self._text = text
         self._encoding = encoding
-        self._words: list[bool] | None = None
+        self._starts: list[bool] | None = None
+        self._words: TokenWords | None = None
         self._terms: dict[tuple[int, int], frozenset[Hashable]] = {}
 
     def cut(self, start: int, end: int) -> Integers:
@@ -176,6 +184,23 @@ class _Tokens(Measured):
         return units
 
     def starts_word(self, unit: int) -> bool:
+        if self._starts is None:
+            self._starts = word_starts(self._encoding)
+        return self._starts[unit]
+
+    def find_words(self) -> None:
+        """Make :meth:`words` tell the words."""
+        if self._words is not None:
+            return
+        spans = lettered_spans(self._text)
+        offsets = np.array(self._encoding.offsets, np.int64).reshape(-1, 2)
+        ends = np.array([span.end for span in spans], np.int64)
+        starts = np.array([*(span.start for span in spans), np.iinfo(np.int64).max])
+        words = np.searchsorted(ends, offsets[:, 0], side="right")  # the first that ends after
+        inside = (starts[words] < offsets[:, 1]) & (words < len(spans))
+        self._words = TokenWords(np.where(inside, words, -1), len(spans))
+
+    def words(self, start: int, end: int) -> TokenWords | None:
         if self._words is None:
-            self._words = word_starts(self._encoding)
-        return self._words[unit]
+            return None
+        return TokenWords(self._words.of_tokens[start:end], self._words.total)

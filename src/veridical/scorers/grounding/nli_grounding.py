@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from veridical.claims.select import Screened, screen
+from veridical.claims.select import Screened
 from veridical.core.evidence import Evidence
 from veridical.core.protocols import LABELS
 from veridical.core.records import Against, Record
 from veridical.core.registry import scorer
 from veridical.core.scores import SHOWN, EvidenceItem, Score, Unit
-from veridical.core.stated import on_the_matter, stated_sentences, stated_window
+from veridical.core.stated import on_the_matter
 from veridical.errors import NotApplicable
+from veridical.scorers.grounding.source_windows import source_windows
 from veridical.scorers.most_about import place_most_about
-from veridical.text.passages import Passage
-from veridical.text.passages import windows as text_windows
 
 _ENTAILMENT, _, _CONTRADICTION = range(len(LABELS))
 
@@ -70,35 +68,17 @@ async def nli_grounding(
     evidence, the sentence most about it in the best window (for the label contradiction: in the
     window most about it) with the label's probability there.
     """
-    sentences = record.need_sentences()
-    sources = record.against(against)
-    windows = [_Window(n, p) for n, x in enumerate(sources) for p in text_windows(x.text)]
-    premises = [stated_window(record, evidence, sources[w.source], w.passage) for w in windows]
-    separate = against == "samples"
-    groups = [
-        np.array([i for i, w in enumerate(windows) if w.source == n or not separate])
-        for n in range(len(sources) if separate else 1)
-    ]
-    texts = stated_sentences(record, sentences)
-    readings = _readings(texts, windows, groups, evidence, top)
-    pairs = list(
-        dict.fromkeys(
-            (premises[k], text)
-            for text, of_groups in zip(texts, readings, strict=True)
-            for reading in of_groups
-            for k in reading.read
-        )
-    )
+    read = source_windows(record, evidence, against, top)
+    pairs = read.pairs()
     verdicts = on_the_matter(await evidence.nli(pairs), pairs)
     if risk == "contradiction" and not verdicts.contradicts:
         raise NotApplicable("the NLI model has no class for contradiction")
     judged = dict(zip(pairs, verdicts.probabilities, strict=True))
 
     units, risks = [], []
-    for i, sentence in enumerate(sentences):
+    for i, sentence in enumerate(read.sentences):
         merged = [
-            _merge(np.array([judged[premises[k], texts[i]] for k in r.read]), r)
-            for r in readings[i]
+            _merge(np.array([judged[read.pair(i, k)] for k in r.read]), r) for r in read.readings[i]
         ]
         probabilities = np.mean([m.probabilities for m in merged], axis=0)
         label = int(probabilities.argmax())
@@ -106,11 +86,13 @@ async def nli_grounding(
         items = []
         for m in order[:SHOWN]:
             place = m.about if label == _CONTRADICTION else m.best
-            window = windows[place]
+            window = read.windows[place]
             spans = window.passage.sentences
-            span = spans[place_most_about(evidence, texts[i], [s.text for s in spans])]
-            probability = float(judged[premises[place], texts[i]][label])
-            items.append(EvidenceItem.at(sources[window.source], span.start, span.end, probability))
+            text = read.statements[i].text
+            span = spans[place_most_about(evidence, text, [s.text for s in spans])]
+            probability = float(judged[read.pair(i, place)][label])
+            source = read.sources[window.source]
+            items.append(EvidenceItem.at(source, span.start, span.end, probability))
         e, c = probabilities[_ENTAILMENT], probabilities[_CONTRADICTION]
         risks.append(float(1 - e if risk == "nonentailment" else c))
         units.append(
@@ -126,36 +108,12 @@ async def nli_grounding(
     return Score.of(max(risks), raw=max(risks), units=units)
 
 
-class _Window(NamedTuple):
-    """A window of a source, by the source's place among the sources."""
-
-    source: int
-    passage: Passage
-
-
 class _Merged(NamedTuple):
     """What the windows of a source say together, and the two windows it rests on."""
 
     probabilities: NDArray[np.float64]
     best: int
     about: int
-
-
-def _readings(
-    texts: Sequence[str],
-    windows: Sequence[_Window],
-    groups: Sequence[NDArray[np.int64]],
-    evidence: Evidence,
-    top: int,
-) -> list[list[Screened]]:
-    """Of each text, the windows of each group that can matter to it, by place in ``windows``."""
-    of_groups = [
-        screen(texts, [windows[k].passage.text for k in g], evidence, top=top) for g in groups
-    ]
-    return [
-        [Screened(g[s.read], int(g[s.about])) for g, s in zip(groups, of_text, strict=True)]
-        for of_text in zip(*of_groups, strict=True)
-    ]
 
 
 def _merge(judged: NDArray[np.float64], reading: Screened) -> _Merged:

@@ -1,0 +1,132 @@
+"""This project's own NLI models: the small one of every installation, and the larger one that may
+be installed beside it."""
+
+from __future__ import annotations
+
+import hashlib
+import zipfile
+import zlib
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path, PurePosixPath
+
+from veridical.errors import ModelError, UsageError
+from veridical.files.atomic import write_atomic
+from veridical.llm.download import cache_folder
+
+#: Names the larger model where it is installed, else the small one.
+AUTO = "auto"
+MINI = "veridical-nli-mini"
+BASE = "veridical-nli-base"
+#: Short names, as ``--nli`` and ``nli=`` take them.
+SHORT = {"mini": MINI, "base": BASE}
+#: The suites of which both were trained on some rows.
+TRAINED_ON: dict[str, tuple[str, ...]] = {"halueval": ("qa",)}
+
+_EMBEDDED = Path(__file__).parent.parent / "data" / MINI
+_PACKAGE = "veridical_nli_base"
+_SUMS = "SHA256SUMS"
+_WEIGHTS = "model.onnx"
+_MOST = 200 << 20  # bytes of a file in a wheel
+
+
+@dataclass(frozen=True)
+class Packaged:
+    """One of the models that is here.
+
+    Attributes:
+        folder: ``model.onnx``, tokenizer, configuration, calibration and ``SHA256SUMS``.
+    """
+
+    name: str
+    folder: Path
+
+
+def full_name(spec: str) -> str:
+    """``spec`` with its model's full name for a short one or ``auto``; others as they are."""
+    name, mark, options = spec.partition("?")
+    if name in (AUTO, ""):
+        name = BASE if find(BASE) else MINI
+    return SHORT.get(name, name) + mark + options
+
+
+def find(name: str) -> Packaged | None:
+    """The model of a full name, if it is here: of the larger one an installed package goes before
+    what ``veridical models get`` has kept."""
+    places = [_EMBEDDED] if name == MINI else [*_installed(), cache_folder() / BASE]
+    folder = next((p for p in places if (p / _WEIGHTS).is_file()), None)
+    return None if folder is None else Packaged(name, folder)
+
+
+def need(name: str) -> Packaged:
+    """:func:`find`.
+
+    Raises:
+        ModelError: it is not here.
+    """
+    found = find(name)
+    if found is not None:
+        return found
+    if name == MINI:
+        raise ModelError(f"{name} is not in this installation; name another model")
+    raise ModelError(f"{name} is not here: {HOW}")
+
+
+#: How the larger model comes to be here.
+HOW = (
+    "pip install ./packages/veridical-nli-base (in a checkout of this project), or "
+    "veridical models get nli-base --file WHEEL"
+)
+
+
+def _installed() -> list[Path]:
+    """Folders of the installed package, without importing it."""
+    try:
+        spec = find_spec(_PACKAGE)
+    except (ImportError, ValueError):
+        return []
+    places = [] if spec is None else spec.submodule_search_locations or []
+    return [Path(place) / "model" for place in places]
+
+
+def take(wheel: Path) -> Path:
+    """Keep the larger model of its ``wheel`` in the user's cache; the folder.
+
+    Raises:
+        UsageError: there is no such file.
+        ModelError: it is no wheel of the model, or damaged. Nothing of it is kept then.
+    """
+    if not wheel.is_file():
+        raise UsageError(f"{wheel}: no such file")
+    place = cache_folder() / BASE
+    try:
+        with zipfile.ZipFile(wheel) as archive:
+            sums = _read(archive, _SUMS)
+            lines = [line.split() for line in sums.decode("utf-8").splitlines()]
+            digests = {name: digest for digest, name in lines}
+            files = {name: _read(archive, name) for name in digests}
+        for name, content in files.items():
+            if hashlib.sha256(content).hexdigest() != digests[name]:
+                raise ModelError(f"{wheel}: {name} is damaged; nothing was kept")
+        place.mkdir(parents=True, exist_ok=True)
+        files[_SUMS] = sums
+        for name in sorted(files, key=_WEIGHTS.__eq__):  # last: without them it is not here
+            write_atomic(place / name, files[name])
+    except (OSError, KeyError, ValueError, RuntimeError, zipfile.BadZipFile, zlib.error) as e:
+        raise ModelError(f"{wheel} is no wheel of {BASE}: {e}") from None
+    return place
+
+
+def _read(archive: zipfile.ZipFile, name: str) -> bytes:
+    """A file of the model in a wheel.
+
+    Raises:
+        KeyError: the wheel has none of this name.
+        ValueError: the name leads elsewhere, or the file is too large.
+    """
+    if PurePosixPath(name).name != name:
+        raise ValueError(f"{name!r} is no file name")
+    entry = archive.getinfo(f"{_PACKAGE}/model/{name}")
+    if entry.file_size > _MOST:
+        raise ValueError(f"{name} has {entry.file_size:,} bytes")
+    return archive.read(entry)

@@ -1,0 +1,116 @@
+"""Token classifiers that read sources, question and answer, run by transformers and torch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from veridical.core.protocols import Pair, Window
+from veridical.core.requests import GroundedAnswer, Packed
+from veridical.errors import ModelError
+from veridical.models import torch_loading as loading
+from veridical.models.nli import pairs
+from veridical.models.nli.folder import NliSettings
+from veridical.models.nli.labels import config_names
+from veridical.models.nli.tokens import PairWindower
+from veridical.models.seq2seq.common import TorchCheckpoint
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+#: Tokens of a window at most: the published detectors were trained on so many.
+LONGEST = 4096
+#: What a class is called that says a token is supported; the first class where none is.
+_SUPPORTED = ("supported", "faithful", "O", "0", "LABEL_0")
+#: What RAGTruth's models were asked for, and so what its detectors read before an answer.
+_ANSWERED = (
+    "\nBriefly answer the following question:\n{question}\nBear in mind that your response should "
+    "be strictly based on the following {count} passages:\n{passages}\nIn case the passages do not "
+    "contain the necessary information to answer the question, please reply with: "
+    '"Unable to answer based on given passages."\noutput:\n'
+)
+_SUMMARISED = "\nSummarize the following text:\n{passages}\noutput:\n"
+
+
+def load_detector(
+    spec: str, *, threads: int | None = None, device: str | None = None
+) -> TorchSpanDetector:
+    """The detector of a hub id or a folder.
+
+    Raises:
+        ModelError: torch is missing, or the model cannot be found or is no token classifier.
+    """
+    name, _, revision = spec.removeprefix("torch:").partition("?revision=")
+    return TorchSpanDetector(name, revision=revision or None, threads=threads, device=device)
+
+
+def prompt_of(question: str, passages: Sequence[str]) -> str:
+    """What stands before the answer (Niu 2024, RAGTruth; Kovacs 2025, LettuceDetect)."""
+    listed = "\n".join(f"passage {i}: {text}" for i, text in enumerate(passages, 1))
+    if not question:
+        return _SUMMARISED.format(passages=listed)
+    return _ANSWERED.format(question=question, count=len(passages), passages=listed)
+
+
+class TorchSpanDetector(TorchCheckpoint):
+    """Any model that ``AutoModelForTokenClassification`` can build from safetensors, fed as
+    LettuceDetect is: the prompt and the answer as the tokenizer's pair.
+
+    A token's risk is 1 - the probability of the class for supported ones: that of a name that says
+    so (``supported``, ``O``), else the first. What is too long is read in windows, and the least
+    risk of a word counts. It answers :class:`~veridical.core.requests.GroundedAnswer` requests by
+    the risk of each word of the answer. Thread-safe.
+    """
+
+    automatic = "AutoModelForTokenClassification"
+    what = "token classifier"
+    version = f"spans-1/{pairs.VERSION}"
+
+    def __init__(self, name_or_path: str | Path, **options: Unpack[loading.TorchOptions]) -> None:
+        super().__init__(name_or_path, **options)
+        names = config_names(self._config)
+        self._supported = next((names.index(n) for n in _SUPPORTED if n in names), 0)
+        if self._model.config.num_labels < 2:
+            raise ModelError(f"{self._root} has one class: nothing tells a wrong token")
+
+    def _open(self) -> None:
+        tokenizer = loading.tokenizer_of(self._root, self._transformers)
+        self._settings = NliSettings.read(self._root)
+        longest = min(LONGEST, self._settings.max_length)
+        self._windower = PairWindower(tokenizer, longest, words=True)
+        self._types = self._settings.types_of(self._model)
+
+    def windows(self, requests: Sequence[GroundedAnswer]) -> list[list[Window]]:
+        """Windows of each request's prompt and answer."""
+        with self._lock:
+            return self._windower(
+                [Pair(prompt_of(r.question, r.passages), r.answer) for r in requests]
+            )
+
+    def run(self, batch: Sequence[Window]) -> list[Any]:
+        import torch
+
+        rows = self._settings.rows(self._windower, batch)
+        with self._lock, torch.inference_mode():
+            logits: Any = self._model(**self._tensors(rows, self._types)).logits
+            classes: NDArray[np.float32] = torch.softmax(logits.float(), dim=-1).cpu().numpy()
+        if not np.isfinite(classes).all():
+            raise ModelError(f"{self.name} gave a probability that is not a number")
+        head, between, _ = map(len, self._windower.template.ids)
+        risks = []
+        for row, window in zip(1.0 - classes[:, :, self._supported], batch, strict=True):
+            start = head + len(window.content.premise) + between
+            risks.append(row[start : start + len(window.content.hypothesis)])
+        return risks
+
+    def assemble(self, windows: Sequence[Window], outputs: Sequence[Any]) -> Packed:
+        """(words,) risks."""
+        return pairs.merge_words(windows, outputs).clip(0, 1)
+
+    def pretend(self, window: Window) -> Any:
+        """What :meth:`run` might give for ``window``: nothing wrong."""
+        return np.zeros(len(window.content.hypothesis), np.float32)

@@ -1,0 +1,105 @@
+"""The windows of sources that judge each sentence of a response, and the pairs to ask about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from veridical.claims.select import Screened, screen
+from veridical.core.evidence import Evidence
+from veridical.core.records import Against, Record, Source
+from veridical.core.stated import stated, stated_window
+from veridical.text.passages import Passage
+from veridical.text.passages import windows as text_windows
+from veridical.text.spans import Span
+from veridical.text.statements import Statement
+
+
+class SourceWindow(NamedTuple):
+    """A window of a source, by the source's place among the sources."""
+
+    source: int
+    passage: Passage
+
+
+@dataclass(frozen=True)
+class Windowed:
+    """A response's sentences and what judges them.
+
+    Attributes:
+        statements: the text that is judged in the place of each of ``sentences``.
+        premises: the text to judge by in the place of each of ``windows``.
+        readings: for each sentence, the windows that judge it: one entry for each group of
+            sources that judge together. Contexts are one group, and so are references; each
+            sample is one.
+    """
+
+    sentences: Sequence[Span]
+    statements: Sequence[Statement]
+    sources: Sequence[Source]
+    windows: Sequence[SourceWindow]
+    premises: Sequence[str]
+    readings: Sequence[Sequence[Screened]]
+
+    def pair(self, sentence: int, window: int) -> tuple[str, str]:
+        """Premise and hypothesis of a sentence and a window, by their places."""
+        return self.premises[window], self.statements[sentence].text
+
+    def pairs(self) -> list[tuple[str, str]]:
+        """Every pair that is to be asked, once."""
+        places = (
+            (i, int(k))
+            for i, of_groups in enumerate(self.readings)
+            for reading in of_groups
+            for k in reading.read
+        )
+        return list(dict.fromkeys(self.pair(i, k) for i, k in places))
+
+
+def source_windows(record: Record, evidence: Evidence, against: Against, top: int) -> Windowed:
+    """The windows of what the record is set ``against`` that can matter to its sentences.
+
+    Args:
+        top: as of :func:`~veridical.scorers.grounding.nli_grounding.nli_grounding`.
+
+    Raises:
+        NotApplicable: the response is blank, or there is no source.
+    """
+    sentences = record.need_sentences()
+    sources = record.against(against)
+    windows = [SourceWindow(n, p) for n, x in enumerate(sources) for p in text_windows(x.text)]
+    separate = against == "samples"
+    groups = [
+        np.array([i for i, w in enumerate(windows) if w.source == n or not separate])
+        for n in range(len(sources) if separate else 1)
+    ]
+    statements = stated(record, sentences)
+    return Windowed(
+        sentences,
+        statements,
+        sources,
+        windows,
+        [stated_window(record, evidence, sources[w.source], w.passage) for w in windows],
+        _readings([s.text for s in statements], windows, groups, evidence, top),
+    )
+
+
+def _readings(
+    texts: Sequence[str],
+    windows: Sequence[SourceWindow],
+    groups: Sequence[NDArray[np.int64]],
+    evidence: Evidence,
+    top: int,
+) -> list[list[Screened]]:
+    """Of each text, the windows of each group that can matter to it, by place in ``windows``."""
+    of_groups = [
+        screen(texts, [windows[k].passage.text for k in g], evidence, top=top) for g in groups
+    ]
+    return [
+        [Screened(g[s.read], int(g[s.about])) for g, s in zip(groups, of_text, strict=True)]
+        for of_text in zip(*of_groups, strict=True)
+    ]

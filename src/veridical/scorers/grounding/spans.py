@@ -1,0 +1,152 @@
+"""The smallest wrong pieces of an answer, by a model that judges its words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from veridical.arrays import Floats
+from veridical.core.evidence import Evidence
+from veridical.core.prompt_text import last_question
+from veridical.core.records import Against, Record
+from veridical.core.registry import scorer
+from veridical.core.requests import GroundedAnswer
+from veridical.core.scores import Score, Unit
+from veridical.scorers.grounding.source_windows import Windowed, source_windows
+from veridical.text.spans import Span
+from veridical.text.statements import Statement
+from veridical.text.words import lettered_spans
+
+#: Risk from which on a word is wrong.
+WRONG = 0.5
+
+
+def _costs(*, detector: str | None, **_: object) -> set[str]:
+    return {"nli"} if detector is None else {"detector"}
+
+
+@scorer(
+    "spans",
+    level="span",
+    judges=True,
+    needs={"against"},
+    source="Veridical: a token head of the NLI model; detectors after Kovacs 2025 (LettuceDetect)",
+    cost="nli",
+    uses={"detector"},
+    costs_by=_costs,
+    raw_is="risk",
+    presets={"all"},
+)
+async def spans(
+    record: Record,
+    evidence: Evidence,
+    *,
+    against: Against = "contexts",
+    top: Annotated[int, Field(ge=0, le=1000)] = 8,
+    detector: str | None = None,
+) -> Score:
+    """The probability that a word of the answer is wrong, and the runs of words that are.
+
+    The NLI model tells it by the forward that judges a sentence (``nli_grounding`` asks the same
+    pairs). Of the windows of contexts and references the one that supports a word best counts, as
+    any of them may; over samples the mean of their risks does.
+
+    Args:
+        top: how many full windows judge a sentence, as of ``nli_grounding``.
+        detector: a token classifier that reads sources, question and answer, in the place of the
+            NLI model; None takes the run's (``--spans``), if it has one.
+
+    A sentence's ``raw`` is the largest risk of its words, in [0, 1], and the response's the
+    largest of all. Words of at least 0.5 that follow one another are a unit of level ``span``,
+    as risky as the worst of them. A sentence without words has no risk.
+
+    Raises:
+        NotApplicable: the response holds no word, there is no source, or the NLI model tells no
+            wrong words.
+    """
+    sentences = record.need_sentences()
+    if detector is None:
+        read = source_windows(record, evidence, against, top)
+        words = await _by_nli(read, evidence)
+    else:
+        words = await _by_detector(record, evidence, against, detector)
+    return _score(sentences, words)
+
+
+async def _by_nli(read: Windowed, evidence: Evidence) -> list[tuple[Span, float]]:
+    """The answer's words and their risks, by the pairs of ``read``."""
+    pairs = read.pairs()
+    risks = dict(zip(pairs, await evidence.wrong_words(pairs), strict=True))
+    found: list[tuple[Span, float]] = []
+    for i, (sentence, statement) in enumerate(zip(read.sentences, read.statements, strict=True)):
+        groups = [
+            np.min([risks[read.pair(i, int(k))] for k in reading.read], axis=0)
+            for reading in read.readings[i]
+        ]
+        found += _in_answer(sentence, statement, np.mean(groups, axis=0))
+    return found
+
+
+def _in_answer(sentence: Span, statement: Statement, risks: Floats) -> Iterator[tuple[Span, float]]:
+    """The words of a sentence with the ``risks`` of those of the statement that was judged in its
+    place. Where the sentence's own words are not in it (``Yes.``), all have the largest."""
+    own = lettered_spans(sentence.text)
+    judged = lettered_spans(statement.text)
+    inside = [
+        (word, float(risk))
+        for word, risk in zip(judged, risks, strict=True)
+        if statement.start <= word.start and word.end <= statement.end
+    ]
+    if [w.text.lower() for w in own] != [w.text.lower() for w, _ in inside]:
+        worst = float(risks.max()) if len(risks) else 0.0
+        inside = [(word, worst) for word in own]
+    for word, (_, risk) in zip(own, inside, strict=True):
+        start = sentence.start + word.start
+        yield Span(start, start + len(word.text), word.text), risk
+
+
+async def _by_detector(
+    record: Record, evidence: Evidence, against: Against, detector: str
+) -> list[tuple[Span, float]]:
+    sources = record.against(against)
+    groups = [[s] for s in sources] if against == "samples" else [sources]
+    question = last_question(record.prompt) or ""
+    text = record.need_response()
+    requests = [GroundedAnswer(question, tuple(s.text for s in g), text) for g in groups]
+    answers: list[NDArray[np.float32]] = await evidence.ask("detector", requests, detector)
+    risks = np.mean(np.array(answers, np.float64), axis=0)
+    return list(zip(lettered_spans(text), risks.round(6).tolist(), strict=True))
+
+
+def _score(sentences: Sequence[Span], words: Sequence[tuple[Span, float]]) -> Score:
+    """The score by the answer's words in order."""
+    units: list[Unit] = []
+    for sentence in sentences:
+        here = [(w, r) for w, r in words if sentence.start <= w.start < sentence.end]
+        worst = max((risk for _, risk in here), default=None)
+        units.append(Unit.of(sentence, worst, raw=worst))
+        units += _runs(sentence, here)
+    if not words:
+        return Score.not_applicable("the response holds no word")
+    whole = max(risk for _, risk in words)
+    return Score.of(whole, raw=whole, units=units)
+
+
+def _runs(sentence: Span, words: Sequence[tuple[Span, float]]) -> Iterator[Unit]:
+    """Units of the words that are wrong, those that follow one another together."""
+    run: list[tuple[Span, float]] = []
+    for word, risk in [*words, (Span(sentence.end, sentence.end, ""), 0.0)]:
+        if risk >= WRONG:
+            run.append((word, risk))
+        elif run:
+            start, end = run[0][0].start, run[-1][0].end
+            text = sentence.text[start - sentence.start : end - sentence.start]
+            worst = max(risk for _, risk in run)
+            yield Unit.of(
+                Span(start, end, text), worst, raw=worst, level="span", label="unsupported"
+            )
+            run = []
