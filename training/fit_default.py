@@ -1,16 +1,16 @@
 """Fits the default: weights, calibration and thresholds of ``ensemble``. Labels are used.
 
-    python training/fit_default.py --data ../shared/data --store .veridical/store
+    python training/fit_default.py --data ../shared/data --store .veridical/store --nli mini base
 
-For each field (contexts, reference, samples, log-probabilities) the members' risks on labelled
-answers become log-odds, and logistic regressions of these give the log-odds of being wrong: one
-for each subset of the members that read by a model. Lexical members are in each of them, and add
-nothing where they find nothing to compare. Every set counts the same, and so do right and wrong
-answers of each: the risk is calibrated to equal numbers. No coefficient is below 0, and a
-member without which a fit is as good out of fold has none. By contexts
-and reference, a response is as risky as its worst sentence, so the regression is of that sentence,
-chosen anew by each fit until the choice stays. By samples and log-probabilities it is of the
-response.
+For each NLI model and each field (contexts, reference, samples, log-probabilities) the members'
+risks on labelled answers become log-odds, and logistic regressions of these give the log-odds of
+being wrong: one for each subset of the members that read by a model, so that a run without a reader
+(``--proxy``) has its own. Lexical members are in each of them, and add nothing where they find
+nothing to compare. Every set counts the same, and so do right and wrong answers of each: the risk
+is calibrated to equal numbers. No coefficient is below 0, and a member without which a fit is as
+good out of fold has none. By contexts and reference, a response is as risky as its worst sentence,
+so the regression is of that sentence, chosen anew by each fit until the choice stays. By samples
+and log-probabilities it is of the response.
 
 It writes ``ensembles/scorers/default.json`` and prints figures on what was fitted on (out of
 fold, by group) and on what was held out, beside those of constant risks and of the length.
@@ -31,9 +31,10 @@ import numpy as np
 from default_data import Labelled, load
 
 import veridical
-from veridical.core.registry import REGISTRY
+from veridical.core.registry import REGISTRY, BoundScorer
 from veridical.core.scores import Result
 from veridical.ensembles.scorers import default_set as default
+from veridical.models import load_nli
 from veridical.stats.logistic import fit_logistic, sigmoid
 from veridical.stats.metrics.calibration import ece
 from veridical.stats.metrics.ranking import auroc
@@ -42,9 +43,9 @@ HOME = Path(__file__).parent.parent
 OUT = HOME / "src" / "veridical" / "ensembles" / "scorers" / "default.json"
 #: The members of each field, as far as there are scorers of these names.
 MEMBERS: dict[default.Field, tuple[str, ...]] = {
-    "contexts": ("claims", "nli_grounding", "support"),
+    "contexts": ("claims", "nli_grounding", "spans", "explained_surprisal", "support"),
     "reference": ("reference_match",),  # which compares numbers and names itself
-    "samples": ("entailment", "selfcheck_nli", "support"),
+    "samples": ("entailment", "selfcheck_nli", "explained_surprisal", "support"),
     "logprobs": ("avg_logprob", "min_probability"),
 }
 OF_SENTENCES = ("contexts", "reference")
@@ -85,19 +86,23 @@ class Model:
         return np.nan_to_num(features) @ self.coefficients + self.intercept
 
 
-def members(field: default.Field) -> tuple[str, ...]:
-    return tuple(name for name in MEMBERS[field] if name in REGISTRY.names())
+def members(field: default.Field, words: bool) -> tuple[str, ...]:
+    """Those of a field, with ``spans`` where the NLI model tells words."""
+    return tuple(name for name in MEMBERS[field] if words or name != "spans")
 
 
-def call(name: str, field: str) -> str:
+def call(name: str, field: str, reader: str) -> BoundScorer:
     takes = field in REGISTRY.get(name).comparisons
-    return f"{name}(against={field})" if takes else name
+    given = {"against": field} if takes else {}
+    return REGISTRY.bind(name, given | ({"proxy": reader} if name in default.READERS else {}))
 
 
-def read(one: Labelled, engine: veridical.Engine) -> tuple[Answers, list[str]]:
-    """A set's answers scored by the members of its field, and the models that were asked."""
-    names = members(one.field)  # type: ignore[arg-type]
-    results = list(veridical.check(one.rows, [call(n, one.field) for n in names], engine=engine))
+def read(
+    one: Labelled, names: Sequence[str], engine: veridical.Engine, reader: str
+) -> tuple[Answers, list[str]]:
+    """A set's answers scored by ``names``, and the models that were asked."""
+    calls = [call(n, one.field, reader) for n in names]
+    results = list(veridical.check(one.rows, calls, engine=engine))
     records = [veridical.Record.model_validate(_record(row)) for row in one.rows]
     features = []
     for record, result in zip(records, results, strict=True):
@@ -303,12 +308,13 @@ HEAD = ("n", "not scored", "wrong", "auroc", "ece", "brier", "accuracy", "caught
 
 def show(title: str, row: Mapping[str, float]) -> None:
     cells = [f"{row[h]:>6.0f}" if h in HEAD[:2] else f"{row[h]:>6.3f}" for h in HEAD]
-    print(f"{title:46}", *cells, f"{row['length auroc']:>6.3f}")
+    print(f"{title:76}", *cells, f"{row['length auroc']:>6.3f}")
 
 
-def fit_field(field: default.Field, answers: Sequence[Answers]) -> dict[str, Any]:
+def fit_field(
+    field: default.Field, names: Sequence[str], answers: Sequence[Answers]
+) -> dict[str, Any]:
     """A field's entry of the file; prints its figures."""
-    names = members(field)
     own = [a for a in answers if a.of.role == "fit"]
     whole = Ensemble(own, names)
     by_fold = [Ensemble(own, names, whole.used, skip) for skip in range(FOLDS)]
@@ -323,6 +329,7 @@ def fit_field(field: default.Field, answers: Sequence[Answers]) -> dict[str, Any
         if one.of.role != "fit":
             report(f"{field}: {one.of.name} (held out)", one, whole.odds(one))
             _report_members(names, one)
+            _report_parts(whole, one)
     risk, alarms, caught = _threshold_of_all(own, out_of_fold)
     print(f"{field}: threshold {risk:.2f}: {alarms:.0%} false alarms, {caught:.0%} caught")
     for one in answers:
@@ -358,6 +365,21 @@ def _report_members(names: Sequence[str], one: Answers) -> None:
         report(f"    {name} alone", one, alone(one, i))
 
 
+def _report_parts(whole: Ensemble, one: Answers) -> None:
+    """What each member adds: those before it in the order of the field, then with it."""
+    models = [i for i, n in enumerate(whole.names) if not default.lexical(n)]
+    lexical = [i for i in range(len(whole.names)) if i not in models]
+    order = [*models[1:2], *models[:1], *models[2:]]  # the plain judge of sentences first
+    for k in range(1, len(order) + 1):
+        for also in ([], lexical):
+            kept = [*order[:k], *also]
+            shown = [
+                np.where(np.isin(range(len(whole.names)), kept), f, np.nan) for f in one.features
+            ]
+            names = " + ".join(whole.names[i] for i in kept)
+            report(f"    {names}", one, whole.odds(one._replace(features=shown)))
+
+
 def _threshold_of_all(
     sets: Sequence[Answers], odds: Sequence[np.ndarray]
 ) -> tuple[float, float, float]:
@@ -384,22 +406,32 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--store", type=Path, help="keeps what models said, for the next time")
+    parser.add_argument("--nli", nargs="+", default=["mini"], help="models to fit for; see --nli")
+    parser.add_argument("--reader", default="smollm2", help="language model; see --proxy")
     parser.add_argument("--out", type=Path, default=OUT)
     arguments = parser.parse_args()
-    models: set[str] = set()
-    answers: list[Answers] = []
-    with veridical.Engine(store=arguments.store) as engine:
-        for one in load(arguments.data, HOME):
-            scored, asked = read(one, engine)
-            answers.append(scored)
-            models.update(asked)
-            print(f"{one.field}: {one.name}, {one.role}: {len(one.rows)}", file=sys.stderr)
-    print(f"{'':46}", *(f"{h[:6]:>6}" for h in HEAD), "length")
-    fields = {}
-    for field in default.FIELDS:
-        fields[field] = fit_field(field, [a for a in answers if a.of.field == field])
-    content = {"version": 1, "labels_used": True, "models": sorted(models), "fields": fields}
-    arguments.out.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    content = json.loads(arguments.out.read_text("utf-8")) if arguments.out.is_file() else {}
+    by_nli, models = dict(content.get("by_nli", {})), dict(content.get("models", {}))
+    for spec in arguments.nli:
+        nli = load_nli(spec)
+        asked: set[str] = set()
+        answers: list[tuple[Answers, tuple[str, ...]]] = []
+        with veridical.Engine(store=arguments.store, nli=spec) as engine:
+            for one in load(arguments.data, HOME):
+                names = members(one.field, getattr(nli, "tells_words", False))  # type: ignore[arg-type]
+                scored, of_set = read(one, names, engine, arguments.reader)
+                answers.append((scored, names))
+                asked.update(of_set)
+                print(f"{one.field}: {one.name}, {one.role}: {len(one.rows)}", file=sys.stderr)
+        print(f"\n{nli.name}\n{'':76}", *(f"{h[:6]:>6}" for h in HEAD), "length")
+        by_nli[nli.name] = {}
+        for field in default.FIELDS:
+            own = [a for a, _ in answers if a.of.field == field]
+            (names,) = {names for a, names in answers if a.of.field == field}
+            by_nli[nli.name][field] = fit_field(field, names, own)
+        models[nli.name] = sorted(asked)
+    made = {"version": 2, "labels_used": True, "models": models, "by_nli": by_nli}
+    arguments.out.write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
     print("a constant risk of 0.5: AUROC .5, Brier .25; the majority is in the column 'wrong'")
 
 

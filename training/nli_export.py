@@ -5,9 +5,10 @@
 CHECKPOINT is a transformers folder of a BERT or an MPNet for sequence classification, with
 ``calibration.json`` and, where its words are trained, ``words.safetensors``. OUTPUT gets
 ``model.onnx`` (fused attention and layer norms, int8 weights, float32 activations:
-``onnx_weights.py``) with the outputs ``logits`` and, of trained words, ``words``; ``tokenizer.json``
-without a cut or padding, ``config.json``, ``calibration.json`` and ``SHA256SUMS``; its model card
-and licence are left as they are. The same checkpoint and library versions give the same bytes.
+``onnx_weights.py``) with the outputs ``logits`` and, of trained words, ``words``;
+``tokenizer.json`` without a cut or padding, ``config.json``, ``calibration.json`` and
+``SHA256SUMS``; its model card and licence are left as they are. The same checkpoint and library
+versions give the same bytes.
 
 With ``--pairs`` (a line each: ``{"premise": ..., "hypothesis": ...}``) the packaged model is first
 compared with the checkpoint in float32; below :data:`SAME_LABEL` or above :data:`MEAN_SHIFT`
@@ -39,9 +40,8 @@ from transformers import AutoConfig
 FILES = ("model.onnx", "tokenizer.json", "config.json", "calibration.json")
 #: What ``config.json`` keeps: what the tokens, the labels and the longest input follow from.
 CONFIG = ("model_type", "max_position_embeddings", "pad_token_id", "type_vocab_size", "vocab_size")
-#: Rows of a matrix that share a scale, by width of the model: the wide one's scales would take
-#: 4 MB more than its file may have.
-GROUPS = {384: GROUP, 768: 256}
+#: Of models of this width fewer and shorter scales are kept: 90 MB is all that a file may have.
+WIDE = 768
 #: Least share of pairs of the same most probable class, and largest mean shift of a probability.
 SAME_LABEL, MEAN_SHIFT = 0.99, 0.005
 BATCH = 32
@@ -117,7 +117,8 @@ def export(model: Reader, words: bool) -> onnx.ModelProto:
         heads=config.num_attention_heads,
         hidden=config.hidden_size,
     )
-    compress(graph, GROUPS.get(config.hidden_size, GROUP))
+    wide = config.hidden_size >= WIDE
+    compress(graph, 2 * GROUP if wide else GROUP, half=wide)
     return graph
 
 

@@ -121,11 +121,12 @@ def quantise(weights: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray]:
     return values, best_scale.astype(np.float32)
 
 
-def compress(model: onnx.ModelProto, group: int = GROUP) -> None:
+def compress(model: onnx.ModelProto, group: int = GROUP, half: bool = False) -> None:
     """Replace the weight matrices of ``model`` by int8 ones and the nodes that expand them.
 
     Args:
         group: rows of a matrix that share a column's scale.
+        half: keep the matrices' scales in float16, which costs them 0.05 % at most.
     """
     graph = model.graph
     gathered = {n.input[0]: n for n in graph.node if n.op_type == "Gather"}
@@ -140,13 +141,20 @@ def compress(model: onnx.ModelProto, group: int = GROUP) -> None:
         grouped = weights if rows else weights.reshape(-1, group, weights.shape[1])
         values, scale = quantise(grouped, axis=1)
         graph.initializer.append(numpy_helper.from_array(values, f"{name}_int8"))
+        if half and not rows:
+            scale = scale.astype(np.float16)
         graph.initializer.append(numpy_helper.from_array(scale, f"{name}_scale"))
         if not rows:
             shape = np.array(weights.shape, dtype=np.int64)
             graph.initializer.append(numpy_helper.from_array(shape, f"{name}_shape"))
+            scales = f"{name}_scale"
+            if half:
+                scales = f"{name}_scales"
+                stored = [f"{name}_scale"]
+                expand += [helper.make_node("Cast", stored, [scales], to=TensorProto.FLOAT)]
             expand += [
                 helper.make_node("Cast", [f"{name}_int8"], [f"{name}_cast"], to=TensorProto.FLOAT),
-                helper.make_node("Mul", [f"{name}_cast", f"{name}_scale"], [f"{name}_groups"]),
+                helper.make_node("Mul", [f"{name}_cast", scales], [f"{name}_groups"]),
                 helper.make_node("Reshape", [f"{name}_groups", f"{name}_shape"], [name]),
             ]
             continue

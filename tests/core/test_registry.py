@@ -106,6 +106,7 @@ def test_presets_are_those_of_the_contract() -> None:
     everything = {b.key for b in resolve(None, "all")}
     assert everything == fast | {
         "claims",
+        "spans",
         "reference_match",
         "rouge_l",
         "sacrebleu",

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 from veridical.claims.figures import Row, beside_majority
 from veridical.claims.finetune_batches import Batches, schedule
+from veridical.claims.finetune_epochs import fit_epochs, parts_of
 from veridical.claims.labelled_pairs import LabelledPairs, check_enough
 from veridical.core.protocols import LABELS, Pair, Window
-from veridical.errors import ModelError, UsageError
+from veridical.errors import UsageError
 from veridical.files.atomic import making_folder
 from veridical.models import torch_loading as loading
 from veridical.models.nli.folder import NliSettings
@@ -26,9 +27,6 @@ from veridical.models.nli.labels import CONTRADICTION, ENTAILMENT, REST, config_
 from veridical.models.nli.tokens import PairWindower
 from veridical.models.nli.torch import TorchNli
 
-_WARM_UP = 0.06
-_WEIGHT_DECAY = 0.01
-_VALIDATION = 0.15  # of the pairs to fit on, where the epoch and the temperature are chosen
 _COPIED = ("tokenizer_config.json", "special_tokens_map.json")
 
 
@@ -117,13 +115,14 @@ def fine_tune(
     torch.manual_seed(seed)
     where, _ = loading.place(device, "float32")
     with loading.explained(root, settings.config):
-        model = _with_head(transformers, root, classes).to(where)
+        automatic = transformers.AutoModelForSequenceClassification
+        model = with_head(automatic, transformers, root, classes).to(where)
     batches = Batches(torch, settings, windower, model, where)
 
     truth = np.array([_place(p.label, classes) for p in data.pairs], np.int64)
     windows, missing = batches.windows([Pair(p.premise, p.hypothesis) for p in data.pairs])
     fits = np.array([w is not None for w in windows])
-    parts = _parts(data.groups(), held_out, seed)
+    parts = parts_of(data.groups(), held_out, seed)
     held, validation, train = (np.flatnonzero((parts == k) & (fits | (k == 0))) for k in range(3))
     for name, places in (("held-out", held), ("validation", validation), ("training", train)):
         check_enough(name, truth[places], classes)
@@ -160,43 +159,21 @@ def _fit(
     rate: float,
     progress: Callable[[int, int], None] | None,
 ) -> tuple[int, tuple[float, ...]]:
-    """Train by the batches of each epoch in ``plan``, and leave the model as it was after the
-    epoch with the least loss on ``validation``. That epoch, from 1, and the loss after each.
-
-    Raises:
-        ModelError: the training did not converge.
-    """
+    """:func:`fit_epochs` by cross-entropy, each class counting alike."""
     torch, model, device = batches.torch, batches.model, batches.device
     train = np.concatenate(plan[0])
     counts = np.bincount(truth[train], minlength=model.config.num_labels)
     weights = torch.tensor(len(train) / (len(counts) * counts), dtype=torch.float32, device=device)
-    steps, done = sum(map(len, plan)), 0
-    optimiser, rates = _optimiser(torch, model, rate, steps)
-    least, best, state = math.inf, 0, {}
-    losses = []
-    for epoch, shuffled in enumerate(plan, 1):
-        model.train()
-        for batch in shuffled:
-            logits = batches.logits([windows[i] for i in batch])
-            target = torch.from_numpy(truth[batch]).to(device)
-            torch.nn.functional.cross_entropy(logits.float(), target, weight=weights).backward()
-            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-            optimiser.step()
-            rates.step()
-            optimiser.zero_grad()
-            done += 1
-            if progress is not None:
-                progress(done, steps)
-        losses.append(
-            _loss(batches.all_logits([windows[i] for i in validation]), truth[validation])
-        )
-        if losses[-1] < least:
-            least, best = losses[-1], epoch
-            state = {k: v.detach().cpu().clone() for k, v in model.state_dict().items()}
-    if not best:
-        raise ModelError(f"the training did not converge: loss {losses}; try a lower rate")
-    model.load_state_dict(state)
-    return best, tuple(losses)
+
+    def loss_of(batch: NDArray[np.intp]) -> Any:
+        logits = batches.logits([windows[i] for i in batch])
+        target = torch.from_numpy(truth[batch]).to(device)
+        return torch.nn.functional.cross_entropy(logits.float(), target, weight=weights)
+
+    def validate() -> float:
+        return _loss(batches.all_logits([windows[i] for i in validation]), truth[validation])
+
+    return fit_epochs(torch, model, plan, loss_of, validate, rate, progress)
 
 
 def _head_order(settings: NliSettings, classes: tuple[str, ...]) -> tuple[str, ...]:
@@ -207,7 +184,9 @@ def _head_order(settings: NliSettings, classes: tuple[str, ...]) -> tuple[str, .
     return classes
 
 
-def _with_head(transformers: Any, root: Path, classes: tuple[str, ...]) -> Any:
+def with_head(automatic: Any, transformers: Any, root: Path, classes: tuple[str, ...]) -> Any:
+    """The encoder of the folder ``root`` with a head of ``classes`` by the class ``automatic``:
+    its own, where it has one of that many, else a new one."""
     config = transformers.AutoConfig.from_pretrained(
         root,
         **loading.LOCAL,
@@ -218,7 +197,6 @@ def _with_head(transformers: Any, root: Path, classes: tuple[str, ...]) -> Any:
     config.problem_type = "single_label_classification"
     if hasattr(config, "reference_compile"):
         config.reference_compile = False
-    automatic = transformers.AutoModelForSequenceClassification
     return loading.pretrained(automatic, root, config, "float32", ignore_mismatched_sizes=True)
 
 
@@ -227,31 +205,6 @@ def _place(label: str, classes: tuple[str, ...]) -> int:
     if label in classes:
         return classes.index(label)
     return next(i for i, name in enumerate(classes) if name != ENTAILMENT)
-
-
-def _parts(groups: NDArray[np.int64], held_out: float, seed: int) -> NDArray[np.int64]:
-    """(n,) 0 for what is held out, 1 for validation, 2 for training; by premise."""
-    premises = np.random.default_rng(seed).permutation(groups.max() + 1)
-    held = max(1, round(held_out * len(premises)))
-    validation = held + max(1, round(_VALIDATION * (len(premises) - held)))
-    kinds = np.full(len(premises), 2)
-    kinds[premises[:held]], kinds[premises[held:validation]] = 0, 1
-    return kinds[groups]
-
-
-def _optimiser(torch: Any, model: Any, rate: float, steps: int) -> tuple[Any, Any]:
-    decayed = [p for p in model.parameters() if p.ndim > 1]
-    others = [p for p in model.parameters() if p.ndim <= 1]
-    groups = [
-        {"params": decayed, "weight_decay": _WEIGHT_DECAY},
-        {"params": others, "weight_decay": 0.0},
-    ]
-    optimiser = torch.optim.AdamW(groups, lr=rate)
-    rise = max(1, int(_WARM_UP * steps))
-    rates = torch.optim.lr_scheduler.LambdaLR(
-        optimiser, lambda s: min((s + 1) / rise, (steps - s) / max(1, steps - rise))
-    )
-    return optimiser, rates
 
 
 def _loss(logits: NDArray[np.float64], truth: NDArray[np.int64]) -> float:
@@ -272,6 +225,14 @@ def _temperature(logits: NDArray[np.float64], truth: NDArray[np.int64]) -> float
 def _save(
     model: Any, tokenizer: Any, root: Path, out: Path, classes: tuple[str, ...], temperature: float
 ) -> None:
+    save_beside(model, tokenizer, root, out)
+    # the classes are stated: a checker of narrow claims may judge plain pairs oddly
+    calibration = {"temperature": temperature, "classes": list(classes)}
+    (out / "calibration.json").write_text(json.dumps(calibration, indent=1) + "\n")
+
+
+def save_beside(model: Any, tokenizer: Any, root: Path, out: Path) -> None:
+    """Save ``model`` in ``out`` with the tokenizer of the folder ``root`` that it came from."""
     model.save_pretrained(out, safe_serialization=True)
     if (root / "tokenizer.json").is_file():
         shutil.copyfile(root / "tokenizer.json", out / "tokenizer.json")
@@ -280,9 +241,6 @@ def _save(
     for name in _COPIED:
         if (root / name).is_file():
             shutil.copyfile(root / name, out / name)
-    # the classes are stated: a checker of narrow claims may judge plain pairs oddly
-    calibration = {"temperature": temperature, "classes": list(classes)}
-    (out / "calibration.json").write_text(json.dumps(calibration, indent=1) + "\n")
 
 
 def _answers(

@@ -89,6 +89,14 @@ class Evidence(CheckpointEvidence, ABC):
         """
         raise _undeclared("an NLI model")
 
+    async def nli_name(self) -> str:
+        """The name of the run's NLI model.
+
+        Raises:
+            ModelError: it cannot be loaded.
+        """
+        raise _undeclared("an NLI model")
+
     async def wrong_words(
         self, pairs: Sequence[tuple[str, str]], model: str | None = None
     ) -> list[NDArray[np.float64]]:

@@ -7,7 +7,7 @@ text, or HTML.
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from veridical.core.bands import EVEN as EVEN_PRIOR
@@ -90,9 +90,11 @@ def pieces(result: Result, question: str | None = None, *, width: int = WIDTH) -
     if result.reason is not None:
         yield from _unchecked(result, width)
     worst = result.worst
-    for unit in result.spans:
+    wrong = [unit for unit in result.spans if unit.level == "span"]
+    for unit in [u for u in result.spans if u.level != "span"] or wrong:
         yield Piece("plain", "\n")
-        yield from _sentence(result, unit, unit == worst, width)
+        inside = [w for w in wrong if unit.start <= w.start and w.end <= unit.end and w != unit]
+        yield from _sentence(result, unit, inside, unit == worst, width)
 
 
 def plain(told: Iterable[Piece]) -> str:
@@ -186,7 +188,9 @@ def _unchecked(result: Result, width: int) -> Iterator[Piece]:
         yield from _lines("strong", advice, width)
 
 
-def _sentence(result: Result, unit: Unit, worst: bool, width: int) -> Iterator[Piece]:
+def _sentence(
+    result: Result, unit: Unit, words: Sequence[Unit], worst: bool, width: int
+) -> Iterator[Piece]:
     verdict = verdict_of(unit, result.verdict)
     wrong = verdict in ("contradicted", "unsupported", "inconsistent")
     style: Style = STYLES[verdict] if wrong else "plain"
@@ -196,6 +200,9 @@ def _sentence(result: Result, unit: Unit, worst: bool, width: int) -> Iterator[P
     yield from _lines("faint", verdict + risk, width, _INDENT)
     if not wrong and not worst:
         return
+    if words:
+        listed = ", ".join(f'"{harmless(w.text)}"' for w in words)
+        yield from _lines("strong", f"wrong words: {listed}", width, _INDENT)
     for evidence in unit.evidence[:_SHOWN]:
         yield from _lines("faint", place_of(evidence) + ":", width, _INDENT)
         yield from _lines("plain", f'"{harmless(evidence.text)}"', width, _INDENT * 2)

@@ -51,6 +51,8 @@ def resolve(
     if against is not None:
         bound = _with(bound, "against", against)
     if proxy is not None:
+        if scorers is None:
+            bound = _with(bound, "language_model", proxy)
         bound = _with(bound, "proxy", proxy)
     if spans is not None:
         bound = _with(bound, "detector", spans)

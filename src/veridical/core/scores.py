@@ -263,7 +263,8 @@ class Result(BaseModel):
     @property
     def spans(self) -> tuple[Unit, ...]:
         """The pieces of the answer that the deciding score judged, in its order: mostly sentences,
-        each with ``start``, ``end``, ``text``, ``risk``, ``label`` and ``evidence``. What a mean of
+        and after a wrong one its wrong words where these are known (level ``span``). Each has
+        ``start``, ``end``, ``text``, ``risk``, ``label`` and ``evidence``. What a mean of
         scores lacks, such as evidence, is that of a score that judged the same piece. Where the
         deciding score has none, those of a score that judged statements, else of the first that
         has some."""
@@ -277,9 +278,10 @@ class Result(BaseModel):
 
     @property
     def worst(self) -> Unit | None:
-        """The riskiest of :attr:`spans`, where there are any of those that the verdict is of; None
-        where no span has a risk."""
-        spans = [unit for unit in self.spans if unit.risk is not None]
+        """The riskiest sentence or claim of :attr:`spans`, where there are any of those that the
+        verdict is of; None where none has a risk."""
+        known = [unit for unit in self.spans if unit.risk is not None]
+        spans = [unit for unit in known if unit.level != "span"] or known
         labels = {"contradicted": _CONTRADICTED, "unsupported": _UNSUPPORTED}.get(self.verdict, ())
         deciding = [unit for unit in spans if unit.label in labels]
         return max(deciding or spans, key=lambda unit: unit.risk or 0.0, default=None)

@@ -186,6 +186,11 @@ class RunEvidence(Evidence):
         service: NliService = await self._service("nli", model, texts)
         return await service.judge(pairs, self._keep)
 
+    async def nli_name(self) -> str:
+        judge = self._run.engine.nli_judge(None)
+        name: str = (judge or (await self._service("nli")).backend).name
+        return name
+
     async def wrong_words(
         self, pairs: Sequence[tuple[str, str]], model: str | None = None
     ) -> list[NDArray[np.float64]]:

@@ -28,7 +28,11 @@ class Fixed(Evidence):
     def __init__(self, record: Record, scores: dict[str, Score | float]) -> None:
         super().__init__(record)
         self.given = scores
+        self.nli = "some-nli"
         self.asked: list[str] = []
+
+    async def nli_name(self) -> str:
+        return self.nli
 
     async def _score(self, bound) -> Score:
         self.asked.append(bound.key)
@@ -157,15 +161,16 @@ async def test_log_probabilities_alone_do() -> None:
     assert sure.raw["judged"] == "logprobs" and sure.risk < unsure.risk
 
 
+@pytest.mark.parametrize("nli", default.nli_models())
 @pytest.mark.parametrize("field", default.FIELDS)
-def test_there_is_a_fit_for_every_choice_of_members(field) -> None:
-    names = default.member_names(field)
+def test_there_is_a_fit_for_every_choice_of_members(field, nli) -> None:
+    names = default.member_names(field, nli)
     for choice in range(1, 2 ** len(names)):
         some = frozenset(n for i, n in enumerate(names) if choice >> i & 1)
-        fit = default.fit(field, some)
+        fit = default.fit(field, some, nli)
         assert all(w >= 0 for w in fit.coefficients.values())
         assert set(fit.coefficients) <= {*some, *(n for n in names if default.lexical(n))}
-    assert 0.5 < default.threshold(field).risk < 1
+    assert 0.5 < default.threshold(field, nli).risk < 1
 
 
 async def test_an_answer_that_declines_is_not_scored_as_supported() -> None:
@@ -216,7 +221,9 @@ def test_a_prior_needs_a_calibrated_risk() -> None:
 
 def test_the_preset_is_the_ensemble_and_its_members() -> None:
     members = {n for field in default.FIELDS for n in default.member_names(field)}
-    assert {b.scorer.name for b in resolve(None)} == {*members, "ensemble"}
+    assert {b.scorer.name for b in resolve(None)} == {*(members - default.READERS), "ensemble"}
+    (read,) = {b.key for b in resolve(None, proxy="smollm2")} - {b.key for b in resolve(None)}
+    assert read == "ensemble(language_model=smollm2)"
     asking = {b.key for b in resolve(None, llm=True)}
     assert asking - {b.key for b in resolve(None)} == {
         "statement_judge",
@@ -340,5 +347,6 @@ def test_the_file_says_what_it_was_fitted_on() -> None:
     path = Path(default.__file__).with_name("default.json")
     content = json.loads(path.read_text("utf-8"))
     assert content["labels_used"] is True and content["models"]
-    for entry in content["fields"].values():
+    assert set(content["models"]) == set(content["by_nli"]) == set(default.nli_models())
+    for entry in (e for fields in content["by_nli"].values() for e in fields.values()):
         assert sum(entry["fitted_on"].values()) > 50

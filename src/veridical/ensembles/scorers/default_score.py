@@ -31,8 +31,10 @@ class _Sentence(NamedTuple):
 
 
 class _Members(NamedTuple):
-    """The scorers asked for a record, by field and name, and what they scored, by key."""
+    """The scorers asked for a record, by field and name, the NLI model that they ask, and what
+    they scored, by key."""
 
+    nli: str
     by_field: Mapping[Field, Mapping[str, BoundScorer]]
     judge: BoundScorer | None
     scores: Mapping[str, Score]
@@ -44,7 +46,7 @@ class _Members(NamedTuple):
             for name, b in self.by_field[field].items()
             if (s := default.said_of_response(self.scores[b.key])) is not None
         }
-        return default.odds_of(field, said)
+        return default.odds_of(field, said, self.nli)
 
     def said(self, field: Field, span: Span, alone: bool) -> dict[str, Said]:
         """What they say of one sentence, by name."""
@@ -64,15 +66,23 @@ class _Members(NamedTuple):
 
 
 async def score(
-    record: Record, evidence: Evidence, against: str, judge: bool, prior: float
+    record: Record,
+    evidence: Evidence,
+    against: str,
+    judge: bool,
+    language_model: str | None,
+    prior: float,
 ) -> Score:
     """The default's score; see :func:`veridical.ensembles.scorers.ensemble.ensemble`."""
+    may_ask = default.members(against, judge, language_model)
+    asks_nli = any("nli" in b.costs for b in may_ask)
+    nli = await evidence.nli_name() if asks_nli else default.MINI
     by_field = {
         field: named
         for field in default.FIELDS
-        if (named := default.members_of(record, field, against))
+        if (named := default.members_of(record, field, against, nli, language_model))
     }
-    judging = next((b for b in default.members(against, judge) if b.key == default.JUDGE), None)
+    judging = next((b for b in may_ask if b.key == default.JUDGE), None)
     if not by_field and judging is None:
         what = "contexts, reference, samples or log-probabilities"
         raise NotApplicable(f"the record has no {what if against == 'auto' else against}")
@@ -81,7 +91,7 @@ async def score(
     asked = {b.key: b for named in by_field.values() for b in named.values()}
     if judging is not None:
         asked[judging.key] = judging
-    members = _Members(by_field, judging, await scores_of(evidence, asked))
+    members = _Members(nli, by_field, judging, await scores_of(evidence, asked))
     scored = members.scored()
     if not scored:
         raise unscored("no component is scored", members.scores)
@@ -120,7 +130,11 @@ def _score(
         "missing": missing(members.scores),
         "abstained": False,
     }
-    units = [_unit(s, lead, prior) for s in sentences]
+    units = [
+        unit
+        for s in sentences
+        for unit in (_unit(s, lead, members.nli, prior), *_pieces(s, lead, members, prior))
+    ]
     return Score.of(risk, raw=raw, units=units)
 
 
@@ -160,10 +174,10 @@ def _sentences(
     sentences = []
     for span in spans:
         said = members.said(lead, span, alone) if any(map(str.isalnum, span.text)) else {}
-        odds = default.odds_of(lead, said)
+        odds = default.odds_of(lead, said, members.nli)
         if odds is not None:
             for field in others:
-                other = default.odds_of(field, members.said(field, span, alone))
+                other = default.odds_of(field, members.said(field, span, alone), members.nli)
                 if other is not None:
                     odds = default.moved(odds, default.SHARES[field] * other, turns)
         sentences.append(_Sentence(span, odds, said))
@@ -213,7 +227,7 @@ def _weights(members: _Members, leads: Sequence[Field]) -> dict[str, float]:
         asked = members.by_field[field]
         named = {n: b for n, b in asked.items() if members.scores[b.key].risk is not None}
         share = default.SHARES[field] if i else 1.0
-        coefficients = default.fit(field, frozenset(named)).coefficients
+        coefficients = default.fit(field, frozenset(named), members.nli).coefficients
         for name, bound in named.items():
             weights[bound.key] = round(share * coefficients.get(name, 0.0), _DIGITS)
     if members.judge is not None and _of_judge(members) is not None:
@@ -222,7 +236,7 @@ def _weights(members: _Members, leads: Sequence[Field]) -> dict[str, float]:
     return weights
 
 
-def _unit(sentence: _Sentence, lead: Field | None, prior: float) -> Unit:
+def _unit(sentence: _Sentence, lead: Field | None, nli: str, prior: float) -> Unit:
     if sentence.odds is None:
         return Unit.of(sentence.span, None)
     even = round(default.sigmoid(sentence.odds), _DIGITS)
@@ -235,8 +249,22 @@ def _unit(sentence: _Sentence, lead: Field | None, prior: float) -> Unit:
         raw=even,
         label=label,
         probabilities=probabilities,
-        evidence=_evidence(sentence, lead, label, even),
+        evidence=_evidence(sentence, lead, nli, label, even),
     )
+
+
+def _pieces(
+    sentence: _Sentence, lead: Field | None, members: _Members, prior: float
+) -> Iterator[Unit]:
+    """The wrong words of a sentence that is wrong, by the leading field's scorer of words."""
+    bound = members.by_field.get(lead, {}).get(default.WORDS) if lead is not None else None
+    if bound is None or sentence.odds is None or sentence.odds < 0:
+        return
+    for unit in members.scores[bound.key].units:
+        inside = sentence.span.start <= unit.start and unit.end <= sentence.span.end
+        if unit.level == "span" and inside and unit.risk is not None:
+            even = unit.risk
+            yield unit.model_copy(update={"risk": default.shifted(even, prior), "raw": even})
 
 
 def _probabilities(even: float, said: Mapping[str, Said]) -> dict[str, float] | None:
@@ -261,7 +289,7 @@ def _label(even: float, probabilities: Mapping[str, float]) -> str:
 
 
 def _evidence(
-    sentence: _Sentence, lead: Field | None, label: str | None, even: float
+    sentence: _Sentence, lead: Field | None, nli: str, label: str | None, even: float
 ) -> Sequence[EvidenceItem]:
     """The evidence of the member that decided first: of those that say the same, the one that
     adds most to the side taken."""
@@ -270,7 +298,7 @@ def _evidence(
     def part(name: str, risk: float) -> float:
         if lead is None or name == default.JUDGE:
             return default.log_odds(risk)
-        return default.fit(lead, frozenset(sentence.said)).part(name, risk)
+        return default.fit(lead, frozenset(sentence.said), nli).part(name, risk)
 
     def rank(name: str) -> tuple[bool, float]:
         said = sentence.said[name]

@@ -1,10 +1,11 @@
 """The default: what few scorers say of each sentence, as one calibrated risk.
 
-For each field that a record can be checked by (contexts, reference, samples, log-probabilities)
-``default.json`` has its members and logistic regressions of their log-odds. Where a member that
-reads by a model is not scored, the fit of the others counts: there is one for each subset of
-them. A lexical member that finds nothing to compare adds nothing to a fit. ``python
-training/fit_default.py`` writes the file.
+For each of this project's NLI models and each field that a record can be checked by (contexts,
+reference, samples, log-probabilities) ``default.json`` has its members and logistic regressions of
+their log-odds; with any other NLI model those of the small one hold. Where a member that reads by
+a model is not scored, the fit of the others counts: there is one for each subset of them. A lexical
+member that finds nothing to compare adds nothing to a fit. ``python training/fit_default.py``
+writes the file.
 """
 
 from __future__ import annotations
@@ -46,6 +47,12 @@ BESIDE_JUDGE = 0.25
 NEAREST = 0.04
 LEXICAL = "lexical"
 JUDGE = "statement_judge"
+#: The NLI model whose fits hold with a model that has none of its own.
+MINI = "veridical-nli-mini"
+#: The member that tells which words are wrong.
+WORDS = "spans"
+#: Members that read by a language model, asked where one is named.
+READERS = frozenset({"explained_surprisal"})
 
 
 class Said(NamedTuple):
@@ -114,20 +121,33 @@ def with_judge(members: float | None, judge: float) -> float:
     return judge if members is None else moved(judge, BESIDE_JUDGE * members, turns=False)
 
 
-def member_names(field: Field) -> tuple[str, ...]:
-    """The scorers that are asked about a field."""
-    return tuple(shipped()["fields"][field]["members"])
+def _entry(field: Field, nli: str) -> dict[str, Any]:
+    """What the file has of a field where the NLI model ``nli`` judges."""
+    by_nli = shipped()["by_nli"]
+    entry: dict[str, Any] = by_nli[nli if nli in by_nli else MINI][field]
+    return entry
 
 
-def threshold(field: Field) -> Threshold:
+def nli_models() -> tuple[str, ...]:
+    """The NLI models that have fits of their own."""
+    return tuple(shipped()["by_nli"])
+
+
+def member_names(field: Field, nli: str = MINI) -> tuple[str, ...]:
+    """The scorers that are asked about a field where ``nli`` judges."""
+    return tuple(_entry(field, nli)["members"])
+
+
+def threshold(field: Field, nli: str = MINI) -> Threshold:
     """The suggested threshold of answers that ``field`` leads."""
-    return Threshold(**shipped()["fields"][field]["threshold"])
+    return Threshold(**_entry(field, nli)["threshold"])
 
 
 @cache
-def fit(field: Field, members: frozenset[str]) -> Fit:
+def fit(field: Field, members: frozenset[str], nli: str = MINI) -> Fit:
     """The fit of a field by those of its members that are scored."""
-    entry = shipped()["fields"][field]["fits"][fit_name(member_names(field), members)]
+    names = member_names(field, nli)
+    entry = _entry(field, nli)["fits"][fit_name(names, members)]
     return Fit(entry["intercept"], entry["coefficients"])
 
 
@@ -142,27 +162,36 @@ def lexical(name: str) -> bool:
     return REGISTRY.get(name).cost == "free"
 
 
-def members(against: str, judge: bool) -> tuple[BoundScorer, ...]:
-    """Every scorer that may be asked, under each call by which it may be."""
+def members(against: str, judge: bool, language_model: str | None) -> tuple[BoundScorer, ...]:
+    """Every scorer that may be asked, under each call by which it may be.
+
+    Args:
+        language_model: that members read by; None: those that need one are not asked.
+    """
     bound = {
         b.key: b
         for field in FIELDS
         if against in ("auto", field)
-        for name in member_names(field)
-        for b in _calls(name, field)
+        for nli in nli_models()
+        for name in member_names(field, nli)
+        for b in _calls(name, field, language_model)
     }
     if judge:
         bound[JUDGE] = REGISTRY.bind(JUDGE, {})
     return tuple(bound.values())
 
 
-def members_of(record: Record, field: Field, against: str) -> dict[str, BoundScorer]:
+def members_of(
+    record: Record, field: Field, against: str, nli: str, language_model: str | None
+) -> dict[str, BoundScorer]:
     """The scorers to ask about a field of a record, by name; none where it lacks the field."""
     if against not in ("auto", field) or not getattr(record, field):
         return {}
     bound = {}
-    for name in member_names(field):
-        calls = _calls(name, field)
+    for name in member_names(field, nli):
+        calls = _calls(name, field, language_model)
+        if not calls:
+            continue
         order = AUTO_ORDER if name == "support" else AUTO
         first = next((f for f in order if getattr(record, f)), None)
         shortest = against == "auto" and first == field
@@ -171,14 +200,18 @@ def members_of(record: Record, field: Field, against: str) -> dict[str, BoundSco
 
 
 @cache
-def _calls(name: str, field: Field) -> tuple[BoundScorer, ...]:
-    """A scorer set against a field: where it takes what the record has, also left to do so."""
+def _calls(name: str, field: Field, language_model: str | None) -> tuple[BoundScorer, ...]:
+    """A scorer set against a field: where it takes what the record has, also left to do so. None
+    of one that needs a language model where there is none."""
     scorer = REGISTRY.get(name)
+    given: dict[str, Any] = {"proxy": language_model} if name in READERS else {}
+    if name in READERS and language_model is None:
+        return ()
     if field not in scorer.comparisons:
-        return (REGISTRY.bind(name, {}),)
+        return (REGISTRY.bind(name, given),)
     default = scorer.defaults["against"]
-    explicit = REGISTRY.bind(name, {} if default == field else {"against": field})
-    return (REGISTRY.bind(name, {}), explicit) if default == "auto" else (explicit,)
+    explicit = REGISTRY.bind(name, given if default == field else {**given, "against": field})
+    return (REGISTRY.bind(name, given), explicit) if default == "auto" else (explicit,)
 
 
 def said_of(score: Score, sentence: Span, alone: bool) -> Said | None:
@@ -208,11 +241,11 @@ def said_of_response(score: Score) -> Said | None:
     return Said(score.risk) if score.status == "scored" and score.risk is not None else None
 
 
-def odds_of(field: Field, said: Mapping[str, Said]) -> float | None:
+def odds_of(field: Field, said: Mapping[str, Said], nli: str) -> float | None:
     """Log-odds of being wrong by what members say; None where none says anything."""
     if not said:
         return None
-    return fit(field, frozenset(said))(said)
+    return fit(field, frozenset(said), nli)(said)
 
 
 def moved(lead: float, others: float, turns: bool) -> float:

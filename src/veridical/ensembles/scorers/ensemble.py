@@ -56,17 +56,29 @@ Prior = Annotated[float, Field(gt=0, lt=1)]
 
 
 def _parts(
-    file: str | None, against: Comparison, claims: bool, weights: str, judge: bool, prior: float
+    file: str | None,
+    against: Comparison,
+    claims: bool,
+    weights: str,
+    judge: bool,
+    language_model: str | None,
+    prior: float,
 ) -> Iterable[Iterable[BoundScorer]]:
     if file is not None:
         return [read(file)[0].scorers.values()]
     if weights == LABEL_FREE:
         return [off_the_shelf.members(against, claims)]
-    return [default_set.members(against, judge)]
+    return [default_set.members(against, judge, language_model)]
 
 
 def _check(
-    file: str | None, against: Comparison, claims: bool, weights: str, judge: bool, prior: float
+    file: str | None,
+    against: Comparison,
+    claims: bool,
+    weights: str,
+    judge: bool,
+    language_model: str | None,
+    prior: float,
 ) -> None:
     if claims and (file is not None or weights != LABEL_FREE):
         raise UsageError(
@@ -76,6 +88,8 @@ def _check(
     fitted = file is None and weights != LABEL_FREE
     if judge and not fitted:
         raise UsageError("judge=true is for the default's own weights")
+    if language_model is not None and not fitted:
+        raise UsageError("language_model=MODEL is for the default's own weights")
     if prior != EVEN and not fitted:
         raise UsageError(
             "prior=P is for the default's calibrated risk: label-free weights give no "
@@ -111,6 +125,7 @@ async def ensemble(
     claims: bool = False,
     weights: Weights = _pinned(_DEFAULT),  # noqa: B008 (pins the file's content)
     judge: bool = False,
+    language_model: str | None = None,
     prior: Prior = EVEN,
 ) -> Score:
     """One calibrated risk of several scorers': the fitted default, or a tuned ensemble.
@@ -123,6 +138,8 @@ async def ensemble(
         claims: count the scorer ``claims`` among those of contexts; of ``label_free`` only.
         judge: ask the run's LLM about each sentence too (``statement_judge``); of ``default``
             only.
+        language_model: a model by which the answer is read without and with its sources
+            (``explained_surprisal``); of ``default`` only.
         prior: the share of wrong answers where it is used, in (0, 1); of ``default`` only.
             It shifts risks by odds, and changes no label.
 
@@ -162,7 +179,7 @@ async def ensemble(
         return await tuned(record, evidence, *read(file))
     if weights == LABEL_FREE:
         return await _label_free(record, evidence, against, claims)
-    return await default_score.score(record, evidence, against, judge, prior)
+    return await default_score.score(record, evidence, against, judge, language_model, prior)
 
 
 async def _label_free(

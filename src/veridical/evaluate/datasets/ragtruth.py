@@ -6,7 +6,7 @@ A response is hallucinated when it has any span. The sources are a file of their
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -40,9 +40,27 @@ def _items(path: Path, options: object) -> Iterator[Item | BadItem]:
     files = files_of(
         path, ("response.jsonl", "response.json"), lambda p: has_records(p, "ragtruth")
     )
-    beside = files[0].parent / "source_info.jsonl"
-    sources = rows_by_key(beside, _source) if beside.is_file() else {}
-    yield from parted(_read(files, sources), "test")
+    yield from parted(_read(files, sources_beside(files[0])), "test")
+
+
+def sources_beside(file: Path) -> dict[str, Row]:
+    """The rows of ``source_info.jsonl`` beside a file of responses, by id; none where it is not.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
+    beside = file.parent / "source_info.jsonl"
+    return rows_by_key(beside, _source) if beside.is_file() else {}
+
+
+def with_source(record: Record, sources: Mapping[str, Row]) -> Record:
+    """``record`` with the contexts and the prompt of its source, where that is known."""
+    source = sources.get(str(record.meta.get("source_id")), {})
+    if not source:
+        return record
+    contexts = tuple(Context(text=text) for text in _texts(source))
+    prompt = record.prompt or source.get("prompt")
+    return record.model_copy(update={"contexts": contexts, "prompt": prompt})
 
 
 def _read(files: list[Path], sources: dict[str, Row]) -> Iterator[Item | RowError]:
@@ -67,11 +85,7 @@ def _item(record: Record, sources: dict[str, Row]) -> Item:
     identity = record.meta.get("source_id")
     group = f"row {record.row}" if identity is None else str(identity)
     source = sources.get(group, {})
-    if source:
-        contexts = tuple(Context(text=text) for text in _texts(source))
-        record = record.model_copy(
-            update={"contexts": contexts, "prompt": record.prompt or source.get("prompt")}
-        )
+    record = with_source(record, sources)
     facets = {
         "model": str(record.meta.get("model") or ""),
         "task": str(source.get("task_type") or record.meta.get("task_type") or ""),

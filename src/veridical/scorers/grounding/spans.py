@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated
 
 import numpy as np
@@ -137,16 +137,23 @@ def _score(sentences: Sequence[Span], words: Sequence[tuple[Span, float]]) -> Sc
 
 
 def _runs(sentence: Span, words: Sequence[tuple[Span, float]]) -> Iterator[Unit]:
-    """Units of the words that are wrong, those that follow one another together."""
-    run: list[tuple[Span, float]] = []
-    for word, risk in [*words, (Span(sentence.end, sentence.end, ""), 0.0)]:
-        if risk >= WRONG:
-            run.append((word, risk))
-        elif run:
-            start, end = run[0][0].start, run[-1][0].end
-            text = sentence.text[start - sentence.start : end - sentence.start]
-            worst = max(risk for _, risk in run)
-            yield Unit.of(
-                Span(start, end, text), worst, raw=worst, level="span", label="unsupported"
-            )
-            run = []
+    """Units of the words that are wrong."""
+    for run in wrong_runs(words):
+        start, end = run[0][0].start, run[-1][0].end
+        text = sentence.text[start - sentence.start : end - sentence.start]
+        worst = max(risk for _, risk in run)
+        yield Unit.of(Span(start, end, text), worst, raw=worst, level="span", label="unsupported")
+
+
+def wrong_runs(words: Iterable[tuple[Span, float]]) -> list[list[tuple[Span, float]]]:
+    """The words that are wrong, those that follow one another together."""
+    runs: list[list[tuple[Span, float]]] = []
+    before = False
+    for word, risk in words:
+        wrong = risk >= WRONG
+        if wrong and before:
+            runs[-1].append((word, risk))
+        elif wrong:
+            runs.append([(word, risk)])
+        before = wrong
+    return runs
