@@ -314,25 +314,27 @@ def show(title: str, row: Mapping[str, float]) -> None:
 def fit_field(
     field: default.Field, names: Sequence[str], answers: Sequence[Answers]
 ) -> dict[str, Any]:
-    """A field's entry of the file; prints its figures."""
+    """A field's entry of the file; prints its figures, without a reader but where it is named."""
     own = [a for a in answers if a.of.role == "fit"]
     whole = Ensemble(own, names)
+    plain = [kept(a, [i for i, n in enumerate(names) if n not in default.READERS]) for a in answers]
     by_fold = [Ensemble(own, names, whole.used, skip) for skip in range(FOLDS)]
     out_of_fold = [
         np.array([by_fold[k].worst(f) for f, k in zip(one.features, one.folds, strict=True)])
-        for one in own
+        for one in plain
+        if one.of.role == "fit"
     ]
     for one, odds in zip(own, out_of_fold, strict=True):
         report(f"{field}: {one.of.name} (in-domain, out of fold)", one, odds)
         _report_members(names, one)
-    for one in answers:
+    for one, without in zip(answers, plain, strict=True):
         if one.of.role != "fit":
-            report(f"{field}: {one.of.name} (held out)", one, whole.odds(one))
+            report(f"{field}: {one.of.name} (held out)", one, whole.odds(without))
             _report_members(names, one)
             _report_parts(whole, one)
     risk, alarms, caught = _threshold_of_all(own, out_of_fold)
     print(f"{field}: threshold {risk:.2f}: {alarms:.0%} false alarms, {caught:.0%} caught")
-    for one in answers:
+    for one in plain:
         if one.of.role != "fit":
             flagged = np.asarray(sigmoid(whole.odds(one))) >= risk
             by_label = [f"{flagged[one.labels == label].mean():.0%}" for label in (0, 1)]
@@ -365,6 +367,17 @@ def _report_members(names: Sequence[str], one: Answers) -> None:
         report(f"    {name} alone", one, alone(one, i))
 
 
+def kept(one: Answers, members: Sequence[int]) -> Answers:
+    """A set as if only these members were scored."""
+    use = np.array(sorted(members), int)
+    features = []
+    for f in one.features:
+        some = np.full_like(f, np.nan)
+        some[:, use] = f[:, use]
+        features.append(some)
+    return one._replace(features=features)
+
+
 def _report_parts(whole: Ensemble, one: Answers) -> None:
     """What each member adds: those before it in the order of the field, then with it."""
     models = [i for i, n in enumerate(whole.names) if not default.lexical(n)]
@@ -372,12 +385,9 @@ def _report_parts(whole: Ensemble, one: Answers) -> None:
     order = [*models[1:2], *models[:1], *models[2:]]  # the plain judge of sentences first
     for k in range(1, len(order) + 1):
         for also in ([], lexical):
-            kept = [*order[:k], *also]
-            shown = [
-                np.where(np.isin(range(len(whole.names)), kept), f, np.nan) for f in one.features
-            ]
-            names = " + ".join(whole.names[i] for i in kept)
-            report(f"    {names}", one, whole.odds(one._replace(features=shown)))
+            use = [*order[:k], *also]
+            names = " + ".join(whole.names[i] for i in use)
+            report(f"    {names}", one, whole.odds(kept(one, use)))
 
 
 def _threshold_of_all(

@@ -164,7 +164,7 @@ def judge(model: NliModel, pairs: Sequence[Pair]) -> NDArray[np.float64]:
             for (i, j, _), output in zip(batch, found, strict=True):
                 outputs[i][j] = output
     joined = [model.assemble(*of_pair) for of_pair in zip(windows, outputs, strict=True)]
-    return np.array(joined, dtype=np.float64)
+    return np.array([row[: len(LABELS)] for row in joined], dtype=np.float64)
 
 
 def classification(model: NliModel, folder: Path, limit: int | None) -> list[Classified]:

@@ -16,7 +16,7 @@ import veridical
 from veridical.engine import doctor
 from veridical.engine.options import EngineOptions
 from veridical.llm import download
-from veridical.models import catalog
+from veridical.models.nli import packaged
 
 TOML = """
 [llm.mine]
@@ -79,11 +79,11 @@ def test_a_damaged_model_and_store_and_configuration(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("VERIDICAL_CONFIG", raising=False)
-    folder = shutil.copytree(catalog.EMBEDDED_NLI, tmp_path / "nli")
+    folder = shutil.copytree(packaged.need(packaged.MINI).folder, tmp_path / "nli")
     content = bytearray((folder / "model.onnx").read_bytes())
     content[len(content) // 2] ^= 1
     (folder / "model.onnx").write_bytes(content)
-    monkeypatch.setattr(catalog, "EMBEDDED_NLI", folder)
+    monkeypatch.setattr(packaged, "_EMBEDDED", folder)
     (tmp_path / "veridical.toml").write_text("[llm\n")
     store = tmp_path / "store"
     store.mkdir()

@@ -189,6 +189,7 @@ OUTSIDE = {
     "knowledge_bertscore": {"baseline": [-0.1, 1.0]},
     "max_entropy": {"k": [1, 10**7]},
     "nli_grounding": {"top": [-1, 1001]},
+    "spans": {"top": [-1, 1001]},
     "ngram": {"n": [0, 6], "k": [-0.1, 1e7]},
     "ngram_presence": {"n": [0, 6], "k": [0.0, 1e7]},
     "selfcheck_bertscore": {"baseline": [-0.1, 1.0]},

@@ -11,7 +11,8 @@ from nli_checkpoints import judge
 
 from veridical.core.protocols import Pair
 from veridical.errors import ModelError, UsageError
-from veridical.models import NLI_FORMS, catalog, list_models, load_nli
+from veridical.models import NLI_FORMS, list_models, load_nli
+from veridical.models.nli import packaged
 
 TABLE = {("a b", "c"): (0.2, 0.3, 0.5)}
 
@@ -93,7 +94,7 @@ def test_specifications() -> None:
 
 
 def test_without_the_embedded_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(catalog, "EMBEDDED_NLI", tmp_path / "none")
+    monkeypatch.setattr(packaged, "_EMBEDDED", tmp_path / "none")
     with pytest.raises(ModelError, match="veridical-nli-mini is not in this installation"):
-        load_nli()
+        load_nli("mini")
     assert [row.kind for row in list_models()] == ["encoder"]

@@ -17,7 +17,7 @@ from typing import Any
 from veridical.core.protocols import LABELS, Pair
 from veridical.engine.options import EngineOptions
 from veridical.errors import VeridicalError
-from veridical.models.nli.packaged import BASE
+from veridical.models.nli.packaged import BASE, HOW
 from veridical.text.display import printable, reason
 from veridical.version import __version__
 
@@ -118,7 +118,8 @@ def _own(name: str, folder: Path, load: Callable[..., Any]) -> Finding:
 
 
 def _broken(name: str, why: str, details: dict[str, Any]) -> Finding:
-    return Finding("models", name, "broken", why, _REINSTALL, details)
+    fix = f"install it again: {HOW}" if name == BASE else _REINSTALL
+    return Finding("models", name, "broken", why, fix, details)
 
 
 def _pairs() -> Iterator[Finding]:

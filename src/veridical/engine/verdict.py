@@ -74,7 +74,7 @@ def _verdict(
     risk: float | None,
     by: str | None,
 ) -> tuple[Verdict, Unchecked | None]:
-    if not record.response.strip() or abstains(record.response):
+    if not any(map(str.isalnum, record.response)) or abstains(record.response):
         return "unchecked", "no_statement"
     if risk is None:
         return "unchecked", _why_unscored(record, scorers, parts)

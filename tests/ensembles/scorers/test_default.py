@@ -13,9 +13,10 @@ from veridical.core.evidence import Evidence, guarded
 from veridical.core.records import Record
 from veridical.core.registry import REGISTRY
 from veridical.core.resolving import resolve
-from veridical.core.scores import EvidenceItem, Score, Unit
+from veridical.core.scores import EvidenceItem, Result, Score, Unit
 from veridical.ensembles.scorers import default_set as default
 from veridical.errors import UsageError
+from veridical.text.spans import Span
 
 TEXT = "One is here. Two is there."
 SAME = "The tower is 93 metres high."
@@ -222,8 +223,8 @@ def test_a_prior_needs_a_calibrated_risk() -> None:
 def test_the_preset_is_the_ensemble_and_its_members() -> None:
     members = {n for field in default.FIELDS for n in default.member_names(field)}
     assert {b.scorer.name for b in resolve(None)} == {*(members - default.READERS), "ensemble"}
-    (read,) = {b.key for b in resolve(None, proxy="smollm2")} - {b.key for b in resolve(None)}
-    assert read == "ensemble(language_model=smollm2)"
+    named = {b.key for b in resolve(None, proxy="smollm2")} - {b.key for b in resolve(None)}
+    assert "ensemble(language_model=smollm2)" in named  # and others that read by it
     asking = {b.key for b in resolve(None, llm=True)}
     assert asking - {b.key for b in resolve(None)} == {
         "statement_judge",
@@ -350,3 +351,42 @@ def test_the_file_says_what_it_was_fitted_on() -> None:
     assert set(content["models"]) == set(content["by_nli"]) == set(default.nli_models())
     for entry in (e for fields in content["by_nli"].values() for e in fields.values()):
         assert sum(entry["fitted_on"].values()) > 50
+
+
+async def test_a_wrong_sentence_shows_its_wrong_words() -> None:
+    """By an NLI model that tells them; the verdict and the worst sentence stay."""
+    record = Record(response=TEXT, contexts=("c",))
+    first, second = record.sentences
+    words = [
+        Unit.of(first, 0.1, raw=0.1),
+        Unit.of(second, 0.9, raw=0.9),
+        *(
+            Unit.of(span, risk, raw=risk, level="span", label="unsupported")
+            for span, risk in ((Span(0, 3, "One"), 0.6), (Span(20, 25, "there"), 0.9))
+        ),
+    ]
+    said = judged(record, (0.02, "entailment"), (0.98, "contradiction"))
+    evidence = Fixed(
+        record, {"claims": said, "nli_grounding": said, "spans": Score.of(0.9, units=words)}
+    )
+    evidence.nli = "veridical-nli-base"
+    (bound,) = REGISTRY.parse("ensemble")
+    score = await guarded(bound, record, evidence)
+    shown = [(u.level, u.text, u.label) for u in score.units]
+    assert shown == [
+        ("sentence", "One is here.", "entailment"),
+        ("sentence", "Two is there.", "contradiction"),
+        ("span", "there", "unsupported"),  # that of the right sentence is left out
+    ]
+    result = Result(
+        id="a",
+        row=0,
+        risk=score.risk,
+        by="ensemble",
+        verdict="contradicted",
+        scores={"ensemble": score},
+    )
+    assert [u.text for u in result.spans] == ["One is here.", "Two is there.", "there"]
+    assert result.worst is not None and result.worst.text == "Two is there."
+    told = result.explain()
+    assert 'wrong words: "there"' in told and told.count("there") == 2

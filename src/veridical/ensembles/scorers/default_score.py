@@ -86,6 +86,8 @@ async def score(
     if not by_field and judging is None:
         what = "contexts, reference, samples or log-probabilities"
         raise NotApplicable(f"the record has no {what if against == 'auto' else against}")
+    if not any(map(str.isalnum, record.response)):
+        raise NotApplicable("the response holds no word")
     if abstains(record.response):
         return Score.of(0.0, raw=_abstained())
     asked = {b.key: b for named in by_field.values() for b in named.values()}

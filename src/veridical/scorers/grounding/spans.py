@@ -26,7 +26,7 @@ WRONG = 0.5
 
 
 def _costs(*, detector: str | None, **_: object) -> set[str]:
-    return {"nli"} if detector is None else {"detector"}
+    return {"detector"} if detector else {"nli"}
 
 
 @scorer(
@@ -69,11 +69,10 @@ async def spans(
             wrong words.
     """
     sentences = record.need_sentences()
-    if detector is None:
-        read = source_windows(record, evidence, against, top)
-        words = await _by_nli(read, evidence)
-    else:
+    if detector:
         words = await _by_detector(record, evidence, against, detector)
+    else:
+        words = await _by_nli(source_windows(record, evidence, against, top), evidence)
     return _score(sentences, words)
 
 
