@@ -116,6 +116,8 @@ NOT_HERE = {
     "--grid": "models of the reader's own",
     "train repc": "a proxy model",
     "train checker": "PyTorch",
+    "train spans": "PyTorch",
+    "--spans mine": "a trained model",
     "train halludetect": "hundreds of labelled answers",
     "--nli my-checker": "a trained model",
     "mine.jsonl": "graded extractions",
