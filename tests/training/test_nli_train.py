@@ -169,3 +169,21 @@ def test_what_is_told_of_words(module: ModuleType, source: Path) -> None:
     assert told(label="neutral", spans=[[0, 3]]) == [*unknown, 1, 0, 0, 0, -1]
     assert told(label="contradiction", spans=[]) == [-1] * 12  # a word is missing
     assert told(label="contradiction") == [-1] * 12
+
+
+def test_edited_rows_are_a_source_of_their_own(module: ModuleType, data: Path) -> None:
+    from dataclasses import replace
+
+    names = (module.GENERATED, module.TYPED, module.EDITED)
+    stage = replace(module.STAGES["base"], mixture=dict.fromkeys(names, 1.0))
+    generated = data / "generated.jsonl"
+    edited = data / "edited.jsonl"
+    edited.write_text("".join(generated.read_text().splitlines(keepends=True)[:100]))
+    found = {n: (t, h) for n, t, h in module.sources(data, generated, edited, stage, 0)}
+    assert list(found) == list(names) and found[module.GENERATED] == ([], [])
+    assert len(found[module.EDITED][0]) + len(found[module.EDITED][1]) == 100
+    assert all(r["source"] == "typed_entity" for r in found[module.TYPED][0])
+    with pytest.raises(SystemExit, match="--edited FILE"):
+        list(module.sources(data, generated, None, stage, 0))
+    further = module.STAGES["further"]
+    assert further.mixture[module.EDITED] == 1.0 and further.words > 0

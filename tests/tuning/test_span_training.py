@@ -19,7 +19,7 @@ from veridical.tuning.span_training import read_marked, train_spans
 WRONG, RIGHT = "guitar", "tower"
 
 
-def rows(n: int = 150, wrong: float = 0.5) -> list[dict[str, Any]]:
+def rows(n: int = 240, wrong: float = 0.5) -> list[dict[str, Any]]:
     """Answers in RAGTruth's format: ``guitar`` is wrong, and nothing else."""
     rng = np.random.default_rng(0)
     made = []
@@ -50,12 +50,12 @@ def folder(tmp_path: Path) -> Path:
 
 def test_sources_are_joined(folder: Path) -> None:
     data = read_marked([folder / "response.jsonl"], reader="ragtruth")
-    assert len(data.answers) == 150 and not data.missing
+    assert len(data.answers) == 240 and not data.missing
     first = next(a for a in data.answers if a.wrong)
     ((start, end),) = first.wrong
     assert first.asked.answer[start:end] == WRONG
     assert first.asked.passages[0].startswith("Paris is in France, number ")
-    assert len({a.group for a in data.answers}) == 50
+    assert len({a.group for a in data.answers}) == 80
 
 
 def test_records_of_ones_own_and_what_is_left_out(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_it_learns_and_marks_the_words(folder: Path) -> None:
     assert found["detector", "span_f1"] > 0.7 and found["detector", "auroc"] > 0.9
     assert found["all words", "span_recall"] == 1 and found["all words", "span_precision"] < 0.2
     assert seen[-1][0] == seen[-1][1] and min(made.loss) == made.loss[made.epoch - 1]
-    assert made.n_held_out + made.n_validation + made.n_train == 150
+    assert made.n_held_out + made.n_validation + made.n_train == 240
     row = {
         "response": "The guitar was finished in 1889.",
         "contexts": ["Paris is in France, number 7."],

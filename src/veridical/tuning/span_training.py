@@ -171,6 +171,10 @@ def train_spans(
     torch, transformers = loading.libraries(base)
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise UsageError(f"{out} is there already: name a new folder")
+    names = {g: i for i, g in enumerate(dict.fromkeys(a.group for a in data.answers))}
+    groups = np.array([names[a.group] for a in data.answers], np.int64)
+    parts = parts_of(groups, held_out, seed)
+    _check_enough(parts, data.answers)
     root, _ = loading.resolve(base, None)
     settings = NliSettings.read(root)
     tokenizer = loading.tokenizer_of(root, transformers)
@@ -187,12 +191,9 @@ def train_spans(
         [Pair(prompt_of(a.question, a.passages), a.answer) for a in asked]
     )
     fits = np.array([w is not None for w in windows])
-    names = {g: i for i, g in enumerate(dict.fromkeys(a.group for a in data.answers))}
-    groups = np.array([names[a.group] for a in data.answers], np.int64)
-    parts = parts_of(groups, held_out, seed)
-    held, validation, train = (np.flatnonzero((parts == k) & (fits | (k == 0))) for k in range(3))
-    for name, places in (("held-out", held), ("validation", validation), ("training", train)):
-        _check_enough(name, [data.answers[i] for i in places])
+    parts[~fits & (parts > 0)] = -1
+    _check_enough(parts, data.answers)
+    held, validation, train = (np.flatnonzero(parts == k) for k in range(3))
     targets = [
         None if w is None else _target(a, w) for a, w in zip(data.answers, windows, strict=True)
     ]
@@ -230,13 +231,19 @@ def train_spans(
     return TrainedSpans(epoch, losses, figures, len(train), len(validation), len(held), missing)
 
 
-def _check_enough(part: str, answers: Sequence[MarkedAnswer]) -> None:
-    wrong = sum(bool(a.wrong) for a in answers)
-    if min(wrong, len(answers) - wrong) < FEWEST:
-        raise UsageError(
-            f"the {part} part has {wrong} answers with marked pieces and {len(answers) - wrong} "
-            f"without; it needs {FEWEST} of each"
-        )
+def _check_enough(parts: NDArray[np.int64], answers: Sequence[MarkedAnswer]) -> None:
+    """
+    Raises:
+        UsageError: a part, by its number in ``parts``, has too few answers of a kind.
+    """
+    marked = np.array([bool(a.wrong) for a in answers])
+    for number, part in enumerate(("held-out", "validation", "training")):
+        wrong, right = (int(((parts == number) & (marked == kind)).sum()) for kind in (True, False))
+        if min(wrong, right) < FEWEST:
+            raise UsageError(
+                f"the {part} part has {wrong} answers with marked pieces and {right} without; it "
+                f"needs {FEWEST} of each"
+            )
 
 
 def _target(answer: MarkedAnswer, window: Window) -> NDArray[np.int64]:
