@@ -20,7 +20,7 @@ from veridical.claims.finetune_epochs import fit_epochs, parts_of
 from veridical.claims.labelled_pairs import LabelledPairs, check_enough
 from veridical.core.protocols import LABELS, Pair, Window
 from veridical.errors import UsageError
-from veridical.files.atomic import making_folder
+from veridical.files.atomic import making_folder, need_new_folder
 from veridical.models import torch_loading as loading
 from veridical.models.nli.folder import NliSettings
 from veridical.models.nli.labels import CONTRADICTION, ENTAILMENT, REST, config_names, order_of
@@ -105,8 +105,7 @@ def fine_tune(
         ModelError: the base cannot be had, or the training did not converge.
     """
     torch, transformers = loading.libraries(base)
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise UsageError(f"{out} is there already: name a new folder")
+    need_new_folder(out)
     root, _ = loading.resolve(base, None)
     settings = NliSettings.read(root)
     tokenizer = loading.tokenizer_of(root, transformers)

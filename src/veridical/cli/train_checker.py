@@ -15,7 +15,7 @@ from veridical.cli.figures import JsonFigures, error_console
 from veridical.cli.options import Limit
 from veridical.cli.training import Bootstrap, tell_figures, tell_missing, write_figures
 from veridical.core.options import Names
-from veridical.errors import UsageError
+from veridical.files.atomic import need_new_folder
 
 EPILOG = (
     "Examples:\n\n"
@@ -60,8 +60,7 @@ def checker(options: CheckerOptions) -> int:
     from veridical.claims.labelled_pairs import read_pairs
 
     err = error_console()
-    if options.out.is_file() or (options.out.is_dir() and any(options.out.iterdir())):
-        raise UsageError(f"{options.out} is there already: name a new folder")
+    need_new_folder(options.out)
     check_files(options, also=[options.out / "new" if options.out.is_dir() else options.out])
     data = read_pairs(options.inputs, limit=options.limit)
     tell_missing(data.missing, err)

@@ -16,6 +16,7 @@ from veridical.cli.options import Inputs, Limit, Map, Reader, mapping_of
 from veridical.cli.training import Bootstrap, tell_figures, tell_missing, write_figures
 from veridical.core.options import Names
 from veridical.errors import UsageError
+from veridical.files.atomic import need_new_folder
 
 EPILOG = (
     "Examples:\n\n"
@@ -60,8 +61,7 @@ def spans(options: SpansOptions) -> int:
     err = error_console()
     if options.inputs == ["-"]:
         raise UsageError("train spans reads files, not the standard input")
-    if options.out.is_file() or (options.out.is_dir() and any(options.out.iterdir())):
-        raise UsageError(f"{options.out} is there already: name a new folder")
+    need_new_folder(options.out)
     check_files(options, also=[options.out / "new" if options.out.is_dir() else options.out])
     data = read_marked(
         options.inputs,

@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+from veridical.errors import UsageError
+
 #: Mode of files and folders that hold prompts, answers or replies: their owner's alone.
 PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700
 _TRIES = 100
@@ -60,6 +62,16 @@ def write_atomic(path: Path, content: str | bytes, *, private: bool = False) -> 
     """
     with replacing(path, private=private, binary=isinstance(content, bytes)) as file:
         file.write(content)
+
+
+def need_new_folder(path: Path) -> None:
+    """Refuse to make a folder (:func:`making_folder`) where something is.
+
+    Raises:
+        UsageError: there is a file, or a folder that is not empty.
+    """
+    if path.is_file() or (path.is_dir() and any(path.iterdir())):
+        raise UsageError(f"{path} is there already: name a new folder")
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from veridical.core.records import Record
 from veridical.core.requests import GroundedAnswer
 from veridical.errors import RowError, UsageError
 from veridical.evaluate.datasets.ragtruth import sources_beside, with_source
-from veridical.files.atomic import making_folder
+from veridical.files.atomic import making_folder, need_new_folder
 from veridical.io import open_source
 from veridical.models import torch_loading as loading
 from veridical.models.nli.folder import NliSettings
@@ -169,8 +169,7 @@ def train_spans(
         ModelError: the base cannot be had, or the training did not converge.
     """
     torch, transformers = loading.libraries(base)
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise UsageError(f"{out} is there already: name a new folder")
+    need_new_folder(out)
     names = {g: i for i, g in enumerate(dict.fromkeys(a.group for a in data.answers))}
     groups = np.array([names[a.group] for a in data.answers], np.int64)
     parts = parts_of(groups, held_out, seed)

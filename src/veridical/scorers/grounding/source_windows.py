@@ -61,7 +61,8 @@ class Windowed:
 
 
 def source_windows(record: Record, evidence: Evidence, against: Against, top: int) -> Windowed:
-    """The windows of what the record is set ``against`` that can matter to its sentences.
+    """The windows of what the record is set ``against`` that can matter to its sentences, found
+    once for all scorers that ask.
 
     Args:
         top: as of :func:`~veridical.scorers.grounding.nli_grounding.nli_grounding`.
@@ -69,6 +70,11 @@ def source_windows(record: Record, evidence: Evidence, against: Against, top: in
     Raises:
         NotApplicable: the response is blank, or there is no source.
     """
+    key = (source_windows, against, top)
+    return evidence.once(key, lambda: _windowed(record, evidence, against, top))
+
+
+def _windowed(record: Record, evidence: Evidence, against: Against, top: int) -> Windowed:
     sentences = record.need_sentences()
     sources = record.against(against)
     windows = [SourceWindow(n, p) for n, x in enumerate(sources) for p in text_windows(x.text)]
