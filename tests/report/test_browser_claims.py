@@ -7,10 +7,20 @@ from typing import TYPE_CHECKING
 import pytest
 from browsing import SIZES, Open, count_is, open_row, rows, until
 from builders import HOSTILE, assorted, summary
-from claim_builders import CONTEXTS, RESPONSE, claimed, hostile_claims, many_claims, other_records
+from claim_builders import (
+    CONTEXTS,
+    RESPONSE,
+    claimed,
+    hostile_claims,
+    many_claims,
+    other_records,
+    place,
+)
 from test_browser_access import BARE, CONTRAST
 
+from veridical.core.scores import Score, Unit
 from veridical.report.claim_rates import rates_by_model, rates_tables
+from veridical.text.spans import Span
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -197,6 +207,21 @@ def test_risk_units_take_over_from_claims_and_back(show: Open) -> None:
     page.select_option("#units", "1")
     page.select_option("#units", "0")  # the claim that was chosen is so again
     assert page.locator(".claim-row[aria-pressed=true] .claim-says").inner_text() == "She flew."
+
+
+@pytest.mark.parametrize(("by", "first"), [("ensemble", "ensemble (2 units)"), (None, "claims")])
+def test_wrong_words_of_what_made_the_risk_come_before_claims(
+    show: Open, by: str | None, first: str
+) -> None:
+    record, made = claimed()
+    (sentence, *_) = record.sentences
+    start, end = place("was a poet", RESPONSE)
+    words = Span(start, end, RESPONSE[start:end])
+    units = (Unit.of(sentence, 0.9), Unit.of(words, 0.8, level="span", label="unsupported"))
+    made.scores["ensemble"] = Score.of(0.9, units=units)
+    page = show([(record, made.model_copy(update={"by": by}))], hash="#row=0")
+    assert page.locator("#units option:checked").inner_text().startswith(first)
+    assert (page.locator("#response .unit").count() > 0) is (by is not None)
 
 
 def test_very_many_claims_are_listed_in_parts(show: Open) -> None:

@@ -329,10 +329,12 @@
       choices.push({ name: "human labels", units: data.labels.map(([start, end, label]) =>
         ({ level: "span", start, end, risk: label, evidence: [], label: "human label" })) });
     }
-    // First claims, then what made the risk, then units with evidence, then the finer ones.
+    // First what made the risk where it marks wrong words, then claims, then what made the risk, then
+    // units with evidence, then the finer ones.
     const evident = (c) => c.units.some((u) => u.evidence.length);
     const deciding = (c) => c.name.split("(")[0] === data.by;
-    choices.sort((a, b) => Boolean(b.claims) - Boolean(a.claims) || (a.claims ? 0
+    const marked = (c) => deciding(c) && c.units.some((u) => u.level === "span");
+    choices.sort((a, b) => marked(b) - marked(a) || Boolean(b.claims) - Boolean(a.claims) || (a.claims ? 0
       : deciding(b) - deciding(a) || evident(b) - evident(a) || b.units.length - a.units.length));
     const text = el("div", { id: "response", class: "text", dir: "auto" });
     const panel = el("aside", { class: "evidence", id: "evidence", tabindex: -1, "aria-label": "Evidence" });
