@@ -32,7 +32,8 @@ import onnx
 import onnxruntime
 import torch
 from nli_graph import graph_of
-from nli_train import LABELS, STAGES, WORDS, Pair, Reader, read_all, tensors, tokenized
+from nli_reader import LABELS, WORDS, Pair, Reader, read_all, tensors, tokenized
+from nli_stages import STAGES
 from onnx_weights import GROUP, checksums, compress, fused_graph, write_tokenizer
 from tokenizers import Tokenizer
 from transformers import AutoConfig

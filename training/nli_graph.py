@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from nli_train import Reader
+from nli_reader import Reader
 
 #: Id of MPNet's padding token; the first token's position comes after it.
 _PADDING = 1

@@ -34,13 +34,13 @@ def module() -> Iterator[ModuleType]:
         import nli_export  # type: ignore[import-not-found]
 
         yield nli_export
-    for name in ("nli_export", "nli_graph", "nli_train", "onnx_weights"):
+    for name in ("nli_export", "nli_graph", "nli_reader", "nli_stages", "onnx_weights"):
         sys.modules.pop(name, None)
 
 
 def checkpoint(folder: Path, kind: str, words: bool) -> Any:
     """A random checkpoint of three layers, as training leaves it; the model in torch."""
-    import nli_train
+    import nli_reader
 
     made = tokenizer("roberta" if kind == "mpnet" else "bert")
     sizes = {
@@ -58,7 +58,7 @@ def checkpoint(folder: Path, kind: str, words: bool) -> Any:
     config = {"mpnet": transformers.MPNetConfig, "bert": transformers.BertConfig}[kind](**sizes)
     source = folder / "source"
     transformers.AutoModelForSequenceClassification.from_config(config).save_pretrained(source)
-    model = nli_train.Reader(source).eval()
+    model = nli_reader.Reader(source).eval()
     torch.nn.init.normal_(model.words.weight)
     done = folder / "checkpoint"
     model.save(done, words=words)

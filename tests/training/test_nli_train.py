@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -24,10 +25,11 @@ WORDS = "ada bob eva oslo rome in lives met likes not is was a the .".split()  #
 def module() -> Iterator[ModuleType]:
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(ROOT / "training")
+        import nli_stages  # type: ignore[import-not-found]
         import nli_train  # type: ignore[import-not-found]
 
-        small = nli_train.Stage(
-            {"people": 1.0, nli_train.GENERATED: 1.0, nli_train.TYPED: 1.0},
+        small = nli_stages.Stage(
+            {"people": 1.0, nli_stages.GENERATED: 1.0, nli_stages.TYPED: 1.0},
             peak_rate=5e-3,
             forced=0.3,
             joined=0.0,
@@ -36,9 +38,14 @@ def module() -> Iterator[ModuleType]:
             words=1.0,
             batch_tokens=256,
         )
-        patch.setitem(nli_train.STAGES, "base", small)
+        patch.setitem(nli_stages.STAGES, "base", small)
+        unlabelled = replace(
+            small, mixture={nli_stages.UNLABELLED: 1.0, nli_stages.TYPED: 0.0}, taught=1.0
+        )
+        patch.setitem(nli_stages.STAGES, "distilled", unlabelled)
         yield nli_train
-    sys.modules.pop("nli_train", None)
+    for name in ("nli_train", "nli_stages", "nli_reader", "nli_teacher"):
+        sys.modules.pop(name, None)
 
 
 @pytest.fixture
@@ -95,9 +102,16 @@ def data(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def train(module: ModuleType, source: Path, data: Path, output: Path, *more: str) -> None:
+def train(
+    module: ModuleType,
+    source: Path,
+    data: Path,
+    output: Path,
+    *more: str | Path,
+    stage: str = "base",
+) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        arguments = [source, data, data / "generated.jsonl", output, "--stage", "base", *more]
+        arguments = [source, data, data / "generated.jsonl", output, "--stage", stage, *more]
         patch.setattr(sys, "argv", ["nli_train.py", *map(str, arguments)])
         module.main()
 
@@ -122,12 +136,61 @@ def test_it_learns_the_label_and_the_wrong_word(
     tokenizer = Tokenizer.from_file(str(output / "tokenizer.json"))
     (pair,) = module.tokenized([row], tokenizer, "people", module.STAGES["base"])
     logits, (odds,) = module.read_all(again, [pair])
-    assert logits.argmax().item() == module.LABELS.index("contradiction")
+    assert logits.argmax().item() == 2  # contradiction
     assert tokenizer.id_to_token(int(pair.ids[odds.argmax()])) == "oslo"
     # plain transformers reads the checkpoint too
     plain = transformers.AutoModelForSequenceClassification.from_pretrained(output).eval()
     inputs = module.tensors([pair], again)[0]
     assert torch.allclose(plain(**inputs).logits, logits, atol=1e-5)
+
+
+def test_a_smaller_model_learns_from_a_larger_one_without_labels(
+    module: ModuleType, source: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    teacher, output = tmp_path / "teacher", tmp_path / "out"
+    train(module, source, data, teacher, "--epochs", "8")
+    rows = [json.loads(line) for line in (data / "generated.jsonl").read_text().splitlines()]
+    pairs = [{k: row[k] for k in ("premise", "hypothesis")} for row in rows]
+    (data / "unlabelled.jsonl").write_text("".join(json.dumps(r) + "\n" for r in pairs))
+    more = ("--layers", "2", "--epochs", "12", "--unlabelled", data / "unlabelled.jsonl")
+    with pytest.raises(SystemExit):
+        train(module, source, data, output, *more, stage="distilled")
+    assert "needs --teacher" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        train(module, source, data, output, "--teacher", teacher)
+    assert "has no use for --teacher" in capsys.readouterr().err
+    train(module, source, data, output, *more, "--teacher", teacher, stage="distilled")
+    report = json.loads((output / "calibration.json").read_text())
+    assert report["held_out"]["typed_entity"]["accuracy"] == 1.0
+    assert report["words"]["auroc"] > 0.99
+    # what the teacher said is kept: it is not asked again
+    import nli_teacher  # type: ignore[import-not-found]
+
+    (output / "progress.pt").unlink()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(nli_teacher, "read_all", None)
+        train(module, source, data, output, *more, "--teacher", teacher, stage="distilled")
+    assert json.loads((output / "calibration.json").read_text()) == report
+
+
+def test_unlabelled_pairs(module: ModuleType, tmp_path: Path) -> None:
+    import unlabelled_pairs  # type: ignore[import-not-found]
+
+    passage = {"response": "Ann Lee was born here. Yes.", "samples": ["She was born there.", "It."]}
+    source = tmp_path / "passages.jsonl"
+    source.write_text(json.dumps(passage) + "\n")
+    made = unlabelled_pairs.make(source, 100, 0)
+    first, (second, third) = passage["response"], passage["samples"]
+    assert sorted((r["premise"], r["hypothesis"]) for r in made) == sorted(
+        [
+            (second, "Ann Lee was born here."),
+            (third, "Ann Lee was born here."),
+            (first, "She was born there."),
+            (third, "She was born there."),
+        ]
+    )
+    assert len(unlabelled_pairs.make(source, 2, 0)) == 2
+    assert len(unlabelled_pairs.make(unlabelled_pairs.SOURCE, 50, 0)) == 50
 
 
 def test_an_interrupted_run_goes_on_and_ends_the_same(
@@ -156,13 +219,14 @@ def test_an_interrupted_run_goes_on_and_ends_the_same(
 
 
 def test_what_is_told_of_words(module: ModuleType, source: Path) -> None:
+    import nli_reader  # type: ignore[import-not-found]
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(str(source / "tokenizer.json"))
 
     def told(**row: Any) -> list[int]:
         encoded = tokenizer.encode("Ada is in Rome", "Bob is in Rome")
-        return module.wrong_tokens(row, encoded).tolist()  # type: ignore[no-any-return]
+        return nli_reader.wrong_tokens(row, encoded).tolist()  # type: ignore[no-any-return]
 
     unknown = [-1] * 7  # <s>, four words, </s> </s>
     assert told(label="entailment") == [*unknown, 0, 0, 0, 0, -1]
@@ -172,18 +236,20 @@ def test_what_is_told_of_words(module: ModuleType, source: Path) -> None:
 
 
 def test_edited_rows_are_a_source_of_their_own(module: ModuleType, data: Path) -> None:
-    from dataclasses import replace
-
-    names = (module.GENERATED, module.TYPED, module.EDITED)
+    names = (module.GENERATED, module.TYPED, module.EDITED, module.BOUND)
     stage = replace(module.STAGES["base"], mixture=dict.fromkeys(names, 1.0))
     generated = data / "generated.jsonl"
     edited = data / "edited.jsonl"
     edited.write_text("".join(generated.read_text().splitlines(keepends=True)[:100]))
-    found = {n: (t, h) for n, t, h in module.sources(data, generated, edited, stage, 0)}
+    made = {module.EDITED: edited, module.BOUND: edited}
+    found = {n: (t, h) for n, t, h in module.sources(data, generated, made, stage, 0)}
     assert list(found) == list(names) and found[module.GENERATED] == ([], [])
     assert len(found[module.EDITED][0]) + len(found[module.EDITED][1]) == 100
     assert all(r["source"] == "typed_entity" for r in found[module.TYPED][0])
-    with pytest.raises(SystemExit, match="--edited FILE"):
-        list(module.sources(data, generated, None, stage, 0))
-    further = module.STAGES["further"]
+    assert found[module.BOUND] == found[module.EDITED]
+    for missing in made:
+        with pytest.raises(SystemExit, match=f"--{missing} FILE"):
+            list(module.sources(data, generated, made | {missing: None}, stage, 0))
+    further, bound = module.STAGES["further"], module.STAGES["bound"]
     assert further.mixture[module.EDITED] == 1.0 and further.words > 0
+    assert bound.mixture[module.BOUND] > 0 and bound.words > 0

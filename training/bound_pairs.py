@@ -1,0 +1,436 @@
+"""Pairs in which a fact of the text is told of something else than it belongs to.
+
+    python training/bound_pairs.py DATA OUT.jsonl [--seed 0]
+
+A hypothesis that takes the right kind of value from the right text, but the wrong one, overlaps
+with the premise as much as a right one does: words alone do not tell them apart. Rows are as
+``nli_pairs.py`` writes them, for ``--bound`` of ``nli_train.py``. Sources:
+
+* `bound_answer`: HaluEval qa (rows 0..7999), question and answer as the engine states them
+  (:mod:`veridical.text.statements`). The wrong answer is another of its kind from the same passage,
+  the other of two that the question names, or the opposite of yes and no.
+* `bound_value`: a sentence of such a passage, or a shorter one that it entails, with a number, a
+  date or a name in the place of another of its kind that the passage tells elsewhere.
+* `bound_decoy`: an entailed pair that people wrote (:data:`typed_pairs.FILES`), a name and a value
+  in both texts; beside the premise stands its copy with another name and another value. The
+  hypothesis is of either name, with either value.
+* `bound_voice`: who did what to whom, in the active and the passive voice, and the wrong way round.
+
+Every pair of wordings is put in one of two worlds by a fair coin, by an exchange of the two in the
+premise, so that the hypothesis alone says nothing. ``spans`` has the wrong characters.
+
+Needs: spaCy and the model that ``nli_parse.py`` imports, and this package.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from nli_facts import ENTITIES, NUMBER_WORDS, compressions, fix_article
+from nli_parse import load_rows, parse_passages, restore_spaces
+from typed_edits import _LIST, _SYMMETRIC
+from typed_pairs import FILES, WORDS
+
+from veridical.text.statements import Statement, statement, to_judge
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc, Token
+
+Row = dict[str, Any]
+MOST = {"bound_answer": 9000, "bound_value": 8000, "bound_decoy": 8000, "bound_voice": 5000}
+VALUES = {"DATE", "CARDINAL", "MONEY", "QUANTITY", "PERCENT"}
+_GIVEN = {"PERSON", "GPE", "ORG", "NORP", "LOC", "FAC", "WORK_OF_ART", "EVENT"}
+_CHOICE = re.compile(r"[,?:]?\s*([A-Z][\w' .-]+?),? or ([A-Z][\w' .-]+?)\?")
+#: Past tense and participle, where they differ or do not end in "ed".
+IRREGULAR = {
+    "beat": "beaten", "began": "begun", "bore": "borne", "bought": "bought", "brought": "brought",
+    "built": "built", "caught": "caught", "chose": "chosen", "drew": "drawn", "drove": "driven",
+    "fought": "fought", "found": "found", "gave": "given", "held": "held", "hit": "hit",
+    "kept": "kept", "led": "led", "left": "left", "lost": "lost", "made": "made",
+    "overthrew": "overthrown", "paid": "paid", "ran": "run", "sang": "sung", "saw": "seen",
+    "sent": "sent", "shot": "shot", "sold": "sold", "stole": "stolen", "struck": "struck",
+    "taught": "taught", "threw": "thrown", "told": "told", "took": "taken", "won": "won",
+    "wore": "worn", "wrote": "written",
+}  # fmt: skip
+_PAST = {participle: past for past, participle in IRREGULAR.items()}
+_NO_OBJECT = {"met", "became", "joined", "faced", "married", "included", "featured", "had", "was"}
+
+
+class Told(NamedTuple):
+    """A value of a text and its kind, as spaCy names it (years are YEAR)."""
+
+    text: str
+    kind: str
+
+
+def word(text: str) -> re.Pattern[str]:
+    """Finds a text that is not part of a longer word or number."""
+    return re.compile(rf"(?<![\w.,-]){re.escape(text)}(?![\w-]|[.,]\d)")
+
+
+def only(text: str, whole: str) -> bool:
+    """Whether ``whole`` names ``text`` in full wherever it has its last word."""
+    last = text.split()[-1]
+    found = len(word(text).findall(whole))
+    return found > 0 and len(word(last).findall(whole)) == found
+
+
+def exchanged(text: str, one: str, other: str) -> str:
+    """``text`` with the two in each other's places."""
+    pattern = re.compile(f"{word(one).pattern}|{word(other).pattern}")
+    return pattern.sub(lambda m: other if m[0] == one else one, text)
+
+
+def row(premise: str, hypothesis: str, label: str, source: str, marked: str | None = None) -> Row:
+    """A row. ``marked`` is the wrong text of the hypothesis, the last of two (questions
+    can name both answers); None where none can be named."""
+    made: Row = {"premise": premise, "hypothesis": hypothesis, "label": label, "source": source}
+    if label == "entailment":
+        return made | {"spans": []}
+    if marked is not None:
+        made["spans"] = [list(m.span()) for m in word(marked).finditer(hypothesis)][-1:]
+    return made
+
+
+def in_two_worlds(
+    premise: str,
+    right: str,
+    wrong: str,
+    values: tuple[str, str],
+    label: str,
+    source: str,
+    rng: random.Random,
+) -> list[Row]:
+    """``right`` and ``wrong`` given ``premise``, or given it with ``values`` exchanged: the true
+    one is in ``right``, the other in ``wrong``."""
+    true, false = values
+    if rng.random() < 0.5 and only(true, premise) and only(false, premise):
+        premise, right, wrong = exchanged(premise, true, false), wrong, right
+        true, false = false, true
+    return [row(premise, right, "entailment", source), row(premise, wrong, label, source, false)]
+
+
+# --- passages -------------------------------------------------------------------------------
+
+
+def values_of(doc: Doc) -> list[Told]:
+    """Names, numbers and dates of a passage that can stand for one another."""
+    found = []
+    for ent in doc.ents:
+        text = re.sub(r"^the |'s$", "", ent.text).strip('" ,.')
+        kind = "YEAR" if re.fullmatch(r"1\d{3}|20\d\d", text) else ent.label_
+        if kind in VALUES | {"YEAR"} and not re.search(r"\d", text):
+            continue  # "several", "the following year"
+        if kind in ENTITIES | VALUES | {"YEAR", "NORP"} and len(text) > 1 and "(" not in text:
+            found.append(Told(text, kind))
+    return list(dict.fromkeys(found))
+
+
+def rivals(value: Told, values: Sequence[Told], taken: str) -> list[str]:
+    """The others of its kind that share no word with it and are not in ``taken``."""
+    own = set(re.findall(r"\w+", value.text.casefold()))
+    shape = bool(re.search(r"[A-Za-z]", value.text))
+    return [
+        other.text
+        for other in values
+        if other.kind == value.kind
+        and not own & set(re.findall(r"\w+", other.text.casefold()))
+        and shape == bool(re.search(r"[A-Za-z]", other.text))
+        and other.text.casefold() not in taken.casefold()
+    ]
+
+
+def said(question: str, answer: str, rng: random.Random) -> Statement:
+    """As the engine states it, or converted however long the question is."""
+    made = to_judge if rng.random() < 0.6 else statement
+    return made(question, answer)
+
+
+def answers(rows: Sequence[Row], docs: dict[str, Doc], rng: random.Random) -> Iterator[Row]:
+    """`bound_answer`."""
+    source = "bound_answer"
+    for one in rows:
+        doc = docs[restore_spaces(one["knowledge"])]
+        premise, question = doc.text, " ".join(one["question"].split())
+        right = one["right_answer"].strip().rstrip(".")
+        state = rng.getstate()
+        true = said(question, right, rng)
+        if right.lower() in ("yes", "no"):
+            rng.setstate(state)
+            false = said(question, "no" if right.lower() == "yes" else "yes", rng)
+            yield row(premise, true.text, "entailment", source)
+            yield row(premise, false.text, "contradiction", source)
+            continue
+        choice = _CHOICE.search(question)
+        values = values_of(doc)
+        mine = next((v for v in values if v.text == right), None)
+        if choice and right in choice.groups():
+            wrong = [g for g in choice.groups() if g != right]
+        else:
+            choice, wrong = None, rivals(mine, values, question) if mine else []
+        if not wrong:
+            continue
+        bad = rng.choice(wrong)
+        rng.setstate(state)
+        false = said(question, bad, rng)
+        if choice:  # what else is told of the two would be exchanged too
+            yield row(premise, true.text, "entailment", source)
+            yield row(premise, false.text, "contradiction", source, bad)
+        else:
+            yield from in_two_worlds(
+                premise, true.text, false.text, (right, bad), "contradiction", source, rng
+            )
+
+
+def told(docs: Sequence[Doc], rng: random.Random) -> Iterator[Row]:
+    """`bound_value`: at most one of each passage."""
+    for doc in docs:
+        values = values_of(doc)
+        found = []
+        for sentence in doc.sents:
+            _, forms = compressions(sentence)
+            texts = [f for f in forms if len(f.split()) <= 25] or [sentence.text.strip()]
+            for text in texts:
+                if len(text.split()) < 4 or not text.endswith(".") or _LIST.search(text):
+                    continue
+                for value in values:
+                    if len(word(value.text).findall(text)) == 1 and only(value.text, doc.text):
+                        found += [(text, value, other) for other in rivals(value, values, text)]
+        # numbers and dates are rarer than names
+        rare = [f for f in found if f[1].kind not in ENTITIES]
+        if not found:
+            continue
+        text, value, other = rng.choice(rare if rare and rng.random() < 0.6 else found)
+        wrong = fix_article(word(value.text).sub(other, text))
+        label = "not_entailment" if value.kind in ENTITIES else "contradiction"
+        values_here = (value.text, other)
+        yield from in_two_worlds(doc.text, text, wrong, values_here, label, "bound_value", rng)
+
+
+# --- who did what to whom -------------------------------------------------------------------
+
+
+def _phrase(token: Token) -> str | None:
+    """The words of a noun phrase, up to its head and what is compounded, if they are few."""
+    parts = [t for t in token.subtree if t.i <= token.i]
+    text = "".join(t.text_with_ws for t in parts).strip()
+    named = token.ent_type_ in _GIVEN or token.pos_ == "PROPN"
+    good = named and token.pos_ != "PRON" and len(text) > 3 and len(parts) <= 6
+    return text if good and re.fullmatch(r"[\w' .-]+", text) else None
+
+
+def deeds(doc: Doc) -> Iterator[tuple[str, str, str, str]]:
+    """Who, past tense, participle, whom: of the finite verbs of a passage in the past."""
+    for token in doc:
+        if token.pos_ != "VERB" or token.tag_ not in ("VBD", "VBN"):
+            continue
+        verb = token.text.lower()
+        regular = verb.endswith("ed")
+        children = {c.dep_: c for c in token.children}
+        if "neg" in children or "conj" in children or "prt" in children:
+            continue
+        who: Token | None = None
+        whom: Token | None = None
+        if token.tag_ == "VBD" and "nsubj" in children and "dobj" in children:
+            who, whom = children["nsubj"], children["dobj"]
+            past, participle = verb, verb if regular else IRREGULAR.get(verb, "")
+        elif "nsubjpass" in children and "agent" in children:
+            agents = [c for c in children["agent"].children if c.dep_ == "pobj"]
+            who, whom = (agents[0] if agents else None), children["nsubjpass"]
+            past, participle = verb if regular else _PAST.get(verb, ""), verb
+        if who is None or whom is None or not past or not participle or past in _NO_OBJECT:
+            continue
+        if any(c.dep_ == "conj" for c in (*who.children, *whom.children)):
+            continue
+        one, other = _phrase(who), _phrase(whom)
+        if one and other and one != other and not _SYMMETRIC.search(past):
+            yield one, past, participle, other
+
+
+def voices(docs: Sequence[Doc], rng: random.Random) -> Iterator[Row]:
+    """`bound_voice`."""
+    for doc in docs:
+        for who, past, participle, whom in deeds(doc):
+            active, passive = f"{who} {past} {whom}.", f"{whom} was {participle} by {who}."
+            turned = f"{whom} {past} {who}.", f"{who} was {participle} by {whom}."
+            premise = doc.text
+            if rng.random() < 0.3:  # without the passage there is less to go by
+                premise = rng.choice([active, passive])
+            true, false = (active, passive), turned
+            if rng.random() < 0.5 and only(who, premise) and only(whom, premise):
+                premise = exchanged(premise, who, whom)
+                true, false = false, true
+            right, wrong = capital(rng.choice(true)), capital(rng.choice(false))
+            if right != premise:
+                yield row(premise, right, "entailment", "bound_voice")
+            ends = [[0, len(wrong) - 1]]
+            yield row(premise, wrong, "not_entailment", "bound_voice") | {"spans": ends}
+
+
+def capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+# --- a second subject beside the first -------------------------------------------------------
+
+_NUMBER = re.compile(r"(?<![\w.,-])\d{1,3}(?:,\d{3})+(?![\w,.]?\d)|(?<![\w.,-])\d+(?![\w,.-]*\d)")
+_SMALL = set(NUMBER_WORDS[2:])
+
+
+def another_number(value: str, rng: random.Random) -> str:
+    """A number that differs in one of its first two digits, a year moved by up to 40, or another
+    small number in words."""
+    if value in _SMALL:
+        return rng.choice([w for w in NUMBER_WORDS[2:] if w != value])
+    if re.fullmatch(r"1[5-9]\d\d|20[01]\d", value):
+        return str(int(value) + rng.choice([-1, 1]) * rng.randint(1, 40))
+    at = rng.choice([i for i, c in enumerate(value) if c.isdigit()][:2])
+    digit = rng.choice([d for d in "123456789" if d != value[at]])
+    return value[:at] + digit + value[at + 1 :]
+
+
+def names_of(doc: Doc) -> list[Told]:
+    """Its names, with their kinds."""
+    return [v for v in values_of(doc) if v.kind in ENTITIES and v.text[0].isupper()]
+
+
+def numbers_of(text: str) -> list[str]:
+    return [m[0] for m in _NUMBER.finditer(text)] + [
+        w for w in re.findall(r"[a-z]+", text) if w in _SMALL
+    ]
+
+
+class Decoy(NamedTuple):
+    """What an entailed pair shares: names, and numbers."""
+
+    premise: str
+    hypothesis: str
+    names: list[Told]
+    numbers: list[str]
+
+
+def shared(rows: Sequence[Row], parsed: Sequence[Doc]) -> Iterator[Decoy]:
+    """Of each row, the names and numbers that stand once in the hypothesis, and in the premise."""
+    for one, doc in zip(rows, parsed, strict=True):
+        premise, hypothesis = one["premise"], one["hypothesis"]
+
+        def both(text: str, premise: str = premise, hypothesis: str = hypothesis) -> bool:
+            once = len(word(text).findall(hypothesis)) == 1
+            return once and only(text, hypothesis) and only(text, premise)
+
+        names = [n for n in names_of(doc) if both(n.text)]
+        numbers = [n for n in numbers_of(hypothesis) if both(n)]
+        if names and len(names) + len(numbers) > 1:
+            yield Decoy(premise, hypothesis, names, numbers)
+
+
+def replaced(text: str, new: dict[str, str]) -> str:
+    """``text`` with each key of ``new`` replaced by its value, all at once."""
+    pattern = "|".join(word(old).pattern for old in new)
+    return re.sub(pattern, lambda m: new[m[0]], text)
+
+
+def decoys(found: Sequence[Decoy], rng: random.Random) -> Iterator[Row]:
+    """`bound_decoy`."""
+    pools: dict[str, list[str]] = {}
+    for one in found:
+        for name in one.names:
+            pools.setdefault(name.kind, []).append(name.text)
+
+    def another(name: Told, text: str) -> str | None:
+        for other in rng.sample(pools[name.kind], min(10, len(pools[name.kind]))):
+            if not set(other.split()) & set(text.split()):
+                return other
+        return None
+
+    for one in found:
+        everything = f"{one.premise} {one.hypothesis}"
+        subject, *others = one.names
+        number = not others or (bool(one.numbers) and rng.random() < 0.7)
+        value = rng.choice(one.numbers) if number else rng.choice(others).text
+        other_subject = another(subject, everything)
+        if number:
+            other_value: str | None = another_number(value, rng)
+        else:
+            kind = next(n for n in others if n.text == value)
+            other_value = another(kind, f"{everything} {other_subject}")
+        if not other_subject or not other_value or value in subject.text:
+            continue
+        copy = replaced(one.premise, {subject.text: other_subject, value: other_value})
+        texts = [one.premise, copy]
+        rng.shuffle(texts)
+        both = " ".join(t if t.rstrip().endswith((".", "!", "?")) else f"{t}." for t in texts)
+        who, right, wrong = rng.choice(
+            [(subject.text, value, other_value), (other_subject, other_value, value)]
+        )
+        for told_of, label in (
+            (right, "entailment"),
+            (wrong, "contradiction" if number else "not_entailment"),
+        ):
+            hypothesis = replaced(one.hypothesis, {subject.text: who, value: told_of})
+            yield row(both, hypothesis, label, "bound_decoy", told_of)
+
+
+def entailed(data: Path) -> list[Row]:
+    """The entailed rows of :data:`FILES` with premises of at most a third of :data:`WORDS`."""
+    return [
+        one
+        for name in FILES
+        for one in map(json.loads, (data / f"{name}.jsonl").read_text("utf-8").splitlines())
+        if one["label"] == "entailment" and len(one["premise"].split()) <= WORDS // 3
+    ]
+
+
+def make(data: Path, seed: int) -> list[Row]:
+    """All rows, as many of each source as :data:`MOST` says, shuffled."""
+    rows = load_rows(data / "halueval" / "dataset_halueval_qa.jsonl")
+    texts = list(dict.fromkeys(restore_spaces(one["knowledge"]) for one in rows))
+    _, parsed = parse_passages(texts)
+    docs = dict(zip(texts, parsed, strict=True))
+    human = [
+        one
+        for one in entailed(data / "nli")
+        if re.search(r"[A-Z].*(?:[A-Z]|\d)", one["hypothesis"])
+        or set(one["hypothesis"].split()) & _SMALL
+    ]
+    _, hypotheses = parse_passages([one["hypothesis"] for one in human])
+    rng = random.Random(f"{seed}/bound pairs")
+    made: list[Row] = []
+    for found in (
+        answers(rows, docs, rng),
+        told(parsed, rng),
+        decoys(list(shared(human, hypotheses)), rng),
+        voices([*parsed, *hypotheses], rng),
+    ):
+        pairs = [r for r in found if len(r["premise"].split()) <= WORDS]
+        made += pairs[: MOST[pairs[0]["source"]]]
+    rng.shuffle(made)
+    return made
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("data", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_args()
+    rows = make(arguments.data, arguments.seed)
+    with arguments.out.open("w", encoding="utf-8") as out:
+        out.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    counts = Counter((r["source"], r["label"]) for r in rows)
+    for (source, label), n in sorted(counts.items()):
+        shown = [r for r in rows if (r["source"], r["label"]) == (source, label)][:3]
+        print(f"{source}/{label}: {n}")
+        for r in shown:
+            print(f"  P: {r['premise'][:300]}\n  H: {r['hypothesis']} {r.get('spans')}")
+
+
+if __name__ == "__main__":
+    main()
