@@ -7,11 +7,13 @@
 figures are times 100, with the 95 % interval of the bootstrap over independent units (passages,
 messages, questions), beside every component.
 
-``wikibio``: response and samples only. The shipped ensemble uses no labels; the tuned ones are
-fitted to sentences, and each passage is judged by fits to the other folds: its risk is the mean
-over its sentences, as of the scorer ``ensemble``. ``passages`` are fitted to whole passages, whose
-labels are the shares of them that are wrong. Whoever chose the components has seen this set.
-With ``--proxy`` a small language model reads the samples too (``explained_surprisal``).
+The shipped ensembles are ``ensemble``, fitted on other public labels, and its ``label_free`` sets.
+``wikibio``: response and samples only. The tuned ensembles are fitted to sentences, and each
+passage is judged by fits to the other folds: its risk is the mean over its sentences, as of the
+scorer ``ensemble``. ``passages`` are fitted to whole passages, whose labels are the shares of them
+that are wrong. Whoever chose the components has seen this set.
+With ``--proxy`` a small language model reads the samples too (``explained_surprisal``); ``--nli``
+names the NLI model.
 ``begin``, ``halueval`` (last 20 % of the rows) and ``gsm8k`` (four models' answers to a question:
 one is judged, the others are its samples) are tuned on responses. The difference is that of the
 tuned ensemble and the component that is best on all of the data, which favours the component.
@@ -29,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import veridical
+from veridical.core.registry import REGISTRY
 from veridical.ensembles.ensemble_file import Method
 from veridical.ensembles.fitting import Recipe, fit, folds
 from veridical.ensembles.graded import UNIT, Graded, gather
@@ -43,9 +46,6 @@ from veridical.stats.resampling import Resampler, interval
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-SHIPPED = "ensemble"
-#: Half of WikiBio's records have a reference, which is not to be read here.
-ZERO_RESOURCE = "ensemble(against='samples')"
 SAMPLES = (
     "ngram, ngram_presence, ngram(n=2), support, checkembed, cosine, selfcheck_nli, "
     "luq(measure=entailment)"
@@ -56,12 +56,12 @@ CONTEXTS = (
 )
 #: By ``--proxy``.
 READ = "explained_surprisal"
-#: ``summac_zs`` and ``knowledge_bertscore``, and with them the shipped ensemble, take hours on
+#: ``summac_zs`` and ``knowledge_bertscore``, and with them the shipped ensembles, take hours on
 #: HaluEval's articles.
 PART_SCORERS = {
-    "begin": f"{SHIPPED}, summac_zs, knowledge_bertscore, {CONTEXTS}",
+    "begin": f"summac_zs, knowledge_bertscore, {CONTEXTS}",
     "halueval": CONTEXTS,
-    "gsm8k": f"{SHIPPED}, exact_match, ngram, ngram_presence, support, cosine, checkembed, "
+    "gsm8k": "exact_match, ngram, ngram_presence, support, cosine, checkembed, "
     "rouge_l(against=samples), selfcheck_nli, noncontradiction",
 }
 #: The trivial baseline: words of the response, or the sentence.
@@ -167,6 +167,12 @@ def usable(graded: Graded) -> Graded:
     return graded.select(kept)
 
 
+def shipped(against: str = "auto", reader: str | None = None) -> list[str]:
+    """The keys of the fitted default and of the label-free sets."""
+    named = {"against": against, "language_model": reader}
+    return [REGISTRY.bind("ensemble", named | w).key for w in ({}, {"weights": "label_free"})]
+
+
 def checked(
     given: argparse.Namespace, engine: veridical.Engine, name: str, rows: Any, scorers: str
 ) -> Results:
@@ -180,12 +186,11 @@ def checked(
 
 def wikibio(given: argparse.Namespace, engine: veridical.Engine) -> dict[str, Any]:
     file = given.data / "wikibio_gpt3" / "wikibio_gpt3.jsonl"
-    scorers = f"{ZERO_RESOURCE}, {given.samples or SAMPLES}"
-    results = checked(
-        given, engine, "wikibio", file, f"{scorers}, {READ}" if given.proxy else scorers
-    )
+    ready = shipped("samples", given.proxy)  # half have a reference, which is not to be read here
+    named = [*ready, given.samples or SAMPLES, *([READ] if given.proxy else [])]
+    results = checked(given, engine, "wikibio", file, ", ".join(named))
     everything, _ = gather(results, level="sentence")
-    own = [s for s in everything.scorers if s.removesuffix(UNIT) != ZERO_RESOURCE]
+    own = [s for s in everything.scorers if s.removesuffix(UNIT) not in ready]
     graded = usable(everything.select(own))
     records = [r for r, _ in results.records()]
     truth = np.array([r.label for r in records], dtype=np.float64)
@@ -193,7 +198,7 @@ def wikibio(given: argparse.Namespace, engine: veridical.Engine) -> dict[str, An
 
     column = dict(zip(everything.scorers, everything.risks.T, strict=True))
     first = np.array([np.argmax(everything.rows == i) for i in passages])
-    of_passage = {n: column[n][first] for n in (*own, ZERO_RESOURCE) if not n.endswith(UNIT)}
+    of_passage = {n: column[n][first] for n in (*own, *ready) if not n.endswith(UNIT)}
     of_sentence = {n.removesuffix(UNIT): c for n, c in column.items() if n.endswith(UNIT)}
     of_passage[LENGTH] = np.array([words(r.response) for r in records])
     parts = (r.response[u.start : u.end] for r in records for u in r.unit_labels or ())
@@ -203,7 +208,7 @@ def wikibio(given: argparse.Namespace, engine: veridical.Engine) -> dict[str, An
         of_sentence[f"tuned: {method}"] = risk
         of_passage[f"tuned: {method}"] = mean[first]
     whole, _ = gather(results)
-    whole = usable(whole.select([s for s in whole.scorers if s != ZERO_RESOURCE]))
+    whole = usable(whole.select([s for s in whole.scorers if s not in ready]))
     for method in given.methods:
         of_passage[f"tuned on passages: {method}"] = tuned(
             whole, method, FOLDS["wikibio"], given.seed
@@ -273,8 +278,10 @@ def responses(
 ) -> dict[str, Any]:
     """Figures of one data set whose responses are labelled."""
     part = name.partition(" ")[0]
-    everything, _ = gather(checked(given, engine, name, rows, PART_SCORERS[part]))
-    graded = usable(everything.select([s for s in everything.scorers if s != SHIPPED]))
+    ready = [] if part == "halueval" else shipped()
+    results = checked(given, engine, name, rows, ", ".join([*ready, PART_SCORERS[part]]))
+    everything, _ = gather(results)
+    graded = usable(everything.select([s for s in everything.scorers if s not in ready]))
     column = dict(zip(everything.scorers, everything.risks.T, strict=True))
     measure = Measure("auroc", graded.labels, graded.groups, 1.0, given.bootstrap)
     components = dict(zip(graded.scorers, graded.risks.T, strict=True))
@@ -289,7 +296,7 @@ def responses(
     made: dict[str, Any] = {n: f.as_dict() for n, f in figures.items()}
     for n, figure in figures.items():
         print(f"| {n} | {figure} | | |")
-    ensembles = {f"{SHIPPED} (no labels)": column[SHIPPED]} if SHIPPED in column else {}
+    ensembles = {n: column[n] for n in ready}
     for method in given.methods:
         try:
             risk, _ = tuned(graded, method, FOLDS[part], given.seed)
@@ -315,6 +322,7 @@ def main() -> None:
     parser.add_argument("--methods", default=",".join(METHODS))
     parser.add_argument("--samples", help="components for wikibio, instead of the default")
     parser.add_argument("--proxy", help="language model for wikibio, such as smollm2")
+    parser.add_argument("--nli", help="NLI model, such as mini or base")
     parser.add_argument("--prompts", type=int, default=500, help="the first of HaluEval and GSM8K")
     parser.add_argument("--bootstrap", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0, help="of folds and searches")
@@ -322,7 +330,8 @@ def main() -> None:
     given = parser.parse_args()
     given.methods = given.methods.split(",")
     figures: dict[str, Any] = {}
-    with veridical.Engine(store=given.store, proxy=given.proxy) as engine:
+    models = {k: v for k in ("proxy", "nli") if (v := getattr(given, k)) is not None}
+    with veridical.Engine(store=given.store, **models) as engine:
         for part in given.part.split(","):
             if part == "wikibio":
                 figures[part] = wikibio(given, engine)

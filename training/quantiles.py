@@ -8,7 +8,8 @@ other three as samples), and HaluEval qa answers, right and wrong alike, with th
 (first 80 % of the file). WikiBio-GPT3 and BEGIN are not used: they are for evaluation.
 
 Every scorer's table is the mid-rank quantile of its risk, each set of texts weighing the same.
-Scorers of samples have one table for each number of samples, of the sets that have as many.
+Scorers of samples have one table for each number of samples, of the sets that have as many. Where a
+language model reads, it is SmolLM2.
 """
 
 from __future__ import annotations
@@ -57,9 +58,13 @@ FAMILIES = {
     "nli_grounding": "nli_grounding",
     "summac_zs": "nli_grounding",
     "claims": "nli_grounding",
+    "explained_surprisal": "surprisal",
 }
 #: What a table is fitted with, where that is not the scorer with its defaults.
-FITTED_AS = {"claims": "claims(against=contexts)"}
+FITTED_AS = {
+    "claims": "claims(against=contexts)",
+    "explained_surprisal": "explained_surprisal(proxy=smollm2)",
+}
 #: Scorers of samples have a table for each of these numbers of samples, the dearer ones up to 10:
 #: what they ask for grows with the square.
 SAMPLES = (1, 2, 3, 5, 10, 20)

@@ -33,6 +33,7 @@ RAISED = {
     *("noncontradiction", "entailment", "selfcheck_nli", "luq", "matched_unit", "halocheck"),
     *("semantic_density", "semantic_entropy", "semantic_negentropy", "semantic_sets"),
     *("eigv", "degree", "eccentricity", "kle", "nli_grounding", "claims", "factscore"),
+    "summac_zs",
     # its default is few scorers with fitted weights
     "ensemble",
     # a model that runs here is asked for the verdict's token alone

@@ -176,6 +176,24 @@ async def test_claims_count_where_they_are_asked_for() -> None:
         resolve("ensemble(claims=true)")
 
 
+@pytest.mark.parametrize("against", ["auto", "samples"])
+async def test_a_named_language_model_reads_samples_of_longer_responses(against) -> None:
+    def reads(record: Record, model: str | None) -> list[str]:
+        weights = off_the_shelf.choose(record, against, language_model=model).weights
+        assert sum(weights.values()) == pytest.approx(1)
+        return [key for key in weights if key.startswith("explained_surprisal")]
+
+    (key,) = reads(OPEN, "smollm2")
+    assert Identity.read(key).names("proxy") and "smollm2" in key
+    assert reads(OPEN, None) == []
+    assert reads(Record(response="Paris", samples=("x",)), "smollm2") == []
+    assert key in {b.key for b in off_the_shelf.members(against, language_model="smollm2")}
+    assert one_risk.tables()["explained_surprisal"].samples == [1, 2, 3, 5, 10, 20]
+    call = f"ensemble(weights=label_free,against={against},language_model=smollm2)"
+    low, high = [(await run(OPEN, {key: r, "support": 0.5}, call)).risk for r in (0.1, 0.9)]
+    assert low < high
+
+
 async def test_against_takes_the_sets_of_one_field() -> None:
     record = Record(response=TEXT, samples=("x",), contexts=("c",), reference=("r",))
     for field, name in (
@@ -245,6 +263,11 @@ async def test_a_tuned_ensemble_is_the_weighted_mean_of_risks(tmp_path) -> None:
     score = await run(OPEN, {"ngram(n=2)": 1.0, "exact_match": 0.0}, file(tmp_path))
     assert score.risk == pytest.approx(5 / 7)
     assert score.raw["missing"] == {"support": "not_applicable: not given"}
+
+
+def test_a_language_model_is_for_shipped_weights(tmp_path) -> None:
+    with pytest.raises(UsageError, match="a tuned ensemble has its own"):
+        resolve(file(tmp_path).replace(")", ",language_model=smollm2)"))
 
 
 async def test_it_refuses_components_that_are_not_what_it_was_tuned_with(tmp_path) -> None:

@@ -28,7 +28,7 @@ TABLE = {
 
 
 async def score(table=TABLE, contradicts=True, response=f"{BORN} {DIED}", **fields):
-    names = ("samples", "contexts", "reference")
+    names = ("samples", "contexts", "reference", "prompt")
     record = Record(response=response, **{k: fields.pop(k) for k in names if k in fields})
     evidence = FixedVerdicts(record, table, contradicts=contradicts)
     return await summac_zs(record, evidence, **fields), evidence
@@ -47,6 +47,13 @@ async def test_contexts_together_are_the_document():
     assert (died.context, died.text, died.probability) == (0, PARIS, pytest.approx(0.8))
     assert contexts[0][died.start : died.end] == PARIS
     assert evidence.asked == [[(p, s) for s in (BORN, DIED) for p in (CITY, PARIS, OTHER)]]
+
+
+async def test_a_short_answer_is_judged_with_its_question():
+    table = {(CITY, BORN): (0.9, 0.1, 0.0)}
+    found, _ = await score(table, response="London", prompt="Where was he born?", contexts=[CITY])
+    (unit,) = found.units
+    assert (unit.text, unit.raw) == ("London", pytest.approx(0.9))
 
 
 async def test_without_contradiction():

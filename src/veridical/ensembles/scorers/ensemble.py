@@ -67,7 +67,7 @@ def _parts(
     if file is not None:
         return [read(file)[0].scorers.values()]
     if weights == LABEL_FREE:
-        return [off_the_shelf.members(against, claims)]
+        return [off_the_shelf.members(against, claims, language_model)]
     return [default_set.members(against, judge, language_model)]
 
 
@@ -88,8 +88,10 @@ def _check(
     fitted = file is None and weights != LABEL_FREE
     if judge and not fitted:
         raise UsageError("judge=true is for the default's own weights")
-    if language_model is not None and not fitted:
-        raise UsageError("language_model=MODEL is for the default's own weights")
+    if language_model is not None and file is not None:
+        raise UsageError(
+            "language_model=MODEL is for shipped weights; a tuned ensemble has its own"
+        )
     if prior != EVEN and not fitted:
         raise UsageError(
             "prior=P is for the default's calibrated risk: label-free weights give no "
@@ -139,7 +141,8 @@ async def ensemble(
         judge: ask the run's LLM about each sentence too (``statement_judge``); of ``default``
             only.
         language_model: a model by which the answer is read without and with its sources
-            (``explained_surprisal``); of ``default`` only.
+            (``explained_surprisal``): by all that the default checks by, of ``label_free`` by
+            samples of longer responses.
         prior: the share of wrong answers where it is used, in (0, 1); of ``default`` only.
             It shifts risks by odds, and changes no label.
 
@@ -178,18 +181,22 @@ async def ensemble(
     if file is not None:
         return await tuned(record, evidence, *read(file))
     if weights == LABEL_FREE:
-        return await _label_free(record, evidence, against, claims)
+        return await _label_free(record, evidence, against, claims, language_model)
     return await default_score.score(record, evidence, against, judge, language_model, prior)
 
 
 async def _label_free(
-    record: Record, evidence: Evidence, against: Comparison, claims: bool
+    record: Record,
+    evidence: Evidence,
+    against: Comparison,
+    claims: bool,
+    language_model: str | None,
 ) -> Score:
-    choice = off_the_shelf.choose(record, against, claims)
+    choice = off_the_shelf.choose(record, against, claims, language_model)
     if not choice.weights:
         what = "contexts, samples or reference" if against == "auto" else against
         raise NotApplicable(f"the record has no {what}")
-    members = off_the_shelf.members(against, claims)
+    members = off_the_shelf.members(against, claims, language_model)
     by_key = {b.key: b for b in members if b.key in choice.weights}
     scores = await ask(evidence, by_key)
     risks = {call: s.risk for call, s in scores.items()}

@@ -54,53 +54,73 @@ def _shipped() -> dict[str, Any]:
 def sources() -> dict[str, Any]:
     """The shipped sets by the field of the record that they compare with: each field's ``share``
     in a record with several, and its ``sets``, of which the first counts that takes responses as
-    long (``longest``, in characters)."""
+    long (``longest``, in characters): its members' ``weights``, and of those that need a language
+    model (``read``)."""
     by_field: dict[str, Any] = _shipped()["sources"]
     return by_field
 
 
-def choose(record: Record, against: Comparison = "auto", claims: bool = False) -> Choice:
+def choose(
+    record: Record,
+    against: Comparison = "auto",
+    claims: bool = False,
+    language_model: str | None = None,
+) -> Choice:
     """The sets for ``record``: of the field ``against``, or of all that it has; none where it has
-    none. Which of a field's sets counts is a matter of the response's length."""
+    none. Which of a field's sets counts is a matter of the response's length. Members that read
+    by a language model count where one is named."""
     sets = []
     weights: dict[str, float] = {}
     checked = next((f for f in _CLAIMS_ORDER if _compares(record, f, against)), None)
     for field, source in sources().items():
         if not _compares(record, field, against):
             continue
-        name, set_weights = next(
-            (name, dict(entry["weights"]))
+        name, entry = next(
+            (name, entry)
             for name, entry in source["sets"].items()
             if len(record.response) <= entry.get("longest", len(record.response))
         )
+        set_weights = _weights(entry, language_model)
         if claims and field == checked:
             set_weights[CLAIMS] = max(set_weights.values())
         sets.append(name)
         share = source["share"] / sum(set_weights.values())
         for member, weight in set_weights.items():
-            key = _bound(member, against).key
+            key = _bound(member, against, language_model).key
             weights[key] = weights.get(key, 0.0) + share * weight
     total = sum(weights.values())
     return Choice(tuple(sets), {key: w / total for key, w in weights.items()})
 
 
 @cache
-def members(against: Comparison = "auto", claims: bool = False) -> tuple[BoundScorer, ...]:
+def members(
+    against: Comparison = "auto", claims: bool = False, language_model: str | None = None
+) -> tuple[BoundScorer, ...]:
     """Every scorer of any set that may count."""
     names = {
         name: None
         for field, source in sources().items()
         for entry in source["sets"].values()
-        for name in entry["weights"]
+        for name in _weights(entry, language_model)
         if against in ("auto", field)
     }
-    return tuple(_bound(name, against) for name in [*names, *([CLAIMS] if claims else [])])
+    return tuple(
+        _bound(name, against, language_model) for name in [*names, *([CLAIMS] if claims else [])]
+    )
+
+
+def _weights(entry: Mapping[str, Any], language_model: str | None) -> dict[str, float]:
+    """Of a set's members, by name."""
+    return {**entry["weights"], **(entry.get("read", {}) if language_model else {})}
 
 
 @cache
-def _bound(name: str, against: Comparison) -> BoundScorer:
-    choice = against if against in REGISTRY.get(name).comparisons else None
-    return REGISTRY.bind(name, {} if choice is None else {"against": choice})
+def _bound(name: str, against: Comparison, language_model: str | None) -> BoundScorer:
+    scorer = REGISTRY.get(name)
+    given: dict[str, Any] = {"against": against} if against in scorer.comparisons else {}
+    if "proxy" in scorer.defaults:
+        given["proxy"] = language_model
+    return REGISTRY.bind(name, given)
 
 
 def _compares(record: Record, field: str, against: Comparison) -> bool:

@@ -13,6 +13,7 @@ from veridical.core.evidence import Evidence
 from veridical.core.records import Against, Record, Source
 from veridical.core.registry import scorer
 from veridical.core.scores import SHOWN, EvidenceItem, Score, Unit
+from veridical.core.stated import stated_sentences
 from veridical.text.spans import Span
 
 Granularity = Literal["sentence", "paragraph", "document"]
@@ -29,6 +30,7 @@ _BLANK_LINE = re.compile(r"\n[^\S\n]*\n")
     cost="nli",
     raw_is="confidence",
     presets={"all"},
+    version=2,
 )
 async def summac_zs(
     record: Record,
@@ -55,14 +57,15 @@ async def summac_zs(
     in [0, 1] and the risk ``1 - raw``. The evidence of a sentence is the piece that entails it
     best or, where the contradiction is the greater, the piece that contradicts it most, with that
     probability; the label says which. The package leaves out sentences of at most 10 characters;
-    here they count.
+    here they count. A short answer is judged with its question, as a statement.
     """
     sentences = record.need_sentences()
     sources = record.against(against)
     pieces = [_Piece(n, span) for n, x in enumerate(sources) for span in _split(x, granularity)]
     distinct = list(dict.fromkeys(p.span.text for p in pieces))
     column = {text: i for i, text in enumerate(distinct)}
-    verdicts = await evidence.nli([(p, s.text) for s in sentences for p in distinct])
+    texts = stated_sentences(record, sentences)
+    verdicts = await evidence.nli([(p, text) for text in texts for p in distinct])
     shape = (len(sentences), len(distinct))
     at = [column[p.span.text] for p in pieces]
     e = verdicts.entailment.reshape(shape)[:, at]
