@@ -14,6 +14,8 @@ with the premise as much as a right one does: words alone do not tell them apart
 * `bound_decoy`: an entailed pair that people wrote (:data:`typed_pairs.FILES`), a name and a value
   in both texts; beside the premise stands its copy with another name and another value. The
   hypothesis is of either name, with either value.
+* `bound_exchange`: an entailed pair that people wrote, and beside it the premise's own words with
+  two of its noun phrases in each other's places: the wrong one overlaps more.
 * `bound_voice`: who did what to whom, in the active and the passive voice, and the wrong way round.
 
 Every pair of wordings is put in one of two worlds by a fair coin, by an exchange of the two in the
@@ -25,6 +27,7 @@ Needs: spaCy and the model that ``nli_parse.py`` imports, and this package.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import random
 import re
@@ -44,7 +47,10 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc, Token
 
 Row = dict[str, Any]
-MOST = {"bound_answer": 9000, "bound_value": 8000, "bound_decoy": 8000, "bound_voice": 5000}
+MOST = {"bound_answer": 9000, "bound_value": 8000, "bound_decoy": 8000}
+MOST |= {"bound_exchange": 9000, "bound_voice": 5000}
+LONGEST_EXCHANGED = 35  # words
+ODD = 0.3
 VALUES = {"DATE", "CARDINAL", "MONEY", "QUANTITY", "PERCENT"}
 _GIVEN = {"PERSON", "GPE", "ORG", "NORP", "LOC", "FAC", "WORK_OF_ART", "EVENT"}
 _CHOICE = re.compile(r"[,?:]?\s*([A-Z][\w' .-]+?),? or ([A-Z][\w' .-]+?)\?")
@@ -278,6 +284,71 @@ def capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+# --- two things in each other's places --------------------------------------------------------
+
+_ROLES = {"nsubj", "nsubjpass", "dobj", "pobj"}
+_SAME_EITHER_WAY = {"and", "or", "with", "beside", "near", "between", "than", "as", "like", "of"}
+
+
+class Swapped(NamedTuple):
+    """A text with two noun phrases exchanged, where they stand then, and where they stood."""
+
+    text: str
+    spans: list[list[int]]
+    were: list[list[int]]
+
+
+def swapped(doc: Doc, rng: random.Random) -> Swapped | None:
+    """Two noun phrases of different roles, alike in number, with a verb between them."""
+    chunks = [
+        c
+        for c in doc.noun_chunks
+        if c.root.dep_ in _ROLES and c.root.pos_ in ("NOUN", "PROPN") and len(c) <= 5
+    ]
+    found = []
+    for one, other in itertools.combinations(chunks, 2):
+        between = doc[one.end : other.start]
+        words = {t.lower_ for t in between}
+        if (
+            one.root.dep_ != other.root.dep_
+            and (one.root.tag_[-1] == "S") == (other.root.tag_[-1] == "S")
+            and one.root.lower_ != other.root.lower_
+            and any(t.pos_ in ("VERB", "AUX") for t in between)
+            and not any(t.dep_ == "conj" for t in between)
+            and not words & _SAME_EITHER_WAY
+            and one.sent == other.sent
+        ):
+            found.append((one, other))
+    if not found:
+        return None
+    one, other = rng.choice(found)
+    first, second = other.text, one.text
+    if doc[one.start].is_sent_start:
+        first = capital(first)
+        if doc[one.start].pos_ != "PROPN":
+            second = second[:1].lower() + second[1:]
+    a, b = one.start_char, other.start_char
+    text = doc.text[:a] + first + doc.text[one.end_char : b] + second + doc.text[other.end_char :]
+    at = b - (one.end_char - a) + len(first)
+    spans = [[a, a + len(first)], [at, at + len(second)]]
+    return Swapped(text, spans, [[a, one.end_char], [b, other.end_char]])
+
+
+def exchanges(rows: Sequence[Row], premises: Sequence[Doc], rng: random.Random) -> Iterator[Row]:
+    """`bound_exchange`. In some the odd wording is the true one, so that it tells nothing."""
+    source = "bound_exchange"
+    for one, doc in zip(rows, premises, strict=True):
+        made = swapped(doc, rng)
+        if made is None:
+            continue
+        if rng.random() < ODD:
+            premise, right, wrong, spans = made.text, made.text, doc.text, made.were
+        else:
+            premise, right, wrong, spans = doc.text, one["hypothesis"], made.text, made.spans
+        yield row(premise, right, "entailment", source)
+        yield row(premise, wrong, "not_entailment", source) | {"spans": spans}
+
+
 # --- a second subject beside the first -------------------------------------------------------
 
 _NUMBER = re.compile(r"(?<![\w.,-])\d{1,3}(?:,\d{3})+(?![\w,.]?\d)|(?<![\w.,-])\d+(?![\w,.-]*\d)")
@@ -394,19 +465,24 @@ def make(data: Path, seed: int) -> list[Row]:
     texts = list(dict.fromkeys(restore_spaces(one["knowledge"]) for one in rows))
     _, parsed = parse_passages(texts)
     docs = dict(zip(texts, parsed, strict=True))
+    people = entailed(data / "nli")
     human = [
         one
-        for one in entailed(data / "nli")
+        for one in people
         if re.search(r"[A-Z].*(?:[A-Z]|\d)", one["hypothesis"])
         or set(one["hypothesis"].split()) & _SMALL
     ]
     _, hypotheses = parse_passages([one["hypothesis"] for one in human])
+    few = [one for one in people if len(one["premise"].split()) <= LONGEST_EXCHANGED]
+    few = random.Random(f"{seed}/exchanged").sample(few, min(len(few), 2 * MOST["bound_exchange"]))
+    _, premises = parse_passages([one["premise"] for one in few])
     rng = random.Random(f"{seed}/bound pairs")
     made: list[Row] = []
     for found in (
         answers(rows, docs, rng),
         told(parsed, rng),
         decoys(list(shared(human, hypotheses)), rng),
+        exchanges(few, premises, rng),
         voices([*parsed, *hypotheses], rng),
     ):
         pairs = [r for r in found if len(r["premise"].split()) <= WORDS]

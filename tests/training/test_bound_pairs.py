@@ -151,6 +151,27 @@ def test_voices(module: ModuleType, parse: Any) -> None:
     assert len(said) == 4
 
 
+def test_two_things_in_each_others_places(module: ModuleType, parse: Any) -> None:
+    premise = "The nurse has called a doctor to the house."
+    (doc,) = parse([premise])
+    rows = [{"premise": premise, "hypothesis": "Somebody was phoned."}]
+    seen = set()
+    for seed in range(20):
+        ((right, wrong),) = pairs(list(module.exchanges(rows, [doc], random.Random(seed))))
+        assert right["label"] == "entailment" and wrong["label"] == "not_entailment"
+        one, _ = marked(wrong)
+        if right["premise"] == premise:
+            assert right["hypothesis"] == "Somebody was phoned."
+            assert wrong["hypothesis"].startswith(one) and one[0].isupper()
+        else:
+            assert right["hypothesis"] == right["premise"] and wrong["hypothesis"] == premise
+        seen.add((right["premise"], wrong["hypothesis"]))
+    assert (premise, "A doctor has called the nurse to the house.") in seen
+    assert ("A doctor has called the nurse to the house.", premise) in seen
+    symmetric = parse(["A man and a woman met.", "It rained."])
+    assert list(module.exchanges(rows * 2, symmetric, random.Random(0))) == []
+
+
 @pytest.mark.data
 def test_whole(module: ModuleType, shared_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     load, entailed = module.load_rows, module.entailed
