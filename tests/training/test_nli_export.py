@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from nli_checkpoints import tokenizer
-from places import ROOT
+from training_scripts import training_script
 
 from veridical.core.protocols import LABELS, Pair
 from veridical.models.nli.onnx import OnnxNli
@@ -29,13 +29,8 @@ HYPOTHESIS = "The tower wasn't finished in Paris, in 1889."
 
 @pytest.fixture
 def module() -> Iterator[ModuleType]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(ROOT / "training")
-        import nli_export  # type: ignore[import-not-found]
-
-        yield nli_export
-    for name in ("nli_export", "nli_graph", "nli_reader", "nli_stages", "onnx_weights"):
-        sys.modules.pop(name, None)
+    with training_script("nli_export") as found:
+        yield found
 
 
 def checkpoint(folder: Path, kind: str, words: bool) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from places import ROOT
+from training_scripts import training_script
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -23,10 +23,8 @@ WORDS = "ada bob eva oslo rome in lives met likes not is was a the .".split()  #
 
 @pytest.fixture
 def module() -> Iterator[ModuleType]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(ROOT / "training")
+    with training_script("nli_train") as nli_train, pytest.MonkeyPatch.context() as patch:
         import nli_stages  # type: ignore[import-not-found]
-        import nli_train  # type: ignore[import-not-found]
 
         small = nli_stages.Stage(
             {"people": 1.0, nli_stages.GENERATED: 1.0, nli_stages.TYPED: 1.0},
@@ -44,8 +42,6 @@ def module() -> Iterator[ModuleType]:
         )
         patch.setitem(nli_stages.STAGES, "distilled", unlabelled)
         yield nli_train
-    for name in ("nli_train", "nli_stages", "nli_reader", "nli_teacher"):
-        sys.modules.pop(name, None)
 
 
 @pytest.fixture

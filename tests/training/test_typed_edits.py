@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import sys
 from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from places import ROOT
+from training_scripts import training_script
 
 OPPOSED, SAME = ("contradiction",) * 2, ("entailment",) * 2
 UNKNOWN = ("not_entailment",) * 2
@@ -19,13 +18,8 @@ UNKNOWN = ("not_entailment",) * 2
 
 @pytest.fixture(scope="module")
 def module() -> Iterator[ModuleType]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(ROOT / "training")
-        import typed_edits  # type: ignore[import-not-found]
-
-        yield typed_edits
-    for name in ("typed_edits", "nli_facts"):
-        sys.modules.pop(name, None)
+    with training_script("typed_edits") as found:
+        yield found
 
 
 def made(module: ModuleType, sentence: str, kind: str, **more: Any) -> dict[str, tuple[Any, Any]]:

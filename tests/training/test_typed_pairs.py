@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
 import pytest
-from places import ROOT
+from training_scripts import training_script
 
 
 @pytest.fixture
 def module() -> Iterator[ModuleType]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(ROOT / "training")
-        import typed_pairs  # type: ignore[import-not-found]
-
-        yield typed_pairs
-    for name in ("typed_pairs", "typed_edits", "nli_facts"):
-        sys.modules.pop(name, None)
+    with training_script("typed_pairs") as found:
+        yield found
 
 
 @pytest.fixture
