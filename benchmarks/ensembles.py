@@ -167,10 +167,9 @@ def usable(graded: Graded) -> Graded:
     return graded.select(kept)
 
 
-def shipped(against: str = "auto", reader: str | None = None) -> list[str]:
-    """The keys of the fitted default and of the label-free sets."""
-    named = {"against": against, "language_model": reader}
-    return [REGISTRY.bind("ensemble", named | w).key for w in ({}, {"weights": "label_free"})]
+def shipped(**named: str) -> list[str]:
+    """The calls of the fitted default and of the label-free sets, with these parameters."""
+    return [REGISTRY.bind("ensemble", named | w).call for w in ({}, {"weights": "label_free"})]
 
 
 def checked(
@@ -186,7 +185,8 @@ def checked(
 
 def wikibio(given: argparse.Namespace, engine: veridical.Engine) -> dict[str, Any]:
     file = given.data / "wikibio_gpt3" / "wikibio_gpt3.jsonl"
-    ready = shipped("samples", given.proxy)  # half have a reference, which is not to be read here
+    reader = {} if given.proxy is None else {"language_model": given.proxy}
+    ready = shipped(against="samples", **reader)  # half have a reference, not to be read here
     named = [*ready, given.samples or SAMPLES, *([READ] if given.proxy else [])]
     results = checked(given, engine, "wikibio", file, ", ".join(named))
     everything, _ = gather(results, level="sentence")
