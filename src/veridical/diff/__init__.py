@@ -1,0 +1,1 @@
+"""Two runs compared: are they different, by how much, and which records changed."""

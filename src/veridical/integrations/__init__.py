@@ -1,0 +1,1 @@
+"""Adapters to other tools, one a file; each imports the other package inside functions."""
