@@ -76,6 +76,20 @@ class BertGraph(torch.nn.Module):
         return self.reader(input_ids=ids, attention_mask=mask, token_type_ids=types)
 
 
+def longest_of(model: Any) -> int:
+    """The most tokens that an MPNet reads."""
+    return int(model.config.max_position_embeddings) - _PADDING - 1
+
+
+def buckets_of(model: Any) -> torch.Tensor:
+    """(distances,) row of an MPNet's table of distances, from the least to the largest."""
+    longest = longest_of(model)
+    buckets: torch.Tensor = model.encoder.relative_position_bucket(
+        torch.arange(1 - longest, longest)
+    )
+    return buckets
+
+
 class MPNetGraph(torch.nn.Module):
     """MPNet: (batch, tokens) ids and mask to logits and words' log-odds."""
 
@@ -85,10 +99,8 @@ class MPNetGraph(torch.nn.Module):
         super().__init__()
         self.reader = reader
         model = reader.classifier.mpnet
-        longest = model.config.max_position_embeddings - _PADDING - 1
-        distances = torch.arange(1 - longest, longest)
-        buckets = model.encoder.relative_position_bucket(distances)
-        table = model.encoder.relative_attention_bias.weight[buckets]
+        longest = longest_of(model)
+        table = model.encoder.relative_attention_bias.weight[buckets_of(model)]
         self.register_buffer("bias", table.T[None].contiguous().detach())
         self.longest = longest
         self.heads = model.config.num_attention_heads

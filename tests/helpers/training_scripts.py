@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
+from nli_checkpoints import tokenizer
 from places import ROOT
+
+from veridical.core.protocols import LABELS
 
 FOLDER = ROOT / "training"
 
@@ -27,3 +32,38 @@ def training_script(name: str) -> Iterator[ModuleType]:
                 file = getattr(module, "__file__", None)
                 if file is not None and Path(file).parent == FOLDER:
                     del sys.modules[other]
+
+
+def checkpoint(folder: Path, kind: str, words: bool) -> Any:
+    """A random checkpoint of three layers, as training leaves it; the model in torch. A script of
+    ``training/`` must be loaded."""
+    import nli_reader
+    import torch
+    import transformers
+
+    made = tokenizer("roberta" if kind == "mpnet" else "bert")
+    sizes = {
+        "vocab_size": made.get_vocab_size(),
+        "hidden_size": 64,
+        "num_hidden_layers": 3,
+        "num_attention_heads": 2,
+        "intermediate_size": 128,
+        "max_position_embeddings": 130 if kind == "mpnet" else 128,
+        "initializer_range": 0.3,
+        "id2label": dict(enumerate(LABELS)),
+        "label2id": {label: i for i, label in enumerate(LABELS)},
+    }
+    torch.manual_seed(0)
+    config = {"mpnet": transformers.MPNetConfig, "bert": transformers.BertConfig}[kind](**sizes)
+    source = folder / "source"
+    transformers.AutoModelForSequenceClassification.from_config(config).save_pretrained(source)
+    model = nli_reader.Reader(source).eval()
+    torch.nn.init.normal_(model.words.weight)
+    with torch.no_grad():  # as after training: no two biases are the same
+        for parameter in model.parameters():
+            parameter.add_(0.02 * torch.randn_like(parameter))
+    done = folder / "checkpoint"
+    model.save(done, words=words)
+    made.save(str(done / "tokenizer.json"))
+    (done / "calibration.json").write_text(json.dumps({"temperature": 1.5}))
+    return model

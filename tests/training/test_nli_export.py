@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 import pytest
 from nli_checkpoints import tokenizer
-from training_scripts import training_script
+from training_scripts import checkpoint, training_script
 
 from veridical.core.protocols import LABELS, Pair
 from veridical.models.nli.onnx import OnnxNli
 from veridical.text.words import lettered_spans
 
 torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
+pytest.importorskip("transformers")
 pytest.importorskip("onnx")
 pytestmark = pytest.mark.torch
 
@@ -31,35 +31,6 @@ HYPOTHESIS = "The tower wasn't finished in Paris, in 1889."
 def module() -> Iterator[ModuleType]:
     with training_script("nli_export") as found:
         yield found
-
-
-def checkpoint(folder: Path, kind: str, words: bool) -> Any:
-    """A random checkpoint of three layers, as training leaves it; the model in torch."""
-    import nli_reader
-
-    made = tokenizer("roberta" if kind == "mpnet" else "bert")
-    sizes = {
-        "vocab_size": made.get_vocab_size(),
-        "hidden_size": 64,
-        "num_hidden_layers": 3,
-        "num_attention_heads": 2,
-        "intermediate_size": 128,
-        "max_position_embeddings": 130 if kind == "mpnet" else 128,
-        "initializer_range": 0.3,
-        "id2label": dict(enumerate(LABELS)),
-        "label2id": {label: i for i, label in enumerate(LABELS)},
-    }
-    torch.manual_seed(0)
-    config = {"mpnet": transformers.MPNetConfig, "bert": transformers.BertConfig}[kind](**sizes)
-    source = folder / "source"
-    transformers.AutoModelForSequenceClassification.from_config(config).save_pretrained(source)
-    model = nli_reader.Reader(source).eval()
-    torch.nn.init.normal_(model.words.weight)
-    done = folder / "checkpoint"
-    model.save(done, words=words)
-    made.save(str(done / "tokenizer.json"))
-    (done / "calibration.json").write_text(json.dumps({"temperature": 1.5}))
-    return model
 
 
 @pytest.mark.parametrize("kind", ["mpnet", "bert"])
