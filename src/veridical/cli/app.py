@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from veridical.cli import models
+from veridical.cli import models, shard
 from veridical.cli.bench import BENCH_EXAMPLES, bench
 from veridical.cli.check import CHECK_EXAMPLES, PLAN_EXAMPLES, check, plan
 from veridical.cli.corpus import CORPUS_EXAMPLES
@@ -61,4 +61,5 @@ app.command(name="corpus", epilog=CORPUS_EXAMPLES)(corpus_command)
 
 app.command(epilog=SCORERS_EXAMPLES)(scorers)
 app.add_typer(models.app, name="models")
+app.add_typer(shard.app, name="shard")
 app.add_typer(train)

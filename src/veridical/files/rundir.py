@@ -353,9 +353,19 @@ class RunDirectory(RunFiles):
     def write(self, record: Record, line: bytes) -> None:
         """Append the result line of ``record`` (without newline). It survives the process from
         here on."""
-        bound = line[:-1] + b',"record":"' + record.digest().encode() + b'"}'
-        self.results.append(record.row, bound)
-        self.done.add(record.row)
+        self.adopt(Stored(record.row, record.digest(), line))
+
+    def adopt(self, stored: Stored) -> None:
+        """Append a result line that another run directory has, of the same record."""
+        bound = stored.line
+        if stored.record is not None:
+            bound = bound[:-1] + b',"record":"' + stored.record.encode() + b'"}'
+        self.results.append(stored.row, bound)
+        self.done.add(stored.row)
+
+    def add_errors(self, causes: Mapping[str, int]) -> None:
+        """Count row errors of another run directory that it kept by their causes alone."""
+        self._more_errors.update(causes)
 
     def write_error(self, error: RowError) -> None:
         """Keep a row error: the first ones each, more of them by their causes.

@@ -287,6 +287,34 @@ class Source:
             part.path = place
 
 
+class SourceSlice(Source):
+    """Rows ``start`` to ``stop`` (exclusive) of another source, numbered as there."""
+
+    def __init__(self, whole: Source, start: int, stop: int) -> None:
+        super().__init__(whole._parts, whole._columns, whole._reader)
+        self._whole = whole
+        self._start = start
+        self._stop = stop
+
+    def rows(self, start: int = 0) -> Iterator[Item]:
+        """As those of the whole source, from the slice's first row on."""
+        for item in super().rows(max(start, self._start)):
+            if item.row >= self._stop:
+                return
+            yield item
+
+    def fingerprint(self) -> str:
+        """Of the whole source, and of the place in it."""
+        return f"{self._whole.fingerprint()}:{self._start}-{self._stop}"
+
+    def _hashes(self) -> list[str]:
+        return self._whole._hashes()
+
+    def count(self) -> int | None:
+        """Rows of the slice."""
+        return self._stop - self._start
+
+
 def spooled_path(path: str | os.PathLike[str], i: int, n: int) -> str:
     """Where :meth:`Source.spool` copies the ``i``-th of ``n`` inputs to."""
     return os.fspath(path) if n == 1 else f"{os.fspath(path)}.{i}"

@@ -17,11 +17,11 @@ from veridical.engine.engine import Engine
 from veridical.engine.options import EngineOptions
 from veridical.errors import UsageError, option_named
 from veridical.io import open_source
+from veridical.io.source import Source
 from veridical.planning.options import RunOptions
 
 if TYPE_CHECKING:
     from veridical.decide.steps import Step
-    from veridical.io import Source
     from veridical.planning.options import CheckKeywords
 
 
@@ -88,11 +88,14 @@ class Request:
         return dict(self.options.mapping or {})
 
     def open(self, inputs: Any) -> Source:
-        """The rows of ``inputs``; prompts are among them where there is an LLM to answer them.
+        """The rows of ``inputs``; prompts are among them where there is an LLM to answer them. A
+        source that is open already is taken as it is.
 
         Raises:
             UsageError: there is no such input, or it cannot be read.
         """
+        if isinstance(inputs, Source):
+            return inputs
         llm = self.engine_options.llm if self.engine is None else self.engine.llms.default
         return open_source(
             inputs,

@@ -1,0 +1,216 @@
+"""Shards give what one process gives, whoever is killed on the way."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from places import ROOT
+
+from veridical.cli import main
+from veridical.scale.merge import added
+
+ANSWERS = ROOT / "examples" / "answers.jsonl"
+BAD = '{"response": 7}\n{broken\n'
+
+
+def veridical(*arguments: Any, monkeypatch: pytest.MonkeyPatch) -> int:
+    """The exit code of a command line."""
+    monkeypatch.setattr(sys, "argv", ["veridical", *map(str, arguments)])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    return int(stopped.value.code or 0)
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    monkeypatch.chdir(tmp_path)
+    return lambda *arguments: veridical(*arguments, monkeypatch=monkeypatch)
+
+
+def written(path: Path, rows: int, bad: str = BAD) -> Path:
+    """A file of so many example answers, with bad rows in the middle."""
+    lines = ANSWERS.read_text("utf-8").splitlines(keepends=True)
+    some = [lines[i % len(lines)] for i in range(rows)]
+    path.write_text("".join(some[: rows // 2]) + bad + "".join(some[rows // 2 :]))
+    return path
+
+
+def parts_of(folder: Path) -> set[str]:
+    return {path.name for path in (folder / "parts").iterdir()}
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_merged_lines_are_those_of_one_process(workers: int, run: Any, tmp_path: Path) -> None:
+    written(tmp_path / "in.jsonl", 50)
+    check = ("check", "in.jsonl", "--preset", "fast", "--min-coverage", 0)
+    assert run(*check, "--json", "whole.jsonl", "--out", "r") == 0
+    assert run("shard", "plan", "in.jsonl", "--rows", 20, "--out", "d") == 0
+    assert run("shard", "run", "d", "--preset", "fast", "--workers", workers) == 0
+    numbers = range(3)
+    assert parts_of(tmp_path / "d") == {
+        f"part-{i:06d}.{kind}" for i in numbers for kind in ("json", "parquet")
+    }
+    assert run("shard", "merge", "d", "--json", "merged.jsonl") == 0
+    assert (tmp_path / "merged.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
+    errors = [
+        [json.loads(line)["error"] for line in (folder / "errors.jsonl").read_text().splitlines()]
+        for folder in (tmp_path / "r", tmp_path / "d" / "run")
+    ]
+    assert errors[0] == errors[1] and len(errors[0]) == 2
+
+
+def test_a_merged_run_is_a_run_like_any_other(run: Any, tmp_path: Path, capsys: Any) -> None:
+    written(tmp_path / "in.jsonl", 12, bad="")
+    assert run("shard", "plan", "in.jsonl", "--rows", 5, "--out", "d") == 0
+    assert run("shard", "run", "d", "--index", 1) == 0
+    assert parts_of(tmp_path / "d") == {"part-000001.json", "part-000001.parquet"}
+    assert run("shard", "merge", "d") == 1
+    assert "2 of 3 shards are not done (0, 2): veridical shard run d" in capsys.readouterr().err
+    assert run("shard", "run", "d") == 0
+    assert run("shard", "merge", "d", "--json", "merged.jsonl") == 0
+    assert run("check", "in.jsonl", "--json", "whole.jsonl", "--store", "none") == 0
+    one, many = (
+        [json.loads(line) for line in (tmp_path / name).read_text().splitlines()]
+        for name in ("whole.jsonl", "merged.jsonl")
+    )
+    assert [r["verdict"] for r in one] == [r["verdict"] for r in many]
+    assert [r["risk"] for r in one] == pytest.approx([r["risk"] for r in many], abs=1e-5)
+    assert run("report", "d/run", "--out", "report.html") == 0
+    assert run("explain", "d/run", 7) == 0
+    assert run("shard", "merge", "d") == 0  # again is harmless
+    # and what one process would be told to go on with is there already
+    assert run("check", "in.jsonl", "--out", "d/run", "--store", "none") == 0
+    assert "resumed: 12 records" in capsys.readouterr().err
+
+
+def test_the_first_run_settles_how_shards_are_scored(run: Any, tmp_path: Path, capsys: Any) -> None:
+    written(tmp_path / "in.jsonl", 6)
+    assert run("shard", "plan", "in.jsonl", "--rows", 4, "--out", "d") == 0
+    assert run("shard", "run", "d", "--scorers", "no_such_scorer") == 1
+    assert run("shard", "run", "d", "--nli", "no/such/model", "--preset", "fast") in (0, 1)
+    assert run("shard", "plan", "in.jsonl", "--rows", 4, "--out", "e") == 0
+    assert run("shard", "run", "e", "--preset", "fast", "--index", 0) == 0
+    capsys.readouterr()
+    assert run("shard", "run", "e", "--preset", "auto") == 1
+    assert "preset 'auto': e is scored by preset 'fast' since its first run" in (
+        capsys.readouterr().err
+    )
+    assert run("shard", "run", "e", "--scorers", "ngram") == 1
+    assert "without scorers" in capsys.readouterr().err
+    assert run("shard", "run", "e") == 0  # as it was settled
+    assert run("shard", "run", "e", "--preset", "fast") == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("plan", "absent.jsonl", "--out", "d"), "absent.jsonl"),
+        (("plan", "-", "--out", "d"), "standard input has no shards"),
+        (("plan", "empty.jsonl", "--out", "d"), "there are no rows"),
+        (("plan", "in.jsonl"), "--out DEST names the folder"),
+        (("plan", "in.jsonl", "--out", "full"), "is not empty (it holds 'other')"),
+        (("plan", "in.jsonl", "--out", "in.jsonl"), "in.jsonl"),
+        (("plan", "in.jsonl", "--out", "d", "--map", "response"), "field=column"),
+        (("plan", "in.jsonl", "--out", "d", "--map", "response=nowhere"), "nowhere"),
+        (("plan", "in.jsonl", "--out", "d", "--reader", "nobody"), "nobody"),
+        (("run", "d"), "holds no shards: veridical shard plan INPUT --out d"),
+        (("run", "planned", "--index", "9"), "--index 9: there are 2 shards, from 0"),
+        (("run", "planned", "--index", "0", "--workers", "2"), "leave --workers out"),
+        (("run", "planned", "--executor", "ray"), "--executor ray is not in this version"),
+        (("run", "planned", "--preset", "fast", "--against", "reference", "--prior", "7"), "prior"),
+        (("merge", "d"), "holds no shards"),
+        (("merge", "planned"), "2 of 2 shards are not done (0, 1)"),
+    ],
+)
+def test_what_cannot_be_is_refused(
+    arguments: tuple[str, ...], message: str, run: Any, tmp_path: Path, capsys: Any
+) -> None:
+    written(tmp_path / "in.jsonl", 6)
+    (tmp_path / "empty.jsonl").touch()
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "other").touch()
+    assert run("shard", "plan", "in.jsonl", "--rows", 4, "--out", "planned") == 0
+    assert run("shard", *arguments) == 1
+    told = " ".join(capsys.readouterr().err.split())
+    assert message in told and "internal error" not in told
+    assert not (tmp_path / "d").exists() and not (tmp_path / "planned" / "options.json").exists()
+
+
+def test_changed_inputs_and_damaged_parts_are_refused(
+    run: Any, tmp_path: Path, capsys: Any
+) -> None:
+    path = written(tmp_path / "in.jsonl", 6, bad="")
+    assert run("shard", "plan", "in.jsonl", "--rows", 3, "--out", "d") == 0
+    assert run("shard", "run", "d", "--preset", "fast") == 0
+    part = tmp_path / "d" / "parts" / "part-000001.parquet"
+    whole = part.read_bytes()
+    part.write_bytes(whole[:-1] + b"x")
+    assert run("shard", "merge", "d") == 1
+    assert "part-000001.parquet is damaged: remove it" in capsys.readouterr().err
+    part.unlink()
+    assert run("shard", "run", "d") == 0 and run("shard", "merge", "d") == 0
+    other = json.loads((tmp_path / "d/parts/part-000000.json").read_text())
+    other["identity"]["models"] = {"nli": "another"}
+    (tmp_path / "d/parts/part-000000.json").write_text(json.dumps(other))
+    capsys.readouterr()
+    assert run("shard", "merge", "d") == 1
+    assert "shards 0 and 1 were scored by different models" in " ".join(
+        capsys.readouterr().err.split()
+    )
+    path.write_text(path.read_text() + '{"response": "more"}\n')
+    assert run("shard", "run", "d") == 1
+    assert "the input has changed since its shards were planned" in capsys.readouterr().err
+
+
+def children(parent: int) -> list[int]:
+    """Process ids of the workers of a process."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            fields = (entry / "stat").read_text().rsplit(")", 1)[1].split()
+        except (OSError, IndexError):
+            continue
+        if entry.name.isdigit() and int(fields[1]) == parent:
+            found.append(int(entry.name))
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds workers in /proc")
+def test_workers_that_are_killed_lose_nothing(run: Any, tmp_path: Path) -> None:
+    """Two of three workers, then the whole group: the merged lines are those of one process."""
+    written(tmp_path / "in.jsonl", 400)
+    check = ("check", "in.jsonl", "--preset", "fast", "--min-coverage", 0)
+    assert run(*check, "--json", "whole.jsonl") == 0
+    assert run("shard", "plan", "in.jsonl", "--rows", 15, "--out", "d") == 0
+    command = [sys.executable, "-m", "veridical", "shard", "run", "d", "--preset", "fast"]
+    chance = random.Random(0)
+    for kills in (2, 3):
+        group = subprocess.Popen([*command, "--workers", "3"], stderr=subprocess.PIPE)
+        assert group.stderr is not None
+        group.stderr.readline()  # it has begun
+        for _ in range(kills):
+            time.sleep(chance.uniform(0.5, 1.5))
+            workers = children(group.pid)
+            if workers:
+                os.kill(chance.choice(workers), signal.SIGKILL)
+        if kills == 3:
+            group.send_signal(signal.SIGKILL)
+        group.communicate(timeout=300)
+    assert run("shard", "run", "d") == 0
+    assert run("shard", "merge", "d", "--json", "merged.jsonl") == 0
+    assert (tmp_path / "merged.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
+
+
+def test_ledgers_add_up_and_unknown_stays_unknown() -> None:
+    one = {"calls": 3, "cost": 0.5, "tokens": 10}
+    assert added([one, one]) == {"calls": 6, "cost": 1.0, "tokens": 20}
+    assert added([one, {"calls": 1, "cost": None, "tokens": 1}, one])["cost"] is None
