@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
@@ -69,6 +69,8 @@ class Work:
     padded: int = 0  # with padding, and without what a model kept from the window before
     batches: int = 0
     seconds: float = 0.0  # spent inside forwards
+    full: int = 0  # batches that left others waiting, in the queue of an engine that serves
+    dropped: int = 0  # not computed, as all who had asked were gone
     asked: int = 0  # size of what has to be computed, in tokens, roughly
     answered: int = 0  # size of what was
 
@@ -78,10 +80,14 @@ class Gate:
 
     ``filling`` says whether more records are about to be admitted: then a batch waits for them,
     up to ``age`` seconds.
+
+    Args:
+        fair: callers take turns (see :mod:`veridical.engine.fair`).
     """
 
-    def __init__(self, age: float) -> None:
+    def __init__(self, age: float, *, fair: bool = False) -> None:
         self.age = age
+        self.fair = fair
         self.filling: Callable[[], bool] = lambda: False
         self._queues: list[Callable[[bool], bool]] = []
         self._activity = 0
@@ -156,6 +162,7 @@ class Coalescer(Generic[Q, V]):
         self._queue: list[tuple[bytes, Q]] = []
         self._queued_size = 0
         self._sizes: dict[bytes, int] = {}  # of what is pending
+        self._askers: dict[bytes, int] = {}  # of what is pending; none: nobody waits any more
         self._oldest = 0.0
         self._rounds: set[asyncio.Task[None]] = set()
         self._threads = ThreadPoolExecutor(model.workers, thread_name_prefix="veridical-model")
@@ -193,12 +200,42 @@ class Coalescer(Generic[Q, V]):
             else:
                 self.work.shared += 1
             waits[key] = future
+            self._askers[key] = self._askers.get(key, 0) + 1
+            self._asked(key)
         if waits:
             self._gate.touch()
-            await asyncio.wait(waits.values())  # unlike gather, never cancels a shared future
+            try:
+                await asyncio.wait(waits.values())  # unlike gather, never cancels a shared future
+            finally:
+                self._leave(waits)
             for key, future in waits.items():
                 values[key] = future.result()
         return [values[k] for k in keys]
+
+    def _asked(self, key: bytes) -> None:
+        """Somebody waits for ``key`` now."""
+
+    def _settled(self, key: bytes) -> None:
+        """Nobody waits for ``key`` any more."""
+
+    def _leave(self, keys: Iterable[bytes]) -> None:
+        for key in keys:
+            self._askers[key] -= 1
+            if not self._askers[key]:
+                del self._askers[key]
+
+    def _wanted(self, key: bytes) -> bool:
+        """Whether anybody still waits for ``key``."""
+        return key in self._askers
+
+    def _drop(self, key: bytes) -> None:
+        """Do not compute ``key``: whoever asked has gone."""
+        self.work.asked -= self._sizes.pop(key, 0)
+        self.work.dropped += 1
+        future = self._pending.pop(key, None)
+        if future is not None:
+            future.cancel()
+        self._settled(key)
 
     def _flush(self, idle: bool) -> bool:
         if not self._queue or len(self._rounds) > 1:
@@ -224,16 +261,28 @@ class Coalescer(Generic[Q, V]):
         finally:
             asyncio.get_running_loop().call_soon(self._gate.touch)
 
-    async def _process(self, entries: list[tuple[bytes, Q]]) -> None:
-        loop = asyncio.get_running_loop()
-        if self._store is not None and self._lookup is not None:
+    async def _not_stored(self, entries: list[tuple[bytes, Q]]) -> list[tuple[bytes, Q]]:
+        """Those of ``entries`` that somebody waits for and the store does not hold; the others
+        are settled."""
+        for key, _ in entries:
+            if not self._wanted(key):
+                self._drop(key)
+        entries = [e for e in entries if e[0] in self._pending]
+        if self._store is not None and self._lookup is not None and entries:
             keys = [k for k, _ in entries]
-            stored = await loop.run_in_executor(self._helper, self._lookup, self._store, keys)
+            stored = await asyncio.get_running_loop().run_in_executor(
+                self._helper, self._lookup, self._store, keys
+            )
             for key, array in stored.items():
                 self.work.stored += 1
                 self.work.asked -= self._sizes.pop(key, 0)
                 self._resolve(key, self.model.load(array))
             entries = [e for e in entries if e[0] not in stored]
+        return entries
+
+    async def _process(self, entries: list[tuple[bytes, Q]]) -> None:
+        loop = asyncio.get_running_loop()
+        entries = await self._not_stored(entries)
         if not entries:
             return
         windows = await self._prepare(entries)
@@ -254,20 +303,9 @@ class Coalescer(Generic[Q, V]):
                         complete.append(i)
                 fresh: list[tuple[bytes, V]] = []
                 for i in complete:
-                    key = entries[i][0]
-                    errors = [o for o in outputs[i] if isinstance(o, Exception)]
-                    try:
-                        if errors:
-                            raise errors[0]
-                        fresh.append((key, self.model.assemble(windows[i], outputs[i])))
-                    except Exception as e:
-                        self._resolve(key, error=_as_model_error(e))
+                    self._assemble(entries[i][0], windows[i], outputs[i], fresh)
                     outputs[i] = []
-                if self._store is not None and fresh:  # before anyone can act on it
-                    arrays = [(key, self.model.dump(value)) for key, value in fresh]
-                    await loop.run_in_executor(self._helper, self._store.put_many, arrays)
-                for key, value in fresh:
-                    self._resolve(key, value)
+                await self._keep(fresh)
             finally:
                 free.release()
 
@@ -276,6 +314,32 @@ class Coalescer(Generic[Q, V]):
             await free.acquire()
             running.append(loop.create_task(forward(batch)))
         await asyncio.gather(*running)
+
+    def _assemble(
+        self,
+        key: bytes,
+        windows: Sequence[Window],
+        outputs: Sequence[Any],
+        fresh: list[tuple[bytes, V]],
+    ) -> None:
+        """Join the outputs of a request onto ``fresh``; one that has failed is settled."""
+        errors = [o for o in outputs if isinstance(o, Exception)]
+        try:
+            if errors:
+                raise errors[0]
+            fresh.append((key, self.model.assemble(windows, outputs)))
+        except Exception as e:
+            self._resolve(key, error=as_model_error(e))
+
+    async def _keep(self, fresh: list[tuple[bytes, V]]) -> None:
+        """Store values, before anyone can act on them, and hand them out."""
+        if self._store is not None and fresh:
+            arrays = [(key, self.model.dump(value)) for key, value in fresh]
+            await asyncio.get_running_loop().run_in_executor(
+                self._helper, self._store.put_many, arrays
+            )
+        for key, value in fresh:
+            self._resolve(key, value)
 
     async def _prepare(self, entries: list[tuple[bytes, Q]]) -> list[list[Window]]:
         """Windows of each request; a request that cannot be tokenised fails alone."""
@@ -286,7 +350,7 @@ class Coalescer(Generic[Q, V]):
             )
         except Exception as e:
             if len(entries) == 1:
-                self._resolve(entries[0][0], error=_as_model_error(e))
+                self._resolve(entries[0][0], error=as_model_error(e))
                 return [[]]
             half = len(entries) // 2
             return await self._prepare(entries[:half]) + await self._prepare(entries[half:])
@@ -301,7 +365,7 @@ class Coalescer(Generic[Q, V]):
             return results
         except Exception as e:
             if len(batch) == 1:
-                return [_as_model_error(e)]
+                return [as_model_error(e)]
             half = len(batch) // 2
             return await self._run(batch[:half]) + await self._run(batch[half:])
 
@@ -319,6 +383,7 @@ class Coalescer(Generic[Q, V]):
     def _resolve(self, key: bytes, value: V | None = None, error: Exception | None = None) -> None:
         self.work.answered += self._sizes.pop(key, 0)
         future = self._pending.pop(key, None)
+        self._settled(key)
         if future is None or future.done():
             return
         if error is not None:
@@ -362,5 +427,5 @@ def _rough_size(request: Any) -> int:
     return 2 + sum(len(t) for t in request) // 4
 
 
-def _as_model_error(e: Exception) -> ModelError:
+def as_model_error(e: Exception) -> ModelError:
     return e if isinstance(e, ModelError) else ModelError(f"{type(e).__name__}: {e}")

@@ -65,6 +65,8 @@ class Engine:
         threads: CPU threads of a model; default: all cores.
         device: torch device of torch models.
         age: seconds a request may wait for company while more records are being read.
+        fair: callers take turns at the models and none waits for another's whole work: for an
+            engine that serves several who wait. A single long run takes somewhat longer.
 
     Use as a context manager, or call :meth:`close`. A process that is forked off has none of the
     engine's threads: there every use raises a UsageError, and closing does nothing.
@@ -102,6 +104,7 @@ class Engine:
                 self.store.close()
             raise
         self._age = chosen.age
+        self._fair = chosen.fair
         self._loaded: dict[tuple[str, ...], Any] = {}
         self._services: dict[tuple[str, str], Service] = {}
         self._runs: set[Run] = set()
@@ -116,7 +119,7 @@ class Engine:
         self.gate = self.submit(self._make_gate()).result()
 
     async def _make_gate(self) -> Gate:
-        gate = Gate(self._age)
+        gate = Gate(self._age, fair=self._fair)
         gate.filling = lambda: any(run.filling for run in self._runs)
         return gate
 
@@ -305,16 +308,20 @@ class Engine:
         services: Mapping[str, Service],
         account: Account | None = None,
         llms: Llms | None = None,
+        deadline: float | None = None,
     ) -> None:
         """Score every record of ``source`` that ``sink`` does not hold yet.
 
         LLM calls are on ``account``, and made by the engine's own LLMs unless ``llms`` (the dry
         run's) are given.
+
+        Args:
+            deadline: time of the monotonic clock at which scores that are not done have failed.
         """
         warn_of_small_judges(self, task)
         progress.ledger = None if account is None else account.ledger
         progress.meter = self._meter(llms or self.llms)
-        run = Run(self, task, sink, progress, services, account, llms or self.llms)
+        run = Run(self, task, sink, progress, services, account, llms or self.llms, deadline)
         self._runs.add(run)
         try:
             await run.all(source)

@@ -76,6 +76,7 @@ class EngineOptions(Options):
     threads: int | None = option(None, least=1, kind=int)
     device: str | None = option(None, kind=str)
     age: float = option(0.05, least=0)
+    fair: bool = option(False)
 
     @property
     def store_path(self) -> Path | None:
@@ -109,6 +110,7 @@ class ModelKeywords(TypedDict, total=False):
     threads: int | None
     device: str | None
     age: float
+    fair: bool
 
 
 class ReaderKeywords(ModelKeywords, total=False):

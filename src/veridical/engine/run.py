@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from veridical.core.kinds import KINDS
 from veridical.core.records import Record
-from veridical.core.scores import Result, Scored
+from veridical.core.scores import Result
 from veridical.engine.lexical import Lexical
 from veridical.engine.run_evidence import RunEvidence
 from veridical.engine.verdict import head
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from veridical.llm.llms import Llms
     from veridical.llm.service import Account
 
+#: Why a score has failed that was not done in time.
+DEADLINE = "deadline"
 _IN_FLIGHT = 1024  # records
 _IN_FLIGHT_BYTES = 256 << 20
 _BYTES_A_CHAR = 16  # of a record in flight whose scorers ask no model
@@ -123,8 +126,10 @@ class Run:
         services: Mapping[str, Service],
         account: Account | None,
         llms: Llms,
+        deadline: float | None = None,
     ) -> None:
         self.engine = engine
+        self._deadline = deadline
         self.task = task
         self.sink = sink
         self.progress = progress
@@ -216,17 +221,25 @@ class Run:
     async def _one(self, record: Record) -> None:
         evidence = RunEvidence(record, self)
         tasks = {s.key: evidence.start(s) for s in self.task.scorers if s.key not in self.bundled}
-        scores: dict[str, Scored] = {}
+        bundle = evidence.bundle() if self.bundled else None
+        waits: set[asyncio.Future[Any]] = {*tasks.values()} | ({bundle} if bundle else set())
+        left = None if self._deadline is None else max(self._deadline - time.monotonic(), 0)
         try:
-            if self.bundled:
-                together = await evidence.bundle()
-                scores = {key: together[place] for key, place in self.bundled.items()}
-            if tasks:
-                await asyncio.wait(tasks.values())
+            if waits:
+                await asyncio.wait(waits, timeout=left)
         except asyncio.CancelledError:
             evidence.cancel()
             raise
-        scores.update((key, task.result()) for key, task in tasks.items())
+        if late := [s for s in self.task.scorers if s.key in tasks and not tasks[s.key].done()]:
+            evidence.cancel()
+        scores = {s.key: evidence.failed(s, DEADLINE) for s in late}
+        if bundle is not None and bundle.done():
+            scores |= {key: bundle.result()[place] for key, place in self.bundled.items()}
+        for bound in self.task.scorers:
+            if bound.key not in scores and bound.key in tasks:
+                scores[bound.key] = tasks[bound.key].result()
+            elif bound.key not in scores:
+                scores[bound.key] = evidence.failed(bound, DEADLINE)
         scores = {s.key: scores[s.key] for s in self.task.scorers}
         record_id = record.row if record.id is None else record.id
         self.sink.write(

@@ -64,6 +64,12 @@ class RunEvidence(Evidence):
         for task in self._tasks.values():
             task.cancel()
 
+    def failed(self, bound: BoundScorer, reason: str) -> Scored:
+        """The score of ``bound`` that is not waited for."""
+        score = Score.failed(reason)
+        signature = bound.signature(self._models(bound))
+        return Scored.of(score.model_copy(update={"signature": signature}))
+
     async def _compute(self, bound: BoundScorer) -> Scored:
         _ASKER.set(bound.key)
         return Scored.of(

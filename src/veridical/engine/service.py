@@ -9,6 +9,7 @@ import numpy as np
 
 from veridical.core.protocols import Window
 from veridical.engine.batching import Coalescer, Gate, Lookup, Work, get_many
+from veridical.engine.fair import queue_for
 from veridical.errors import ModelError
 from veridical.files.store import Store, content_key
 
@@ -72,7 +73,7 @@ class Service:
     ) -> None:
         self.backend = model
         self._store = store
-        self._queue: Coalescer[Any, Any] = Coalescer(
+        self._queue: Coalescer[Any, Any] = queue_for(
             requests or Requests(model), gate, store, lookup=lookup
         )
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from veridical.core.protocols import Window
 from veridical.engine.batching import Coalescer, Gate, Work
+from veridical.engine.fair import queue_for
 from veridical.engine.service import Requests
 from veridical.errors import ModelError
 from veridical.files.store import Store, content_key
@@ -72,7 +73,7 @@ class StateQueue:
         self._name = model.name
         self._depth, self._width = shape
         self._room = Room(_HELD)
-        self._queue: Coalescer[_StateRequest, NDArray[np.float32]] = Coalescer(
+        self._queue: Coalescer[_StateRequest, NDArray[np.float32]] = queue_for(
             _Texts(model), gate, store
         )
         self._queue.work = work

@@ -1,0 +1,226 @@
+"""The queue of a model that serves callers who wait: each gets its share, and the rest in turn.
+
+A batch job sorts all that waits by length and computes it in rounds, for the shortest total time.
+Somebody who waits for one answer must not wait for a round of somebody else's. Here a batch is cut
+anew whenever a thread of the model is free, from the windows whose turn it is: those of the
+nearest lane first (interactive calls before jobs), and within a lane by start-time fair queueing
+(Goyal, Vin and Cheng 1996): a window's turn is its caller's tokens so far, so that a short request
+passes a long one that came before it, and none waits for ever. A batch is small, as it is what
+the next caller waits for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import itertools
+import os
+from collections.abc import Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
+
+from veridical.core.protocols import Window
+from veridical.engine.batching import (
+    Coalescer,
+    Gate,
+    Lookup,
+    Model,
+    as_model_error,
+    get_many,
+)
+from veridical.errors import ModelError
+from veridical.files.store import Store
+
+Q = TypeVar("Q")
+V = TypeVar("V")
+
+INTERACTIVE, BACKGROUND = 0, 1
+#: Padded tokens of a batch, for each core.
+_TOKENS_A_CORE = 1024
+_LOOK = 4  # batches' worth of windows among which those of like length are taken
+
+
+@dataclass(eq=False)
+class Caller:
+    """Somebody whose requests take turns with those of others.
+
+    Attributes:
+        lane: ``INTERACTIVE`` or ``BACKGROUND``, which gets what the former leaves.
+    """
+
+    lane: int = INTERACTIVE
+
+
+#: Whose requests are made here; work without one is all one caller's.
+CALLER: ContextVar[Caller | None] = ContextVar("caller", default=None)
+_NOBODY = Caller()
+
+
+@dataclass(eq=False)
+class _Entry:
+    """A request in the queue, with its windows and what was found of them."""
+
+    key: bytes
+    windows: Sequence[Window]
+    outputs: list[Any] = field(init=False)
+    missing: int = field(init=False)
+    taken: list[bool] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.missing = len(self.windows)
+        self.outputs = [None] * self.missing
+        self.taken = [False] * self.missing
+
+
+_Turn = tuple[int, float, int, _Entry, int]  # lane, turn, order of arrival, entry, its window
+
+
+class FairQueue(Coalescer[Q, V]):
+    """One model's queue, whose callers take turns; see :class:`Coalescer`."""
+
+    def __init__(
+        self,
+        model: Model[Q, V],
+        gate: Gate,
+        store: Store | None,
+        *,
+        lookup: Lookup | None = get_many,
+    ) -> None:
+        super().__init__(model, gate, store, lookup=lookup)
+        self._cap = min(model.budget, _TOKENS_A_CORE * (os.cpu_count() or 1))
+        self._turns: list[_Turn] = []  # a heap
+        self._order = itertools.count()
+        self._clock = [0.0, 0.0]  # the turn that was taken last, by lane
+        self._reached: WeakKeyDictionary[Caller, float] = WeakKeyDictionary()
+        self._callers: dict[bytes, Caller] = {}  # of what waits
+        self._entries: dict[bytes, _Entry] = {}
+        self._forwards: set[asyncio.Task[None]] = set()
+
+    def _asked(self, key: bytes) -> None:
+        """Note who wants ``key``; an interactive call takes over what a job has asked for."""
+        caller = CALLER.get() or _NOBODY
+        before = self._callers.setdefault(key, caller)
+        if caller.lane < before.lane:
+            self._callers[key] = caller
+            if key in self._entries:
+                self._line_up(self._entries[key])
+
+    def _settled(self, key: bytes) -> None:
+        self._callers.pop(key, None)
+        self._entries.pop(key, None)
+
+    def _flush(self, idle: bool) -> bool:
+        if self._queue and not self._rounds:
+            entries, self._queue, self._queued_size = self._queue, [], 0
+            task = asyncio.get_running_loop().create_task(self._round(entries))
+            self._rounds.add(task)
+            task.add_done_callback(self._rounds.discard)
+        return False  # the end of a round looks again
+
+    async def _process(self, entries: list[tuple[bytes, Q]]) -> None:
+        """Find what the store has, cut the rest into windows, and let these line up."""
+        entries = await self._not_stored(entries)
+        if not entries:
+            return
+        prepared = await self._prepare(entries)
+        for (key, _), windows in zip(entries, prepared, strict=True):
+            if windows and key in self._pending:
+                entry = self._entries[key] = _Entry(key, windows)
+                self._line_up(entry)
+        self._start()
+
+    def _line_up(self, entry: _Entry) -> None:
+        caller = self._callers.get(entry.key, _NOBODY)
+        clock = self._clock[caller.lane]
+        for i, window in enumerate(entry.windows):
+            if not entry.taken[i]:
+                turn = max(clock, self._reached.get(caller, 0.0))
+                self._reached[caller] = turn + window.length
+                heapq.heappush(self._turns, (caller.lane, turn, next(self._order), entry, i))
+
+    def _start(self) -> None:
+        """Begin forwards while threads are free and windows wait."""
+        while len(self._forwards) < self.model.workers and (batch := self._next()):
+            task = asyncio.get_running_loop().create_task(self._forward(batch))
+            self._forwards.add(task)
+            task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._forwards.discard(task)
+        if not task.cancelled():
+            self._start()
+
+    def _next(self) -> list[tuple[_Entry, int]]:
+        """The next batch: the window whose turn it is, and those of like length that come soon
+        after it in the same lane."""
+        seen: list[_Turn] = []
+        tokens = 0
+        while self._turns and tokens < _LOOK * self._cap:
+            turn = self._turns[0]
+            entry, i = turn[3], turn[4]
+            if entry.taken[i] or self._entries.get(entry.key) is not entry:
+                heapq.heappop(self._turns)
+            elif not self._wanted(entry.key):
+                heapq.heappop(self._turns)
+                self._drop(entry.key)
+            elif seen and turn[0] != seen[0][0]:
+                break
+            else:
+                seen.append(heapq.heappop(self._turns))
+                tokens += entry.windows[i].length
+        if not seen:
+            return []
+        first = seen[0]
+        self._clock[first[0]] = max(self._clock[first[0]], first[1])
+        length = first[3].windows[first[4]].length
+        longest = length
+        batch: list[tuple[_Entry, int]] = []
+        left: list[_Turn] = []
+        for turn in sorted(seen, key=lambda t: (abs(_length(t) - length), t[:3])):
+            padded = max(longest, _length(turn)) * (len(batch) + 1)
+            if batch and padded > self._cap:
+                left.append(turn)
+                continue
+            longest = max(longest, _length(turn))
+            turn[3].taken[turn[4]] = True
+            batch.append((turn[3], turn[4]))
+        for turn in left:
+            heapq.heappush(self._turns, turn)
+        self.work.full += bool(left)
+        batch.sort(key=lambda p: self.model.order(p[0].windows[p[1]]))
+        return batch
+
+    async def _forward(self, batch: list[tuple[_Entry, int]]) -> None:
+        try:
+            results = await self._run([entry.windows[i] for entry, i in batch])
+            fresh: list[tuple[bytes, V]] = []
+            for (entry, i), result in zip(batch, results, strict=True):
+                entry.outputs[i] = result
+                entry.missing -= 1
+                if not entry.missing:
+                    self._assemble(entry.key, entry.windows, entry.outputs, fresh)
+            await self._keep(fresh)
+        except asyncio.CancelledError:
+            raise
+        except Exception as e:  # the queue's own fault: its askers must not wait for ever
+            for entry, _ in batch:
+                self._resolve(entry.key, error=ModelError(str(as_model_error(e))))
+
+    def close(self) -> None:
+        for task in self._forwards:
+            task.cancel()
+        super().close()
+
+
+def _length(turn: _Turn) -> int:
+    return turn[3].windows[turn[4]].length
+
+
+def queue_for(
+    model: Any, gate: Gate, store: Store | None, *, lookup: Lookup | None = get_many
+) -> Coalescer[Any, Any]:
+    """The queue of a model in an engine with this gate."""
+    kind = FairQueue if gate.fair else Coalescer
+    return kind(model, gate, store, lookup=lookup)
