@@ -21,6 +21,7 @@ from veridical.cli.redteam import REDTEAM_EXAMPLES, redteam
 from veridical.cli.report import REPORT_EXAMPLES, report
 from veridical.cli.sample import SAMPLE_EXAMPLES, sample
 from veridical.cli.scorers import SCORERS_EXAMPLES, scorers
+from veridical.cli.serve import SERVE_EXAMPLES, serve
 from veridical.cli.train import train
 from veridical.cli.tune import TUNE_EXAMPLES, tune
 from veridical.version import __version__
@@ -56,6 +57,7 @@ app.command(epilog=REPORT_EXAMPLES)(report)
 app.command(epilog=REDTEAM_EXAMPLES)(redteam)
 app.command(epilog=PROMPTS_EXAMPLES)(prompts)
 app.command(epilog=DOCTOR_EXAMPLES)(doctor)
+app.command(epilog=SERVE_EXAMPLES)(serve)
 app.command(name="corpus", epilog=CORPUS_EXAMPLES)(corpus_command)
 
 

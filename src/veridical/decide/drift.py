@@ -244,7 +244,7 @@ def _drift(name: str, old: Floats, before: Reference, column: Floats, groups: In
     absent = 1 - len(new) / len(column)
     if not len(old) or not len(new) or not size:
         return Drift(len(new), effective, None, None, None, None, None, None, absent, missing)
-    ks = _ks(old, new)
+    ks = ks_distance(old, new)
     return Drift(
         n=len(new),
         effective=effective,
@@ -259,7 +259,7 @@ def _drift(name: str, old: Floats, before: Reference, column: Floats, groups: In
     )
 
 
-def _ks(a: Floats, b: Floats) -> float:
+def ks_distance(a: Floats, b: Floats) -> float:
     """Largest difference of the distribution functions of two ascending samples."""
     at = np.concatenate([a, b])
     below_a = np.searchsorted(a, at, side="right") / len(a)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import difflib
 import itertools
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -147,11 +148,23 @@ def read_policy(path: str | Path) -> PolicyFile:
         raise UsageError(f"cannot read policy {where}: {e.strerror}") from None
     except ValueError as e:
         raise UsageError(f"policy {where} is no TOML file: {visible(str(e))}") from None
+    return policy_of(table, f"policy {where}")
+
+
+def policy_of(table: Mapping[str, Any], where: str) -> PolicyFile:
+    """The policy that a table says; files that it names are not opened.
+
+    Args:
+        where: what messages call the table.
+
+    Raises:
+        UsageError: it is no policy; the message names the field.
+    """
     try:
         return PolicyFile.model_validate(table)
     except ValidationError as e:
         faults = itertools.islice(e.errors(include_url=False), 3)
-        raise UsageError(f"policy {where}: {'; '.join(map(_fault, faults))}") from None
+        raise UsageError(f"{where}: {'; '.join(map(_fault, faults))}") from None
 
 
 def _fault(error: ErrorDetails) -> str:

@@ -151,6 +151,7 @@ class Secured:
             body is read, and raises the :class:`~veridical.serve.problems.Problem` of one that is
             refused. None answers everybody who passes the other checks.
         limits: of bodies and time.
+        limits_of: the limits of requests that have others, by their method and path.
         csp: the Content-Security-Policy of answers that have none of their own.
         origins: web pages elsewhere (``https://HOST``) whose scripts may send requests that
             change something.
@@ -160,6 +161,7 @@ class Secured:
     known_host: Callable[[str], bool] = field(default_factory=lambda: names_for("127.0.0.1"))
     admit: Callable[[Scope], None] | None = None
     limits: Limits = field(default_factory=Limits)
+    limits_of: Callable[[Scope], Limits] | None = None
     csp: str = CSP
     origins: Collection[str] = ()
     _held: int = field(default=0, init=False)  # bytes of bodies that are being read
@@ -171,15 +173,16 @@ class Secured:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        answer = _Answer(send, self.csp, self.limits.seconds)
+        limits = self.limits if self.limits_of is None else self.limits_of(scope)
+        answer = _Answer(send, self.csp, limits.seconds)
         taken = 0
         try:
             self._check(scope)
             body = bytearray()
-            await self._read(scope, receive, body)
+            await self._read(scope, receive, body, limits)
             taken = len(body)
-            plain = self._unpacked(scope, body)
-            _check_depth(scope, plain, self.limits.depth)
+            plain = _unpacked(scope, body, limits)
+            _check_depth(plain, limits.depth)
             await self.app(scope, _replay(plain, receive), answer)
         except Problem as problem:
             if answer.begun:
@@ -223,7 +226,7 @@ class Secured:
         if self.admit is not None:
             self.admit(scope)
 
-    async def _read(self, scope: Scope, receive: Receive, body: bytearray) -> None:
+    async def _read(self, scope: Scope, receive: Receive, body: bytearray, limits: Limits) -> None:
         """Read the body as it was sent, within bounds. What was read is counted as held.
 
         Raises:
@@ -232,22 +235,22 @@ class Secured:
         declared = header(scope, "content-length") or "0"
         if not (declared.isascii() and declared.isdigit()):
             raise Problem(400, "content-length is no number")
-        if len(declared) > 15 or int(declared) > self.limits.body:
-            raise self._too_long()
-        end = time.monotonic() + self.limits.seconds
+        if len(declared) > 15 or int(declared) > limits.body:
+            raise _too_long(limits)
+        end = time.monotonic() + limits.seconds
         try:
             while True:
                 left = end - time.monotonic()
                 try:
                     message = await asyncio.wait_for(receive(), max(left, 0))
                 except asyncio.TimeoutError:
-                    raise Problem(408, f"the body took over {self.limits.seconds:g} s") from None
+                    raise Problem(408, f"the body took over {limits.seconds:g} s") from None
                 if message["type"] == "http.disconnect":
                     raise _Gone
                 piece = message.get("body", b"")
-                if len(body) + len(piece) > self.limits.body:
-                    raise self._too_long()
-                if self._held + len(piece) > self.limits.together:
+                if len(body) + len(piece) > limits.body:
+                    raise _too_long(limits)
+                if self._held + len(piece) > limits.together:
                     raise Problem(
                         503, "too many bodies are being read", headers={"retry-after": "1"}
                     )
@@ -259,40 +262,40 @@ class Secured:
             self._held -= len(body)
             raise
 
-    def _unpacked(self, scope: Scope, body: bytearray) -> bytes:
-        """The body without its compression, which its headers then do not name any more.
 
-        Raises:
-            Problem: it is too long, or packed in a way that is not read.
-        """
-        coding = (header(scope, "content-encoding") or "identity").strip().lower()
-        if coding == "identity":
-            return bytes(body)
-        if coding != "gzip":
-            raise Problem(
-                415, "content-encoding may be gzip only", headers={"accept-encoding": "gzip"}
-            )
-        decoder = zlib.decompressobj(zlib.MAX_WBITS | 16)
-        plain, rest = bytearray(), bytes(body)
-        while rest:
-            try:
-                plain += decoder.decompress(rest, _STEP)
-            except zlib.error:
-                raise Problem(400, "the body is no readable gzip") from None
-            if len(plain) > self.limits.unpacked:
-                raise Problem(413, f"unpacked, the body is over {self.limits.unpacked:,} bytes")
-            rest = decoder.unconsumed_tail
-        if not decoder.eof or decoder.unused_data:
-            raise Problem(400, "the body is no readable gzip")
-        dropped = (b"content-encoding", b"content-length")
-        scope["headers"] = [
-            *((name, value) for name, value in scope["headers"] if name not in dropped),
-            (b"content-length", str(len(plain)).encode("ascii")),
-        ]
-        return bytes(plain)
+def _unpacked(scope: Scope, body: bytearray, limits: Limits) -> bytes:
+    """The body without its compression, which its headers then do not name any more.
 
-    def _too_long(self) -> Problem:
-        return Problem(413, f"the body is over {self.limits.body:,} bytes")
+    Raises:
+        Problem: it is too long, or packed in a way that is not read.
+    """
+    coding = (header(scope, "content-encoding") or "identity").strip().lower()
+    if coding == "identity":
+        return bytes(body)
+    if coding != "gzip":
+        raise Problem(415, "content-encoding may be gzip only", headers={"accept-encoding": "gzip"})
+    decoder = zlib.decompressobj(zlib.MAX_WBITS | 16)
+    plain, rest = bytearray(), bytes(body)
+    while rest:
+        try:
+            plain += decoder.decompress(rest, _STEP)
+        except zlib.error:
+            raise Problem(400, "the body is no readable gzip") from None
+        if len(plain) > limits.unpacked:
+            raise Problem(413, f"unpacked, the body is over {limits.unpacked:,} bytes")
+        rest = decoder.unconsumed_tail
+    if not decoder.eof or decoder.unused_data:
+        raise Problem(400, "the body is no readable gzip")
+    dropped = (b"content-encoding", b"content-length")
+    scope["headers"] = [
+        *((name, value) for name, value in scope["headers"] if name not in dropped),
+        (b"content-length", str(len(plain)).encode("ascii")),
+    ]
+    return bytes(plain)
+
+
+def _too_long(limits: Limits) -> Problem:
+    return Problem(413, f"the body is over {limits.body:,} bytes")
 
 
 class _Gone(Exception):
@@ -350,7 +353,7 @@ def _replay(body: bytes, receive: Receive) -> Receive:
     return once
 
 
-def _check_depth(scope: Scope, body: bytes, most: int) -> None:
+def _check_depth(body: bytes, most: int) -> None:
     """Refuse JSON that is nested so deeply that whoever walks it may run out of stack.
 
     Raises:

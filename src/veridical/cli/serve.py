@@ -1,0 +1,144 @@
+"""``veridical serve``: the checks over HTTP."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from veridical.cli.declared import command, option_of
+from veridical.core.options import Group, Names
+from veridical.engine.options import EngineOptions
+from veridical.errors import UsageError
+
+if TYPE_CHECKING:
+    import socket
+
+    from veridical.serve.keys import Key
+
+SERVE_EXAMPLES = (
+    "Examples:\n\n  veridical serve\n\n  veridical serve --port 9000 --data jobs\n\n"
+    "  veridical serve --new-key web --keys keys.json\n\n"
+    "  veridical serve --host 0.0.0.0 --keys keys.json --allow-host checks.example\n\n"
+    "Exit codes: 0 stopped by a signal, once answers under way were sent; 1 it could not start."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServeOptions:
+    """The options of ``veridical serve``."""
+
+    host: Annotated[
+        str, typer.Option(help="Address to listen at; any but a loopback needs --keys."), Group.RUN
+    ] = "127.0.0.1"
+    port: Annotated[
+        int, typer.Option(help="Port; 0 for one that is free.", min=0, max=65535), Group.RUN
+    ] = 8000
+    keys: Annotated[
+        Path | None,
+        typer.Option(help="File of the keys' hashes; every request then needs a key."),
+        Group.RUN,
+        Names.OTHER,
+    ] = None
+    new_key: Annotated[
+        str | None,
+        typer.Option(help="Make a key of this name in --keys, print it, and end.", metavar="NAME"),
+        Group.RUN,
+    ] = None
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Name by which requests may call the server; repeatable.", metavar="NAME"
+        ),
+        Group.RUN,
+    ] = None
+    data: Annotated[
+        Path | None,
+        typer.Option(help="Folder of /v1/jobs, which is off without it."),
+        Group.RUN,
+        Names.OTHER,
+    ] = None
+    offer: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Model, file or LLM that requests may name in scorers; repeatable.",
+            metavar="NAME",
+        ),
+        Group.MODELS,
+    ] = None
+    queue_tokens: Annotated[
+        int,
+        typer.Option(help="Tokens that may wait at the models; more is refused.", min=1),
+        Group.RUN,
+    ] = 32_768
+    nli: Annotated[str, option_of(EngineOptions, "nli")] = EngineOptions.nli
+    llm: Annotated[str | None, option_of(EngineOptions, "llm")] = None
+    proxy: Annotated[str | None, option_of(EngineOptions, "proxy")] = None
+    spans: Annotated[str | None, option_of(EngineOptions, "spans")] = None
+    budget: Annotated[float | None, option_of(EngineOptions, "budget")] = None
+    store: Annotated[
+        Path | None,
+        typer.Option(help="Folder that keeps model outputs. Default: nothing is kept."),
+        Group.RUN,
+        Names.OTHER,
+    ] = None
+
+
+@command
+def serve(options: ServeOptions) -> int:
+    """Answer checks over HTTP, from one process with warm models."""
+    from veridical.serve.keys import new_key, read_keys
+    from veridical.serve.running import need_extra, open_socket
+
+    if options.new_key is not None:
+        if options.keys is None:
+            raise UsageError("--new-key NAME needs --keys FILE, to which it adds the key's hash")
+        print(new_key(options.keys, options.new_key))
+        return 0
+    need_extra()
+    keys = None if options.keys is None else read_keys(options.keys)
+    listener = open_socket(options.host, options.port, guarded=keys is not None)
+    try:
+        return _serve(options, keys, listener)
+    finally:
+        listener.close()
+
+
+def _serve(options: ServeOptions, keys: list[Key] | None, listener: socket.socket) -> int:
+    from veridical.engine.engine import Engine
+    from veridical.serve.app import secured
+    from veridical.serve.keys import Keys
+    from veridical.serve.running import run_app
+    from veridical.serve.service import Service
+    from veridical.serve.wanted import Offers
+
+    data, offers = options.data, frozenset(options.offer or ())
+    if data is not None:
+        try:
+            data.mkdir(parents=True, exist_ok=True)
+        except OSError as e:
+            raise UsageError(f"--data {data}: {e.strerror}") from None
+    engine_options = EngineOptions(
+        nli=options.nli,
+        llm=options.llm,
+        proxy=options.proxy,
+        spans=options.spans,
+        budget=options.budget,
+        store=options.store,
+        named_only=not offers,
+        processes=0,
+        age=0.002,
+        fair=True,
+    )
+    with Engine(engine_options) as engine:
+        service = Service(
+            engine,
+            Offers(offers),
+            None if keys is None else Keys(keys, None if data is None else data / "spent.json"),
+            data,
+            options.queue_tokens,
+        )
+        app = secured(service, options.host, allow_hosts=options.allow_host or ())
+        return run_app(app, listener, draining=service.drain)

@@ -1,0 +1,304 @@
+"""The routes of ``veridical serve``."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fastapi import FastAPI, Path, Query, Request
+from fastapi.responses import Response, StreamingResponse
+
+from veridical.core.registry import REGISTRY
+from veridical.core.resolving import resolve
+from veridical.engine.run import Task
+from veridical.serve import events, facades
+from veridical.serve.jobs import Asked, Jobs, new_id, now, records_as_lines
+from veridical.serve.metrics import CONTENT_TYPE
+from veridical.serve.problems import App, Problem, answer_problems
+from veridical.serve.schemas import (
+    MOST_JOB_RECORDS,
+    CheckAnswer,
+    CheckBody,
+    Health,
+    JobBody,
+    JobList,
+    JobState,
+    ModelList,
+    ProblemBody,
+    Ready,
+    RepairBody,
+    ScorerList,
+    Scoring,
+)
+from veridical.serve.security import Limits, Secured, names_for
+from veridical.serve.service import Service, until_gone
+from veridical.serve.wanted import records_of
+from veridical.version import __version__
+
+if TYPE_CHECKING:
+    from veridical.serve.problems import Scope
+
+_JSON = "application/json"
+_LINES = "application/x-ndjson"
+_EVENTS = "text/event-stream"
+#: Bytes of a job's input.
+LONGEST_JOB = 64 * 2**20
+
+_PROBLEM = {
+    "description": "A problem document (RFC 9457).",
+    "content": {
+        "application/problem+json": {"schema": {"$ref": "#/components/schemas/ProblemBody"}}
+    },
+}
+_PROBLEMS: dict[int | str, dict[str, Any]] = {
+    code: dict(_PROBLEM)
+    for code in (400, 401, 403, 404, 405, 408, 409, 413, 415, 421, 422, 429, 503)
+}
+JobId = Annotated[str, Path(min_length=1, max_length=64)]
+
+
+def lines_answer(lines: Iterable[bytes]) -> Response:
+    """Result lines as the answer of a check."""
+    return Response(b'{"results":[' + b",".join(lines) + b"]}", media_type=_JSON)
+
+
+def make_app(service: Service) -> FastAPI:
+    """The application, without what stands before it (see :func:`secured`)."""
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        async with service.running():
+            yield
+
+    app = FastAPI(
+        title="veridical",
+        version=__version__,
+        description="How far can an LLM's answer be trusted: contract section 1 in, section 2 out.",
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        responses=_PROBLEMS,
+        redirect_slashes=False,
+    )
+    answer_problems(app)
+    _add_checks(app, service)
+    _add_lists(app, service)
+    _add_health(app, service)
+    if service.jobs is not None:
+        _add_jobs(app, service, service.jobs)
+    facades.add(app, service)
+    _say_problems(app)
+    return app
+
+
+def _say_problems(app: FastAPI) -> None:
+    """Have the OpenAPI document name the schema of problems, which every route may answer."""
+    made = app.openapi
+
+    def openapi() -> dict[str, Any]:
+        document = made()
+        schemas = document.setdefault("components", {}).setdefault("schemas", {})
+        if "ProblemBody" not in schemas:
+            schemas["ProblemBody"] = ProblemBody.model_json_schema()
+            for path in document["paths"].values():
+                for operation in path.values():
+                    operation["responses"]["422"] = dict(_PROBLEM)
+        return document
+
+    app.openapi = openapi  # type: ignore[method-assign]
+
+
+def _add_checks(app: FastAPI, service: Service) -> None:
+    @app.post(
+        "/v1/check",
+        response_class=Response,
+        responses={
+            200: {
+                "model": CheckAnswer,
+                "description": "Result lines, in the order of the records.",
+                "content": {_EVENTS: {"schema": {"type": "string"}}},
+            }
+        },
+    )
+    async def check(body: CheckBody, request: Request) -> Response:
+        """Check records. With `Accept: text/event-stream`: `unit` events as sentences are judged,
+        a `result` event for each record as it is done, then `done`."""
+        records = records_of(body.records)
+        key = service.key_of(request.scope)
+        wanted = service.wanted(body, key)
+        options: dict[str, Any] = {
+            "deadline_ms": body.deadline_ms,
+            "offsets": body.offsets,
+            "units": body.units,
+        }
+        if _EVENTS in request.headers.get("accept", ""):
+            return await events.answer(service, records, wanted, key, options)
+        return lines_answer(
+            await until_gone(request, lambda: service.check(records, wanted, key, **options))
+        )
+
+    @app.post("/v1/repair", response_class=Response, responses={200: {"model": CheckAnswer}})
+    async def repair(body: RepairBody, request: Request) -> Response:
+        """Check records, and remove or rewrite what nothing supports; the result is checked too.
+        Result lines have a field `repair`."""
+        records = records_of(body.records)
+        key = service.key_of(request.scope)
+        wanted = service.wanted(body, key)
+        return lines_answer(
+            await until_gone(request, lambda: service.repair(records, wanted, body.how, key))
+        )
+
+
+def _add_lists(app: FastAPI, service: Service) -> None:
+    @app.get("/v1/scorers")
+    async def scorers() -> ScorerList:
+        """The scorers that there are."""
+        rows = [
+            {
+                "name": s.name,
+                "level": s.level,
+                "needs": sorted(s.needs),
+                "cost": s.cost,
+                "presets": sorted(s.presets),
+                "source": s.source,
+                "summary": s.summary,
+            }
+            for s in REGISTRY.all()
+        ]
+        return ScorerList.model_validate({"scorers": rows})
+
+    @app.get("/v1/models")
+    async def models() -> ModelList:
+        """The models of the default preset, which are warm."""
+        service.check_ready()
+        task = Task(resolve(None, proxy=service.engine.proxy, spans=service.engine.spans))
+        found = await asyncio.to_thread(service.engine.models, task)
+        rows = [{"role": role, "name": name} for role, name in found.items()]
+        return ModelList.model_validate({"models": rows})
+
+
+def _add_health(app: FastAPI, service: Service) -> None:
+    @app.get("/healthz")
+    async def healthz() -> Health:
+        """The process is there."""
+        return Health()
+
+    @app.get("/readyz")
+    async def readyz() -> Ready:
+        """The models are warm, and judge a pair right whose class is known."""
+        service.check_ready()
+        return Ready()
+
+    @app.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
+    async def metrics() -> Response:
+        """What Prometheus reads."""
+        return Response(service.metrics.text(), headers={"content-type": CONTENT_TYPE})
+
+
+def _add_jobs(app: FastAPI, service: Service, jobs: Jobs) -> None:
+    def owner(request: Request) -> str | None:
+        key = service.key_of(request.scope)
+        return None if key is None else key.name
+
+    @app.post(
+        "/v1/jobs",
+        status_code=202,
+        openapi_extra={
+            "requestBody": {
+                "required": True,
+                "content": {
+                    _JSON: {"schema": JobBody.model_json_schema()},
+                    _LINES: {"schema": {"type": "string"}},
+                },
+            }
+        },
+    )
+    async def add(
+        request: Request,
+        scorers: Annotated[str | None, Query(max_length=4096)] = None,
+        preset: Annotated[str | None, Query(max_length=20)] = None,
+    ) -> JobState:
+        """Begin a job: a JSON body as of `/v1/check`, or JSON lines (`application/x-ndjson`) with
+        `scorers` and `preset` in the query."""
+        service.check_ready()
+        content = await request.body()
+        kind = request.headers.get("content-type", _JSON).partition(";")[0].strip().lower()
+        if kind == _LINES:
+            body = Scoring.model_validate({"scorers": scorers, "preset": preset or "auto"})
+            if content.count(b"\n") > MOST_JOB_RECORDS:
+                raise Problem(413, f"more than {MOST_JOB_RECORDS:,} records")
+            lines = content
+        elif kind == _JSON:
+            asked = JobBody.model_validate_json(content)
+            body, lines = asked, records_as_lines(asked.records)
+        else:
+            raise Problem(415, f"content-type may be {_JSON} or {_LINES}")
+        if not lines.strip():
+            raise Problem(422, "there are no records")
+        service.wanted(body, service.key_of(request.scope))
+        job = Asked(
+            id=new_id(),
+            owner=owner(request),
+            created=now(),
+            scorers=body.scorers_text,
+            preset=body.preset,
+            claims=body.claims,
+            policy=body.policy,
+        )
+        added = await asyncio.to_thread(jobs.add, job, lines)
+        jobs.enqueue(added)
+        return JobState.model_validate(jobs.state(added))
+
+    @app.get("/v1/jobs")
+    async def listed(request: Request) -> JobList:
+        """The jobs of this key."""
+        states = [jobs.state(job) for job in jobs.owned(owner(request))]
+        return JobList.model_validate({"jobs": states})
+
+    @app.get("/v1/jobs/{id}")
+    async def state(id: JobId, request: Request) -> JobState:
+        """How far a job is."""
+        return JobState.model_validate(jobs.state(jobs.get(id, owner(request))))
+
+    @app.get(
+        "/v1/jobs/{id}/results",
+        response_class=Response,
+        responses={200: {"content": {_LINES: {"schema": {"type": "string"}}}}},
+    )
+    async def results(id: JobId, request: Request) -> Response:
+        """Result lines (JSON lines) of a job that is done."""
+        found = await asyncio.to_thread(jobs.results, jobs.get(id, owner(request)))
+        return StreamingResponse(found, media_type=_LINES)
+
+    @app.delete("/v1/jobs/{id}", status_code=204, response_class=Response)
+    async def delete(id: JobId, request: Request) -> Response:
+        """Stop a job and forget it with its results."""
+        await jobs.delete(jobs.get(id, owner(request)))
+        return Response(status_code=204)
+
+
+def secured(
+    service: Service,
+    host: str,
+    *,
+    allow_hosts: Iterable[str] = (),
+    limits: Limits | None = None,
+) -> App:
+    """The application with all that stands before it: what a server runs."""
+    usual = limits or Limits()
+    jobs = Limits(LONGEST_JOB, LONGEST_JOB, 2 * LONGEST_JOB, usual.depth, usual.seconds)
+
+    def limits_of(scope: Scope) -> Limits:
+        return jobs if scope["path"] == "/v1/jobs" else usual
+
+    return service.metrics.around(
+        Secured(
+            make_app(service),
+            names_for(host, allow_hosts),
+            None if service.keys is None else service.keys.admit,
+            limits=usual,
+            limits_of=limits_of,
+        )
+    )

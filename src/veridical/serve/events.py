@@ -1,0 +1,141 @@
+"""Results as server-sent events, while they are found."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pydantic_core import to_json
+
+from veridical.core.records import Record
+from veridical.engine.fair import Caller
+from veridical.errors import VeridicalError
+from veridical.serve.offsets import converted
+from veridical.serve.problems import Problem
+from veridical.serve.scoring import score
+from veridical.serve.wanted import Wanted
+
+if TYPE_CHECKING:
+    from starlette.responses import Response
+
+    from veridical.core.registry import BoundScorer
+    from veridical.serve.keys import Key
+    from veridical.serve.service import Service
+
+_ALIVE = 10.0  # seconds after which something is sent, so that nobody thinks the server has gone
+
+
+def event(name: str, data: bytes) -> bytes:
+    """One event; ``data`` is JSON, which has no line breaks."""
+    return b"event: " + name.encode("ascii") + b"\ndata: " + data + b"\n\n"
+
+
+def sentence_scorer(scorers: Sequence[BoundScorer]) -> BoundScorer | None:
+    """The first scorer that judges every sentence for itself; None where there is none."""
+    for bound in scorers:
+        if bound.scorer.judges and bound.scorer.level == "sentence" and not bound.parts:
+            return bound
+    return None
+
+
+async def answer(
+    service: Service,
+    records: Sequence[Record],
+    wanted: Wanted,
+    key: Key | None,
+    options: dict[str, Any],
+) -> Response:
+    """A stream of events. What can be refused is refused before it begins.
+
+    A sentence is judged on its own, by the first scorer that does so: a ``unit`` is a preview of
+    one of the ``result``, which counts. Both ask for the same pairs, and these are judged once.
+
+    Raises:
+        Problem: the request is refused.
+    """
+    from starlette.responses import StreamingResponse
+
+    service.check_ready()
+    with service.admission.room(records):  # what waits is known before the first byte
+        pass
+    loop = asyncio.get_running_loop()
+    queue: asyncio.Queue[bytes | None] = asyncio.Queue()
+
+    def push(name: str, data: bytes) -> None:
+        loop.call_soon_threadsafe(queue.put_nowait, event(name, data))
+
+    def done(record: Record, line: bytes) -> None:
+        push("result", b'{"index":%d,"result":%b}' % (record.row, line))
+
+    async def work() -> None:
+        previews = asyncio.ensure_future(_previews(service, records, wanted, options, push))
+        try:
+            lines = await service.check(records, wanted, key, done=done, **options)
+            push("done", to_json({"results": len(lines)}))
+        except Problem as problem:
+            push("problem", problem.body())
+        except VeridicalError as e:
+            push("problem", Problem(422, str(e)).body())
+        finally:
+            previews.cancel()
+            await asyncio.gather(previews, return_exceptions=True)
+            loop.call_soon_threadsafe(queue.put_nowait, None)
+
+    async def stream() -> AsyncIterator[bytes]:
+        working = asyncio.ensure_future(work())
+        try:
+            while True:
+                try:
+                    piece = await asyncio.wait_for(queue.get(), _ALIVE)
+                except asyncio.TimeoutError:
+                    piece = b": waiting\n\n"
+                if piece is None:
+                    return
+                yield piece
+        finally:
+            working.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await working
+
+    return StreamingResponse(stream(), media_type="text/event-stream")
+
+
+async def _previews(
+    service: Service,
+    records: Sequence[Record],
+    wanted: Wanted,
+    options: dict[str, Any],
+    push: Any,
+) -> None:
+    """Push a ``unit`` event for each sentence as it is judged."""
+    bound = sentence_scorer(wanted.scorers)
+    if bound is None or not options["units"]:
+        return
+    caller = Caller()
+    one = Wanted([bound])
+    # the same texts, one sentence each; row is the place in this list
+    parts: list[Record] = []
+    whole: list[Record] = []
+    for record in records:
+        if len(record.sentences) < 2:
+            continue
+        fields = record.model_dump(by_alias=True, exclude={"unit_labels"})
+        for sentence in record.sentences:
+            place = {"sentences": [(sentence.start, sentence.end)], "row": len(parts)}
+            parts.append(Record.model_validate(fields | place))
+            whole.append(record)
+
+    def done(part: Record, line: bytes) -> None:
+        record = whole[part.row]
+        line = converted(line, record, options["offsets"])
+        for score_of in json.loads(line)["scores"].values():
+            for unit in score_of["units"]:
+                found = {"index": record.row, "scorer": bound.key, "unit": unit}
+                push("unit", to_json(found))
+
+    if parts:
+        with contextlib.suppress(VeridicalError):  # the results say what went wrong
+            await score(service.engine, parts, one, done, caller=caller)

@@ -1,0 +1,264 @@
+"""Routes under which clients of other services find this one: a change of the base URL is enough.
+
+None of these shapes has a place for "could not check". So what was not checked is an error there,
+or blocked, and never clean.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+from fastapi import FastAPI, Request
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+from veridical.core.scores import Result
+from veridical.serve.problems import Problem
+from veridical.serve.schemas import Scoring
+from veridical.serve.service import Service, until_gone
+from veridical.serve.wanted import records_of
+
+Text = Annotated[str, Field(max_length=1_000_000)]
+Texts = Annotated[list[Text], Field(min_length=1, max_length=256)]
+Message = dict[str, JsonValue]
+
+_CLEAN = ("supported", "consistent")
+_SUSPECT = 0.5  # risk from which a piece is shown as hallucinated
+_KEPT, _SECONDS = 10_000, 600  # calls whose evidence is kept, and for how long
+
+
+class _In(BaseModel):
+    model_config = ConfigDict(extra="ignore")  # other services' clients send more than is used
+
+
+class LettuceBody(_In):
+    contexts: Texts
+    question: Text | None = None
+    answer: Text
+
+
+class LettuceSpan(BaseModel):
+    start: int
+    end: int
+    text: str
+    hallucination_score: float
+
+
+class LettuceSpans(BaseModel):
+    predictions: list[LettuceSpan]
+
+
+class LettuceToken(BaseModel):
+    token: str
+    pred: Literal[0, 1]
+    prob: float
+
+
+class LettuceTokens(BaseModel):
+    predictions: list[LettuceToken]
+
+
+class VectaraBody(_In):
+    generated_text: Text
+    source_texts: Texts
+
+
+class VectaraAnswer(BaseModel):
+    score: Annotated[float, Field(ge=0, le=1)]
+
+
+class LiteLlmBody(_In):
+    texts: Annotated[list[Text], Field(max_length=256)] = []
+    input_type: Literal["request", "response"]
+    structured_messages: list[Message] | None = None
+    litellm_call_id: Annotated[str | None, Field(max_length=200)] = None
+    additional_provider_specific_params: dict[str, JsonValue] | None = None
+
+
+class LiteLlmAnswer(BaseModel):
+    action: Literal["NONE", "BLOCKED"]
+    blocked_reason: str | None = None
+
+
+class PortkeyBody(_In):
+    request: dict[str, JsonValue] | None = None
+    response: dict[str, JsonValue] | None = None
+    eventType: Literal["beforeRequestHook", "afterRequestHook"] = "afterRequestHook"
+
+
+class PortkeyAnswer(BaseModel):
+    verdict: bool
+    data: dict[str, Any]
+
+
+def add(app: FastAPI, service: Service) -> None:
+    """Add the routes."""
+
+    async def check(request: Request, rows: list[dict[str, Any]]) -> list[Result]:
+        records = records_of(rows)
+        key = service.key_of(request.scope)
+        wanted = service.wanted(Scoring(), key)
+        lines = await until_gone(request, lambda: service.check(records, wanted, key))
+        return [Result.model_validate_json(line) for line in lines]
+
+    async def judged(request: Request, body: LettuceBody) -> Result:
+        row = {"response": body.answer, "contexts": body.contexts, "prompt": body.question}
+        (result,) = await check(request, [row])
+        if result.risk is None or (result.verdict == "unchecked" and body.answer.strip()):
+            raise Problem(422, f"the answer could not be checked: {result.reason}")
+        return result
+
+    @app.post("/v1/lettucedetect/spans")
+    async def spans(body: LettuceBody, request: Request) -> LettuceSpans:
+        """The shape of LettuceDetect's server: pieces of the answer that nothing supports."""
+        result = await judged(request, body)
+        found = [
+            LettuceSpan(start=u.start, end=u.end, text=u.text, hallucination_score=u.risk)
+            for u in _wrong(result)
+            if u.risk is not None
+        ]
+        return LettuceSpans(predictions=found)
+
+    @app.post("/v1/lettucedetect/token")
+    async def token(body: LettuceBody, request: Request) -> LettuceTokens:
+        """The shape of LettuceDetect's server: every word with the risk of its piece."""
+        from veridical.text.words import word_spans
+
+        result = await judged(request, body)
+        pieces = [u for u in result.spans if u.risk is not None]
+        wrong = [(u.start, u.end) for u in _wrong(result)]
+        predictions = []
+        for word in word_spans(body.answer):
+            risks = [u.risk or 0.0 for u in pieces if u.start <= word.start < u.end]
+            bad = any(start <= word.start < end for start, end in wrong)
+            predictions.append(
+                LettuceToken(
+                    token=word.text, pred=1 if bad else 0, prob=risks[-1] if risks else 0.0
+                )
+            )
+        return LettuceTokens(predictions=predictions)
+
+    @app.post("/v2/evaluate_factual_consistency")
+    async def consistency(body: VectaraBody, request: Request) -> VectaraAnswer:
+        """The shape of Vectara's evaluation: 1 is consistent with the sources, 0 is not."""
+        row = {"response": body.generated_text, "contexts": body.source_texts}
+        (result,) = await check(request, [row])
+        if result.risk is None or result.verdict == "unchecked":
+            raise Problem(422, f"the text could not be checked: {result.reason}")
+        return VectaraAnswer(score=round(1 - result.risk, 6))
+
+    evidence = _Evidence()
+
+    @app.post("/beta/litellm_basic_guardrail_api")
+    async def litellm(body: LiteLlmBody, request: Request) -> LiteLlmAnswer:
+        """LiteLLM's generic guardrail, for `mode: [pre_call, post_call]`: the request's tool
+        messages are the evidence of its answer. An answer without evidence is blocked, unless
+        `additional_provider_specific_params` has `"unchecked": "allow"`."""
+        owner = service.key_of(request.scope)
+        call = (owner.name if owner else "", body.litellm_call_id or "")
+        if body.structured_messages is not None:
+            evidence.keep(call, _sources(body.structured_messages))
+        if body.input_type == "request":
+            return LiteLlmAnswer(action="NONE")
+        parameters = body.additional_provider_specific_params or {}
+        allow = parameters.get("unchecked") == "allow"
+        contexts = evidence.of(call) if body.litellm_call_id else []
+        rows = [{"response": t, "contexts": contexts} for t in body.texts if t.strip()]
+        bad = _blocking(await check(request, rows), allow) if rows and contexts else None
+        if rows and not contexts and not allow:
+            bad = "unchecked: the call has no tool message or document to check against"
+        return LiteLlmAnswer(action="BLOCKED" if bad else "NONE", blocked_reason=bad)
+
+    @app.post("/v1/portkey")
+    async def portkey(body: PortkeyBody, request: Request) -> PortkeyAnswer:
+        """Portkey's webhook guardrail. An answer without evidence has the verdict false."""
+        if body.eventType == "beforeRequestHook":
+            return PortkeyAnswer(verdict=True, data={"checked": False})
+        sent = _object(_object(body.request).get("json"))
+        messages = sent.get("messages")
+        contexts = _sources(messages if isinstance(messages, list) else [])
+        texts = _answers(_object(_object(body.response).get("json")))
+        rows = [{"response": text, "contexts": contexts} for text in texts if text.strip()]
+        if not rows or not contexts:
+            return PortkeyAnswer(verdict=False, data={"checked": False, "verdict": "unchecked"})
+        results = await check(request, rows)
+        bad = _blocking(results, False)
+        verdicts: list[str] = [result.verdict for result in results]
+        return PortkeyAnswer(
+            verdict=bad is None, data={"checked": True, "verdicts": verdicts, "reason": bad}
+        )
+
+
+def _wrong(result: Result) -> list[Any]:
+    """The pieces that nothing supports: wrong words in the place of their sentence where known."""
+    risky = [u for u in result.spans if u.risk is not None and u.risk >= _SUSPECT]
+    words = [u for u in risky if u.level == "span"]
+    return words + [
+        u for u in risky if u.level != "span" and not any(u.start <= w.start < u.end for w in words)
+    ]
+
+
+def _blocking(results: Sequence[Result], allow_unchecked: bool) -> str | None:
+    """Why an answer may not pass; None where it may."""
+    for result in results:
+        if result.verdict in _CLEAN or (allow_unchecked and result.verdict == "unchecked"):
+            continue
+        if result.reason == "no_statement":  # a greeting or a refusal claims nothing
+            continue
+        worst = result.worst
+        text = f": {worst.text[:200]}" if worst is not None else ""
+        return f"{result.verdict}{text}"
+    return None
+
+
+def _sources(messages: Sequence[Any]) -> list[str]:
+    """What an answer can be checked against: the texts of tool messages."""
+    found = []
+    for message in messages:
+        if isinstance(message, Mapping) and message.get("role") in ("tool", "function"):
+            found += _contents(message.get("content"))
+    return [text for text in found if text.strip()]
+
+
+def _contents(content: Any) -> list[str]:
+    if isinstance(content, str):
+        return [content]
+    parts = content if isinstance(content, list) else []
+    texts = [part.get("text") for part in parts if isinstance(part, Mapping)]
+    return [text for text in texts if isinstance(text, str)]
+
+
+def _answers(reply: Mapping[str, Any]) -> list[str]:
+    choices = reply.get("choices")
+    found: list[str] = []
+    for choice in choices if isinstance(choices, list) else []:
+        message = _object(_object(choice).get("message"))
+        found += _contents(message.get("content"))
+    return found
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+class _Evidence:
+    """What calls under way may be checked against, for a time."""
+
+    def __init__(self) -> None:
+        self._calls: OrderedDict[tuple[str, str], tuple[float, list[str]]] = OrderedDict()
+
+    def keep(self, call: tuple[str, str], texts: list[str]) -> None:
+        now = time.monotonic()
+        self._calls[call] = now, texts
+        self._calls.move_to_end(call)
+        while self._calls:
+            first = next(iter(self._calls))
+            if len(self._calls) <= _KEPT and now - self._calls[first][0] <= _SECONDS:
+                return
+            del self._calls[first]
+
+    def of(self, call: tuple[str, str]) -> list[str]:
+        kept = self._calls.get(call)
+        return kept[1] if kept and time.monotonic() - kept[0] <= _SECONDS else []

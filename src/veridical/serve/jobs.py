@@ -1,0 +1,260 @@
+"""Jobs: long inputs, scored in the background. A job is a folder with its input and a run.
+
+    DATA/jobs/ID/job.json      what was asked for, by whom, and what became of it
+    DATA/jobs/ID/input.jsonl   the records
+    DATA/jobs/ID/run/          a run directory, as `veridical check --out` makes it
+
+So a job survives the end of the server: what was done is kept, and the rest is done after the next
+start. Jobs are done one at a time, and get what interactive calls leave of the models.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import json
+import logging
+import re
+import secrets
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from veridical.api import Job as Run
+from veridical.api import reopen
+from veridical.core.records import Record
+from veridical.engine.fair import BACKGROUND, CALLER, Caller
+from veridical.errors import VeridicalError
+from veridical.files.atomic import write_atomic
+from veridical.serve.problems import Problem
+from veridical.serve.scoring import decided
+
+if TYPE_CHECKING:
+    from veridical.engine.engine import Engine
+    from veridical.serve.wanted import Offers, Wanted
+
+_ID = re.compile(r"[A-Za-z0-9_-]{22}")
+_log = logging.getLogger("veridical.serve")
+
+Status = Literal["queued", "running", "done", "failed"]
+
+
+class Asked(BaseModel):
+    """What is written down of a job."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    id: str
+    owner: str | None = None
+    created: float = 0.0
+    scorers: str | None = None
+    preset: str = "auto"
+    claims: bool = False
+    policy: dict[str, Any] | None = None
+    status: Status = "queued"
+    error: str | None = None
+
+
+class Jobs:
+    """The jobs in a folder.
+
+    Args:
+        most: jobs that may be there; a further one is refused until one is deleted.
+    """
+
+    def __init__(self, folder: Path, engine: Engine, offers: Offers, most: int = 1000) -> None:
+        self._folder = folder / "jobs"
+        self._engine = engine
+        self._offers = offers
+        self._most = most
+        self._jobs: dict[str, Asked] = {}
+        self._waiting: asyncio.Queue[str] = asyncio.Queue()
+        self._running: tuple[str, Run] | None = None
+        self._worker: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Take up what an earlier server has left."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        found = []
+        for file in self._folder.glob("*/job.json"):
+            try:
+                found.append(Asked.model_validate_json(file.read_bytes()))
+            except (OSError, ValueError):
+                _log.warning("%s is no job", file.parent.name)
+        for job in sorted(found, key=lambda j: j.created):
+            self._jobs[job.id] = job
+            if job.status in ("queued", "running"):
+                self._waiting.put_nowait(job.id)
+        self._worker = asyncio.create_task(self._work())
+
+    async def stop(self) -> None:
+        """Stop what is under way; it goes on after the next start."""
+        if self._worker is not None:
+            self._worker.cancel()
+            await asyncio.gather(self._worker, return_exceptions=True)
+
+    def add(self, asked: Asked, lines: bytes) -> Asked:
+        """Write a job down; :meth:`enqueue` lets it be done.
+
+        Raises:
+            Problem: there are too many.
+        """
+        if len(self._jobs) >= self._most:
+            raise Problem(429, "too many jobs: delete some", headers={"retry-after": "60"})
+        folder = self._folder / asked.id
+        folder.mkdir(mode=0o700)
+        write_atomic(folder / "input.jsonl", lines, private=True)
+        self._jobs[asked.id] = asked
+        self._save(asked)
+        return asked
+
+    def enqueue(self, asked: Asked) -> None:
+        """Let a job that was added be done in its turn."""
+        self._waiting.put_nowait(asked.id)
+
+    def get(self, id: str, owner: str | None) -> Asked:
+        """
+        Raises:
+            Problem: 404; a job of somebody else's is not there either.
+        """
+        job = self._jobs.get(id) if _ID.fullmatch(id) else None
+        if job is None or job.owner != owner:
+            raise Problem(404, "there is no such job")
+        return job
+
+    def owned(self, owner: str | None) -> list[Asked]:
+        """The jobs of ``owner``, the oldest first."""
+        return [job for job in self._jobs.values() if job.owner == owner]
+
+    def state(self, job: Asked) -> dict[str, Any]:
+        """What a client is told of a job."""
+        state: dict[str, Any] = {
+            "id": job.id,
+            "status": job.status,
+            "created": job.created,
+            "records": None,
+            "errors": None,
+            "total": None,
+            "error": job.error,
+        }
+        if self._running is not None and self._running[0] == job.id:
+            progress = self._running[1].progress
+            state["records"] = progress.records + progress.resumed
+            state["errors"], state["total"] = progress.row_errors, progress.total
+        elif job.status == "done":
+            summary = json.loads((self._folder / job.id / "summary.json").read_text("utf-8"))
+            state |= summary
+        return state
+
+    def results(self, job: Asked) -> Iterator[bytes]:
+        """Result lines, with newlines.
+
+        Raises:
+            Problem: 409, it is not done.
+        """
+        if job.status != "done":
+            raise Problem(409, f"the job is {job.status}")
+        results = reopen(self._folder / job.id / "run")
+        policy = self._wanted(job).policy
+
+        def lines() -> Iterator[bytes]:
+            if policy is not None and policy.by is not None:
+                for record, line in results.records():
+                    if line is not None:
+                        yield decided(line, policy, record) + b"\n"
+                return
+            for line in results.lines():
+                yield decided(line, policy) + b"\n"
+
+        return lines()
+
+    async def delete(self, job: Asked) -> None:
+        """Stop a job and forget it."""
+        self._jobs.pop(job.id, None)
+        if self._running is not None and self._running[0] == job.id:
+            run = self._running[1]
+            await asyncio.to_thread(run.cancel)
+        await asyncio.to_thread(shutil.rmtree, self._folder / job.id, True)
+
+    async def _work(self) -> None:
+        while True:
+            job = self._jobs.get(await self._waiting.get())
+            if job is None:
+                continue
+            try:
+                await self._do(job)
+            except asyncio.CancelledError:
+                raise
+            except VeridicalError as e:
+                self._settle(job, "failed", str(e))
+            except Exception:
+                _log.exception("job %s failed", job.id)
+                self._settle(job, "failed", "the server failed; its log says why")
+
+    async def _do(self, job: Asked) -> None:
+        self._settle(job, "running")
+        wanted = self._wanted(job)
+        context = contextvars.copy_context()
+        context.run(CALLER.set, Caller(BACKGROUND))
+        folder = self._folder / job.id
+        run = await asyncio.to_thread(
+            context.run,
+            lambda: Run(
+                folder / "input.jsonl",
+                list(wanted.scorers),
+                out=folder / "run",
+                engine=self._engine,
+            ),
+        )
+        self._running = job.id, run
+        try:
+            await asyncio.wrap_future(run.future)
+        except asyncio.CancelledError:
+            await asyncio.to_thread(run.cancel)
+            if job.id not in self._jobs:  # it was deleted: the worker goes on
+                return
+            raise
+        except BaseException:
+            await asyncio.to_thread(run.cancel)
+            raise
+        finally:
+            self._running = None
+        results = await asyncio.to_thread(run.wait)
+        summary = results.summary()
+        state = {"records": summary.records, "errors": summary.row_errors}
+        state["total"] = summary.records + summary.row_errors
+        write_atomic(folder / "summary.json", json.dumps(state) + "\n", private=True)
+        self._settle(job, "done")
+
+    def _wanted(self, job: Asked) -> Wanted:
+        return self._offers.wanted(
+            self._engine, job.scorers, job.preset, claims=job.claims, policy=job.policy
+        )
+
+    def _settle(self, job: Asked, status: Status, error: str | None = None) -> None:
+        job.status, job.error = status, error
+        if job.id in self._jobs:
+            self._save(job)
+
+    def _save(self, job: Asked) -> None:
+        text = job.model_dump_json() + "\n"
+        write_atomic(self._folder / job.id / "job.json", text, private=True)
+
+
+def new_id() -> str:
+    """A name that nobody guesses."""
+    return secrets.token_urlsafe(16)
+
+
+def records_as_lines(records: list[Record] | list[dict[str, Any]]) -> bytes:
+    """Rows as JSON lines."""
+    return b"".join(json.dumps(r).encode("ascii") + b"\n" for r in records)
+
+
+def now() -> float:
+    """Seconds since 1970."""
+    return round(time.time(), 3)

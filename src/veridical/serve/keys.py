@@ -1,0 +1,240 @@
+"""Keys of a server: who may ask for what, how often, and for how much money.
+
+The file holds no key, only hashes::
+
+    {"keys": [{"name": "web", "sha256": "...", "scorers": ["nli_grounding", "ensemble"],
+               "llms": [], "requests_per_minute": 120, "usd_per_day": 5.0}]}
+
+A field that is not there, or null, sets no limit.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import secrets
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from veridical.errors import UsageError
+from veridical.files.atomic import write_atomic
+from veridical.llm.budget import Budget
+from veridical.serve.problems import Problem, Scope, place
+from veridical.serve.security import bearer_key, hash_of, same
+from veridical.text.display import display, visible
+
+if TYPE_CHECKING:
+    from veridical.core.registry import BoundScorer
+    from veridical.llm.ledger import Ledger
+
+#: What a key begins with, so that a search for leaked secrets finds it.
+PREFIX = "vk-"
+#: Where a request's key is kept in its scope.
+KEY = "veridical.key"
+_DAY = 86_400
+_OPEN = ("/healthz", "/readyz")
+
+
+class Key(BaseModel):
+    """What the owner of a key may do.
+
+    Attributes:
+        name: of the owner, for logs and for whose jobs they are.
+        sha256: of the key.
+        scorers: names of those that may be asked for; None: all.
+        llms: names of LLMs that may be called; None: all that the server offers.
+        requests_per_minute, usd_per_day: None: no limit.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Annotated[str, Field(min_length=1, max_length=200)]
+    sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+    scorers: list[str] | None = None
+    llms: list[str] | None = None
+    requests_per_minute: Annotated[int, Field(ge=1)] | None = None
+    usd_per_day: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+
+    def check_scorers(self, scorers: Sequence[BoundScorer], llms: Sequence[str]) -> None:
+        """Refuse what the key is not for.
+
+        Raises:
+            Problem: 403.
+        """
+        if self.scorers is not None:
+            for bound in scorers:
+                if bound.scorer.name not in self.scorers:
+                    raise Problem(403, f"this key is not for the scorer {bound.scorer.name}")
+        if self.llms is not None:
+            for name in llms:
+                if name not in self.llms:
+                    raise Problem(403, f"this key is not for the LLM {visible(name)}")
+
+
+class _File(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    keys: list[Key]
+
+    @field_validator("keys")
+    @classmethod
+    def _distinct(cls, keys: list[Key]) -> list[Key]:
+        names = [key.name for key in keys]
+        if len(set(names)) < len(names):
+            raise ValueError("two keys have one name")
+        return keys
+
+
+class Keys:
+    """The keys of a file, and what was used of their limits.
+
+    Args:
+        keys: see :func:`read_keys`.
+        spent: file that keeps the money spent today over a restart; None: none does.
+    """
+
+    def __init__(self, keys: Sequence[Key], spent: Path | None = None) -> None:
+        self.keys = list(keys)
+        self._file = spent
+        self._allowed = {key.name: float(key.requests_per_minute or 0) for key in keys}
+        self._seen = dict.fromkeys(self._allowed, time.monotonic())
+        self._day = _today()
+        self._spent = self._read_spent()
+        self._budgets: dict[str, Budget] = {}
+
+    def admit(self, scope: Scope) -> None:
+        """Let a request in whose key is known and has requests left; the key is then in its scope.
+
+        Raises:
+            Problem: 401 without a key that is known, 429 where it has no request left.
+        """
+        if scope["path"] in _OPEN:
+            return
+        given = hash_of(bearer_key(scope) or "")
+        found = None
+        for key in self.keys:  # all of them, so that the time tells nothing
+            if same(given, key.sha256):
+                found = key
+        if found is None:
+            raise Problem(
+                401,
+                "a key is needed: Authorization: Bearer KEY",
+                headers={"www-authenticate": "Bearer"},
+            )
+        self._take_request(found)
+        scope[KEY] = found
+
+    def _take_request(self, key: Key) -> None:
+        if key.requests_per_minute is None:
+            return
+        now, rate = time.monotonic(), key.requests_per_minute / 60
+        left = self._allowed[key.name] + (now - self._seen[key.name]) * rate
+        self._allowed[key.name] = left = min(left, float(key.requests_per_minute))
+        self._seen[key.name] = now
+        if left < 1:
+            wait = max(1, math.ceil((1 - left) / rate))
+            raise Problem(
+                429,
+                f"this key may send {key.requests_per_minute} requests a minute",
+                headers={"retry-after": str(wait)},
+            )
+        self._allowed[key.name] = left - 1
+
+    def budget(self, key: Key | None) -> Budget | None:
+        """What a request of the key may still spend today; None: there is no limit.
+
+        Raises:
+            Problem: 429, nothing is left.
+        """
+        if key is None or key.usd_per_day is None:
+            return None
+        self._turn_day()
+        left = key.usd_per_day - self._spent.get(key.name, 0.0)
+        if left <= 0:
+            wait = _DAY - int(time.time()) % _DAY
+            raise Problem(
+                429, "this key has spent its money for today", headers={"retry-after": str(wait)}
+            )
+        if key.name not in self._budgets:
+            self._budgets[key.name] = Budget(left)
+        return self._budgets[key.name]
+
+    def charge(self, key: Key | None, ledger: Ledger | None) -> None:
+        """Count what a request has cost."""
+        if key is None or ledger is None or not ledger.charged:
+            return
+        self._turn_day()
+        self._spent[key.name] = self._spent.get(key.name, 0.0) + ledger.charged
+        if self._file is not None:
+            text = json.dumps({"day": self._day, "usd": self._spent})
+            write_atomic(self._file, text + "\n", private=True)
+
+    def _turn_day(self) -> None:
+        if (today := _today()) != self._day:
+            self._day, self._spent, self._budgets = today, {}, {}
+
+    def _read_spent(self) -> dict[str, float]:
+        if self._file is None or not self._file.exists():
+            return {}
+        try:
+            kept = json.loads(self._file.read_text("utf-8"))
+            usd = {str(name): float(value) for name, value in kept["usd"].items()}
+        except (OSError, ValueError, TypeError, KeyError, AttributeError):
+            raise UsageError(
+                f"{display(self._file)} does not say what keys have spent today: remove it"
+            ) from None
+        return usd if kept["day"] == self._day else {}
+
+
+def _today() -> int:
+    return int(time.time()) // _DAY
+
+
+def read_keys(path: Path) -> list[Key]:
+    """
+    Raises:
+        UsageError: the file cannot be read, is no file of keys, or has none.
+    """
+    try:
+        keys = _File.model_validate(json.loads(path.read_text("utf-8"))).keys
+    except OSError as e:
+        raise UsageError(f"--keys {display(path)}: {e.strerror}") from None
+    except ValidationError as e:
+        first = e.errors(include_url=False)[0]
+        where = place(first["loc"])
+        raise UsageError(f"--keys {display(path)}: {where}: {first['msg']}") from None
+    except ValueError:
+        raise UsageError(f"--keys {display(path)}: not JSON") from None
+    if not keys:
+        raise UsageError(f"--keys {display(path)} has no key: make one with --new-key NAME")
+    return keys
+
+
+def new_key(path: Path, name: str) -> str:
+    """Make a key, add its hash to the file, and return it: it is kept nowhere.
+
+    Raises:
+        UsageError: the file has a key of that name, or cannot be written.
+    """
+    entries: list[Key] = []
+    if path.exists() and path.read_text("utf-8").strip():
+        try:
+            entries = _File.model_validate_json(path.read_text("utf-8")).keys
+        except ValidationError:
+            raise UsageError(f"--keys {display(path)}: no file of keys") from None
+    if any(key.name == name for key in entries):
+        raise UsageError(f"--new-key: {display(path)} has a key {visible(name)!r} already")
+    key = PREFIX + secrets.token_urlsafe(32)
+    try:
+        entry = Key(name=name, sha256=hash_of(key))
+    except ValidationError:
+        raise UsageError("--new-key: a name has 1 to 200 characters") from None
+    rows = [k.model_dump(exclude_none=True) for k in (*entries, entry)]
+    try:
+        write_atomic(path, json.dumps({"keys": rows}, indent=1) + "\n", private=True)
+    except OSError as e:
+        raise UsageError(f"--keys {display(path)}: {e.strerror}") from None
+    return key

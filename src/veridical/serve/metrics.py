@@ -1,0 +1,157 @@
+"""What a server tells Prometheus."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+
+from veridical.core.scores import Headline
+from veridical.decide.drift import ks_distance
+from veridical.serve.problems import App, Message, Receive, Scope, Send
+
+if TYPE_CHECKING:
+    from veridical.engine.engine import Engine
+    from veridical.serve.admission import Admission
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 0.9, 1.5, 2.5, 5, 10, 30)
+_RISKS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+#: Risks among the first, and among the latest, whose spreads are compared.
+WINDOW = 1000
+_FEWEST = 50
+
+
+class Metrics:
+    """Counters of one server, in a registry of its own."""
+
+    def __init__(self, engine: Engine, admission: Admission) -> None:
+        self.registry = CollectorRegistry()
+
+        def counter(name: str, text: str, *labels: str) -> Counter:
+            return Counter(f"veridical_{name}", text, labels, registry=self.registry)
+
+        self._seconds = Histogram(
+            "veridical_request_seconds",
+            "Seconds until an answer was sent.",
+            ("route", "code"),
+            buckets=_SECONDS,
+            registry=self.registry,
+        )
+        self._risk = Histogram(
+            "veridical_risk",
+            "Risks by scorer; the record's own as 'record'.",
+            ("scorer",),
+            buckets=_RISKS,
+            registry=self.registry,
+        )
+        self._scores = counter("scores_total", "Scores by status.", "scorer", "status")
+        self._verdicts = counter("verdicts_total", "Records by verdict.", "verdict")
+        self._decisions = counter("decisions_total", "Records by decision.", "decision")
+        self.usd = counter("llm_usd_total", "Money charged by LLM calls.")
+        self._first: list[float] = []
+        self._latest: deque[float] = deque(maxlen=WINDOW)
+        self.ready = False
+        self.registry.register(_OfEngine(self, engine, admission))
+
+    def result(self, line: bytes) -> None:
+        """Count a result line."""
+        headline = Headline.model_validate_json(line)
+        self._verdicts.labels(headline.verdict).inc()
+        if headline.decision is not None:
+            self._decisions.labels(headline.decision).inc()
+        if headline.risk is not None:
+            self._risk.labels("record").observe(headline.risk)
+            if len(self._first) < WINDOW:
+                self._first.append(headline.risk)
+            else:
+                self._latest.append(headline.risk)
+        for key, score in headline.scores.items():
+            name = key.partition("(")[0]  # parameters are the client's, and without number
+            self._scores.labels(name, score.status).inc()
+            if score.risk is not None:
+                self._risk.labels(name).observe(score.risk)
+
+    def drift(self) -> float | None:
+        """The largest difference of the distribution functions of the first risks and of the
+        latest (Kolmogorov-Smirnov), in [0, 1]; None while there are too few."""
+        if len(self._latest) < _FEWEST:
+            return None
+        return ks_distance(np.sort(self._first), np.sort(self._latest))
+
+    def text(self) -> bytes:
+        """All of it in Prometheus's format."""
+        return bytes(generate_latest(self.registry))
+
+    def around(self, app: App) -> App:
+        """``app`` with its requests counted."""
+
+        async def counted(scope: Scope, receive: Receive, send: Send) -> None:
+            if scope["type"] != "http":
+                await app(scope, receive, send)
+                return
+            begun = time.monotonic()
+            code = "none"  # the client has gone
+
+            async def watched(message: Message) -> None:
+                nonlocal code
+                if message["type"] == "http.response.start":
+                    code = str(message["status"])
+                await send(message)
+
+            try:
+                await app(scope, receive, watched)
+            finally:
+                route = getattr(scope.get("route"), "path", "other")
+                self._seconds.labels(route, code).observe(time.monotonic() - begun)
+
+        return counted
+
+
+class _OfEngine:
+    """What the engine counts itself, read when it is asked for."""
+
+    def __init__(self, metrics: Metrics, engine: Engine, admission: Admission) -> None:
+        self._metrics = metrics
+        self._engine = engine
+        self._admission = admission
+
+    def collect(self) -> Iterator[Any]:
+        def gauge(name: str, text: str, value: float) -> Any:
+            return GaugeMetricFamily(f"veridical_{name}", text, value=value)
+
+        admission = self._admission
+        yield gauge("ready", "1 where models are warm and judge right.", self._metrics.ready)
+        yield gauge("queue_tokens", "Tokens in work or waiting, roughly.", admission.tokens)
+        yield gauge("requests_in_flight", "Requests that are being scored.", admission.requests)
+        drift = self._metrics.drift()
+        if drift is not None:
+            yield gauge("risk_drift", "Largest difference of early and late risks.", drift)
+        refused = CounterMetricFamily("veridical_refused", "Requests refused as too much waits.")
+        refused.add_metric([], admission.refused)
+        yield refused
+        works = self._engine.work()
+        for name, text, field in (
+            ("batches", "Forwards.", "batches"),
+            ("batch_tokens", "Tokens in forwards, padding included.", "padded"),
+            ("forward_seconds", "Seconds inside forwards.", "seconds"),
+            ("store_hits", "Requests that the store answered.", "stored"),
+            ("shared", "Requests that another's answer served.", "shared"),
+            ("dropped", "Requests not computed, as their client had gone.", "dropped"),
+        ):
+            family = CounterMetricFamily(f"veridical_{name}", text, labels=["model"])
+            for model, work in works.items():
+                family.add_metric([model], getattr(work, field))
+            yield family
+        reasons = CounterMetricFamily(
+            "veridical_batch_reason", "Why batches left.", labels=["model", "reason"]
+        )
+        for model, work in works.items():
+            reasons.add_metric([model, "full"], work.full)
+            reasons.add_metric([model, "idle"], work.batches - work.full)
+        yield reasons

@@ -1,0 +1,158 @@
+"""The shapes of requests and answers, as the server checks them and ``/openapi.json`` says them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+from veridical.core.scores import Result, Unit
+from veridical.serve.jobs import Status
+from veridical.serve.offsets import Offsets
+
+#: Records of one request.
+MOST_RECORDS = 256
+MOST_JOB_RECORDS = 100_000
+LONGEST_DEADLINE = 600_000
+
+_TEXTS = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
+#: A record for people and tools; the server takes every alias of a field too.
+RECORD = {
+    "type": "object",
+    "required": ["response"],
+    "properties": {
+        "id": {"anyOf": [{"type": "string"}, {"type": "integer"}]},
+        "prompt": {"type": "string"},
+        "response": {"type": "string", "description": "The answer to judge."},
+        "contexts": {**_TEXTS, "description": "What it must be grounded in."},
+        "samples": {**_TEXTS, "description": "Other answers to the same prompt."},
+        "reference": {**_TEXTS, "description": "Right answers."},
+    },
+    "additionalProperties": True,
+}
+
+Row = Annotated[dict[str, JsonValue], Field(json_schema_extra=RECORD)]
+
+
+class _Body(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Scoring(_Body):
+    """How records are scored."""
+
+    scorers: Annotated[
+        str | list[str] | None, Field(description="As `--scorers`; else those of the preset.")
+    ] = None
+    preset: Literal["auto", "all", "fast"] = "auto"
+    claims: Annotated[bool, Field(description="Also check claim by claim.")] = False
+    policy: Annotated[
+        dict[str, JsonValue] | None,
+        Field(description="A policy as an object, with the fields of its file."),
+    ] = None
+
+    @property
+    def scorers_text(self) -> str | None:
+        if self.scorers is None or isinstance(self.scorers, str):
+            return self.scorers
+        return ", ".join(self.scorers)
+
+
+class CheckBody(Scoring):
+    """What `POST /v1/check` takes."""
+
+    records: Annotated[list[Row], Field(min_length=1, max_length=MOST_RECORDS)]
+    units: Annotated[bool, Field(description="Whether scores come with their units.")] = True
+    offsets: Annotated[
+        Offsets, Field(description="What start and end count; JavaScript counts utf16.")
+    ] = "codepoint"
+    deadline_ms: Annotated[
+        int | None,
+        Field(ge=1, le=LONGEST_DEADLINE, strict=True, description="What is done by then is given."),
+    ] = None
+
+
+class RepairBody(Scoring):
+    """What `POST /v1/repair` takes."""
+
+    records: Annotated[list[Row], Field(min_length=1, max_length=MOST_RECORDS)]
+    how: Literal["drop", "rewrite"] = "drop"
+
+
+class JobBody(Scoring):
+    """What `POST /v1/jobs` takes."""
+
+    records: Annotated[list[Row], Field(min_length=1, max_length=MOST_JOB_RECORDS)]
+
+
+class CheckAnswer(BaseModel):
+    """Result lines in the order of the records."""
+
+    results: list[Result]
+
+
+class JobState(BaseModel):
+    """What is known of a job."""
+
+    id: str
+    status: Status
+    created: float
+    records: int | None
+    errors: int | None
+    total: int | None
+    error: str | None
+
+
+class JobList(BaseModel):
+    jobs: list[JobState]
+
+
+class UnitEvent(BaseModel):
+    """A sentence of record ``index``, judged before the record is done."""
+
+    index: int
+    scorer: str
+    unit: Unit
+
+
+class ScorerRow(BaseModel):
+    name: str
+    level: str
+    needs: list[str]
+    cost: str
+    presets: list[str]
+    source: str
+    summary: str
+
+
+class ScorerList(BaseModel):
+    scorers: list[ScorerRow]
+
+
+class ModelRow(BaseModel):
+    role: str
+    name: str
+
+
+class ModelList(BaseModel):
+    """The models that are warm."""
+
+    models: list[ModelRow]
+
+
+class Health(BaseModel):
+    status: Literal["ok"] = "ok"
+
+
+class Ready(BaseModel):
+    status: Literal["ready"] = "ready"
+
+
+class ProblemBody(BaseModel):
+    """RFC 9457."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    errors: list[dict[str, Any]] | None = None

@@ -1,0 +1,118 @@
+"""Records of a request, scored by the server's warm engine, as ``veridical.check`` scores them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from pydantic_core import to_json
+
+from veridical.core.scores import Headline, Result
+from veridical.engine.fair import CALLER, Caller
+from veridical.engine.progress import Progress
+from veridical.errors import RowError, VeridicalError
+from veridical.files.decisions import with_decision
+from veridical.files.rowlog import Rows
+from veridical.files.rundir import stored_line
+
+if TYPE_CHECKING:
+    from veridical.core.records import Record
+    from veridical.decide.policy import Policy
+    from veridical.engine.engine import Engine
+    from veridical.llm.budget import Budget
+    from veridical.llm.ledger import Ledger
+    from veridical.serve.wanted import Wanted
+
+#: Called with a record and its result line, on the engine's thread, as soon as it is done.
+Done = Callable[["Record", bytes], None]
+
+
+async def score(
+    engine: Engine,
+    records: Sequence[Record],
+    wanted: Wanted,
+    done: Done,
+    *,
+    caller: Caller,
+    deadline: float | None = None,
+    budget: Budget | None = None,
+) -> Ledger | None:
+    """Score records; cancelling stops the work.
+
+    Args:
+        caller: whose turn at the models it is.
+        deadline: time of the monotonic clock at which scores that are not done have failed.
+        budget: money that their LLM calls may cost.
+
+    Returns:
+        what the LLM calls came to; None where none could be made.
+    """
+    task = wanted.task
+    services = await asyncio.to_thread(engine.services, task)
+    account = None
+    if engine.llms_of(task):
+        account = engine.llms.account(uuid.uuid4().hex, None)
+        if budget is not None:
+            account.budget = budget
+    sink = _Sink(done)
+
+    async def work() -> None:
+        try:
+            source = Given(records)
+            await engine.run(source, task, sink, Progress(), services, account, deadline=deadline)
+        finally:
+            if account is not None:
+                await asyncio.to_thread(engine.llms.leave, account)
+
+    context = contextvars.copy_context()
+    context.run(CALLER.set, caller)
+    await asyncio.wrap_future(context.run(engine.submit, work()))
+    return None if account is None else account.ledger
+
+
+def decided(line: bytes, policy: Policy | None, record: Record | None = None) -> bytes:
+    """A result line with what the policy decides, as the results of a run have it.
+
+    Args:
+        record: whose field names the stratum; not needed where the policy has none.
+    """
+    if policy is None:
+        return line
+    model = Result if policy.reads_units else Headline
+    result = model.model_validate_json(line)
+    stratum = None if record is None else policy.stratum(record)
+    verdict = policy.decide(result, stratum)
+    entry = {"row": result.row, "decision": verdict.decision, "why": verdict.why}
+    return with_decision(stored_line(result.row, line), to_json(entry)).line
+
+
+class Given:
+    """A source of records that are there."""
+
+    read = 32
+
+    def __init__(self, records: Sequence[Record]) -> None:
+        self._records = records
+
+    def rows(self, start: int = 0) -> Iterator[Record | RowError]:
+        return iter(self._records[start:])
+
+    def fraction(self) -> float | None:
+        return None
+
+
+class _Sink:
+    """Hands each line on."""
+
+    def __init__(self, done: Done) -> None:
+        self.done = Rows()
+        self._hand_on = done
+
+    def write(self, record: Record, line: bytes) -> None:
+        self._hand_on(record, line)
+
+    def write_error(self, error: RowError) -> None:
+        raise VeridicalError(str(error))

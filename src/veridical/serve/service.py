@@ -1,0 +1,257 @@
+"""What a server has: one warm engine, and who may use it how much."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from veridical.api import Job
+from veridical.core.records import Record
+from veridical.core.registry import REGISTRY
+from veridical.core.resolving import resolve
+from veridical.engine.doctor import PAIRS
+from veridical.engine.engine import Engine
+from veridical.engine.fair import Caller
+from veridical.engine.run import Task
+from veridical.errors import VeridicalError
+from veridical.serve.admission import Admission
+from veridical.serve.jobs import Jobs
+from veridical.serve.keys import KEY, Key, Keys
+from veridical.serve.metrics import Metrics
+from veridical.serve.offsets import Offsets, converted
+from veridical.serve.problems import Problem, Scope
+from veridical.serve.schemas import Scoring
+from veridical.serve.scoring import Done, decided, score
+from veridical.serve.wanted import Offers, Wanted, records_of
+from veridical.text.display import reason
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+T = TypeVar("T")
+
+#: Tokens that may wait: about as many as two cores do in four seconds.
+QUEUE_TOKENS = 32_768
+
+
+@dataclass
+class Service:
+    """The state of one server.
+
+    Args:
+        engine: a fair one (``Engine(fair=True)``).
+        offers: what the texts of clients may name.
+        keys: None where nobody needs one.
+        data: folder of jobs; None: there are none.
+        queue_tokens: see :class:`~veridical.serve.admission.Admission`.
+    """
+
+    engine: Engine
+    offers: Offers = field(default_factory=Offers)
+    keys: Keys | None = None
+    data: Path | None = None
+    queue_tokens: int = QUEUE_TOKENS
+
+    def __post_init__(self) -> None:
+        self.admission = Admission(self.queue_tokens)
+        self.metrics = Metrics(self.engine, self.admission)
+        self.jobs = None if self.data is None else Jobs(self.data, self.engine, self.offers)
+        self.unready = "the models are being loaded"
+        self.draining = False
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """From the start of the server to its end."""
+        warming = asyncio.create_task(self._warm())
+        if self.jobs is not None:
+            await self.jobs.start()
+        try:
+            yield
+        finally:
+            self.drain()
+            warming.cancel()
+            if self.jobs is not None:
+                await self.jobs.stop()
+            await asyncio.gather(warming, return_exceptions=True)
+
+    def drain(self) -> None:
+        """The server was told to stop: it is not ready any more, and finishes what it has."""
+        self.draining = True
+
+    async def _warm(self) -> None:
+        """Load the models of the default, and have pairs judged whose class is known."""
+        try:
+            scorers = resolve(
+                None,
+                llm=self.engine.llms.default is not None,
+                proxy=self.engine.proxy,
+                spans=self.engine.spans,
+            )
+            await asyncio.to_thread(self.engine.models, Task(scorers))
+            await self._judge_known()
+        except VeridicalError as e:
+            self.unready = f"models cannot be used: {reason(e)}"
+
+    async def _judge_known(self) -> None:
+        records = records_of([{"response": h, "contexts": [p]} for p, h, _ in PAIRS])
+        found: dict[int, str] = {}
+
+        def done(record: Record, line: bytes) -> None:
+            from veridical.core.scores import Result
+
+            units = Result.model_validate_json(line).spans
+            found[record.row] = str(units[0].label) if units else "nothing"
+
+        wanted = Wanted(REGISTRY.parse("nli_grounding"))
+        await score(self.engine, records, wanted, done, caller=Caller())
+        for row, (_, hypothesis, expected) in enumerate(PAIRS):
+            if found.get(row) != expected:
+                self.unready = (
+                    f"the NLI model judges {hypothesis!r} {found.get(row)}, not {expected}"
+                )
+                return
+        self.unready = ""
+        self.metrics.ready = True
+
+    def check_ready(self) -> None:
+        """
+        Raises:
+            Problem: 503 with the reason.
+        """
+        if self.draining:
+            raise Problem(503, "the server is stopping", headers={"retry-after": "5"})
+        if self.unready:
+            raise Problem(503, self.unready, headers={"retry-after": "1"})
+
+    def key_of(self, scope: Scope) -> Key | None:
+        """Whose key the request has; None where nobody needs one."""
+        key: Key | None = scope.get(KEY)
+        return key
+
+    def wanted(self, body: Scoring, key: Key | None) -> Wanted:
+        """How the records of a request are to be scored.
+
+        Raises:
+            Problem: it is not possible, or the key is not for it.
+        """
+        wanted = self.offers.wanted(
+            self.engine, body.scorers_text, body.preset, claims=body.claims, policy=body.policy
+        )
+        if key is not None:
+            key.check_scorers(wanted.scorers, self._llms(wanted))
+        return wanted
+
+    def _llms(self, wanted: Wanted) -> list[str]:
+        specs = self.engine.llms_of(wanted.task)
+        return [self.engine.llms.endpoint(spec).name for spec in specs]
+
+    async def check(
+        self,
+        records: Sequence[Record],
+        wanted: Wanted,
+        key: Key | None,
+        *,
+        deadline_ms: int | None = None,
+        offsets: Offsets = "codepoint",
+        units: bool = True,
+        done: Done | None = None,
+    ) -> list[bytes]:
+        """Result lines in the order of the records, which count as waiting meanwhile.
+
+        Args:
+            done: called with each as soon as it is there, on the engine's thread.
+
+        Raises:
+            Problem: too much waits already, the key has no money left, or the models are not
+                ready.
+        """
+        self.check_ready()
+        budget = None if self.keys is None else self.keys.budget(key)
+        deadline = None if deadline_ms is None else time.monotonic() + deadline_ms / 1000
+        lines: dict[int, bytes] = {}
+
+        def finished(record: Record, line: bytes) -> None:
+            line = decided(line, wanted.policy, record)
+            self.metrics.result(line)
+            lines[record.row] = line = converted(line, record, offsets, units=units)
+            if done is not None:
+                done(record, line)
+
+        with self.admission.room(records):
+            ledger = await score(
+                self.engine,
+                records,
+                wanted,
+                finished,
+                caller=Caller(),
+                deadline=deadline,
+                budget=budget,
+            )
+        if ledger is not None:
+            self.metrics.usd.inc(ledger.charged)
+        if self.keys is not None:
+            self.keys.charge(key, ledger)
+        return [lines[row] for row in sorted(lines)]
+
+    async def repair(
+        self, records: Sequence[Record], wanted: Wanted, how: str, key: Key | None
+    ) -> list[bytes]:
+        """Result lines with what a repair made of the answers."""
+        self.check_ready()
+        if self.keys is not None:
+            self.keys.budget(key)
+        with self.admission.room(records):
+            options: dict[str, Any] = {"engine": self.engine, "repair": how}
+            job = await asyncio.to_thread(Job, list(records), list(wanted.scorers), **options)
+            try:
+                await asyncio.wrap_future(job.future)
+            except BaseException:
+                await asyncio.shield(asyncio.to_thread(job.cancel))
+                raise
+            results = await asyncio.to_thread(job.wait)
+        lines = []
+        for record, line in zip(records, results.lines(), strict=True):
+            lines.append(decided_repair(line, wanted, record))
+            self.metrics.result(lines[-1])
+        return lines
+
+
+def decided_repair(line: bytes, wanted: Wanted, record: Record) -> bytes:
+    """A repaired result with the policy's decision on the answer as it was."""
+    if wanted.policy is None:
+        return line
+    from veridical.core.scores import Result
+
+    result = Result.model_validate_json(line)
+    verdict = wanted.policy.decide(result, wanted.policy.stratum(record))
+    changed = result.model_copy(update={"decision": verdict.decision, "why": verdict.why})
+    return changed.model_dump_json().encode()
+
+
+async def until_gone(request: Request, work: Callable[[], Awaitable[T]]) -> T:
+    """Do ``work``, and stop it when the client goes.
+
+    Raises:
+        Problem: it has gone; nobody reads it.
+    """
+    working = asyncio.ensure_future(work())
+    going = asyncio.ensure_future(_gone(request))
+    try:
+        await asyncio.wait({working, going}, return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            raise Problem(400, "the client has gone")
+        return working.result()
+    finally:
+        for task in (working, going):
+            task.cancel()
+        await asyncio.gather(working, going, return_exceptions=True)
+
+
+async def _gone(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass

@@ -1,0 +1,199 @@
+"""What a request asks for: scorers, a policy and records, all of it checked before anything runs.
+
+Texts of a client name only what the server offers. A scorer's parameter may name a file, a model
+of a hub, an endpoint or an address, and reading the scorers would open some of them: so their text
+is looked at before it is read, and the models that they would need after.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
+
+from pydantic.fields import FieldInfo
+
+from veridical.core.records import Record
+from veridical.core.registry import REGISTRY, BoundScorer
+from veridical.core.scorer_calls import read_calls
+from veridical.decide.policy import Policy
+from veridical.decide.policy_file import policy_of
+from veridical.engine.run import Task
+from veridical.errors import RowError, UsageError
+from veridical.io import open_source
+from veridical.planning.request import Request
+from veridical.serve.problems import Problem, place
+from veridical.text.display import visible
+
+if TYPE_CHECKING:
+    from veridical.engine.engine import Engine
+
+#: Parameters that are text and name nothing outside of the package.
+_PLAIN = frozenset({"criteria", "language", "aggregate", "extractor", "checker", "weights"})
+_MOST_SCORERS = 64
+_LONGEST = 4096
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """How records are to be scored."""
+
+    scorers: Sequence[BoundScorer]
+    policy: Policy | None = None
+
+    @property
+    def task(self) -> Task:
+        return Task(self.scorers)
+
+
+@dataclass(frozen=True)
+class Offers:
+    """What the texts of clients may name.
+
+    Attributes:
+        names: files, models and LLMs, each as scorers name it.
+    """
+
+    names: frozenset[str] = field(default_factory=frozenset)
+
+    def wanted(
+        self,
+        engine: Engine,
+        scorers: str | None,
+        preset: str = "auto",
+        *,
+        claims: bool = False,
+        policy: Mapping[str, Any] | None = None,
+    ) -> Wanted:
+        """What a request asks for.
+
+        Raises:
+            Problem: something of it is unknown, or is not offered.
+        """
+        try:
+            if scorers is not None:
+                self.check_text(scorers)
+            run = Request.of(scorers, {"preset": preset, "claims": claims, "engine": engine})
+            self._check_models(engine, run.scorers)
+        except UsageError as e:
+            raise Problem(422, str(e), errors=[{"field": "scorers", "error": str(e)}]) from None
+        decides = None if policy is None else _policy(policy, run.scorers)
+        return Wanted(tuple(run.scorers), decides)
+
+    def check_text(self, scorers: str) -> None:
+        """Refuse scorers whose parameters name what is not offered. Nothing is opened.
+
+        Raises:
+            UsageError: one does.
+        """
+        if len(scorers) > _LONGEST:
+            raise UsageError(f"scorers are longer than {_LONGEST} characters")
+        calls = read_calls(scorers)
+        if len(calls) > _MOST_SCORERS:
+            raise UsageError(f"more than {_MOST_SCORERS} scorers")
+        for name, arguments in calls:
+            for parameter, value in arguments.items():
+                if (name, parameter) in _plain_parameters():
+                    continue
+                for text in _texts(value):
+                    self._check_name(name, parameter, text)
+
+    def _check_name(self, scorer: str, parameter: str, text: str) -> None:
+        if text in self.names or not text:
+            return
+        known = REGISTRY.get(scorer).parameters.get(parameter)
+        if known is not None and text == known.default:
+            return
+        if parameter == "template" and text in _templates():
+            return
+        raise UsageError(
+            f"{scorer}: {parameter} names {visible(text)!r}, which this server does not offer"
+        )
+
+    def _check_models(self, engine: Engine, scorers: Sequence[BoundScorer]) -> None:
+        """Refuse scorers that need a model of their own which is not offered."""
+        task = Task(scorers)
+        needs = [(need.kind, need.spec) for need in task.needs() if need.spec is not None]
+        needs += [("llm", spec) for spec in engine.llms_of(task) if spec is not None]
+        for kind, spec in needs:
+            if spec not in self.names and spec != engine.own(kind):
+                default = engine.llms.default
+                if kind == "llm" and default is not None and spec == default.name:
+                    continue
+                raise UsageError(f"the {kind} {visible(str(spec))!r} is not offered by this server")
+
+
+def records_of(rows: Sequence[Mapping[str, Any]]) -> list[Record]:
+    """The records of a request's rows, as :func:`veridical.check` reads them.
+
+    Raises:
+        Problem: some are no valid records; ``errors`` names index and field of each.
+    """
+    records: list[Record] = []
+    errors: list[dict[str, Any]] = []
+    try:
+        for row in open_source([dict(r) for r in rows]).rows():
+            if isinstance(row, RowError):
+                errors.append({"index": row.row, "field": row.field, "error": row.error})
+            else:
+                records.append(row)
+    except UsageError as e:
+        raise Problem(422, f"records: {e}") from None
+    if errors:
+        first = errors[0]
+        where = place(["records", first["index"], *([first["field"]] if first["field"] else [])])
+        raise Problem(422, f"{where}: {first['error']}", errors=errors[:20])
+    return records
+
+
+def _policy(table: Mapping[str, Any], scorers: Sequence[BoundScorer]) -> Policy:
+    """
+    Raises:
+        Problem: the object is no policy, names a file, or asks for what is not scored.
+    """
+    try:
+        if table.get("ensemble") is not None:
+            raise UsageError("policy: ensemble names a file, which a request may not")
+        return Policy.of(policy_of(table, "policy"), scorers)
+    except UsageError as e:
+        raise Problem(422, str(e), errors=[{"field": "policy", "error": str(e)}]) from None
+
+
+def _texts(value: Any) -> Collection[str]:
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, Mapping):
+        return [t for pair in value.items() for v in pair for t in _texts(v)]
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [t for v in value for t in _texts(v)]
+    return []
+
+
+@lru_cache(maxsize=1)
+def _plain_parameters() -> frozenset[tuple[str, str]]:
+    """Scorers and their parameters whose texts name nothing outside of the package: one of a few
+    words, or free text."""
+    return frozenset(
+        (scorer.name, name)
+        for scorer in REGISTRY.all()
+        for name, parameter in scorer.parameters.items()
+        if name in _PLAIN or not _names(parameter.annotation)
+    )
+
+
+def _names(annotation: Any) -> bool:
+    """Whether a value of this type may be any text."""
+    if annotation in (int, float, bool, type(None)) or get_origin(annotation) is Literal:
+        return False
+    parts = [part for part in get_args(annotation) if not isinstance(part, FieldInfo)]
+    if parts:
+        return any(_names(part) for part in parts)
+    return annotation is not Ellipsis
+
+
+@lru_cache(maxsize=1)
+def _templates() -> frozenset[str]:
+    from veridical.prompts import prompt_names
+
+    return frozenset(prompt_names())
