@@ -35,6 +35,6 @@ def mixed_records(count: int, seed: int = 0) -> list[dict[str, Any]]:
         if rng.random() < 0.2:
             row["logprobs"] = [{"token": t, "logprob": -0.1 * len(t)} for t in response.split()]
         if rng.random() < 0.2:
-            row |= {"question": "What is known of it?", "source": "web"}
+            row |= {"question": "What is known of it?", "site": "web"}
         rows.append(row)
     return rows

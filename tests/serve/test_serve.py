@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -97,13 +99,11 @@ async def test_results_are_those_of_check_byte_for_byte_in_any_company(
 
 
 def test_results_are_those_of_the_command(server: Running, folder: Path) -> None:
-    from veridical.cli import main
-
     rows = mixed_records(5, seed=3)
     (folder / "rows.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
-    with pytest.raises(SystemExit) as ended:
-        main(["check", "rows.jsonl", "--json", "out.jsonl", "--store", "none", "--nli", "mini"])
-    assert ended.value.code in (0, 2)
+    words = ["check", "rows.jsonl", "--json", "out.jsonl", "--store", "none", "--nli", "mini"]
+    done = subprocess.run([sys.executable, "-m", "veridical", *words], cwd=folder)
+    assert done.returncode == 0
     lines = (folder / "out.jsonl").read_bytes().splitlines()
     answer = post(server, "/v1/check", {"records": rows})
     assert answer.content == b'{"results":[' + b",".join(lines) + b"]}"
@@ -165,12 +165,13 @@ def test_parameters_that_name_nothing_are_taken(server: Running) -> None:
     scorers = "nli_grounding(risk=contradiction), rouge_l(stat=recall), claims(aggregate=soft)"
     (result,) = check(server, BRIDGE, scorers=scorers)
     assert set(result["scores"]) == {
-        "nli_grounding(risk='contradiction')",
-        "rouge_l(stat='recall')",
-        "claims(aggregate='soft')",
+        "nli_grounding(risk=contradiction)",
+        "rouge_l(stat=recall)",
+        "claims(aggregate=soft)",
+        "quantile_mean",
     }
     (result,) = check(server, BRIDGE, scorers=["nli_grounding", "support"])
-    assert set(result["scores"]) == {"nli_grounding", "support"}
+    assert set(result["scores"]) == {"nli_grounding", "support", "quantile_mean"}
 
 
 def test_a_policy_in_the_request_decides(server: Running) -> None:
@@ -382,7 +383,7 @@ def test_work_stops_when_its_client_goes(server: Running) -> None:
         time.sleep(0.05)
     begun = time.monotonic()
     check(server, {"response": "Somebody does wait.", "contexts": ["Somebody waits."]})
-    assert time.monotonic() - begun < 3
+    assert time.monotonic() - begun < 10
     assert _metric(server, "veridical_dropped_total") > before
 
 
