@@ -23,6 +23,7 @@ from veridical.cli.sample import SAMPLE_EXAMPLES, sample
 from veridical.cli.scorers import SCORERS_EXAMPLES, scorers
 from veridical.cli.train import train
 from veridical.cli.tune import TUNE_EXAMPLES, tune
+from veridical.cli.watch import WATCH_EXAMPLES, watch
 from veridical.version import __version__
 
 app = App(
@@ -47,6 +48,7 @@ def _root(
 app.command(epilog=DEMO_EXAMPLES)(demo)
 app.command(epilog=CHECK_EXAMPLES)(check)
 app.command(epilog=EXPLAIN_EXAMPLES)(explain)
+app.command(epilog=WATCH_EXAMPLES)(watch)
 app.command(epilog=PLAN_EXAMPLES)(plan)
 app.command(epilog=SAMPLE_EXAMPLES)(sample)
 app.command(epilog=BENCH_EXAMPLES)(bench)
