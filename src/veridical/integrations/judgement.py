@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from veridical.core.explain import place_of, why_unchecked
+from veridical.io.names import ALIASES, CONTEXT_TEXT
 from veridical.text.display import cut
 from veridical.text.wrap import harmless
 
@@ -80,9 +81,29 @@ def texts_of(value: object) -> list[str]:
         return [value] if value.strip() else []
     found: list[str] = []
     for item in value if isinstance(value, Sequence) and not isinstance(value, bytes) else ():
-        text = item.get("text") if isinstance(item, dict) else item
-        for name in ("text", "context", "page_content", "content"):
-            text = text if isinstance(text, str) else getattr(item, name, text)
+        text = item
+        for name in (*CONTEXT_TEXT, "context"):
+            if not isinstance(text, str):
+                text = item.get(name) if isinstance(item, Mapping) else getattr(item, name, None)
         if isinstance(text, str) and text.strip():
             found.append(text)
+    return found
+
+
+def fields_of(*several: object) -> dict[str, Any]:
+    """The arguments ``question``, ``contexts``, ``samples`` and ``reference`` of
+    :func:`veridical.check_one` that stand in mappings, under the names that columns of an input
+    may have; what an earlier mapping has counts."""
+    found: dict[str, Any] = {}
+    for values in several:
+        for field in ("prompt", "contexts", "samples", "reference"):
+            argument = "question" if field == "prompt" else field
+            for name in (field, *ALIASES[field]):
+                value = values.get(name) if isinstance(values, Mapping) else None
+                if argument == "question":
+                    given: Any = value if isinstance(value, str) else None
+                else:
+                    given = texts_of(value)
+                if given and argument not in found:
+                    found[argument] = given
     return found
