@@ -16,11 +16,12 @@ WRONG = "The tower is 70 m tall."
 def evaluate(answer: str, tmp_path: Path, **sample: Any) -> Any:
     from inspect_ai import Task, eval
     from inspect_ai.dataset import Sample
-    from inspect_ai.model import ModelOutput, get_model
+    from inspect_ai.model import ModelOutput, ModelUsage, get_model
 
     from veridical.integrations.inspect_ai import risk
 
     output = ModelOutput.from_content("mockllm/model", answer)
+    output.usage = ModelUsage()  # else a vocabulary is fetched to count tokens
     task = Task(dataset=[Sample("How tall is the tower?", **sample)], scorer=risk(store=None))
     model = get_model("mockllm/model", custom_outputs=[output])
     (log,) = eval(task, model=model, log_dir=str(tmp_path), display="none")
@@ -41,8 +42,8 @@ def test_sources_in_the_metadata(answer: str, verdict: str, tmp_path: Path) -> N
 
 
 def test_the_target_is_a_reference(tmp_path: Path) -> None:
-    _, scored = evaluate(WRONG, tmp_path, target=SOURCE)
-    assert scored.metadata["verdict"] == "contradicted"
+    _, scored = evaluate("Nobody knows its height.", tmp_path, target=SOURCE)
+    assert scored.metadata["verdict"] in ("contradicted", "unsupported")
 
 
 def test_what_was_not_checked_counts_in_no_mean(tmp_path: Path) -> None:

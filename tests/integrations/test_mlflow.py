@@ -36,7 +36,9 @@ def test_two_feedbacks(outputs: Any, passed: bool, verdict: str) -> None:
 
 def test_the_expected_response_is_a_reference() -> None:
     found = scorer(name="fact").run(
-        inputs={"question": "How tall?"}, outputs=WRONG, expectations={"expected_response": SOURCE}
+        inputs={"question": "Who built it?"},
+        outputs="Nobody knows who built it.",
+        expectations={"expected_response": "Gustave Eiffel's company built it."},
     )
     assert [f.name for f in found] == ["fact", "fact_risk"]
     assert found[0].metadata == {"verdict": "contradicted"}

@@ -92,11 +92,10 @@ def test_langfuse(noting: Noting, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def sent(noting: Noting) -> list[Any]:
-    """The scores of the batches that came since the last look."""
-    batches = [body for _, body in noting.posted if isinstance(body, dict) and "batch" in body]
+    """The scores that came since the last look."""
+    bodies = [body for path, body in noting.posted if path.endswith("/scores")]
     noting.posted.clear()
-    events = [event for body in batches for event in body["batch"]]
-    scores = [event["body"] for event in events if event["type"] == "score-create"]
+    scores = [score for body in bodies for score in (body if isinstance(body, list) else [body])]
     return sorted(scores, key=lambda s: (s["traceId"], s["name"]))
 
 

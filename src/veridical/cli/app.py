@@ -15,6 +15,7 @@ from veridical.cli.demo import DEMO_EXAMPLES, demo
 from veridical.cli.doctor import DOCTOR_EXAMPLES, doctor
 from veridical.cli.explain import EXPLAIN_EXAMPLES, explain
 from veridical.cli.help import App
+from veridical.cli.init import INIT_EXAMPLES, init
 from veridical.cli.mcp import MCP_EXAMPLES, mcp
 from veridical.cli.prompts import PROMPTS_EXAMPLES, prompts
 from veridical.cli.rank import RANK_EXAMPLES, rank
@@ -51,6 +52,7 @@ app.command(epilog=CHECK_EXAMPLES)(check)
 app.command(epilog=EXPLAIN_EXAMPLES)(explain)
 app.command(epilog=WATCH_EXAMPLES)(watch)
 app.command(epilog=MCP_EXAMPLES)(mcp)
+app.command(epilog=INIT_EXAMPLES)(init)
 app.command(epilog=PLAN_EXAMPLES)(plan)
 app.command(epilog=SAMPLE_EXAMPLES)(sample)
 app.command(epilog=BENCH_EXAMPLES)(bench)

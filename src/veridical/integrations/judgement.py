@@ -55,10 +55,10 @@ def judgement(result: Result) -> Judgement:
 
 def sentence_and_evidence(unit: Unit) -> str:
     """A sentence and what speaks for or against it, in one line."""
-    text = f'"{_short(unit.text)}"'
+    text = f'"{short(unit.text)}"'
     for evidence in unit.evidence[:1]:
         if evidence.kind != "token":
-            text += f'; {place_of(evidence)}: "{_short(evidence.text)}"'
+            text += f'; {place_of(evidence)}: "{short(evidence.text)}"'
     return text
 
 
@@ -70,7 +70,8 @@ def _reason(result: Result) -> str:
     return result.verdict if worst is None else f"{result.verdict}: {sentence_and_evidence(worst)}"
 
 
-def _short(text: str) -> str:
+def short(text: str) -> str:
+    """A foreign text in one harmless line, cut."""
     return cut(harmless(text), _LONGEST)
 
 
