@@ -136,6 +136,23 @@ CODES = {
 }
 
 
+#: What readers of conversations read.
+CONVERSATION = {
+    "messages": [
+        {"role": "user", "content": "Where is the Nile?"},
+        {"role": "tool", "name": "atlas", "content": "The Nile is a river in Africa."},
+        {"role": "assistant", "content": "The Nile is in Africa."},
+    ]
+}
+SPAN = {
+    "name": "chat",
+    "attributes": {
+        "gen_ai.input.messages": CONVERSATION["messages"][:2],
+        "gen_ai.output.messages": CONVERSATION["messages"][2:],
+    },
+}
+
+
 def graded() -> Iterator[dict[str, Any]]:
     """A right and a wrong answer to each of a few questions, with all that can be checked."""
     names = list(CAPITALS.values())
@@ -170,6 +187,8 @@ def write_files(folder: Path) -> None:
     for name in ("gpt4", "llama"):
         write_rows(folder / f"{name}.jsonl", [r for r in unlabelled[:6] if r["model"] == name])
     write_rows(folder / "prompts.jsonl", prompts)
+    write_rows(folder / "log.jsonl", [CONVERSATION])
+    write_rows(folder / "spans.json", [SPAN])
     (folder / "policy.toml").write_text(POLICY)
     (folder / "veridical.toml").write_text(SETTINGS)
     (folder / "script.json").write_text(json.dumps(SCRIPT))

@@ -33,13 +33,19 @@ _CHECKED = 16  # rows given after a look at the file
 
 
 def text_rows(
-    stream: BinaryIO, cursor: Cursor, format: str, name: str, field_of: FieldOf, quotes: bool
+    stream: BinaryIO,
+    cursor: Cursor,
+    format: str,
+    name: str,
+    field_of: FieldOf,
+    quotes: bool,
+    whole: bool = False,
 ) -> Rows:
     """Rows of a stream in one of the text formats."""
     if format == "jsonl":
         return formats.jsonl_rows(stream, cursor)
     if format == "json":
-        return formats.json_rows(stream, cursor, name)
+        return formats.json_rows(stream, cursor, name, whole=whole)
     if format == "spool":
         return spooled_rows(stream, cursor)
     tab = format == "tsv"
@@ -68,6 +74,7 @@ class FilePart:
         compressed: bool = False,
         field_of: FieldOf,
         quotes: bool = True,
+        whole: bool = False,
     ) -> None:
         self.path = path
         self.format = format
@@ -75,6 +82,7 @@ class FilePart:
         self._compressed = compressed
         self._field_of = field_of
         self._quotes = quotes
+        self._whole = whole
         self._raw: io.FileIO | None = None
         self._cursor: Cursor | None = None
         self._hash: str | None = None
@@ -115,7 +123,13 @@ class FilePart:
         with open_raw(self.path, self.name) as self._raw:
             stream = buffered(self._raw, self._compressed)
             yield from text_rows(
-                stream, cursor, self.format, self.name, self._field_of, self._quotes
+                stream,
+                cursor,
+                self.format,
+                self.name,
+                self._field_of,
+                self._quotes,
+                self._whole,
             )
 
     def check(self) -> None:
@@ -197,12 +211,19 @@ class StreamPart:
     size = None
 
     def __init__(
-        self, stream: io.BufferedReader, *, name: str, field_of: FieldOf, quotes: bool
+        self,
+        stream: io.BufferedReader,
+        *,
+        name: str,
+        field_of: FieldOf,
+        quotes: bool,
+        whole: bool = False,
     ) -> None:
         self._stream = stream
         self.name = name
         self._field_of = field_of
         self._quotes = quotes
+        self._whole = whole
         self._told: tuple[str, bool] | None = None
 
     @property
@@ -228,7 +249,9 @@ class StreamPart:
         stream = self._stream
         if compressed:
             stream = io.BufferedReader(cast(Any, gzip.GzipFile(fileobj=stream)), _BUFFER)
-        yield from text_rows(stream, cursor, format, self.name, self._field_of, self._quotes)
+        yield from text_rows(
+            stream, cursor, format, self.name, self._field_of, self._quotes, self._whole
+        )
 
     def position(self) -> float | None:
         return None
@@ -252,6 +275,7 @@ class StreamPart:
             compressed=compressed,
             field_of=self._field_of,
             quotes=self._quotes,
+            whole=self._whole,
         )
 
 
@@ -281,17 +305,17 @@ def _head_of_gzip(data: bytes) -> bytes:
         return b""
 
 
-def open_stdin(field_of: FieldOf, quotes: bool) -> StreamPart:
+def open_stdin(field_of: FieldOf, quotes: bool, whole: bool = False) -> StreamPart:
     if sys.stdin is None:
         raise UsageError("<stdin>: standard input is closed")
     stream = sys.stdin.buffer
     if not isinstance(stream, io.BufferedReader):
         stream = io.BufferedReader(cast(Any, stream), _BUFFER)
-    return StreamPart(stream, name="<stdin>", field_of=field_of, quotes=quotes)
+    return StreamPart(stream, name="<stdin>", field_of=field_of, quotes=quotes, whole=whole)
 
 
 def open_path(
-    path: str | os.PathLike[str], field_of: FieldOf, quotes: bool
+    path: str | os.PathLike[str], field_of: FieldOf, quotes: bool, whole: bool = False
 ) -> FilePart | StreamPart:
     """The file at ``path``, its format told, its beginning read once to see that it can be.
 
@@ -309,11 +333,21 @@ def open_path(
     if not stat.S_ISREG(mode):
         raw = open_raw(place, name)
         return StreamPart(
-            io.BufferedReader(raw, _BUFFER), name=name, field_of=field_of, quotes=quotes
+            io.BufferedReader(raw, _BUFFER),
+            name=name,
+            field_of=field_of,
+            quotes=quotes,
+            whole=whole,
         )
     format, compressed = _format_of(place, name)
     part = FilePart(
-        place, format, name=name, compressed=compressed, field_of=field_of, quotes=quotes
+        place,
+        format,
+        name=name,
+        compressed=compressed,
+        field_of=field_of,
+        quotes=quotes,
+        whole=whole,
     )
     part.check()
     return part

@@ -74,8 +74,9 @@ def as_row(value: Any) -> dict[str, Any] | RowProblem:
     return RowProblem(f"a row must be a JSON object, got {shown(value)}")
 
 
-def json_list(stream: BinaryIO, name: str) -> list[Any]:
-    """The rows of a JSON file that holds one list, or an object with a single list of objects.
+def json_list(stream: BinaryIO, name: str, *, whole: bool = False) -> list[Any]:
+    """The rows of a JSON file that holds one list, or an object with a single list of objects;
+    with ``whole``, an object is a row.
 
     Raises:
         UsageError: it does not, is not JSON, or is too large to be read whole.
@@ -95,6 +96,8 @@ def json_list(stream: BinaryIO, name: str) -> list[Any]:
         raise UsageError(f"{name}: {e.error}") from None
     if isinstance(value, list):
         return value
+    if whole and isinstance(value, dict):
+        return [value]
     lists = rows_inside(value)
     if len(lists) == 1:
         rows: list[Any] = value[lists[0]]
@@ -112,8 +115,8 @@ def rows_inside(value: Any) -> list[str]:
     ]
 
 
-def json_rows(stream: BinaryIO, cursor: Cursor, name: str) -> Rows:
-    for value in json_list(stream, name):
+def json_rows(stream: BinaryIO, cursor: Cursor, name: str, *, whole: bool = False) -> Rows:
+    for value in json_list(stream, name, whole=whole):
         yield None, None if cursor.skips() else as_row(value)
 
 

@@ -1,4 +1,4 @@
-"""Named readers: rows of published data sets as record fields.
+"""Named readers: rows of published data sets and of logged conversations as record fields.
 
 A reader is a function from one input row (and its ordinal) to one or more records, given as dicts
 of record fields. Label polarity is always 0 right .. 1 hallucinated. Whatever the reader does not
@@ -8,16 +8,19 @@ use goes to ``meta``.
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeVar
 
-from veridical.errors import unknown_name
+from veridical.errors import UsageError, unknown_name
+from veridical.io import chat_readers, trace_readers
 from veridical.io.problems import RowProblem
 from veridical.text.display import named, shown, visible
 
 Row = dict[str, Any]
-Reads = Callable[[Row, int], Iterable[Row]]
+Reads = Callable[..., Iterable["Row | RowProblem"]]
 T = TypeVar("T")
 
 
@@ -26,17 +29,24 @@ class Reader:
     """A registered reader.
 
     Attributes:
+        name: with its options, as in ``openai-chat(system=true)``.
         quotes: whether ``"`` quotes cells in the data set's TSV files.
+        whole: whether a JSON file that holds one object is one row, of many records perhaps.
+        talks: whether it reads conversations, and has the option ``system``: the system prompt is
+            a context too.
     """
 
     name: str
     function: Reads
     quotes: bool = True
+    whole: bool = False
+    talks: bool = False
 
     @property
     def summary(self) -> str:
         """First line of the docstring."""
-        return (inspect.getdoc(self.function) or "").split("\n", 1)[0]
+        function = getattr(self.function, "func", self.function)
+        return (inspect.getdoc(function) or "").split("\n", 1)[0]
 
     def read(self, row: Row, index: int) -> list[Row | RowProblem]:
         """The records of row number ``index``, or why there are none."""
@@ -50,10 +60,24 @@ READERS: dict[str, Reader] = {}
 
 
 def find_reader(name: str) -> Reader:
-    """The reader called ``name``; an unknown one is a ``UsageError`` with suggestions."""
-    if name not in READERS:
-        raise unknown_name("reader", visible(name), READERS)
-    return READERS[name]
+    """The reader called ``name``, with its option where it has one: ``otel(system=true)``.
+
+    Raises:
+        UsageError: there is no such reader (with suggestions), or it has no such option.
+    """
+    bare, bracket, options = name.partition("(")
+    if bare.strip() not in READERS:
+        raise unknown_name("reader", visible(bare), READERS)
+    reader = READERS[bare.strip()]
+    if not bracket:
+        return reader
+    chosen = re.fullmatch(r"\s*system\s*=\s*(true|false)\s*\)\s*", options, re.IGNORECASE)
+    if not reader.talks or chosen is None:
+        has = "system=true or system=false" if reader.talks else "no options"
+        raise UsageError(f"reader {visible(name)!r}: {reader.name} has {has}")
+    system = chosen[1].lower() == "true"
+    called = f"{reader.name}(system={str(system).lower()})"
+    return replace(reader, name=called, function=partial(reader.function, system=system))
 
 
 def _reader(name: str, *, quotes: bool = True) -> Callable[[Reads], Reads]:
@@ -62,6 +86,19 @@ def _reader(name: str, *, quotes: bool = True) -> Callable[[Reads], Reads]:
         return function
 
     return register
+
+
+READERS |= {
+    name: Reader(name, function, whole=True, talks=True)
+    for name, function in {
+        "openai-chat": chat_readers.openai_chat,
+        "anthropic": chat_readers.anthropic,
+        "otel": trace_readers.otel,
+        "langfuse": trace_readers.langfuse,
+        "inspect": trace_readers.inspect,
+        "promptfoo": trace_readers.promptfoo,
+    }.items()
+}
 
 
 @_reader("wikibio")

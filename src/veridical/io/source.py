@@ -379,12 +379,13 @@ def _file_parts(
         raise UsageError("standard input ('-') can be given only once")
     field_of = columns.field_of if reader is None else _no_field
     quotes = reader is None or reader.quotes
+    whole = reader is not None and reader.whole
     parts: list[Part] = []
     for path in paths:
         if path == "-":
-            parts.append(open_stdin(field_of, quotes))
+            parts.append(open_stdin(field_of, quotes, whole))
         else:
-            parts.append(open_path(path, field_of, quotes))
+            parts.append(open_path(path, field_of, quotes, whole))
     return parts
 
 

@@ -54,7 +54,10 @@ class RunOptions(Options):
         None, "Read a field from this column; repeatable.", Group.INPUT, kind=dict
     )
     reader: str | None = option(
-        None, "Reader of a published data set, such as wikibio.", Group.INPUT, kind=str
+        None,
+        "Reader of a published data set or of logs, such as wikibio or openai-chat.",
+        Group.INPUT,
+        kind=str,
     )
     strict: bool = option(False, "Stop at the first bad row.", Group.INPUT)
     retry_failed: bool = option(
