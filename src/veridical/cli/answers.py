@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from veridical.core.bands import band, meaning
-from veridical.core.explain import prior_of
+from veridical.core.explain import prior_of, why_unchecked
 from veridical.core.prompt_text import question_text
 from veridical.engine.outcome import outcome
 from veridical.text.display import display
 
 if TYPE_CHECKING:
-    from veridical.core.scores import Headline, Unit
+    from veridical.core.records import Record
+    from veridical.core.scores import Headline, Result, Unit
     from veridical.report.results import Results
 
 WIDTH = 80
@@ -54,22 +55,31 @@ def answer(results: Results, worst: Worst) -> Iterator[tuple[str, str]]:
     rows = worst.rows
     shown = {result.row: (record, result) for record, result in results.pairs(set(rows))}
     for row in rows:
-        record, result = shown[row]
         yield "", ""
-        risk = "" if result.risk is None else f"  risk {result.risk:.2f} ({band(result.risk)})"
-        name = "" if result.id == row else f"  id {plain(str(result.id), 40)}"
-        yield f"row {row}{name}  {result.verdict}{risk}", _STYLES[result.verdict]
-        if record.prompt:
-            yield _field("question", question_text(record.prompt)), ""
-        unit = result.worst
-        yield _field("answer", record.response if unit is None else unit.text), ""
-        if unit is not None:
-            yield from ((text, "") for text in _evidence(unit))
+        yield from described(f"row {row}", *shown[row])
     if rows:
         yield "", ""
         prior = prior_of(shown[rows[0]][1])
         if prior is not None:
             yield wrapped(meaning(prior)), ""
+
+
+def described(where: str, record: Record, result: Result) -> Iterator[tuple[str, str]]:
+    """Lines and their styles that tell of one answer: where it stands, its verdict and risk, the
+    question, the worst sentence and its evidence."""
+    risk = "" if result.risk is None else f"  risk {result.risk:.2f} ({band(result.risk)})"
+    name = "" if result.id == record.row else f"  id {plain(str(result.id), 40)}"
+    decision = "" if result.decision is None else f"  {result.decision}"
+    yield f"{where}{name}  {result.verdict}{risk}{decision}", _STYLES.get(result.verdict, "bold")
+    if record.prompt:
+        yield _field("question", question_text(record.prompt)), ""
+    unit = result.worst
+    yield _field("answer", record.response if unit is None else unit.text), ""
+    if unit is not None:
+        yield from ((text, "") for text in _evidence(unit))
+    unchecked = why_unchecked(result)
+    if unchecked is not None:
+        yield _field("unchecked", unchecked), ""
 
 
 def _evidence(unit: Unit) -> Iterator[str]:

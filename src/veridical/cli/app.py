@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from veridical.cli import models, shard
+from veridical.cli import hook, models, shard
 from veridical.cli.bench import BENCH_EXAMPLES, bench
 from veridical.cli.check import CHECK_EXAMPLES, PLAN_EXAMPLES, check, plan
 from veridical.cli.corpus import CORPUS_EXAMPLES
@@ -15,6 +15,8 @@ from veridical.cli.demo import DEMO_EXAMPLES, demo
 from veridical.cli.doctor import DOCTOR_EXAMPLES, doctor
 from veridical.cli.explain import EXPLAIN_EXAMPLES, explain
 from veridical.cli.help import App
+from veridical.cli.init import INIT_EXAMPLES, init
+from veridical.cli.mcp import MCP_EXAMPLES, mcp
 from veridical.cli.prompts import PROMPTS_EXAMPLES, prompts
 from veridical.cli.rank import RANK_EXAMPLES, rank
 from veridical.cli.redteam import REDTEAM_EXAMPLES, redteam
@@ -24,6 +26,7 @@ from veridical.cli.scorers import SCORERS_EXAMPLES, scorers
 from veridical.cli.serve import SERVE_EXAMPLES, serve
 from veridical.cli.train import train
 from veridical.cli.tune import TUNE_EXAMPLES, tune
+from veridical.cli.watch import WATCH_EXAMPLES, watch
 from veridical.version import __version__
 
 app = App(
@@ -48,6 +51,9 @@ def _root(
 app.command(epilog=DEMO_EXAMPLES)(demo)
 app.command(epilog=CHECK_EXAMPLES)(check)
 app.command(epilog=EXPLAIN_EXAMPLES)(explain)
+app.command(epilog=WATCH_EXAMPLES)(watch)
+app.command(epilog=MCP_EXAMPLES)(mcp)
+app.command(epilog=INIT_EXAMPLES)(init)
 app.command(epilog=PLAN_EXAMPLES)(plan)
 app.command(epilog=SAMPLE_EXAMPLES)(sample)
 app.command(epilog=BENCH_EXAMPLES)(bench)
@@ -64,4 +70,5 @@ app.command(name="corpus", epilog=CORPUS_EXAMPLES)(corpus_command)
 app.command(epilog=SCORERS_EXAMPLES)(scorers)
 app.add_typer(models.app, name="models")
 app.add_typer(shard.app, name="shard")
+app.add_typer(hook.app, name="hook")
 app.add_typer(train)

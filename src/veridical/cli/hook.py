@@ -1,0 +1,128 @@
+"""``veridical hook claude-code``: what an agent runs when it has finished an answer."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, get_args
+
+import typer
+
+from veridical.cli.declared import command
+from veridical.cli.help import App
+from veridical.cli.options import (
+    Llm,
+    Nli,
+    Preset,
+    PresetOption,
+    Prior,
+    Scorers,
+    Store,
+    keywords_of,
+)
+from veridical.core.options import Group
+from veridical.core.scores import Verdict
+from veridical.engine.options import EngineOptions
+from veridical.errors import UsageError, unknown_name
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+HOOK_EXAMPLES = (
+    "Examples:\n\n  veridical hook claude-code < event.json\n\n"
+    "  veridical hook claude-code --fail-on contradicted\n\n"
+    'In the settings of Claude Code: "hooks": {"Stop": [{"hooks": [{"type": "command", '
+    '"command": "veridical hook claude-code"}]}]}.\n\n'
+    "Exit codes: 0 nothing to say; 1 usage, or the conversation cannot be read; 2 the agent "
+    "is told on standard error what to correct."
+)
+_LARGEST = 16 << 20  # bytes of an event
+
+app = App(
+    help="Hooks of agents: an answer is checked before it is given.",
+    no_args_is_help=True,
+    epilog=HOOK_EXAMPLES,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class HookOptions:
+    """The options of ``veridical hook claude-code``."""
+
+    fail_on: Annotated[
+        str,
+        typer.Option(help="Verdicts of which the agent is told, as contradicted."),
+        Group.GATES,
+    ] = "contradicted,unsupported"
+    scorers: Scorers = None
+    preset: PresetOption = Preset.auto
+    prior: Prior = None
+    nli: Nli = EngineOptions.nli
+    llm: Llm = None
+    store: Store = "none"
+
+
+@app.command(name="claude-code", epilog=HOOK_EXAMPLES)
+@command
+def claude_code(options: HookOptions) -> int:
+    """Check an agent's answer against the results of its tools, as its stop hook.
+
+    Reads the hook's JSON on standard input. Says nothing where the agent was stopped once already,
+    so that it is never held for ever; an answer that could not be checked is told to the user.
+    """
+    bad = _verdicts(options.fail_on)
+    event = _event()
+    if event.get("stop_hook_active"):
+        return 0
+    from veridical.core.explain import why_unchecked
+    from veridical.integrations.claude_code import turn_of
+
+    turn = turn_of(event)
+    if turn is None:
+        return 0
+    chosen = {"scorers": options.scorers, "preset": options.preset.value, "prior": options.prior}
+    result = turn.check(**chosen, **keywords_of(options, EngineOptions))
+    if result.verdict in bad:
+        print(turn.told(result, bad), file=sys.stderr)
+        return 2
+    if result.verdict == "unchecked" and result.reason != "no_statement":
+        note = f"veridical: the answer was not checked. {why_unchecked(result)}"
+        print(json.dumps({"systemMessage": note}))
+    return 0
+
+
+def _verdicts(names: str) -> tuple[Verdict, ...]:
+    """
+    Raises:
+        UsageError: one of them is no verdict.
+    """
+    known: dict[str, Verdict] = {name: name for name in get_args(Verdict)}
+    chosen = [name.strip() for name in names.split(",") if name.strip()]
+    for name in chosen:
+        if name not in known:
+            raise unknown_name("verdict in --fail-on", name, known)
+    if not chosen:
+        raise UsageError(f"--fail-on names no verdict: choose among {', '.join(known)}")
+    return tuple(known[name] for name in chosen)
+
+
+def _event() -> Mapping[str, Any]:
+    """What the agent says of the turn.
+
+    Raises:
+        UsageError: it is no JSON object.
+    """
+    from veridical.io.lines import from_json
+    from veridical.io.problems import RowProblem
+
+    data = sys.stdin.buffer.read(_LARGEST + 1)
+    if len(data) > _LARGEST:
+        raise UsageError("standard input is too long for an event of a hook")
+    try:
+        event = from_json(data, "not JSON")
+    except RowProblem as e:
+        raise UsageError(f"standard input: {e.error}") from None
+    if not isinstance(event, dict):
+        raise UsageError("standard input: an event must be a JSON object")
+    return event

@@ -1,0 +1,68 @@
+"""``veridical mcp``: the MCP server of this computer's agents and editors."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+
+from veridical.cli.corpus import telling
+from veridical.cli.declared import command
+from veridical.cli.figures import error_console
+from veridical.cli.options import (
+    STORE,
+    Corpus,
+    Embedder,
+    Llm,
+    Nli,
+    Preset,
+    PresetOption,
+    Prior,
+    Scorers,
+    Store,
+    keywords_of,
+)
+from veridical.engine.options import EngineOptions
+
+MCP_EXAMPLES = (
+    "Examples:\n\n  veridical mcp\n\n  veridical mcp --corpus ./documents\n\n"
+    "An MCP client starts it: its command is `veridical`, its argument `mcp`. Tools: check_answer, "
+    "find_support, search_corpus. Needs the extra: pip install 'veridical[mcp]'."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class McpOptions:
+    """The options of ``veridical mcp``."""
+
+    corpus: Corpus = None
+    scorers: Scorers = None
+    preset: PresetOption = Preset.auto
+    prior: Prior = None
+    nli: Nli = EngineOptions.nli
+    embedder: Embedder = EngineOptions.embedder
+    llm: Llm = None
+    store: Store = STORE
+
+
+@command
+def mcp(options: McpOptions) -> int:
+    """Serve checks to agents and editors by the Model Context Protocol, on stdin and stdout."""
+    from veridical.claims.corpus.opening import open_retriever
+    from veridical.engine.engine import Engine
+    from veridical.engine.run import Task
+    from veridical.integrations.mcp_server import server
+    from veridical.planning.request import Request
+
+    err = error_console()
+    with contextlib.ExitStack() as stack:
+        engine = stack.enter_context(Engine(**keywords_of(options, EngineOptions)))
+        chosen = {"preset": options.preset.value, "prior": options.prior}
+        request = Request.of(options.scorers, {**chosen, "engine": engine})
+        retriever = None
+        if options.corpus is not None:
+            retriever = open_retriever(options.corpus, engine, telling(err))
+            stack.callback(lambda: engine.submit(retriever.close()).result())
+        served = server(engine, retriever, scorers=options.scorers, **chosen)
+        engine.services(Task(request.scorers))  # the models, before the first call
+        served.run()
+    return 0

@@ -1,0 +1,140 @@
+"""The stop hook of Claude Code: the agent's last answer, checked against what its tools have said.
+
+The agent starts it with a JSON object on standard input, of which ``transcript_path`` names the
+conversation as JSON lines. What its tools returned are the sources; the question is what its user
+said last. Everything in the conversation is foreign text.
+"""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from veridical.core.explain import verdict_of, why_unchecked
+from veridical.core.prompt_text import message_text
+from veridical.core.scores import EvidenceItem, Result, Verdict
+from veridical.errors import UsageError
+from veridical.integrations.judgement import short
+from veridical.io.conversations import Message, contexts_of, from_anthropic, said
+from veridical.io.lines import from_json, read_lines
+from veridical.io.problems import RowProblem
+from veridical.one import check_one
+from veridical.text.display import display, reason
+
+#: Characters of tool results that are read, the latest first.
+MOST = 2_000_000
+_SHOWN = 8  # statements that the agent is told of
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What is to be checked.
+
+    Attributes:
+        contexts: objects with ``id``, the tool's name, and ``text``.
+    """
+
+    answer: str
+    question: str | None
+    contexts: list[dict[str, Any]]
+
+    def check(self, **options: Any) -> Result:
+        """The result, by options of :func:`veridical.check_one`."""
+        return check_one(
+            self.answer, question=self.question, contexts=self.contexts or None, **options
+        )
+
+    def told(self, result: Result, bad: Iterable[Verdict]) -> str:
+        """What the agent is told of an answer that is not good enough."""
+        units = [unit for unit in result.spans if unit.level != "span"]
+        wrong = [(verdict_of(unit, result.verdict), unit) for unit in units]
+        wrong = [(verdict, unit) for verdict, unit in wrong if verdict in bad]
+        if not wrong:
+            return (
+                f"veridical: the answer is {result.verdict}. {why_unchecked(result) or ''}".strip()
+            )
+        wrong.sort(key=lambda pair: -(pair[1].risk or 0.0))
+        lines = ["veridical checked your answer against the results of your tools:"]
+        for verdict, unit in wrong[:_SHOWN]:
+            lines.append(f'- {verdict}: "{short(unit.text)}"')
+            lines += [f"  {self._place(item)}" for item in unit.evidence[:1]]
+        if len(wrong) > _SHOWN:
+            lines.append(f"- and {len(wrong) - _SHOWN} more")
+        lines.append("Correct these statements, or say what else they rest on.")
+        return "\n".join(lines)
+
+    def _place(self, item: EvidenceItem) -> str:
+        name = "source"
+        if item.kind == "context" and item.index < len(self.contexts):
+            name = short(str(self.contexts[item.index].get("id", name)))
+        return f'{name} says: "{short(item.text)}"'
+
+
+def turn_of(event: Mapping[str, Any]) -> Turn | None:
+    """The turn that has ended; None where the agent has said nothing.
+
+    Args:
+        event: what the agent gives its hook.
+
+    Raises:
+        UsageError: it names no conversation that can be read.
+    """
+    path = event.get("transcript_path")
+    if not isinstance(path, str) or not path:
+        raise UsageError("standard input: transcript_path is missing")
+    messages = list(_messages(Path(path).expanduser()))
+    answer, question = "", None
+    last = len(messages)
+    while last and messages[last - 1]["role"] == "assistant":
+        last -= 1
+    answer = "\n\n".join(filter(None, map(said, messages[last:])))
+    given = event.get("last_assistant_message")
+    if isinstance(given, str) and given.strip():
+        answer = given
+    for message in reversed(messages[:last]):
+        if message["role"] == "user" and (text := message_text(message["content"]).strip()):
+            question = text
+            break
+    if not answer.strip():
+        return None
+    return Turn(answer, question, _latest(contexts_of(messages)))
+
+
+def _messages(path: Path) -> Iterator[Message]:
+    """The messages of a conversation; what cannot be read as one is passed over."""
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise UsageError(f"{display(path)} is no file")
+        with path.open("rb") as stream:
+            for _, line in read_lines(stream):
+                if isinstance(line, bytes) and line.strip():
+                    yield from _of_line(line)
+    except (OSError, ValueError) as e:
+        raise UsageError(f"cannot read {display(path)}: {reason(e)}") from None
+
+
+def _of_line(line: bytes) -> list[Message]:
+    try:
+        entry = from_json(line, "not JSON")
+        # of other agents, what the agent itself did not read, and errors of the line
+        if not isinstance(entry, dict) or entry.get("isSidechain") or entry.get("isMeta"):
+            return []
+        if entry.get("type") not in ("user", "assistant") or entry.get("isApiErrorMessage"):
+            return []
+        return from_anthropic(None, [entry.get("message")])
+    except RowProblem:
+        return []
+
+
+def _latest(contexts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """As many of the latest contexts as may be read, in order."""
+    kept, total = 0, 0
+    for context in reversed(contexts):
+        total += len(context["text"])
+        if total > MOST:
+            break
+        kept += 1
+    return contexts[len(contexts) - kept :]

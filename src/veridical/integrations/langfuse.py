@@ -1,0 +1,67 @@
+"""Scores of a run for Langfuse: pushed again they take their own place, and none is there twice."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from veridical.integrations.pushing import pushes
+
+if TYPE_CHECKING:
+    from langfuse import Langfuse
+
+    from veridical.report.results import Results
+
+
+def push_to_langfuse(
+    results: Results,
+    client: Langfuse | None = None,
+    *,
+    name: str = "veridical",
+    trace: str = "trace_id",
+    observation: str = "observation_id",
+    explain: bool = True,
+) -> int:
+    """Push the verdict (``NAME_verdict``) and the risk (``NAME``) of each answer to the trace that
+    it is from. What was not checked has a verdict and no risk.
+
+    Args:
+        client: default: the one that Langfuse's environment variables name.
+        trace, observation: columns of the input that say where an answer is from; without an
+            observation the scores are the trace's.
+        explain: add the reason, which quotes the answer and its sources.
+
+    Returns:
+        how many answers were pushed.
+
+    Raises:
+        UsageError: no record names a trace.
+    """
+    if client is None:
+        from langfuse import get_client
+
+        client = get_client()
+    count = 0
+    for push in pushes(results, trace, observation):
+        where = {
+            "trace_id": push.places[trace],
+            "observation_id": push.places.get(observation),
+            "comment": push.told.reason if explain else None,
+        }
+        client.create_score(
+            name=f"{name}_verdict",
+            value=push.told.label,
+            data_type="CATEGORICAL",
+            score_id=push.id(f"{name}_verdict"),
+            **where,
+        )
+        if push.told.value is not None and push.told.checked:
+            client.create_score(
+                name=name,
+                value=push.told.value,
+                data_type="NUMERIC",
+                score_id=push.id(name),
+                **where,
+            )
+        count += 1
+    client.flush()
+    return count

@@ -1,0 +1,168 @@
+"""``veridical mcp``: a server of the Model Context Protocol on standard input and output.
+
+Its tools check answers against sources that the client sends along, and search a corpus that its
+user named at the start. They read no file and fetch no address that a client names. A reply has at
+most :data:`MOST_TOKENS` tokens, whatever the texts in it are.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field
+
+from veridical.core.explain import WHY, verdict_of, why_unchecked
+from veridical.errors import UsageError, VeridicalError
+from veridical.one import acheck_one
+from veridical.text.display import cut
+from veridical.version import __version__
+
+if TYPE_CHECKING:
+    from mcp.server import MCPServer
+
+    from veridical.claims.search import Retriever
+    from veridical.core.scores import EvidenceItem, Result
+    from veridical.engine.engine import Engine
+
+#: Of a reply.
+MOST_TOKENS = 2_000
+_TEXT = 300  # characters of a text in a reply
+_PASSAGE = 1_200
+_FOUND = 5  # passages
+_LETTER = 0.67  # tokens a letter or space: BPE vocabularies take more than two in all texts seen
+
+Answer = Annotated[str, Field(max_length=100_000, description="The answer to check.")]
+Claim = Annotated[str, Field(max_length=10_000, description="One statement.")]
+Sources = Annotated[
+    list[Annotated[str, Field(max_length=1_000_000)]],
+    Field(
+        min_length=1, max_length=500, fail_fast=True, description="Texts that it must follow from."
+    ),
+]
+Question = Annotated[
+    str | None, Field(max_length=20_000, description="What was asked, if that is known.")
+]
+Query = Annotated[str, Field(min_length=1, max_length=2_000, description="What to look for.")]
+
+INSTRUCTIONS = (
+    "Checks whether text follows from sources. Before you give an answer that rests on documents "
+    "or tool results, call check_answer with those texts as sources, and correct what it calls "
+    "contradicted or unsupported. unchecked means that nothing was found out: it is not good news."
+)
+
+
+def server(engine: Engine, retriever: Retriever | None = None, **options: Any) -> MCPServer:
+    """The server.
+
+    Args:
+        engine: a warm one.
+        retriever: of the corpus; without one ``search_corpus`` says that there is none.
+        options: ``scorers``, ``preset`` and ``prior`` of :func:`veridical.check_one`.
+
+    Raises:
+        UsageError: the package ``mcp`` is not there, or is of an older version.
+    """
+    try:
+        from mcp.server import MCPServer
+        from mcp.server.mcpserver.exceptions import ToolError
+    except ImportError as e:
+        raise UsageError(
+            f"the MCP server needs the package mcp: pip install 'veridical[mcp]' ({e})"
+        ) from None
+
+    served = MCPServer(
+        "veridical", instructions=INSTRUCTIONS, version=__version__, log_level="WARNING"
+    )
+
+    async def judged(text: str, sources: Sequence[str], question: str | None) -> Result:
+        try:
+            return await acheck_one(
+                text, contexts=list(sources), question=question, engine=engine, **options
+            )
+        except VeridicalError as e:
+            raise ToolError(cut(str(e), _TEXT)) from None
+
+    @served.tool(structured_output=False)
+    async def check_answer(answer: Answer, sources: Sources, question: Question = None) -> str:
+        """Say of an answer whether the sources support it, sentence by sentence.
+
+        Gives verdict (supported, unsupported, contradicted or unchecked), risk (0 best, 1 worst)
+        and the sentences that are not supported, the worst first, with what the sources say.
+        """
+        return told(await judged(answer, sources, question))
+
+    @served.tool(structured_output=False)
+    async def find_support(claim: Claim, sources: Sources) -> str:
+        """Find the passages of the sources that support or contradict a claim."""
+        return told(await judged(claim, sources, None), only_bad=False)
+
+    @served.tool(structured_output=False)
+    async def search_corpus(query: Query) -> str:
+        """Find passages in the user's own documents, the best first."""
+        if retriever is None:
+            raise ToolError("there is no corpus: start the server with --corpus PATH")
+        try:
+            search = engine.submit(retriever.search([query], _FOUND))
+            (passages,) = await asyncio.wrap_future(search)
+        except VeridicalError as e:
+            raise ToolError(cut(str(e), _TEXT)) from None
+        found = ({"source": cut(p.id, _TEXT), "text": cut(p.text, _PASSAGE)} for p in passages)
+        return bounded({"query": cut(query, _TEXT)}, "passages", found)
+
+    return served
+
+
+def told(result: Result, *, only_bad: bool = True) -> str:
+    """A result as JSON.
+
+    Args:
+        only_bad: leave out the sentences that are supported.
+    """
+    head: dict[str, Any] = {"verdict": result.verdict, "risk": result.risk}
+    if result.reason is not None:
+        head["reason"] = cut(why_unchecked(result) or "", _TEXT)
+        head["advice"] = WHY[result.reason][1]
+    sentences = [
+        {
+            "text": cut(unit.text, _TEXT),
+            "verdict": verdict_of(unit, result.verdict),
+            "risk": unit.risk,
+            "evidence": [_evidence(item) for item in unit.evidence[:3]],
+        }
+        for unit in sorted(result.spans, key=lambda unit: -(unit.risk or 0.0))
+        if unit.level != "span"
+    ]
+    shown = [s for s in sentences if not only_bad or s["verdict"] != "supported"]
+    head["statements"] = len(sentences)
+    return bounded(head, "sentences", shown)
+
+
+def _evidence(item: EvidenceItem) -> dict[str, Any]:
+    return {"source": item.index, "start": item.start, "text": cut(item.text, _TEXT)}
+
+
+def bounded(head: dict[str, Any], name: str, items: Iterable[dict[str, Any]]) -> str:
+    """``head`` with as many of the ``items`` as :data:`MOST_TOKENS` allow, as JSON; how many were
+    left out is said."""
+    kept: list[dict[str, Any]] = []
+    left_out = 0
+    for item in items:
+        if not left_out and tokens(_json({**head, name: [*kept, item]})) <= MOST_TOKENS - 20:
+            kept.append(item)
+        else:
+            left_out += 1
+    return _json({**head, name: kept, **({"left_out": left_out} if left_out else {})})
+
+
+def tokens(text: str) -> int:
+    """More tokens than a text has, whichever model counts: a byte is the least that any vocabulary
+    takes at once, and words of letters are taken in larger pieces."""
+    plain = sum(c.isascii() and (c.isalpha() or c == " ") for c in text)
+    return int(_LETTER * plain + len(text.encode()) - plain) + 1
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)

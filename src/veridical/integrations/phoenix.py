@@ -1,0 +1,55 @@
+"""Scores of a run for Phoenix, as annotations of spans: pushed again they take their own place."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from veridical.integrations.pushing import pushes
+
+if TYPE_CHECKING:
+    from phoenix.client import Client
+
+    from veridical.report.results import Results
+
+
+def push_to_phoenix(
+    results: Results,
+    client: Client | None = None,
+    *,
+    name: str = "veridical",
+    span: str = "span_id",
+    explain: bool = True,
+) -> int:
+    """Annotate the span that each answer is from with the verdict as label and the risk as score.
+    What was not checked has a label and no score.
+
+    Args:
+        client: default: the one that Phoenix's environment variables name.
+        span: column of the input that has the span's id.
+        explain: add the reason, which quotes the answer and its sources.
+
+    Returns:
+        how many spans were annotated.
+
+    Raises:
+        UsageError: no record names a span.
+    """
+    if client is None:
+        from phoenix.client import Client as NewClient
+
+        client = NewClient()
+    count = 0
+    for push in pushes(results, span):
+        told = push.told
+        client.spans.add_span_annotation(
+            span_id=push.places[span],
+            annotation_name=name,
+            annotator_kind="CODE",
+            label=told.label,
+            score=told.value if told.checked else None,
+            explanation=told.reason if explain else None,
+            identifier=push.id(name),
+            sync=True,
+        )
+        count += 1
+    return count

@@ -1,0 +1,42 @@
+"""An assertion of promptfoo, which loads a Python file by its path::
+
+    assert:
+      - type: python
+        value: file://veridical_assert.py
+
+where the file holds ``from veridical.integrations.promptfoo import get_assert``; ``veridical init
+promptfoo`` writes one. Sources, question, samples and reference are variables of the test, under
+the names that columns of an input may have (``context``, ``question``, ...). ``config`` of the
+assertion may have ``threshold`` and options of :func:`veridical.check_one`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from veridical.integrations.judgement import fields_of, judgement
+from veridical.one import check_one
+
+
+def get_assert(output: str, context: Mapping[str, Any]) -> dict[str, Any]:
+    """Judge one output: ``pass``, ``score`` (1 - risk), ``reason`` and ``namedScores``.
+
+    It passes where it was checked, is supported or consistent, and its score is at least
+    ``threshold`` (0 unless given). What was not checked does not pass.
+
+    Raises:
+        UsageError: an option in ``config`` is none.
+    """
+    options = dict(context.get("config") or {})
+    threshold = float(options.pop("threshold", 0.0))
+    variables = context.get("vars") or {}
+    fields = fields_of(variables, {"prompt": context.get("prompt")})
+    told = judgement(check_one(str(output), **fields, **options))
+    named = {} if told.value is None else {"risk": told.value}
+    return {
+        "pass": told.passed and told.score >= threshold,
+        "score": told.score,
+        "reason": told.reason,
+        "namedScores": named,
+    }

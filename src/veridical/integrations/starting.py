@@ -1,0 +1,84 @@
+"""Files to start with: a CI workflow, a pytest module, a promptfoo configuration, ready to run."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+from typing import NamedTuple
+
+from veridical.errors import UsageError
+from veridical.files.atomic import write_atomic
+from veridical.text.display import display, reason
+
+
+class Starter(NamedTuple):
+    """What is written, and what comes next.
+
+    Attributes:
+        files: where each goes -> what it is called in the package.
+        next: lines for people.
+    """
+
+    files: dict[str, str]
+    next: tuple[str, ...]
+
+
+STARTERS = {
+    "ci": Starter(
+        {
+            ".github/workflows/veridical.yml": "workflow.yml.txt",
+            "evals/answers.jsonl": "answers.jsonl.txt",
+        },
+        (
+            "veridical check evals/answers.jsonl --fail-on contradicted,unsupported",
+            "then have your application write evals/answers.jsonl, and commit both files",
+        ),
+    ),
+    "pytest": Starter(
+        {"tests/test_answers.py": "test_answers.py.txt"},
+        (
+            "pytest tests/test_answers.py",
+            "then put a call of your application into its function application()",
+        ),
+    ),
+    "promptfoo": Starter(
+        {
+            "promptfooconfig.yaml": "promptfooconfig.yaml.txt",
+            "veridical_assert.py": "veridical_assert.py.txt",
+        },
+        (
+            "npx promptfoo eval",
+            "then name your prompts and provider in promptfooconfig.yaml",
+        ),
+    ),
+}
+
+
+def start(name: str, folder: Path, *, force: bool = False) -> list[Path]:
+    """Write the files of a starter, all or none.
+
+    Args:
+        name: of :data:`STARTERS`.
+        force: take the place of files that are there.
+
+    Returns:
+        what was written.
+
+    Raises:
+        UsageError: a file is there already, or cannot be written.
+    """
+    starter = STARTERS[name]
+    texts = {
+        folder / place: files(__package__).joinpath("starters", source).read_text("utf-8")
+        for place, source in starter.files.items()
+    }
+    there = [display(path) for path in texts if path.exists() or path.is_symlink()]
+    if there and not force:
+        raise UsageError(f"{', '.join(there)}: there already; --force takes its place")
+    for path, text in texts.items():
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_atomic(path, text)
+        except OSError as e:
+            raise UsageError(f"cannot write {display(path)}: {reason(e)}") from None
+    return list(texts)
