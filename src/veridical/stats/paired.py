@@ -10,6 +10,7 @@ import math
 from typing import Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from veridical.arrays import Floats, Ints
 from veridical.stats.proportions import Z, wilson
@@ -21,7 +22,7 @@ Alternative = Literal["two-sided", "greater"]
 ALPHA, POWER = 0.05, 0.8
 _Z_ALPHA, _Z_POWER = 1.6448536, 0.8416212
 _ALL_SIGNS = 14  # groups of which every choice of signs is looked at
-_MOST = 20_000  # groups that are drawn; sums of more are normal
+_MOST = 5_000  # groups that are drawn; sums of more are normal
 _BLOCK = 1 << 20  # signs, or weights, drawn at once: 8 MB
 
 
@@ -81,7 +82,7 @@ def sign_flip(
     """P-value of a permutation test of a mean difference: what if the two of a group were swapped?
 
     All choices are looked at where at most 14 groups differ; else ``permutations`` of them are
-    drawn, and ``p = (1 + hits) / (1 + permutations)``; of more than 20 000 groups the sum is
+    drawn, and ``p = (1 + hits) / (1 + permutations)``; of more than 5 000 groups the sum is
     taken to be normal.
 
     Args:
@@ -116,7 +117,7 @@ def sign_flip(
 def mean_interval(
     differences: Floats, groups: Ints, *, replicates: int, seed: int, share: bool = False
 ) -> tuple[float | None, float | None]:
-    """95 % interval of a mean difference, by a bootstrap over groups; of more than 20 000 groups
+    """95 % interval of a mean difference, by a bootstrap over groups; of more than 5 000 groups
     by the normal approximation. (None, None) of fewer than two groups.
 
     Args:
@@ -143,7 +144,7 @@ def detectable_share(flips: Flips, margin: float = 0.0) -> float | None:
     """The smallest rise of a share that so many pairs show in 8 of 10 cases, at the one-sided
     level of 5 %, while as many pairs flip for no reason as did here. None where no rise does.
 
-    Exact for McNemar's test of at most 20 000 pairs, else by the normal approximation.
+    Exact for McNemar's test of at most 5 000 pairs, else by the normal approximation.
     """
     n = flips.n
     if not n:
@@ -217,7 +218,7 @@ def _by_group(differences: Floats, groups: Ints) -> Floats:
     return np.bincount(member, weights=differences).astype(np.float64, copy=False)
 
 
-def _reached(totals: Floats, least: float, alternative: Alternative) -> Floats:
+def _reached(totals: Floats, least: float, alternative: Alternative) -> NDArray[np.bool_]:
     return (np.abs(totals) if alternative == "two-sided" else totals) >= least
 
 
