@@ -36,9 +36,7 @@ def endpoint(made: Diff, kind: str, name: str | None = None) -> Any:
     return next(e for e in made.endpoints if e.kind == kind and name in (None, e.name))
 
 
-@pytest.mark.parametrize(
-    ("bad", "worse"), [(0, False), (4, False), (5, True), (20, True)]
-)
+@pytest.mark.parametrize(("bad", "worse"), [(0, False), (4, False), (5, True), (20, True)])
 def test_five_flips_one_way_make_a_run_worse(tmp_path: Path, bad: int, worse: bool) -> None:
     made = compare(tmp_path, good(30), with_bad(30, bad))
     assert made.gate is not None
