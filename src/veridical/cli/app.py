@@ -12,6 +12,7 @@ from veridical.cli.check import CHECK_EXAMPLES, PLAN_EXAMPLES, check, plan
 from veridical.cli.corpus import CORPUS_EXAMPLES
 from veridical.cli.corpus import corpus as corpus_command
 from veridical.cli.demo import DEMO_EXAMPLES, demo
+from veridical.cli.diff import DIFF_EXAMPLES, diff
 from veridical.cli.doctor import DOCTOR_EXAMPLES, doctor
 from veridical.cli.explain import EXPLAIN_EXAMPLES, explain
 from veridical.cli.help import App
@@ -59,6 +60,7 @@ app.command(epilog=SAMPLE_EXAMPLES)(sample)
 app.command(epilog=BENCH_EXAMPLES)(bench)
 app.command(epilog=TUNE_EXAMPLES)(tune)
 app.command(epilog=RANK_EXAMPLES)(rank)
+app.command(epilog=DIFF_EXAMPLES)(diff)
 app.command(epilog=REPORT_EXAMPLES)(report)
 app.command(epilog=REDTEAM_EXAMPLES)(redteam)
 app.command(epilog=PROMPTS_EXAMPLES)(prompts)

@@ -23,6 +23,7 @@ from veridical.cli.options import (
     Embedder,
     Fresh,
     Llm,
+    Markdown,
     MaxTokens,
     Nli,
     Processes,
@@ -35,7 +36,7 @@ from veridical.cli.options import (
     TokenEncoder,
     keywords_of,
 )
-from veridical.cli.outputs import coverage_code, write_report_as
+from veridical.cli.outputs import coverage_code, opened, write_report_as
 from veridical.core.options import Group, Names
 from veridical.engine.options import EngineOptions
 from veridical.errors import UsageError
@@ -139,6 +140,7 @@ class BenchCommand:
         Names.OUTPUT,
         Group.OUTPUT,
     ] = None
+    markdown: Markdown = None
     out: Annotated[Path | None, option_of(BenchOptions, "out"), Names.RUN] = None
     seed: Annotated[int, option_of(BenchOptions, "seed")] = BenchOptions.seed
     bootstrap: Annotated[int, option_of(BenchOptions, "bootstrap")] = BenchOptions.bootstrap
@@ -185,7 +187,7 @@ def bench(options: BenchCommand) -> int:
     from veridical.api import AUTO
     from veridical.evaluate import BENCHES
     from veridical.evaluate import bench as run_bench
-    from veridical.evaluate.report.bench_document import print_bench
+    from veridical.evaluate.report.bench_document import markdown, print_bench
 
     err = figures.error_console()
     if options.list_suites:
@@ -215,6 +217,9 @@ def bench(options: BenchCommand) -> int:
     )
     if result is None:
         return interrupts.INTERRUPTED
+    with opened(options.markdown) as page:
+        if page is not None:
+            page.write(markdown(result))
     figures.write(
         options,
         err,

@@ -27,9 +27,11 @@ from veridical.cli.options import (
     Embedder,
     Fresh,
     Inputs,
+    JUnit,
     Limit,
     Llm,
     Map,
+    Markdown,
     N,
     Nli,
     PolicyOption,
@@ -42,6 +44,7 @@ from veridical.cli.options import (
     RepairOption,
     RetryFailed,
     Samples,
+    Sarif,
     Scorers,
     SelectOption,
     Spans,
@@ -75,6 +78,8 @@ CHECK_EXAMPLES = (
     "  veridical check prompts.jsonl --llm openai:gpt-4o-mini --samples 5 --budget 2.00\n\n"
     "  veridical check prompts.jsonl --llm NAME --n 3:20 --temperature 0.7\n\n"
     "  veridical check answers.jsonl --fail-on contradicted,unsupported --max-share 5%\n\n"
+    "  veridical check answers.jsonl --junit report.xml --sarif findings.sarif "
+    "--markdown summary.md\n\n"
     "Exit codes: 0 fine; 1 usage, no valid input or internal error; 2 coverage under the minimum, "
     "or nothing scored; 3 a gate failed (--fail-on, --fail-over), which wins over 2; 130 "
     "interrupted (run the same command again to resume)."
@@ -147,6 +152,9 @@ class CheckOptions(PlanOptions):
         Group.OUTPUT,
         After("json_path"),
     ] = None
+    junit: Annotated[JUnit, After("report")] = None
+    sarif: Annotated[Sarif, After("junit")] = None
+    markdown: Annotated[Markdown, After("sarif")] = None
     fail_over: Annotated[
         str | None,
         typer.Option(help="Exit 3 when a risk is over X; NAME: one scorer's.", metavar="X|NAME:X"),
@@ -192,7 +200,7 @@ class CheckOptions(PlanOptions):
 def check(options: CheckOptions) -> int:
     """Check a file of answers: per-record and per-sentence risk, with evidence."""
     from veridical.api import AUTO, RUNS, Job
-    from veridical.cli.finish import Asked, finish
+    from veridical.cli.finish import Asked, CiFiles, finish
     from veridical.cli.progress import loading, watch
     from veridical.decide.gates import Gates
     from veridical.planning.request import Request
@@ -207,7 +215,8 @@ def check(options: CheckOptions) -> int:
         policy=options.policy is not None,
     )
     by_name = options.scorers is not None
-    asked = Asked(gates, options.min_coverage, by_name, options.verbose)
+    files = CiFiles(options.junit, options.sarif, options.markdown)
+    asked = Asked(gates, options.min_coverage, by_name, options.verbose, files)
     keywords = run_keywords(options)
     keywords["out"] = RUNS / AUTO if options.out is None else options.out
     keywords["sampling"] = _sampling(options)

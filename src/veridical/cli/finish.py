@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from rich import box
 from rich.console import Console
@@ -16,6 +16,7 @@ from rich.table import Table
 
 from veridical.cli.answers import Worst, answer, shown_path, wrapped
 from veridical.cli.errors_shown import error_lines
+from veridical.cli.outputs import opened
 from veridical.decide.gates import Gates, Tally
 from veridical.report.overview import UNSEALED
 from veridical.text.languages import reads_as_english
@@ -32,6 +33,17 @@ EMBEDDED = "veridical-nli"  # what the embedded NLI models are called
 _LOWEST = 4
 
 
+class CiFiles(NamedTuple):
+    """Files for CI that are asked for; ``-`` is standard output."""
+
+    junit: str | None = None
+    sarif: str | None = None
+    markdown: str | None = None
+
+
+NO_FILES = CiFiles()
+
+
 @dataclass(frozen=True)
 class Asked:
     """What turns the exit code of a run, and how much is printed.
@@ -40,12 +52,14 @@ class Asked:
         min_coverage: the least coverage of a scorer, in [0, 1].
         by_name: whether scorers were asked for by name, rather than by a preset.
         verbose: print the table of scorers too.
+        files: written for CI.
     """
 
     gates: Gates
     min_coverage: float
     by_name: bool = False
     verbose: bool = False
+    files: CiFiles = NO_FILES
 
 
 def finish(
@@ -74,6 +88,7 @@ def finish(
     tally.row_errors = summary.row_errors
     say = partial(console.print, markup=False, soft_wrap=True)
     if not summary.records:
+        _write_for_ci(results, tally, ["no valid record in the input"], asked.files)
         for text in (*error_lines(results), *unused_lines(results)):
             say(text)
         say("error: no valid record in the input")
@@ -102,9 +117,27 @@ def finish(
         if first is not None:
             say(f"next: veridical explain {shown_path(results.path)} {first}")
     gates, low = tally.lines(), low_coverage(summary, asked)
+    for text in _write_for_ci(results, tally, [*low, *gates], asked.files):
+        say(wrapped(text))
     for text in [*low, *gates]:
         say(wrapped(text), style="bold")
     return 3 if gates else 2 if low else 0
+
+
+def _write_for_ci(
+    results: Results, tally: Tally, failed: Sequence[str], files: CiFiles
+) -> list[str]:
+    """Write the files, and say what was left out of them."""
+    if not any(files):
+        return []
+    from veridical.integrations.ci.writing import write_run
+
+    with (
+        opened(files.junit) as junit,
+        opened(files.sarif) as sarif,
+        opened(files.markdown) as markdown,
+    ):
+        return write_run(results, tally, failed, junit=junit, sarif=sarif, markdown=markdown)
 
 
 def low_coverage(summary: Summary, asked: Asked) -> list[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from veridical.cli.declared import option_of
-from veridical.core.options import Group, Options, names_of
+from veridical.core.options import Group, Names, Options, names_of
 from veridical.engine.options import DEFAULT_STORE, EngineOptions
 from veridical.errors import UsageError
 from veridical.planning.options import RunOptions
@@ -109,6 +109,30 @@ Budget = Annotated[float | None, option_of(EngineOptions, "budget")]
 RetryFailed = Annotated[bool, option_of(RunOptions, "retry_failed", "--retry-failed")]
 Fresh = Annotated[bool, option_of(RunOptions, "fresh", "--fresh")]
 Processes = Annotated[int | None, option_of(EngineOptions, "processes")]
+
+
+JUnit = Annotated[
+    str | None,
+    typer.Option(
+        "--junit", help="Write JUnit XML, one test case a record; - for stdout.", metavar="FILE"
+    ),
+    Names.OUTPUT,
+    Group.OUTPUT,
+]
+Sarif = Annotated[
+    str | None,
+    typer.Option(
+        "--sarif", help="Write SARIF 2.1.0, for code scanning; - for stdout.", metavar="FILE"
+    ),
+    Names.OUTPUT,
+    Group.OUTPUT,
+]
+Markdown = Annotated[
+    str | None,
+    typer.Option("--markdown", help="Write a summary in Markdown; - for stdout.", metavar="FILE"),
+    Names.OUTPUT,
+    Group.OUTPUT,
+]
 
 
 Temperature = Annotated[

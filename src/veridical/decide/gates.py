@@ -154,6 +154,13 @@ class Tally:
         """Whether a gate failed: too many records do not pass, or were not checked."""
         return bool(self.lines())
 
+    @property
+    def too_many_unchecked(self) -> bool:
+        """Whether the gates fail for rows that were not checked."""
+        rows = self.records + self.row_errors
+        unchecked = self.unchecked + self.row_errors
+        return self.gates.any and _exceeds(unchecked, self.gates.allow_unchecked, rows)
+
     def lines(self) -> list[str]:
         """What failed, a sentence each; nothing where all is well, or there is no gate."""
         gates = self.gates
@@ -167,7 +174,7 @@ class Tally:
                 f"gate failed: {self.failing} of {self.records} answers ({causes}{allowed})"
             )
         unchecked, rows = self.unchecked + self.row_errors, self.records + self.row_errors
-        if _exceeds(unchecked, gates.allow_unchecked, rows):
+        if self.too_many_unchecked:
             bad = f", {self.row_errors} of them bad rows" if self.row_errors else ""
             lines.append(
                 f"gate failed: {unchecked} of {rows} rows could not be checked{bad} "

@@ -84,6 +84,10 @@ def check_outputs(
         status = _status(1 if path == STANDARD else place or path)
         if status is not None and _file(status) in read:
             raise UsageError(f"cannot write {name}: it is the data, or is read with it")
+        if path == STANDARD:
+            if STANDARD in written:
+                raise UsageError("cannot write two outputs to standard output")
+            written.add(STANDARD)
         if place is None:
             continue
         above = [_file(s) for s in (_status(p) for p in place.parents) if s is not None]

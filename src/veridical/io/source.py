@@ -9,7 +9,7 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from veridical.core.records import Record
 from veridical.errors import RowError, UsageError, mapping_named
@@ -31,6 +31,15 @@ Item = Record | RowError
 _ONLY_ONCE = "this input can be read only once; spool() it to a file first"
 _NAMED_COLUMNS = 100  # in a message, to find one that was misspelt
 _LOOKED_AT_PARTS = 16  # inputs whose columns are looked at
+
+
+class Place(NamedTuple):
+    """Where a row stands: in ``line`` (from 1; None where there are no lines) of the input
+    ``file``."""
+
+    row: int
+    file: str
+    line: int | None
 
 
 class Part(Protocol):
@@ -83,7 +92,7 @@ class Source:
             UsageError: a one-shot source is read a second time, or a file cannot be read.
         """
         self._begin()
-        return (item for item, _ in self._walk(start))
+        return (item for item, *_ in self._walk(start))
 
     @property
     def given(self) -> Source:
@@ -101,18 +110,23 @@ class Source:
         """For each record and row error, the row it was made of, with the columns of the input;
         empty where it is no object."""
         self._begin()
-        for _, row in self._walk(0):
+        for _, row, *_ in self._walk(0):
             if isinstance(row, Record):
                 row = row.model_dump(by_alias=True, exclude={"row"}, exclude_defaults=True)
             yield dict(row) if isinstance(row, dict) else {}
+
+    def places(self) -> Iterator[Place]:
+        """Where each record and row error stands, in their order."""
+        self._begin()
+        return (Place(item.row, file, line) for item, _, file, line in self._walk(0))
 
     def _begin(self) -> None:
         if self._begun and not self.reiterable:
             raise UsageError(_ONLY_ONCE)
         self._begun = True
 
-    def _walk(self, start: int) -> Iterator[tuple[Item, Any]]:
-        """Items with the rows they are made of."""
+    def _walk(self, start: int) -> Iterator[tuple[Item, Any, str, int | None]]:
+        """Items with the rows they are made of, their input and the line in it."""
         ordinal = 0  # of records: what the outside counts
         index = 0  # of rows: one may hold several records
         # A reader may make several records of a row, so its rows cannot be skipped unread.
@@ -125,12 +139,14 @@ class Source:
                     ordinal += 1
                 elif self._reader is None or not isinstance(row, dict):
                     if ordinal >= start:
-                        yield self._item(row, None, ordinal, part.name, line), row
+                        item = self._item(row, None, ordinal, part.name, line)
+                        yield item, row, part.name, line
                     ordinal += 1
                 else:
-                    for item in self._reader.read(row, index):
+                    for made in self._reader.read(row, index):
                         if ordinal >= start:
-                            yield self._item(item, row, ordinal, part.name, line), row
+                            item = self._item(made, row, ordinal, part.name, line)
+                            yield item, row, part.name, line
                         ordinal += 1
                 index += 1
         self._reading = len(self._parts)

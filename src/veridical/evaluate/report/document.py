@@ -20,8 +20,8 @@ from veridical.evaluate.report.flags import Shown
 from veridical.evaluate.report.view import broken, one_line
 
 #: How words are set; ``name`` is a scorer's name, or another that is written like code, ``figures``
-#: are our own.
-Style = Literal["", "name", "figures", "strong", "bad", "warn", "note", "dim"]
+#: are our own, ``quote`` is somebody's text, in which nothing is a link, a mention or markup.
+Style = Literal["", "name", "quote", "figures", "strong", "bad", "warn", "note", "dim"]
 Form = Literal["terminal", "markdown"]
 
 _TERMINAL = {"strong": "bold", "bad": "bold red", "warn": "yellow", "note": "cyan", "dim": "dim"}
@@ -164,6 +164,16 @@ def code(name: str) -> str:
     return f"`{name}`" if _CODE.fullmatch(name) else text(name)
 
 
+def quoted(words: str) -> str:
+    """Somebody's text in code type, whatever it holds: there nothing is markup, and no name or
+    address in it becomes a mention or a link. Not for table cells."""
+    line = one_line(words).strip() or " "
+    longest = max((len(run) for run in re.findall("`+", line)), default=0)
+    fence = "`" * (longest + 1)
+    pad = " " if line.startswith("`") or line.endswith("`") else ""
+    return f"{fence}{pad}{line}{pad}{fence}"
+
+
 def markdown(blocks: Iterable[Block]) -> str:
     """The blocks as a document."""
     shown = (block for block in blocks if block.only != "terminal")
@@ -200,6 +210,8 @@ def _span(span: str | Span) -> str:
     words, style = span if isinstance(span, Span) else (span, "")
     if style == "name":
         return code(words)
+    if style == "quote":
+        return quoted(words)
     if style == "figures":
         return words
     return f"**{text(words)}**" if style in ("strong", "bad") else text(words)

@@ -1,0 +1,47 @@
+"""A comparison as one self-contained page. No network; a script for the colours only."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from markupsafe import Markup
+
+from veridical.diff import view
+from veridical.diff.result import Diff, Endpoint
+from veridical.report.html import asset, content_security_policy, environment, write_whole
+
+#: Changed answers that the page shows.
+SHOWN_FLIPS = 300
+
+
+def write_diff_report(diff: Diff, path: Path, title: str = "veridical comparison") -> None:
+    """Write the page to ``path``, replacing it in one step.
+
+    Raises:
+        UsageError, OSError: the file cannot be written; an older page then stays as it was.
+    """
+    style = asset("page.css") + asset("bench.css") + asset("diff.css")
+    script = asset("theme.js")
+    page = (
+        environment()
+        .get_template("diff.html")
+        .generate(
+            policy=content_security_policy(style, script),
+            style=Markup(style),
+            script=Markup(script),
+            title=title,
+            version=diff.version,
+            diff=diff,
+            said=view.said(diff),
+            heads=view.HEADS,
+            rows=_rows,
+            flips=diff.flips[:SHOWN_FLIPS],
+            total=sum(diff.n_flips.values()),
+            outcome=view.outcome_of,
+        )
+    )
+    write_whole(Path(path), page)
+
+
+def _rows(endpoints: list[Endpoint]) -> list[list[str]]:
+    return [[name, *cells] for name, cells in view.rows(endpoints)]

@@ -1,0 +1,335 @@
+"""The two sides of a comparison: run directories, or files of result lines.
+
+A side is read twice: once for what is compared, which is held (about a kilobyte a record), and
+once more for the texts of the few records that are shown.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator, Mapping, Set
+from contextlib import contextmanager
+from pathlib import Path
+from sys import intern
+from typing import Any, BinaryIO, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from veridical.api import reopen
+from veridical.core.prompt_text import question_text
+from veridical.core.records import Record
+from veridical.core.scores import Decision, Result, Status, Unchecked, Unit, Verdict
+from veridical.errors import UsageError
+from veridical.files.decisions import decided, decisions_log
+from veridical.files.rundir import RunFiles
+from veridical.io.files import buffered, open_raw
+from veridical.io.lines import read_lines
+from veridical.io.problems import RowProblem
+from veridical.report.results import Results
+from veridical.text.display import display, reason, shown
+
+#: Rates of a response's claims that are compared (Hu et al. 2024, RefChecker, appendix A.4).
+CLAIM_RATES = ("hallucination", "contradiction", "abstain")
+_GZIP = b"\x1f\x8b"
+_NAME = 80
+
+
+class Part(NamedTuple):
+    """A score of a record: its risk, its signature, and the rates of its claims, NaN-free and in
+    the order of :data:`CLAIM_RATES`, where it judged claims; of a response without claims only
+    the last."""
+
+    risk: float | None
+    signature: str
+    claims: tuple[float | None, ...] | None
+
+
+class Answer(NamedTuple):
+    """What is compared of a record. ``place`` counts the lines of its side from 0; ``prompt`` is a
+    digest, None where it is not known; ``stratum`` is the value of the field to split by."""
+
+    place: int
+    id: str
+    row: int
+    prompt: str | None
+    stratum: str | None
+    verdict: Verdict
+    reason: Unchecked | None
+    decision: Decision | None
+    risk: float | None
+    by: str | None
+    scores: Mapping[str, Part]
+
+
+class Text(NamedTuple):
+    """What is shown of a record. ``whole`` is false where the answer is put together from the
+    sentences that were judged, as result lines do not hold it. ``file`` and ``line`` (from 1) are
+    where it stands: in the input of a run, or in the file of results."""
+
+    question: str | None
+    answer: str
+    whole: bool
+    worst: Unit | None
+    file: str
+    line: int | None
+
+
+class _Score(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+    risk: float | None
+    status: Status
+    raw: Any = None
+    signature: str = ""
+
+
+class _Line(BaseModel):
+    """A result line, units aside."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+    id: str | int
+    row: int
+    risk: float | None
+    by: str | None
+    verdict: Verdict = "unchecked"
+    reason: Unchecked | None = None
+    decision: Decision | None = None
+    scores: dict[str, _Score]
+
+
+class Side:
+    """One of the two things compared.
+
+    Args:
+        path: a run directory or a file of result lines, gzipped or not.
+        split_by: field of the records' meta.
+
+    Attributes:
+        name: the path, printable.
+        kind: ``run`` or ``file``.
+        answers: in the order of the side.
+        row_errors: rows of the run that were no valid records; 0 where that is not known.
+        notes: what is to be known of it.
+
+    Raises:
+        UsageError: it is neither, has not ended, holds no result, or lacks the field to split by.
+    """
+
+    def __init__(self, path: Path, split_by: str | None = None) -> None:
+        self.path, self.name = path, display(path)
+        self.kind = "run" if path.is_dir() else "file"
+        self.row_errors = 0
+        self.notes: list[str] = []
+        self._copy: BinaryIO | None = None
+        self._results: Results | None = None
+        self._files: RunFiles | None = None
+        if self.kind == "run":
+            self._open_run()
+        if split_by is not None and self._results is None:
+            raise UsageError(
+                f"{self.name}: its records are not known, so there is no {shown(split_by)} to "
+                "split by: name the run directory of both (their input files must be where they "
+                "were)"
+            )
+        self.answers = list(self._answers(split_by))
+        if not self.answers:
+            raise UsageError(f"{self.name} holds no result")
+
+    @property
+    def results(self) -> Results | None:
+        """The run with its records; None of a file, or where the input is not there any more."""
+        return self._results
+
+    def texts(self, places: Set[int]) -> dict[int, Text]:
+        """What is shown of the answers at some places."""
+        if self._results is not None:
+            rows = {a.row: a.place for a in self.answers if a.place in places}
+            where = {p.row: p for p in self._results.given.places() if p.row in rows}
+            return {
+                rows[result.row]: Text(
+                    question_text(record.prompt) or None,
+                    record.response,
+                    True,
+                    result.worst,
+                    where[result.row].file,
+                    where[result.row].line,
+                )
+                for record, result in self._results.pairs(set(rows))
+            }
+        found = {}
+        for place, (number, line) in enumerate(self._lines()):
+            if place in places:
+                result = _checked(Result, line, self.name, number)
+                found[place] = Text(
+                    None, _answer_of(result), False, result.worst, self.name, number
+                )
+        return found
+
+    def _open_run(self) -> None:
+        try:
+            self._results = reopen(self.path)
+        except UsageError as e:
+            self._files = files = RunFiles(self.path)
+            files.manifest()
+            files.vouch()
+            self.row_errors = sum(1 for _ in files.errors()) + files.more_errors().total()
+            self.notes.append(
+                f"{self.name}: only its results are read, not its records ({reason(e)})"
+            )
+            return
+        self.row_errors = sum(n for _, n in self._results.error_causes())
+
+    def _answers(self, split_by: str | None) -> Iterator[Answer]:
+        if self._results is not None:
+            yield from self._of_records(self._results, split_by)
+            return
+        for place, (number, line) in enumerate(self._lines()):
+            yield _answer(place, _checked(_Line, line, self.name, number), None, None)
+
+    def _of_records(self, results: Results, split_by: str | None) -> Iterator[Answer]:
+        missing = place = 0
+        has_field = split_by is None
+        for record, line in results.records():
+            if line is None:
+                missing += 1
+                continue
+            value = None
+            if split_by is not None and split_by in record.meta:
+                has_field = True
+                value = _text(record.meta[split_by])
+            parsed = _checked(_Line, line, self.name, place + 1)
+            yield _answer(place, parsed, digest(record), value)
+            place += 1
+        if missing:
+            raise UsageError(
+                f"{self.name}: the run has not ended, {missing:,} records have no result; run its "
+                "command again"
+            )
+        if not has_field:
+            raise UsageError(f"{self.name}: no record has a field {shown(split_by)} to split by")
+
+    def _lines(self) -> Iterator[tuple[int, bytes]]:
+        """Result lines with their numbers from 1."""
+        if self._files is not None:
+            log = decisions_log(self._files.path, self._files.key)
+            log.unsealed = self._files.unsealed
+            stored = decided(self._files.stored(), log)
+            yield from ((i + 1, line.line) for i, line in enumerate(stored))
+            return
+        with self._stream() as stream:
+            for number, line in read_lines(stream):
+                if isinstance(line, RowProblem):
+                    raise UsageError(f"{self.name}:{number}: {line.error}")
+                if line.strip():
+                    yield number, line
+
+    @contextmanager
+    def _stream(self) -> Iterator[BinaryIO]:
+        if self._copy is None and not _regular(self.path, self.name):
+            # a pipe can be read only once
+            self._copy = tempfile.TemporaryFile()  # noqa: SIM115  (it is closed with this object)
+            with open_raw(str(self.path), self.name) as raw:
+                shutil.copyfileobj(raw, self._copy)
+        if self._copy is not None:
+            self._copy.flush()
+            raw = io.FileIO(os.dup(self._copy.fileno()), "rb")
+        else:
+            raw = open_raw(str(self.path), self.name)
+        with raw:
+            raw.seek(0)
+            compressed = raw.read(2) == _GZIP
+            raw.seek(0)
+            yield buffered(raw, compressed)
+
+
+def digest(record: Record) -> str | None:
+    """A short name of a record's prompt, the same for the same prompt; None where it has none."""
+    if not record.prompt:
+        return None
+    text = json.dumps(record.prompt, sort_keys=True)
+    return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
+
+
+def _regular(path: Path, name: str) -> bool:
+    try:
+        return stat.S_ISREG(path.stat().st_mode)
+    except (OSError, ValueError) as e:
+        raise UsageError(f"{name}: {reason(e)}") from None
+
+
+def _checked(model: type[Any], line: bytes, name: str, number: int) -> Any:
+    try:
+        return model.model_validate_json(line)
+    except ValidationError as e:
+        first = e.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise UsageError(
+            f"{name}:{number}: no result line of veridical: "
+            f"{display(f'{where}: ' if where else '')}{display(first['msg'])}"
+            f"{_hint(line)}"
+        ) from None
+
+
+def _hint(line: bytes) -> str:
+    """What to do with a file of answers."""
+    if b'"response"' in line and b'"scores"' not in line:
+        return "; these are answers: check them first (veridical check FILE --json RESULTS)"
+    return ""
+
+
+def _answer(place: int, line: _Line, prompt: str | None, stratum: str | None) -> Answer:
+    scores = {
+        intern(key): Part(
+            score.risk if score.status == "scored" else None,
+            intern(score.signature),
+            _claims(score.raw) if score.status == "scored" else None,
+        )
+        for key, score in line.scores.items()
+    }
+    return Answer(
+        place=place,
+        id=str(line.id),
+        row=line.row,
+        prompt=prompt,
+        stratum=stratum,
+        verdict=line.verdict,
+        reason=line.reason,
+        decision=line.decision,
+        risk=line.risk,
+        by=line.by,
+        scores=scores,
+    )
+
+
+def _claims(raw: Any) -> tuple[float | None, ...] | None:
+    if not isinstance(raw, dict) or not all(_is_share(raw.get(name)) for name in CLAIM_RATES):
+        return None
+    if raw["abstain"] >= 1:
+        return (*(None for _ in CLAIM_RATES[:-1]), 1.0)
+    return tuple(float(raw[name]) for name in CLAIM_RATES)
+
+
+def _is_share(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 1
+
+
+def _text(value: Any) -> str | None:
+    if value is None or isinstance(value, (dict, list)):
+        return None
+    text = str(value).strip()
+    return intern(text[:_NAME]) or None
+
+
+def _answer_of(result: Result) -> str:
+    """The sentences of the answer that were judged, in order."""
+    end, parts = 0, []
+    for unit in sorted(result.spans, key=lambda u: (u.start, -u.end)):
+        if unit.level != "span" and unit.start >= end:
+            parts.append(unit.text)
+            end = unit.end
+    return " ".join(parts)

@@ -1,0 +1,179 @@
+"""What a comparison of two runs says: the stable shape of ``veridical diff --json``.
+
+Every view is made from a :class:`Diff`. Shares, rates and risks are fractions; a difference is the
+second run's figure minus the first's, so that above 0 is worse.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from veridical.core.scores import Decision, Unchecked, Verdict
+
+_STORED = ConfigDict(extra="forbid")
+
+Kind = Literal["bad_share", "risk", "verdict", "decision", "claims", "scorer"]
+Test = Literal["mcnemar", "tango", "permutation"]
+Direction = Literal["worse", "better", "other"]
+
+
+class Compared(BaseModel):
+    """One of the two runs. ``kind`` is ``run`` or ``file``; ``n`` are its results, ``n_unchecked``
+    those without a verdict although they make a statement, ``n_row_errors`` rows that were no
+    valid records (0 of a file, which does not say)."""
+
+    model_config = _STORED
+    path: str
+    kind: Literal["run", "file"]
+    n: int
+    n_unchecked: int
+    n_row_errors: int
+
+
+class Endpoint(BaseModel):
+    """A figure of both runs over the ``n`` pairs that have it, and its change.
+
+    Attributes:
+        kind: ``bad_share``: the share of unsupported, contradicted and inconsistent answers, of
+            pairs that both runs checked; ``risk``: the mean risk; ``verdict``, ``decision``: the
+            share of answers with that one; ``claims``: the mean rate of a scorer's claims;
+            ``scorer``: the mean risk of a scorer.
+        name: of the verdict, decision, rate or scorer; else the kind.
+        scorer: whose claims they are.
+        ci_low, ci_high: 95 % bootstrap interval of the difference.
+        p: two-sided. ``test`` says by which test: McNemar's exact one, or a permutation test.
+        p_holm: corrected for the endpoints of this kind.
+        rises, falls: pairs that flip, where the figure is a share.
+    """
+
+    model_config = _STORED
+    kind: Kind
+    name: str
+    scorer: str | None = None
+    n: int
+    a: float
+    b: float
+    difference: float
+    ci_low: float | None
+    ci_high: float | None
+    test: Test
+    p: float
+    p_holm: float | None = None
+    rises: int | None = None
+    falls: int | None = None
+
+
+class Gate(BaseModel):
+    """What the exit code rests on: has ``bad_share`` (``risk`` where no pair has verdicts) risen
+    by more than ``tolerate``?
+
+    Attributes:
+        p: one-sided. ``test``: McNemar's exact test; Tango's score test where a rise is tolerated;
+            a permutation test for risks, and where records share a prompt.
+        worse: the rise is over ``tolerate`` and ``p`` is under ``alpha``.
+        detectable: the smallest rise that so many pairs show in 8 of 10 cases; null where none is.
+        lost: pairs that the first run checked and the second could not.
+    """
+
+    model_config = _STORED
+    endpoint: Literal["bad_share", "risk"]
+    n: int
+    a: float
+    b: float
+    difference: float
+    tolerate: float
+    test: Test
+    p: float
+    alpha: float
+    worse: bool
+    detectable: float | None
+    lost: int
+
+
+class Stratum(BaseModel):
+    """The pairs with one value of ``Diff.split_by``; null is that of records without one. Holm's
+    correction is over the strata, for each kind of endpoint."""
+
+    model_config = _STORED
+    value: str | None
+    n_pairs: int
+    endpoints: list[Endpoint]
+
+
+class Shown(BaseModel):
+    """A piece of evidence: ``text`` is a slice of the context, sample or reference ``index``."""
+
+    model_config = _STORED
+    kind: Literal["context", "sample", "reference", "token"]
+    index: int
+    text: str
+
+
+class Told(BaseModel):
+    """One of the two answers of a flip. It stands in ``line`` (from 1; null where there are no
+    lines) of ``file``: the input of a run, or a file of results. ``answer`` is the whole answer;
+    where only result lines are known it is put together from the sentences that were judged, and
+    ``whole`` is false. ``sentence`` is the worst one, with its ``evidence``."""
+
+    model_config = _STORED
+    row: int
+    file: str
+    line: int | None
+    verdict: Verdict
+    reason: Unchecked | None
+    decision: Decision | None
+    risk: float | None
+    answer: str
+    whole: bool
+    sentence: str | None
+    evidence: list[Shown] = []
+
+
+class Flip(BaseModel):
+    """A pair whose verdict or decision changed. ``direction``: ``worse`` where an answer that was
+    not bad is bad now (unsupported, contradicted, inconsistent; or decided more strictly),
+    ``better`` the other way round, else ``other``."""
+
+    model_config = _STORED
+    id: str
+    question: str | None
+    direction: Direction
+    a: Told
+    b: Told
+
+
+class Difference(BaseModel):
+    """Signatures of a scorer that differ; null where a run does not have it."""
+
+    model_config = _STORED
+    scorer: str
+    a: str | None
+    b: str | None
+
+
+class Diff(BaseModel):
+    """Two runs compared. ``flips`` are the worst first; of very many the first ones, and
+    ``n_flips`` counts all by direction. ``gate`` is null where no pair has a figure to compare."""
+
+    model_config = _STORED
+    version: str
+    created: str
+    a: Compared
+    b: Compared
+    paired_by: Literal["id", "prompt", "row"]
+    n_pairs: int
+    n_only_a: int
+    n_only_b: int
+    n_groups: int
+    gate: Gate | None
+    endpoints: list[Endpoint]
+    split_by: str | None
+    strata: list[Stratum]
+    n_flips: dict[Direction, int]
+    flips: list[Flip]
+    different: list[Difference]
+    signatures: dict[str, str]
+    settings: dict[str, Any]
+    notes: list[str]

@@ -1,0 +1,185 @@
+"""A comparison arranged for reading, as a document of blocks; shared by all views."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from rich.console import Console
+
+from veridical.diff.result import Diff, Endpoint, Flip, Gate, Told
+from veridical.evaluate.report import document
+from veridical.evaluate.report.document import (
+    Block,
+    Figure,
+    Heading,
+    Items,
+    Line,
+    Paragraph,
+    Span,
+    Table,
+    Words,
+)
+from veridical.evaluate.report.view import interval, number, p_cell, p_value, share
+
+#: Flips that a terminal and Markdown show.
+SHOWN_FLIPS = {"terminal": 5, "markdown": 15}
+#: Characters of a text that a terminal and Markdown show.
+LONGEST = 300
+HEADS = ("Figure", "A", "B", "change", "95 % interval", "p", "Holm", "n")
+_NAMES = {"bad_share": "bad answers", "risk": "mean risk"}
+WHAT = {"bad_share": "unsupported, contradicted or inconsistent answers", "risk": "mean risk"}
+
+
+class Said(NamedTuple):
+    """The answer of a comparison: a sentence, its level (bad, warn or good), and what it means."""
+
+    sentence: str
+    level: str
+    meaning: list[str]
+
+
+def said(diff: Diff) -> Said:
+    """What came out, in words."""
+    gate = diff.gate
+    if gate is None:
+        return Said(
+            "Nothing could be compared.", "bad", ["No pair has a verdict or a risk in both."]
+        )
+    change = f"{_figure(gate, gate.a)} before, {_figure(gate, gate.b)} now"
+    of = f"{WHAT[gate.endpoint]}: {change}, {gate.n} pairs"
+    allowed = f", of which {_points(gate, gate.tolerate)} are tolerated" if gate.tolerate else ""
+    test = f"one-sided p {p_value(gate.p)}{allowed}"
+    if gate.worse:
+        sentence, level = f"Worse; {of}; {test}.", "bad"
+    elif gate.difference > gate.tolerate:
+        sentence, level = f"Not shown to be worse; {of}; {test}.", "warn"
+    else:
+        sentence, level = f"No rise; {of}; {test}.", "warn" if gate.lost else "good"
+    return Said(sentence, level, [_power(gate)])
+
+
+def _power(gate: Gate) -> str:
+    if gate.detectable is None:
+        return f"{gate.n} pairs are too few to show any rise (8 cases of 10, one-sided 5 % level)."
+    return (
+        f"The smallest rise that {gate.n} pairs could have shown in 8 cases of 10 is "
+        f"{_points(gate, gate.detectable)} (one-sided 5 % level); a smaller one may go unseen."
+    )
+
+
+def _figure(gate: Gate, value: float) -> str:
+    return share(value) if gate.endpoint == "bad_share" else number(value)
+
+
+def _points(gate: Gate, value: float) -> str:
+    return f"{100 * value:.1f} points" if gate.endpoint == "bad_share" else number(value)
+
+
+def rows(endpoints: Sequence[Endpoint]) -> Iterator[tuple[str, list[str]]]:
+    """A name and the cells of :data:`HEADS` for each endpoint."""
+    for e in endpoints:
+        name = _NAMES.get(e.name, e.name)
+        if e.kind in ("scorer", "claims"):
+            name = f"risk by {e.name}" if e.scorer is None else f"{e.name} by {e.scorer}"
+        shares = e.rises is not None or e.kind == "claims"
+        figure = share if shares else number
+        change = f"{100 * e.difference:+.1f}" if shares else f"{e.difference:+.3f}"
+        scale = 100 if shares else 1
+        low = None if e.ci_low is None else scale * e.ci_low
+        high = None if e.ci_high is None else scale * e.ci_high
+        spread = (
+            ("" if low is None or high is None else f"[{low:+.1f}, {high:+.1f}]")
+            if shares
+            else interval(low, high)
+        )
+        yield (
+            name,
+            [figure(e.a), figure(e.b), change, spread, p_cell(e.p), p_cell(e.p_holm), str(e.n)],
+        )
+
+
+def print_diff(diff: Diff, console: Console) -> None:
+    """Print it within the console's width."""
+    document.show(blocks(diff, "terminal"), console)
+
+
+def markdown(diff: Diff) -> str:
+    """The document in GitHub's Markdown: a step summary, or a comment."""
+    return document.markdown(blocks(diff, "markdown"))
+
+
+def blocks(diff: Diff, form: document.Form) -> Iterator[Block]:
+    """The document for one of the two forms."""
+    answer = said(diff)
+    yield document.Answer(answer.sentence, answer.meaning)
+    sides = [Span(diff.a.path, "quote"), Span(diff.b.path, "quote")]
+    counts = f" ({diff.b.n} results); {diff.n_pairs} pairs by {diff.paired_by}"
+    yield Paragraph(["A: ", sides[0], f" ({diff.a.n} results); B: ", sides[1], counts])
+    if diff.notes:
+        yield Items([[Span(note, "quote")] for note in diff.notes], Span("note: ", "warn"))
+    yield _table(diff.endpoints, diff.n_pairs)
+    for stratum in diff.strata:
+        value = "(none)" if stratum.value is None else stratum.value
+        yield Paragraph([f"{diff.split_by} = ", Span(value, "quote"), f": {stratum.n_pairs} pairs"])
+        yield _table(stratum.endpoints, stratum.n_pairs)
+    yield from _flips(diff, form)
+    yield Paragraph(
+        "A change above 0 is worse. Shares are tested by McNemar's exact test, risks and rates by "
+        "a permutation test, both paired; Holm's is corrected within each kind of figure. Only "
+        "the first line's rise can fail the comparison."
+    )
+
+
+def _table(endpoints: Sequence[Endpoint], n: int) -> Table:
+    """The endpoints; how many pairs have each, where not all have."""
+    width = len(HEADS) - all(e.n == n for e in endpoints)
+    lines = [Line(name, [Figure(c) for c in cells[: width - 1]]) for name, cells in rows(endpoints)]
+    return Table(HEADS[:width], lines)
+
+
+def _flips(diff: Diff, form: document.Form) -> Iterator[Block]:
+    total = sum(diff.n_flips.values())
+    if not total:
+        yield Paragraph("No verdict and no decision changed.")
+        return
+    counts = ", ".join(f"{n} {name}" for name, n in diff.n_flips.items() if n)
+    yield Heading(f"Changed answers: {total} ({counts})", 3)
+    shown = diff.flips[: SHOWN_FLIPS[form]]
+    for flip in shown:
+        yield Paragraph(headline(flip))
+        yield Items(list(_details(flip)), "    ")
+    if total > len(shown):
+        yield Paragraph(f"{total - len(shown)} more changed answers are in the JSON and the page.")
+
+
+def headline(flip: Flip) -> list[Span | str]:
+    """Which answer changed, and from what to what."""
+    return [
+        f"{flip.direction}: ",
+        Span(flip.id, "quote"),
+        f" (row {flip.b.row}): {outcome_of(flip.a)} → {outcome_of(flip.b)}",
+    ]
+
+
+def outcome_of(told: Told) -> str:
+    """Verdict, decision and risk of one answer of a flip."""
+    parts = [told.verdict, *([told.decision] if told.decision else [])]
+    return ", ".join(parts) + ("" if told.risk is None else f" {told.risk:.2f}")
+
+
+def _details(flip: Flip) -> Iterator[Words]:
+    if flip.question:
+        yield ["question: ", Span(_cut(flip.question), "quote")]
+    yield ["A: ", Span(_cut(flip.a.answer), "quote")]
+    yield ["B: ", Span(_cut(flip.b.answer), "quote")]
+    if flip.b.sentence is not None and flip.direction != "better":
+        if flip.b.sentence.strip() != flip.b.answer.strip():
+            yield ["worst sentence of B: ", Span(_cut(flip.b.sentence), "quote")]
+        for e in flip.b.evidence[:1]:
+            yield [f"{e.kind} {e.index + 1}: ", Span(_cut(e.text), "quote")]
+
+
+def _cut(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= LONGEST else line[:LONGEST].rsplit(" ", 1)[0] + " […]"

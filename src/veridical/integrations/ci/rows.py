@@ -1,0 +1,175 @@
+"""The rows of a run as test cases and findings: none is passed in silence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+from veridical.core.explain import verdict_of
+from veridical.core.prompt_text import question_text
+from veridical.decide.gates import NO_STATEMENT
+from veridical.integrations.ci.junit import Case, Outcome
+from veridical.integrations.ci.sarif import Finding, Level, Rule
+from veridical.integrations.words import headline, shortened, told
+from veridical.io.source import Place
+
+if TYPE_CHECKING:
+    from veridical.core.records import Record
+    from veridical.core.scores import Headline, Result, Unit
+    from veridical.decide.gates import Tally
+    from veridical.errors import RowError
+    from veridical.report.results import Results
+
+#: What a verdict says, and how much it weighs.
+VERDICTS: dict[str, tuple[str, Level]] = {
+    "contradicted": ("A source says otherwise.", "error"),
+    "unsupported": ("No source says so.", "warning"),
+    "inconsistent": ("The model's other answers disagree.", "warning"),
+    "unchecked": ("The answer could not be checked.", "note"),
+}
+INVALID = Rule("invalid-row", "The row is no valid record.", "error")
+
+
+class Row(NamedTuple):
+    """A row of the input with what came of it: a record with its result, or an error."""
+
+    place: Place
+    record: Record | None
+    result: Result | None
+    error: RowError | None
+
+
+def rows(results: Results) -> Iterator[Row]:
+    """Every row that the run has read, in input order."""
+    pairs, errors = results.pairs(), results.errors()
+    pair, error = next(pairs, None), next(errors, None)
+    for place in results.given.places():
+        if pair is None and error is None:
+            return
+        if pair is not None and pair[0].row == place.row:
+            yield Row(place, *pair, None)
+            pair = next(pairs, None)
+        elif error is not None and error.row == place.row:
+            yield Row(place, None, None, error)
+            error = next(errors, None)
+
+
+def case(row: Row, tally: Tally) -> Case:
+    """The test case of a row.
+
+    An invalid row is an error. With gates, an answer that does not pass them is a failure, and one
+    that they cannot look at an error, or skipped where so many are allowed. Without gates an answer
+    whose verdict speaks against it is a failure, and an unchecked one is skipped. An answer that
+    states nothing is skipped.
+    """
+    suite = f"veridical.{row.place.file.replace('.', '_')}"
+    where = {"file": row.place.file, "row": str(row.place.row)}
+    if row.place.line is not None:
+        where["line"] = str(row.place.line)
+    if row.error is not None:
+        return Case(
+            f"row {row.place.row}",
+            suite,
+            "error",
+            INVALID.id,
+            row.error.error,
+            str(row.error),
+            where,
+        )
+    assert row.result is not None and row.record is not None
+    record, result = row.record, row.result
+    name = f"row {result.row}" if result.id == result.row else str(result.id)
+    facts = {"verdict": result.verdict, **where}
+    if result.risk is not None:
+        facts = {"risk": f"{result.risk:.6g}", **facts}
+    if result.decision is not None:
+        facts["decision"] = result.decision
+    kind, outcome = _outcome(result, tally)
+    if outcome == "passed":
+        return Case(name, suite, "passed", properties=facts)
+    lines = list(told(result, record.response, question_text(record.prompt) or None))
+    worst = result.worst
+    message = f"{kind}: {record.response if worst is None else worst.text}"
+    if outcome == "skipped":
+        message = f"{kind}: {lines[1]}" if len(lines) > 1 else kind
+    return Case(name, suite, outcome, kind, message, "\n".join(lines), facts)
+
+
+def _outcome(result: Result, tally: Tally) -> tuple[str, Outcome]:
+    gates = tally.gates
+    line = cast("Headline", result)  # it has all that a headline has
+    causes = list(gates.causes(line))
+    if causes:
+        return ", ".join(causes), "error" if causes == ["unchecked"] else "failure"
+    if result.reason == NO_STATEMENT:
+        return "no statement", "skipped"
+    if gates.any:
+        if gates.unchecked(line):
+            return "unchecked", "error" if tally.too_many_unchecked else "skipped"
+        return result.verdict, "passed"
+    if result.verdict == "unchecked":
+        return "unchecked", "skipped"
+    return result.verdict, "failure" if result.verdict in VERDICTS else "passed"
+
+
+def findings(row: Row, tally: Tally) -> Iterator[Finding]:
+    """What code scanning is to show of a row: each sentence that its verdict speaks against, an
+    answer that could not be checked or does not pass a gate, an invalid row."""
+    if row.error is not None:
+        yield Finding(
+            INVALID,
+            row.error.error,
+            row.place.file,
+            row.place.line,
+            (INVALID.id, row.place.file, str(row.place.row)),
+            None,
+            {"row": row.place.row},
+        )
+        return
+    assert row.result is not None and row.record is not None
+    result = row.result
+    found = False
+    if result.verdict in VERDICTS and result.reason != NO_STATEMENT:
+        units: list[Unit | None] = list(_wrong(result))
+        for unit in units or [None]:
+            found = True
+            yield _finding(row, unit, result.verdict)
+    causes = list(tally.gates.causes(cast("Headline", result)))
+    if causes and not found:
+        rule = Rule("gate", "The answer does not pass a gate.", "error")
+        yield _finding(row, result.worst, "gate", rule, ", ".join(causes))
+
+
+def _wrong(result: Result) -> Iterator[Unit]:
+    """The sentences that the verdict speaks against."""
+    if result.verdict == "unchecked":
+        return
+    for unit in result.spans:
+        if unit.level != "span" and verdict_of(unit, result.verdict) in VERDICTS:
+            yield unit
+
+
+def _finding(
+    row: Row, unit: Unit | None, verdict: str, rule: Rule | None = None, why: str = ""
+) -> Finding:
+    assert row.result is not None and row.record is not None
+    record, result = row.record, row.result
+    if rule is None:
+        of_unit = verdict if unit is None else verdict_of(unit, result.verdict)
+        description, level = VERDICTS[of_unit]
+        by = (result.by or "").partition("(")[0]
+        rule = Rule(f"{of_unit}/{by}" if by else of_unit, description, level)
+        why = rule.id.partition("/")[0]
+    text = record.response if unit is None else unit.text
+    risk = result.risk if unit is None else unit.risk
+    message = f'{why}{"" if risk is None else f", risk {risk:.2f}"}: "{shortened(text, 500)}"'
+    if unit is not None and unit.evidence:
+        item = unit.evidence[0]
+        message += f'; {item.kind} {item.index + 1}: "{shortened(item.text, 300)}"'
+    if unit is None and result.reason is not None:
+        message = f"{headline(result)} ({result.reason}): {shortened(text, 500)}"
+    prompt = question_text(record.prompt) or ("" if result.id == result.row else f"id {result.id}")
+    facts = {"id": result.id, "row": result.row, "risk": risk, "verdict": result.verdict}
+    return Finding(
+        rule, message, row.place.file, row.place.line, (rule.id, prompt, text), risk, facts
+    )

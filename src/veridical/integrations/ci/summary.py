@@ -1,0 +1,115 @@
+"""A run in Markdown, short: what a CI job shows of it."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any, get_args
+
+from veridical.core.prompt_text import question_text
+from veridical.core.scores import Verdict
+from veridical.engine.outcome import outcome
+from veridical.evaluate.report.document import (
+    Answer,
+    Block,
+    Heading,
+    Items,
+    Paragraph,
+    Span,
+    markdown,
+    plain_table,
+)
+from veridical.evaluate.report.view import interval, number, share
+from veridical.integrations.ci.rows import VERDICTS, Row
+from veridical.integrations.words import headline, shortened
+
+if TYPE_CHECKING:
+    from veridical.core.records import Record
+    from veridical.core.scores import Result
+    from veridical.report.results import Results
+
+_SHOWN = 10  # answers
+_CAUSES = 5
+_LONGEST = 300
+
+
+class Worst:
+    """The worst answers of a run, met one at a time."""
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[bool, float, int, Record, Result]] = []
+
+    def add(self, row: Row) -> None:
+        """Consider a row; one without a verdict that speaks against it is passed over."""
+        if row.result is None or row.record is None:
+            return
+        verdict, risk = row.result.verdict, row.result.risk
+        if verdict not in VERDICTS or verdict == "unchecked":
+            return
+        rank = (verdict == "contradicted", risk or 0.0, -row.place.row)
+        heapq.heappush(self._heap, (*rank, row.record, row.result))
+        if len(self._heap) > _SHOWN:
+            heapq.heappop(self._heap)
+
+    def ranked(self) -> list[tuple[Record, Result]]:
+        """The worst first."""
+        return [(x[3], x[4]) for x in sorted(self._heap, key=lambda x: x[:3], reverse=True)]
+
+
+def run_summary(results: Results, worst: Worst, failed: Sequence[str]) -> str:
+    """The run as a page of Markdown.
+
+    Args:
+        failed: what did not pass (gates, coverage), a sentence each.
+    """
+    return markdown(_blocks(results, worst, failed))
+
+
+def _blocks(results: Results, worst: Worst, failed: Sequence[str]) -> Iterator[Block]:
+    summary = results.summary()
+    yield Answer(outcome(summary))
+    if failed:
+        yield Items([[Span(text, "strong")] for text in failed])
+    counts = [(v, summary.verdicts[v]) for v in get_args(Verdict) if summary.verdicts[v]]
+    rows = [[v, str(n), share(n / summary.records)] for v, n in counts]
+    if rows:
+        yield plain_table(["Verdict", "answers", "share"], rows)
+    if summary.decisions is not None:
+        decided = [[name, str(n)] for name, n in summary.decisions.items()]
+        yield plain_table(["Decision", "answers"], decided)
+    scorers = [s.as_dict() for s in summary.scorers.values() if s.coverage is not None]
+    if scorers:
+        heads = ["Scorer", "coverage", "mean risk", "95 % interval"]
+        yield plain_table(heads, map(_scorer, scorers))
+    shown = worst.ranked()
+    if shown:
+        yield Heading("The worst answers", 3)
+    for record, result in shown:
+        name: list[str | Span] = [f"row {result.row}"]
+        if result.id != result.row:
+            name += [" ", Span(str(result.id), "quote")]
+        yield Paragraph([*name, f": {headline(result)}"])
+        yield Items(list(_details(record, result)))
+    if summary.row_errors:
+        yield Heading(f"Rows that are no valid records: {summary.row_errors}", 3)
+        yield Items([[Span(str(e), "quote")] for e in islice(results.errors(), _CAUSES)])
+
+
+def _scorer(s: dict[str, Any]) -> list[str]:
+    spread = interval(s["ci_low"], s["ci_high"])
+    return [s["name"], share(s["coverage"]), number(s["mean"]), spread]
+
+
+def _details(record: Record, result: Result) -> Iterator[list[str | Span]]:
+    question = question_text(record.prompt)
+    if question:
+        yield ["question: ", _quote(question)]
+    worst = result.worst
+    yield ["answer: ", _quote(record.response if worst is None else worst.text)]
+    for e in worst.evidence[:1] if worst is not None else ():
+        yield [f"{e.kind} {e.index + 1}: ", _quote(e.text)]
+
+
+def _quote(text: str) -> Span:
+    return Span(shortened(text, _LONGEST), "quote")

@@ -1,0 +1,61 @@
+"""The files that CI reads of a run, written in one pass over it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import IO, TYPE_CHECKING
+
+from veridical.integrations.ci.junit import Case, write_junit
+from veridical.integrations.ci.rows import INVALID, Row, case, findings, rows
+from veridical.integrations.ci.sarif import write_sarif
+from veridical.integrations.ci.summary import Worst, run_summary
+
+if TYPE_CHECKING:
+    from veridical.decide.gates import Tally
+    from veridical.report.results import Results
+
+
+def write_run(
+    results: Results,
+    tally: Tally,
+    failed: Sequence[str],
+    *,
+    junit: IO[str] | None = None,
+    sarif: IO[str] | None = None,
+    markdown: IO[str] | None = None,
+) -> list[str]:
+    """Write what is asked for of a finished run.
+
+    Args:
+        tally: the run's records counted at its gates.
+        failed: what did not pass, a sentence each.
+
+    Returns:
+        What was left out, a sentence each.
+    """
+    left_out = []
+    if junit is not None:
+        facts = {"run": results.path.name, **{f"failed {i + 1}": t for i, t in enumerate(failed)}}
+        write_junit(junit, "veridical check", _cases(results, tally), facts)
+    if sarif is not None:
+        found = (finding for row in rows(results) for finding in findings(row, tally))
+        omitted = write_sarif(sarif, found)
+        if omitted:
+            left_out.append(f"SARIF: the worst findings are listed, {omitted} are left out")
+    if markdown is not None:
+        worst = Worst()
+        for row in rows(results):
+            worst.add(row)
+        markdown.write(run_summary(results, worst, failed))
+    return left_out
+
+
+def _cases(results: Results, tally: Tally) -> Iterator[Case]:
+    yield from (case(row, tally) for row in rows(results))
+    uncounted = results.counted_errors
+    if uncounted:
+        text = f"{uncounted} more rows are no valid records"
+        yield Case("further rows", "veridical", "error", INVALID.id, text, text)
+
+
+__all__ = ["Row", "write_run"]
