@@ -152,3 +152,32 @@ def test_chat_prompts_come_from_the_model() -> None:
             service.close()
 
     assert asyncio.run(run()) == "[Hi]"
+
+
+class Spelling(Letters):
+    """Tells which tokens its alternatives are."""
+
+    def assemble(self, windows: Sequence[Window], outputs: Sequence[Any]) -> TokenProbabilities:
+        value = super().assemble(windows, outputs)
+        return replace(value, top_ids=np.tile([70_000, 7, 0], (len(value), 1)))
+
+    def spell(self, token: int) -> str:
+        return f" t{token}"
+
+
+def test_alternatives_are_spelled_whether_the_store_is_warm_or_cold(tmp_path: Path) -> None:
+    store = Store(tmp_path / "store")
+    for reads in (1, 0):
+        model = Spelling()
+        ((value,), _) = asked(model, [GivenText("p", "text")], store)
+        assert len(model.read) == reads
+        assert value.top_text is not None and value.bounded().top_text is value.top_text
+        assert value.top_text(3) == [" t70000", " t7", " t0"]
+        assert value.top is not None and value.top.shape == (4, 3)
+    ((value,), _) = asked(Letters(), [GivenText("p", "text")])
+    assert value.top_text is None and value.top_ids is None
+
+
+def test_alternatives_are_named_one_by_one() -> None:
+    assert "named" in str(fault(rows(3, top_ids=np.zeros((3, 2), np.int64))))
+    assert "named" in str(fault(rows(3, top=None, top_ids=np.zeros((3, 3), np.int64))))

@@ -151,6 +151,14 @@ class LanguageModel(Protocol):
         ...
 
 
+class SpellingModel(LanguageModel, Protocol):
+    """A language model whose ``top_ids`` can be read as text; others give none."""
+
+    def spell(self, token: int) -> str:
+        """What a token adds to a text that it follows."""
+        ...
+
+
 class PrefixModel(LanguageModel, Protocol):
     """A language model that keeps what it has read until it has read the next window, so that
     what both begin with is read once; others lack ``shared``."""

@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -41,6 +43,9 @@ class TokenProbabilities:
             with fewer are filled with -inf; None where there are none.
         entropy: (n,) entropy over the whole vocabulary, in nats; None where only ``top`` is known.
         lowest: (n,) least log-probability in the vocabulary at each place; None likewise.
+        top_ids: (n, k) which tokens of the model's vocabulary ``top`` is of; None where unknown.
+        top_text: tells what the tokens of ``top`` at a place spell, in the same order, white space
+            before a word included; None where the source does not say.
     """
 
     starts: NDArray[np.int64]
@@ -49,6 +54,8 @@ class TokenProbabilities:
     top: NDArray[np.float64] | None = None
     entropy: NDArray[np.float64] | None = None
     lowest: NDArray[np.float64] | None = None
+    top_ids: NDArray[np.int64] | None = None
+    top_text: Callable[[int], list[str]] | None = None
 
     def __len__(self) -> int:
         return len(self.logprobs)

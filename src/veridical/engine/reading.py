@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from veridical.errors import ModelError
 from veridical.files.store import Store, content_key
 
 _FIXED = 5  # columns before ``top``: start, end, log-probability, entropy, lowest
+_FORM = "read-2"  # changed with the form of what is stored
 _SLACK = 1e-4  # above 0 that rounding may lift a log-probability
 
 
@@ -43,7 +45,7 @@ class _GivenTexts(Requests):
         return tokens_read(self.model, batch, before)
 
     def key(self, request: GivenText) -> bytes:
-        return content_key("read", self.model.revision, *request)
+        return content_key(_FORM, self.model.revision, *request)
 
     def assemble(self, windows: Sequence[Window], outputs: Sequence[Any]) -> TokenProbabilities:
         value = self.model.assemble(windows, outputs)
@@ -54,29 +56,40 @@ class _GivenTexts(Requests):
         return self.load(self.dump(value))
 
     def dump(self, value: TokenProbabilities) -> NDArray[np.float32]:
-        """(n, 5 + k): a row a token; NaN columns for what the source does not know."""
+        """(n, 5 + 2k): a row a token; NaN columns for what the source does not know."""
         n = len(value)
-        table = np.full((n, _FIXED + (0 if value.top is None else value.top.shape[1])), np.nan)
+        k = 0 if value.top is None else value.top.shape[1]
+        table = np.full((n, _FIXED + 2 * k), np.nan)
         for column, values in enumerate(
             (value.starts, value.ends, value.logprobs, value.entropy, value.lowest)
         ):
             if values is not None:
                 table[:, column] = values
         if value.top is not None:
-            table[:, _FIXED:] = value.top
+            table[:, _FIXED : _FIXED + k] = value.top
+            if value.top_ids is not None:
+                table[:, _FIXED + k :] = value.top_ids
         return table.astype(np.float32)
 
     def load(self, stored: NDArray[np.float32]) -> TokenProbabilities:
         table = stored.astype(np.float64)
         entropy, lowest = (None if np.isnan(table[:, c]).any() else table[:, c] for c in (3, 4))
+        top, named = np.split(table[:, _FIXED:], 2, axis=1)
+        ids = None if not named.size or np.isnan(named).any() else named.astype(np.int64)
         return TokenProbabilities(
             starts=table[:, 0].astype(np.int64),
             ends=table[:, 1].astype(np.int64),
             logprobs=np.minimum(table[:, 2], 0.0),
             entropy=entropy,
             lowest=lowest,
-            top=table[:, _FIXED:] if table.shape[1] > _FIXED else None,
+            top=top if top.shape[1] else None,
+            top_ids=ids,
+            top_text=None if ids is None else partial(_spelled, self.model.spell, ids),
         )
+
+
+def _spelled(spell: Callable[[int], str], ids: NDArray[np.int64], place: int) -> list[str]:
+    return [spell(token) for token in ids[place].tolist()]
 
 
 def tokens_read(model: Any, batch: Sequence[Window], before: Window | None = None) -> int:
@@ -132,6 +145,8 @@ def fault(value: TokenProbabilities) -> str | None:
         return "its token probabilities are not one row a token"
     if value.top is not None and (value.top.ndim != 2 or len(value.top) != n):
         return "its alternatives are not one row a token"
+    if value.top_ids is not None and (value.top is None or value.top_ids.shape != value.top.shape):
+        return "its alternatives are not named one by one"
     if not np.isfinite(value.logprobs).all():
         return "it gave a log-probability that is not finite"
     known = [c for c in (value.entropy, value.lowest) if c is not None]

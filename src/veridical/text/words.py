@@ -11,8 +11,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from veridical.text.fact_words import AUXILIARIES, FUNCTION_WORDS
 from veridical.text.spans import Span
 
+_FUNCTION_WORDS = (FUNCTION_WORDS | AUXILIARIES) - {"born", "despite", "currently"}
 #: Pieces longer than this are rare and not worth remembering.
 _MEMO_LENGTH = 40
 _MEMO_SIZE = 1 << 13  # pieces a generation
@@ -131,6 +133,11 @@ def word_spans(text: str) -> list[Span]:
 def lettered_spans(text: str) -> list[Span]:
     """Those of :func:`word_spans` that hold a letter or a figure."""
     return [span for span in word_spans(text) if any(map(str.isalnum, span.text))]
+
+
+def content_spans(text: str) -> list[Span]:
+    """Those of :func:`lettered_spans` that are no function words of English."""
+    return [span for span in lettered_spans(text) if span.text.lower() not in _FUNCTION_WORDS]
 
 
 def _split(piece: str) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from causal_checkpoints import TEXTS, tokenizer
-from tokenizers import Tokenizer, models, pre_tokenizers, processors
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
 
 from veridical.core.tokens import GivenText
 from veridical.errors import ModelError
@@ -145,3 +145,15 @@ def test_long_texts_are_read_in_windows_with_what_precedes(prompt_words: int) ->
 def test_windows_too_short_to_read_in_are_refused() -> None:
     with pytest.raises(ModelError, match="too short"):
         ReadWindower(tokenizer("llama"), 2, None)
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "llama"])
+def test_a_token_is_spelled_with_the_white_space_before_it(kind: str) -> None:
+    made = tokenizer(kind)
+    made.decoder = decoders.ByteLevel() if kind == "gpt2" else decoders.Metaspace()
+    windower = ReadWindower(made, 64, 0)
+    text = " In Mali the sky is blue."
+    ids = only(windower, "A", text)
+    spelled_text = "".join(windower.spell(int(i)) for i in ids.ids[ids.first :])
+    assert spelled_text == text
+    assert windower.spell(made.token_to_id("<|end|>")) == "<|end|>"

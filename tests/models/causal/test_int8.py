@@ -59,10 +59,12 @@ def test_most_alternatives_are_the_vocabulary(tmp_path: Path) -> None:
     assert model.top == weights.shape.vocabulary
     after, states, present = model.read(weights.vectors(IDS[:5]), model.nothing)
     table = model.measured(after, IDS[1:6])
-    np.testing.assert_allclose(np.exp(table[:, 3:]).sum(axis=1), 1, atol=1e-4)
-    assert (table[:, 2] == table[:, -1]).all() and states.shape == weights_states(weights)
+    top, ids = np.split(table[:, 3:], 2, axis=1)
+    np.testing.assert_allclose(np.exp(top).sum(axis=1), 1, atol=1e-4)
+    np.testing.assert_array_equal(np.sort(ids, axis=1), [np.arange(model.top)] * 5)
+    assert (table[:, 2] == top[:, -1]).all() and states.shape == weights_states(weights)
     assert present[0].shape == (1, gguf_files.GROUPS, 5, gguf_files.HEAD)
-    assert model.measured(after[:0], IDS[:0]).shape == (0, 3 + model.top)
+    assert model.measured(after[:0], IDS[:0]).shape == (0, 3 + 2 * model.top)
 
 
 def weights_states(weights: Weights) -> tuple[int, int]:

@@ -96,13 +96,13 @@ class GgufLanguageModel:
         return min(_common(one.ids, other.ids), other.first - 1)
 
     def run(self, batch: Sequence[Window]) -> list[Any]:
-        """One (tokens, 3 + k) float32 array per window: log-probability, entropy, least
-        log-probability, and the k greatest, of each token asked for."""
+        """One (tokens, 3 + 2k) float32 array per window: log-probability, entropy, least
+        log-probability, the k greatest, and the ids of these, of each token asked for."""
         with self._lock:
             return [self._measured(window.content) for window in batch]
 
     def _measured(self, piece: Reading) -> Floats32:
-        tables = [np.zeros((0, 3 + self._model.top), np.float32)]
+        tables = [np.zeros((0, 3 + 2 * self._model.top), np.float32)]
         if piece.first < len(piece.ids):
             asked = piece.first - 1  # a token is foretold by the one before
             for start, after, _ in self._forward(piece.ids, asked):
@@ -133,6 +133,9 @@ class GgufLanguageModel:
 
     def assemble(self, windows: Sequence[Window], outputs: Sequence[Any]) -> TokenProbabilities:
         return tokens.assembled(windows, outputs)
+
+    def spell(self, token: int) -> str:
+        return self._windower.spell(token)
 
     def state_windows(self, texts: Sequence[tuple[str, ...]]) -> list[list[Window]]:
         return self._windower.whole(texts)

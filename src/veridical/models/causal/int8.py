@@ -73,9 +73,10 @@ class Int8Model:
         return after, states, present
 
     def measured(self, after: Floats32, followed: NDArray[np.int64]) -> Floats32:
-        """(n, 3 + top) log-probability, entropy, least log-probability and the greatest ones, of
-        the tokens that ``followed`` those of which (n, width) ``after`` are the vectors."""
-        tables = [np.zeros((0, 3 + self.top), np.float32)]
+        """(n, 3 + 2 top) log-probability, entropy, least log-probability, the greatest ones and
+        the ids of these, of the tokens that ``followed`` those of which (n, width) ``after`` are
+        the vectors."""
+        tables = [np.zeros((0, 3 + 2 * self.top), np.float32)]
         for start in range(0, len(after), _ROWS):
             some = slice(start, start + _ROWS)
             feeds = {"after": after[some], "followed": followed[some, None]}
@@ -231,8 +232,10 @@ def _draw_head(weights: Weights, exact: bool, threads: int, top: int) -> Any:
     chosen = draw("GatherElements", logs, "followed", axis=1)
     expected = draw("ReduceSum", draw("Mul", draw("Exp", logs), logs), last_axis, keepdims=1)
     lowest = draw("ReduceMin", logs, last_axis, keepdims=1)
-    greatest, _ = draw.several(2, "TopK", logs, drawing.axis(top), axis=-1)
-    draw.output("table", draw("Concat", chosen, draw("Neg", expected), lowest, greatest, axis=1))
+    greatest, which = draw.several(2, "TopK", logs, drawing.axis(top), axis=-1)
+    ids = draw("Cast", which, to=1)  # float32
+    columns = (chosen, draw("Neg", expected), lowest, greatest, ids)
+    draw.output("table", draw("Concat", *columns, axis=1))
     width = weights.shape.width
     return draw.session(
         {"after": (np.float32, ("tokens", width)), "followed": (np.int64, ("tokens", 1))}, threads

@@ -86,6 +86,8 @@ class ReadWindower:
         added = tokenizer.get_added_tokens_decoder()
         self._special: dict[int, str] = {i: t.content for i, t in added.items() if t.special}
         self._lock = threading.Lock()  # the tokenizer is switched between two ways of reading
+        self._before: int = probe.ids[ordinary[0]]  # a token that others are spelled after
+        self._spelled: dict[int, str] = {}
         self.max_length = max_length
         if max_length < len(self._bos) + 2:
             raise ModelError(f"windows of {max_length} tokens are too short to read in")
@@ -100,6 +102,20 @@ class ReadWindower:
         with self._lock:
             joint = self._encode([t.prompt + t.text for t in plain], special=True)
             return [self._windows(t, tokens) for t, tokens in zip(plain, joint, strict=True)]
+
+    def spell(self, token: int) -> str:
+        """What a token adds to a text that it follows, white space before a word included; U+FFFD
+        for parts of a character."""
+        text = self._spelled.get(token)
+        if text is None:
+            # decoders drop the white space that a text begins with
+            alone, both = (
+                self._tokenizer.decode([self._before, *more], skip_special_tokens=False)
+                for more in ((), (token,))
+            )
+            text = both[len(alone) :] if both.startswith(alone) else both
+            self._spelled[token] = text
+        return text
 
     def whole(self, texts: Sequence[tuple[str, ...]]) -> list[list[Window]]:
         """One window of each text, which is never cut; its content is the (length,) token ids.
@@ -217,17 +233,19 @@ class ReadWindower:
 
 
 def assembled(windows: Sequence[Window], outputs: Sequence[Any]) -> TokenProbabilities:
-    """The tokens of one text, from a (tokens, 3 + k) array for each of its windows:
-    log-probability, entropy, least log-probability, and the k greatest."""
+    """The tokens of one text, from a (tokens, 3 + 2k) array for each of its windows:
+    log-probability, entropy, least log-probability, the k greatest, and the ids of their tokens."""
     pieces: list[Reading] = [w.content for w in windows]
     table = np.concatenate(list(outputs)).astype(np.float64)
+    top, ids = np.split(table[:, 3:], 2, axis=1)
     return TokenProbabilities(
         starts=np.concatenate([p.starts for p in pieces]),
         ends=np.concatenate([p.ends for p in pieces]),
         logprobs=table[:, 0],
         entropy=table[:, 1],
         lowest=table[:, 2],
-        top=table[:, 3:],
+        top=top,
+        top_ids=ids.astype(np.int64),  # whole below 2^24, which no vocabulary reaches
     )
 
 

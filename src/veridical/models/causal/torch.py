@@ -111,11 +111,11 @@ class TorchLanguageModel:
         return self._windower(texts)
 
     def run(self, batch: Sequence[Window]) -> list[Any]:
-        """One (tokens, 3 + k) float32 array per window: log-probability, entropy, least
-        log-probability, and the k greatest, of each token asked for."""
+        """One (tokens, 3 + 2k) float32 array per window: log-probability, entropy, least
+        log-probability, the k greatest, and the ids of these, of each token asked for."""
         torch = self._torch
         pieces: list[Reading] = [w.content for w in batch]
-        outputs = [np.zeros((0, 3 + min(TOP, self._vocabulary)), np.float32) for _ in pieces]
+        outputs = [np.zeros((0, 3 + 2 * min(TOP, self._vocabulary)), np.float32) for _ in pieces]
         scored = [i for i, p in enumerate(pieces) if p.first < len(p.ids)]
         if not scored:
             return outputs
@@ -147,12 +147,16 @@ class TorchLanguageModel:
             entropy = torch.special.entr(logs.exp()).sum(dim=-1, keepdim=True)
             # tokens that a model rules out altogether say nothing of how unlikely one can be
             lowest = logs.masked_fill(torch.isinf(logs), 0.0).amin(dim=-1, keepdim=True)
-            top = logs.topk(min(TOP, self._vocabulary), dim=-1).values
-            rows.append(torch.cat([chosen, entropy, lowest, top], dim=1).cpu().numpy())
+            top, ids = logs.topk(min(TOP, self._vocabulary), dim=-1)
+            columns = [chosen, entropy, lowest, top, ids.float()]
+            rows.append(torch.cat(columns, dim=1).cpu().numpy())
         return np.concatenate(rows)
 
     def assemble(self, windows: Sequence[Window], outputs: Sequence[Any]) -> TokenProbabilities:
         return tokens.assembled(windows, outputs)
+
+    def spell(self, token: int) -> str:
+        return self._windower.spell(token)
 
     def state_windows(self, texts: Sequence[tuple[str, ...]]) -> list[list[Window]]:
         return self._windower.whole(texts)

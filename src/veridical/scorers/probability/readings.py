@@ -95,13 +95,15 @@ def of_record(tokens: Sequence[TokenLogprob], text: str) -> Reading:
     spelling = [tokens[s.place] for s in spans]
     width = max((len(t.top) for t in spelling), default=0)
     top = np.full((len(spelling), width), -np.inf)
-    for row, token in zip(top, spelling, strict=True):
-        row[: len(token.top)] = sorted((t.logprob for t in token.top), reverse=True)
+    listed = [sorted(t.top, key=lambda other: -other.logprob) for t in spelling]
+    for row, others in zip(top, listed, strict=True):
+        row[: len(others)] = [t.logprob for t in others]
     probabilities = TokenProbabilities(
         starts=np.array([s.start for s in spans], dtype=np.int64),
         ends=np.array([s.end for s in spans], dtype=np.int64),
         logprobs=np.array([t.logprob for t in spelling], dtype=np.float64),
         top=top if width else None,
+        top_text=(lambda place: [t.token for t in listed[place]]) if width else None,
     )
     places = np.array([s.place for s in spans], dtype=np.int64)
     return Reading(text, probabilities.bounded(), places)

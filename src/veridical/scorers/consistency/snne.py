@@ -1,0 +1,76 @@
+"""Semantic nearest neighbour entropy (Nguyen, Payani & Mirzasoleiman 2025)."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import Field
+
+from veridical.arrays import Matrix
+from veridical.core.evidence import Evidence
+from veridical.core.records import Record
+from veridical.core.registry import Cost, scorer
+from veridical.core.scores import Score
+from veridical.scorers.consistency.response_graph import similarity_graph
+
+Similarity = Literal["entailment", "cosine"]
+
+
+def _costs(similarity: Similarity, **_: object) -> set[Cost]:
+    return {"nli" if similarity == "entailment" else "embed"}
+
+
+@scorer(
+    "snne",
+    level="response",
+    needs={"samples"},
+    source="Nguyen 2025 (SNNE), eq. 6",
+    cost="nli",
+    uses={"embed"},
+    costs_by=_costs,
+    raw_is="risk",
+)
+async def snne(
+    record: Record,
+    evidence: Evidence,
+    *,
+    tau: Annotated[float, Field(ge=0.01, le=1000)] = 1.0,
+    similarity: Similarity = "entailment",
+    response: bool = True,
+) -> Score:
+    """How few near neighbours the answers have: a soft count in the place of clusters.
+
+    ``raw = -mean_i log sum_j exp(s_ij / tau)`` over all answers, each its own neighbour too.
+
+    Args:
+        tau: the smaller, the more the nearest neighbour counts alone. The authors' script tries
+            several values and similarities, and prints the best; here both are fixed beforehand.
+        similarity: ``entailment`` is the mean of both directions' probabilities, which ``eigv``,
+            ``degree`` and ``eccentricity`` use too; ``cosine`` is ``0.5 + cos / 2`` of embeddings.
+            Both are in [0, 1], and 1 of an answer with itself.
+        response: the response is one of the answers, as in ``semantic_entropy``; false takes the
+            samples alone, as published.
+
+    ``raw`` is in nats, from ``-log n - 1 / tau`` (n equal answers) to ``-log(n - 1 + e^(1/tau))``.
+    ``risk = exp(raw) (1 + e^(1/tau))``, at most 1 for two answers or more.
+
+    Raises:
+        NotApplicable: the response is blank, or no sample has a text.
+    """
+    if similarity == "entailment":
+        s = await similarity_graph(record, evidence, "entailment", False)
+    else:
+        texts = [record.need_response(), *(x.text for x in record.against("samples"))]
+        vectors = (await evidence.embed(texts)).astype(np.float64)
+        s = 0.5 + np.clip(vectors @ vectors.T, -1, 1) / 2
+        np.fill_diagonal(s, 1.0)
+    raw = neighbour_entropy(s if response else s[1:, 1:], tau)
+    # e^raw (1 + e^(1/tau)), as logarithms: 1/tau may be large
+    return Score.of(math.exp(min(raw + float(np.logaddexp(0, 1 / tau)), 0.0)), raw=raw)
+
+
+def neighbour_entropy(similarity: Matrix, tau: float) -> float:
+    """``-mean_i log sum_j exp(s_ij / tau)`` of (n, n) similarities."""
+    return float(-np.logaddexp.reduce(similarity / tau, axis=1).mean())

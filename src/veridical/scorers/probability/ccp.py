@@ -1,0 +1,225 @@
+"""Claim-conditioned probability (Fadeeva et al. 2024)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from veridical.arrays import Floats
+from veridical.claims import extractors
+from veridical.claims.claim import Claim
+from veridical.core.evidence import Evidence
+from veridical.core.records import Record
+from veridical.core.registry import Cost, scorer
+from veridical.core.scores import SHOWN, Score, Unit
+from veridical.core.verdicts import Verdicts
+from veridical.errors import NotApplicable, UsageError
+from veridical.scorers.claim_units import claims_to_judge
+from veridical.scorers.consistency.luq import Aggregate
+from veridical.scorers.probability.alternatives import likeliest
+from veridical.scorers.probability.boosted_prob import Share
+from veridical.scorers.probability.readings import Condition, Reading, read_response
+from veridical.scorers.probability.units import token_item, tokens_of
+from veridical.text.spans import Span
+from veridical.text.words import content_spans
+
+Context = Literal["sentence", "none"]
+_ENTAILMENT, _NEUTRAL, _CONTRADICTION = range(3)
+
+
+def _costs(extractor: str, llm: str | None, **_: Any) -> set[Cost]:
+    costs = extractors.costs_of(extractor)
+    if llm is not None and "llm" not in costs:
+        raise UsageError(f"ccp(extractor={extractor}) asks no llm: leave llm={llm} out")
+    return {"probabilities", "nli"} | costs
+
+
+def _prompts(extractor: str, **_: object) -> tuple[str, ...]:
+    return tuple(extractors.prompts_of(extractor))
+
+
+@scorer(
+    "ccp",
+    level="claim",
+    needs={"logprobs"},
+    source="Fadeeva 2024 (CCP), eq. 6",
+    cost="llm",
+    uses={"probabilities", "nli"},
+    costs_by=_costs,
+    prompts=_prompts,
+    raw_is="confidence",
+)
+async def ccp(
+    record: Record,
+    evidence: Evidence,
+    *,
+    k: Annotated[int, Field(ge=2, le=100)] = 10,
+    least: Share = 0.0,
+    context: Context = "sentence",
+    extractor: str = "clauses",
+    aggregate: Aggregate = "mean",
+    llm: str | None = None,
+    proxy: str | None = None,
+    condition: Condition = "all",
+) -> Score:
+    """Probability of what each claim says, among claims of its kind.
+
+    A model may doubt which word comes next, or what it is about, and still be sure of the fact. At
+    each token of a content word the k likeliest tokens are compared with the word that was chosen,
+    by an NLI model in both directions: the token's value is P(alternatives that mean the same) /
+    P(those and the ones that contradict), the chosen token being one that means the same. What is
+    neutral says something of another kind and does not count, nor does what entails in one
+    direction and contradicts in the other. A claim's confidence is the product over its tokens.
+    Function words and punctuation count as certain.
+
+    Args:
+        k: how many of the likeliest tokens are looked at, the chosen one with them.
+        least: leave out alternatives of a lower probability: fewer pairs for the NLI model, at
+            the price of that much precision. 0 takes all, as published.
+        context: texts compared are the ``sentence`` up to the word, each ending in one of the
+            words; or the words alone (``none``, the default of LM-Polygraph).
+        extractor: takes the response apart into claims, as in ``claims``.
+        aggregate: the response's value is the mean over claims, or the smallest.
+        llm: of an extractor that asks one; the run's own if None.
+        proxy: language model that reads the response; None takes the record's own ``logprobs``.
+        condition: what a proxy reads before it: the contexts and the prompt, the prompt alone,
+            or nothing.
+
+    ``raw`` is in [0, 1] (confidence), of claims and response; ``risk = 1 - raw``. A claim without a
+    content word has no risk. A claim's evidence is its (up to 3) tokens of the lowest value, with
+    their probabilities.
+
+    Raises:
+        NotApplicable: the response is blank, declines to answer or makes no claim, or no claim has
+            a content word; it has no log-probabilities and no proxy is named; they have no
+            alternatives, or do not say which tokens these are; the NLI model has no class for
+            contradiction.
+        MisalignedTokens: the record's tokens do not spell its response.
+        ModelError, LlmError: a model failed.
+    """
+    reading = await read_response(record, evidence, proxy, condition)
+    likeliest(reading.tokens, None)  # says what is missing
+    if reading.tokens.top_text is None:
+        raise NotApplicable("the log-probabilities do not say which tokens the alternatives are")
+    claims = await claims_to_judge(record, evidence, extractor, llm)
+    spans = [_places(claim) for claim in claims]
+    words = [w for w in content_spans(reading.text) if any(_inside(w, s) for s in spans)]
+    places = _compared(record, reading, words, k, least, context)
+    if not places:
+        raise NotApplicable("no claim has a content word")
+    pairs = [pair for place in places for pair in place.pairs]
+    verdicts = await evidence.nli(pairs + [(b, a) for a, b in pairs])
+    logs = _log_values(len(reading.tokens), places, verdicts)
+    return _scored(record, reading, claims, spans, logs, aggregate)
+
+
+@dataclass(frozen=True, eq=False)
+class _Place:
+    """A token and its alternatives: pairs of texts with the chosen word and with each of them."""
+
+    token: int
+    own: float
+    logprobs: Floats
+    pairs: list[tuple[str, str]]
+
+
+def _places(claim: Claim) -> Sequence[tuple[int, int]]:
+    return claim.parts or ((claim.start, claim.end),)
+
+
+def _inside(word: Span, places: Sequence[tuple[int, int]]) -> bool:
+    return any(start <= word.start and word.end <= end for start, end in places)
+
+
+def _compared(
+    record: Record,
+    reading: Reading,
+    words: Sequence[Span],
+    k: int,
+    least: float,
+    context: Context,
+) -> list[_Place]:
+    tokens = reading.tokens
+    assert tokens.top is not None and tokens.top_text is not None
+    starts = [s.start for s in record.need_sentences()]
+    places: dict[int, _Place] = {}
+    for word in words:
+        begin = max((s for s in starts if s <= word.start), default=0)
+        for i in tokens_of(reading, word).tolist():
+            at, end, own = int(tokens.starts[i]), int(tokens.ends[i]), float(tokens.logprobs[i])
+            written = reading.text[at:end]
+            logprobs, pairs = [], []
+            listed = list(zip(tokens.top_text(i), tokens.top[i].tolist(), strict=False))[:k]
+            for text, logprob in listed:
+                if text.strip() in ("", written.strip()) or "\ufffd" in text:
+                    continue  # the token itself, and what is no text to compare
+                if logprob < np.log(max(least, 1e-300)):
+                    continue
+                if context == "none":
+                    pairs.append((written.strip(), text.strip()))
+                else:
+                    spaced = at < end and not written[:1].isspace() and text[:1].isspace()
+                    before = reading.text[begin:at]
+                    before = before.rstrip() if spaced else before
+                    pairs.append((reading.text[begin : word.end].strip(), (before + text).strip()))
+                logprobs.append(logprob)
+            places[i] = _Place(i, own, np.array(logprobs), pairs)
+    return list(places.values())
+
+
+def _log_values(n: int, places: Sequence[_Place], verdicts: Verdicts) -> Floats:
+    """(n,) logarithms of the tokens' values; NaN for those that are not compared."""
+    verdicts.contradiction  # noqa: B018 - refuses a model without that class
+    classes = verdicts.probabilities.argmax(axis=1)
+    forward, backward = np.split(classes, 2)
+    joined = joined_classes(forward, backward)
+    logs: Floats = np.full(n, np.nan)
+    at = 0
+    for place in places:
+        said = joined[at : at + len(place.pairs)]
+        at += len(place.pairs)
+        same = np.append(place.logprobs[said == _ENTAILMENT], place.own)
+        other = place.logprobs[said == _CONTRADICTION]
+        entailed = np.logaddexp.reduce(same)
+        logs[place.token] = entailed - np.logaddexp.reduce(np.append(other, entailed))
+    return logs
+
+
+def joined_classes(forward: NDArray[np.int64], backward: NDArray[np.int64]) -> NDArray[np.int64]:
+    """(n,) classes of pairs from those of both directions: entailment or contradiction where one
+    direction says so, unless the other says the opposite; else neutral."""
+    either = np.where(forward == _NEUTRAL, backward, forward)
+    clash = (forward != backward) & (forward != _NEUTRAL) & (backward != _NEUTRAL)
+    return np.where(clash, _NEUTRAL, either)
+
+
+def _scored(
+    record: Record,
+    reading: Reading,
+    claims: Sequence[Claim],
+    spans: Sequence[Sequence[tuple[int, int]]],
+    logs: Floats,
+    aggregate: Aggregate,
+) -> Score:
+    units, raws = [], []
+    for claim, places in zip(claims, spans, strict=True):
+        span = claim.span(record.response)
+        inside = np.unique(np.concatenate([tokens_of(reading, Span(a, b, "")) for a, b in places]))
+        known = inside[~np.isnan(logs[inside])]
+        if not len(known):
+            units.append(Unit.of(span, None, level="claim"))
+            continue
+        raw = min(float(np.exp(logs[known].sum())), 1.0)
+        raws.append(raw)
+        lowest = known[np.argsort(logs[known], kind="stable")[:SHOWN]]
+        evidence = [token_item(reading, int(i)) for i in lowest]
+        units.append(Unit.of(span, 1 - raw, raw=raw, level="claim", evidence=evidence))
+    if not raws:
+        raise NotApplicable("no claim has a content word")
+    value = float(np.mean(raws) if aggregate == "mean" else min(raws))
+    return Score.of(1 - value, raw=value, units=units)
