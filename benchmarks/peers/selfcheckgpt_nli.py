@@ -10,8 +10,9 @@ from collections.abc import Callable
 from typing import Any
 
 from selfcheckgpt import modeling_selfcheck
-from serve import serve
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+from serve import serve
 
 
 def start(options: dict[str, Any]) -> Callable[[Any], Any]:

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from serve import serve
 from uqlm import BlackBoxUQ
+
+from serve import serve
 
 SCORERS = ["semantic_negentropy", "noncontradiction", "exact_match", "cosine_sim"]
 
