@@ -20,8 +20,10 @@ from veridical.cli.init import INIT_EXAMPLES, init
 from veridical.cli.mcp import MCP_EXAMPLES, mcp
 from veridical.cli.prompts import PROMPTS_EXAMPLES, prompts
 from veridical.cli.rank import RANK_EXAMPLES, rank
+from veridical.cli.rate import RATE_EXAMPLES, rate
 from veridical.cli.redteam import REDTEAM_EXAMPLES, redteam
 from veridical.cli.report import REPORT_EXAMPLES, report
+from veridical.cli.review import REVIEW_EXAMPLES, review
 from veridical.cli.sample import SAMPLE_EXAMPLES, sample
 from veridical.cli.scorers import SCORERS_EXAMPLES, scorers
 from veridical.cli.serve import SERVE_EXAMPLES, serve
@@ -62,6 +64,8 @@ app.command(epilog=TUNE_EXAMPLES)(tune)
 app.command(epilog=RANK_EXAMPLES)(rank)
 app.command(epilog=DIFF_EXAMPLES)(diff)
 app.command(epilog=REPORT_EXAMPLES)(report)
+app.command(epilog=REVIEW_EXAMPLES)(review)
+app.command(epilog=RATE_EXAMPLES)(rate)
 app.command(epilog=REDTEAM_EXAMPLES)(redteam)
 app.command(epilog=PROMPTS_EXAMPLES)(prompts)
 app.command(epilog=DOCTOR_EXAMPLES)(doctor)
