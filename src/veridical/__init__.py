@@ -25,10 +25,12 @@ if TYPE_CHECKING:
     from veridical.evaluate.runner import bench
     from veridical.one import acheck_one, check_one
     from veridical.report.results import Results
+    from veridical.serve.client import AClient, Client
     from veridical.text.spans import Span
     from veridical.tuning.tuning import tune
 
 _PLACES = {
+    "veridical.serve.client": ("AClient", "Client"),
     "veridical.api": ("acheck", "check", "plan"),
     "veridical.one": ("acheck_one", "check_one"),
     "veridical.tuning.tuning": ("tune",),
@@ -45,6 +47,8 @@ _PLACES = {
 _WHERE = {name: module for module, names in _PLACES.items() for name in names}
 
 __all__ = [
+    "AClient",
+    "Client",
     "Context",
     "Engine",
     "Evidence",
