@@ -43,6 +43,8 @@ def test_case_can_be_kept():
     assert kept.raw == pytest.approx(log(8 / 1))
     assert score("Cat", ["cat sat", "cat ran"]).raw == pytest.approx(log(7 / 3))
     assert score("Cat", ["Cat sat"], "ngram(lowercase=false)").units[0].evidence[0].text == "Cat"
+    assert "lowercase" not in score("Cat", ["cat"]).signature  # as in what was tuned before it
+    assert "|lowercase:false|" in kept.signature
     assert ngrams(["A", "b"], 2, lowercase=False) == [(None, "A"), ("A", "b")]
 
 

@@ -116,6 +116,7 @@ def _smoothing(k: float | None, counting: Counting) -> float:
     source="Manakul 2023, section 5.3; left-out counting: ours",
     cost="free",
     presets={"all", "fast"},
+    added={"lowercase"},
     tuned_on={"wikibio": ("counting",)},
     check=lambda k, counting, **_: _smoothing(k, counting),
 )
@@ -153,6 +154,7 @@ async def ngram(
     source="ours, after Manakul 2023",
     cost="free",
     presets={"all", "fast"},
+    added={"lowercase"},
     tuned_on={"wikibio": ()},
 )
 async def ngram_presence(
