@@ -70,8 +70,8 @@ METHODS = ("weighted", "logistic", "boosted", "famd")
 #: What weights are tuned for; learned methods have their own loss.
 OBJECTIVE = "auroc"
 FOLDS = {"wikibio": 10, "begin": 5, "halueval": 5, "gsm8k": 5}
-#: Spearman of passages, average precision of NonFact and Factual sentences (trapezoids of the
-#: curve, in the paper), as published.
+#: Spearman of passages, and the trapezoid areas of NonFact and Factual sentences, as published:
+#: the papers print no average precision.
 PUBLISHED = {
     "n-gram (Manakul 2023)": (64.91, 85.63, 58.47),
     "NLI, DeBERTa-v3-large (Manakul 2023)": (73.78, 92.50, 66.08),
@@ -213,13 +213,21 @@ def wikibio(given: argparse.Namespace, engine: veridical.Engine) -> dict[str, An
         of_passage[f"tuned on passages: {method}"] = tuned(
             whole, method, FOLDS["wikibio"], given.seed
         )[0]
-    nonfact = Measure("average_precision", graded.labels, graded.groups, 1.0, given.bootstrap)
-    factual = Measure("average_precision", 1 - graded.labels, graded.groups, -1.0, given.bootstrap)
+    right = 1 - graded.labels
+
+    def nonfact(metric: str) -> Measure:
+        return Measure(metric, graded.labels, graded.groups, 1.0, given.bootstrap)
+
+    def factual(metric: str) -> Measure:
+        return Measure(metric, right, graded.groups, -1.0, given.bootstrap)
+
     asked: dict[str, tuple[Measure, Mapping[str, Floats]]] = {
         "Spearman": (Measure("spearman", truth, passages, 1.0, given.bootstrap), of_passage),
         "Pearson": (Measure("pearson", truth, passages, 1.0, given.bootstrap), of_passage),
-        "NonFact AP": (nonfact, of_sentence),
-        "Factual AP": (factual, of_sentence),
+        "NonFact AP": (nonfact("average_precision"), of_sentence),
+        "NonFact trapezoid": (nonfact("trapezoid_pr"), of_sentence),
+        "Factual AP": (factual("average_precision"), of_sentence),
+        "Factual trapezoid": (factual("trapezoid_pr"), of_sentence),
     }
     figures = {
         name: {m: measure(scores[name]) for m, (measure, scores) in asked.items() if name in scores}
@@ -233,8 +241,9 @@ def wikibio(given: argparse.Namespace, engine: veridical.Engine) -> dict[str, An
     print(f"\n| | {' | '.join(head)} |\n|---|{'---|' * len(head)}")
     for name, row in figures.items():
         print(f"| {name} | {' | '.join(str(row.get(m, '')) for m in head)} |")
-    for name, (spearman, *sentences) in PUBLISHED.items():
-        told = ["" if x is None else f"{x:.1f}" for x in (spearman, None, *sentences)]
+    for name, (spearman, *areas) in PUBLISHED.items():
+        row = (spearman, None, None, areas[0], None, areas[1])
+        told = ["" if x is None else f"{x:.1f}" for x in row]
         print(f"| published: {name} | {' | '.join(told)} |")
     return {name: {m: f.as_dict() for m, f in row.items()} for name, row in figures.items()}
 

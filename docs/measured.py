@@ -15,6 +15,7 @@ from sacrebleu import corpus_bleu
 from veridical import check
 from veridical.evaluate import bench
 from veridical.evaluate.published import Figure, selfcheckgpt
+from veridical.evaluate.rank import Ranking, rank
 from veridical.evaluate.result import Bench
 from veridical.stats.metrics.ranking import areas
 
@@ -24,6 +25,7 @@ PAIRS = 1000
 CURVE = (2, 4, 6, 8, 10, 20)
 
 UNIGRAM = "ngram(counting=paper)"
+BY_REFERENCE = "ngram(against=reference,counting=paper)"
 LEFT_OUT = "ngram"
 PRESENCE = "ngram_presence"
 CORPUS_BLEU = "sacrebleu, corpus score"
@@ -33,11 +35,13 @@ Key = tuple[str, str, str, str, "int | None"]
 
 @dataclass
 class Measured:
-    """Our figures by (suite, split, metric, scorer, samples), and the areas of scores turned
-    upside down by (suite, split, scorer)."""
+    """Our figures by (suite, split, metric, scorer, samples), the areas of scores turned upside
+    down by (suite, split, scorer), and people's rates of RefChecker's models by (setting, model or
+    "" for their mean, rate)."""
 
     values: dict[Key, float] = field(default_factory=dict)
     inverted: dict[tuple[str, str, str], float] = field(default_factory=dict)
+    people: dict[tuple[str, str, str], float] = field(default_factory=dict)
 
     def add(self, found: Bench) -> None:
         """All figures of a benchmark."""
@@ -53,6 +57,16 @@ class Measured:
             for a in aligned.scorers:
                 if a.area_inverted is not None:
                     self.inverted[aligned.suite, aligned.split, a.scorer] = a.area_inverted
+
+    def add_rates(self, found: Ranking) -> None:
+        """The rates of each part of a ranking by people's labels."""
+        for part in found.parts:
+            rates = {"": part.mean}
+            rates |= {m.model: {n: r.value for n, r in m.rates.items()} for m in part.models}
+            for model, of_model in rates.items():
+                for name, value in of_model.items():
+                    if value is not None:
+                        self.people[part.name, model, name] = value
 
     def get(
         self, suite: str, split: str, metric: str, scorer: str = "", samples: int | None = None
@@ -77,28 +91,23 @@ def measure(data: Path) -> Measured:
     ngrams = ", ".join([*selfcheckgpt.NGRAM_ROWS, LEFT_OUT, PRESENCE])
     run("wikibio", "wikibio_gpt3", ngrams)
     run("wikibio", "wikibio_gpt3", UNIGRAM, samples=CURVE)
+    by_reference = Measured()
+    print(f"wikibio against references: {UNIGRAM}", file=sys.stderr)
+    by_reference.add(
+        bench("wikibio", data / "wikibio_gpt3", UNIGRAM, against="reference", **told)  # type: ignore[arg-type]
+    )
+    measured.values |= {k: v for k, v in by_reference.values.items() if k[3] == BY_REFERENCE}
     run("begin", "begin", "knowledge_f1", study=True)
     run("halueval", "halueval", "knowledge_f1", split="qa,dialogue", study=True)
     run("refchecker", "refchecker", "support")
-    _always_right(data / "ragtruth_test" / "response.jsonl", measured)
+    print("refchecker: people's labels", file=sys.stderr)
+    settings = {"suite": "refchecker_responses", "split_by": "part", "every_prompt": True}
+    measured.add_rates(rank(data / "refchecker", scorer="people", bootstrap=0, **settings))  # type: ignore[arg-type]
+    run("ragtruth", "ragtruth_test", "ngram(counting=paper)")
     for part, answer in (("qa", "answer"), ("dialogue", "response")):
         print(f"halueval {part}: answers against the right ones", file=sys.stderr)
         _against_the_right(data / "halueval", part, answer, measured)
     return measured
-
-
-def _always_right(file: Path, measured: Measured) -> None:
-    """F1 of calling every RAGTruth response right, by task.
-
-    The released responses do not name their task; they come in blocks of 900, a task each.
-    """
-    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-    for at, task in enumerate(("Summary", "Data2txt", "QA")):
-        block = rows[900 * at : 900 * (at + 1)]
-        right = sum(not r["labels"] for r in block) / len(block)
-        split = f"task:{task}-right"
-        measured.values["ragtruth", split, "prevalence", "", None] = right
-        measured.values["ragtruth", split, "f1", "always_positive", None] = 2 * right / (1 + right)
 
 
 def _against_the_right(folder: Path, part: str, answer: str, measured: Measured) -> None:

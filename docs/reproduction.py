@@ -16,9 +16,18 @@ from typing import Any
 from measured import CURVE, PAIRS, UNIGRAM, Measured, measure, shown, table
 from published_errors import errors
 
-from veridical.evaluate.published import ALL_SAMPLES, ENTRIES, Entry, Figure, paper_figure
+from veridical.evaluate.published import (
+    ALL_SAMPLES,
+    ENTRIES,
+    Entry,
+    Figure,
+    paper_figure,
+    refchecker,
+)
 
 PAGE = Path(__file__).parent / "reproduction.md"
+#: The entry that is made by ``veridical rank``, of people's labels alone.
+HUMAN_RATES = "RefChecker figures 11 and 12"
 #: What ``benchmarks/local_llm.py`` found.
 LOCAL = Path(__file__).parent / "results" / "local-llm.json"
 
@@ -43,9 +52,7 @@ def page(measured: Measured) -> str:
         *(text for part in local for text in _measured_here(part)),
         "## Takes a named model",
         "The commands run in this version; the figures are the paper's.",
-        *(_named(e) for e in named if e.command),
-        "## Takes a scorer that is not in this version",
-        _reasons(e for e in named if not e.command),
+        *(_named(e) for e in named),
         "## Not possible, and why",
         _reasons(e for e in ENTRIES if e.status == "not possible"),
         "## Errors in the published record, and how the harness shows them",
@@ -64,6 +71,8 @@ def _regenerated(entries: Sequence[Entry], measured: Measured) -> list[str]:
             parts.append(_figures(e.figures, measured))
         if "curves" in e.id:
             parts.append(_curve(measured))
+        if e.id == HUMAN_RATES:
+            parts.append(_human_rates(measured))
         notes = [e.reason] if e.reason else []
         for f in e.figures:
             about = paper_figure(f.suite, f.split, f.metric, f.scorer, f.samples)[1]
@@ -104,6 +113,24 @@ def _curve(measured: Measured) -> str:
         for split, metric in wanted
     ]
     return table([f"`{UNIGRAM}`, samples", *map(str, CURVE)], rows)
+
+
+def _human_rates(measured: Measured) -> str:
+    """Figure 11, then figure 12: means of the models by setting, and each model's rates."""
+    names = ("entailment", "neutral", "contradiction", "abstain")
+    means = [
+        [split, *(shown(measured.people.get((split, "", name))) for name in names)]
+        for split in refchecker.SPLITS
+    ]
+    models = sorted({model for _, model, _ in measured.people if model})
+    columns = [(s, name) for s in refchecker.SPLITS for name in ("contradiction", "abstain")]
+    each = [
+        [model, *(shown(measured.people.get((s, model, name))) for s, name in columns)]
+        for model in models
+    ]
+    heads = [f"{s} {name}" for s, name in columns]
+    tables = (table(["mean of the models", *names], means), table(["model", *heads], each))
+    return "\n\n".join(tables)
 
 
 def _measured_here(part: dict[str, Any]) -> list[str]:

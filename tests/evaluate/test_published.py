@@ -14,6 +14,7 @@ from typer.main import get_command
 
 from veridical.cli.app import app
 from veridical.core.registry import REGISTRY
+from veridical.core.resolving import resolve
 from veridical.evaluate.datasets import NAMES
 from veridical.evaluate.datasets.suite import METRICS
 from veridical.evaluate.published import (
@@ -32,7 +33,7 @@ from veridical.evaluate.published import (
 from veridical.evaluate.published.table import Note, fraction, wikibio_row
 from veridical.evaluate.result import Alignment, AlignmentSplit, Bench, Row, Split, Study
 
-BASELINES = {"", "random", "constant", "majority", "always_positive", "length"}
+BASELINES = {"", "random", "constant", "majority", "always_positive", "length", "tuned"}
 SPLITS = {
     "wikibio": {"nonfact", "nonfact_star", "factual", "passage"},
     "begin": {"cmu/dev", "tc/dev", "wow/dev", "wow/test"},
@@ -96,6 +97,8 @@ def test_other_rows_of_selfcheckgpt_table_2(papers: dict[str, str]) -> None:
                 for g in FIGURES
             )
     assert found["WikiBio+Prompt"] == selfcheckgpt.WIKIBIO_PROMPT.split()
+    for name, row in selfcheckgpt.WIKIBIO_ROWS.items():
+        assert found[f"WikiBio+{name}"] == row.split()
     shares = re.search(r"516 \((27\.0)%\) accurate", papers["selfcheckgpt"])
     assert shares and figure("wikibio", "factual", "prevalence", "") == fraction(shares[1])
 
@@ -165,6 +168,18 @@ def test_mirage_tables(papers: dict[str, str]) -> None:
     assert {s: v[-2] for s, v in columns.items()} == mirage.KNOWLEDGE_F1
     for at, ours in enumerate((mirage.ROUGE_L, mirage.SACREBLEU, mirage.BERTSCORE)):
         assert {s: columns[s][at] for s in mirage.HALUEVAL_SPLITS} == ours
+    assert {s: v[-1] for s, v in columns.items()} == mirage.Q2_F1
+    first = text[text.index("Weighted-F1 PRAUC") : text.index("Table 1: Agreement")]
+    of_table_1 = {}
+    for line in first.splitlines():
+        for name, split in names.items():
+            if line.startswith(name):  # the colours of the best are LaTeX, with numbers in them
+                plain = re.sub(r"\\\S*|\{[^{}]*\}", " ", line.removeprefix(name))
+                of_table_1[split] = re.findall(r"0\.\d\d", plain)
+    for ours, place in ((mirage.CRITIC, 0), (mirage.CONSISTENCY, 2), (mirage.Q2_NLI, 4)):
+        for split, value in ours.items():
+            found = of_table_1[split]
+            assert f"{value:.2f}" in found[place : 2 * place + 2], (split, place, found)
     # table 10: consistency, K-BERTScore and the ensemble, as precision, recall, F1
     for name, value in mirage.ONE_CLASS.items():
         line = re.search(rf"^{name.replace('BEGIN', 'Begin')} ((?:0\.\d\d ?){{18}})$", text, re.M)
@@ -210,11 +225,18 @@ def test_ids_are_unique_and_every_status_has_its_reason_or_command() -> None:
             assert e.command and (e.figures or e.reason), e.id
             assert all(f.model is None for f in e.figures), e.id
         elif e.status == "named model":
-            assert e.command or (e.reason and "not in this version" in e.reason), e.id
+            assert e.command, e.id
             assert all(f.model for f in e.figures), e.id
         else:
             assert e.reason and not e.figures and not e.command, e.id
         assert not (e.reason or "").endswith("."), "the page adds it"
+
+
+def test_no_reason_denies_a_scorer_that_is_here() -> None:
+    names = {s.name for s in REGISTRY.all()}
+    for e in ENTRIES:
+        denied = re.findall(r"scorers? (\w+)(?:, (\w+) and (\w+))?, not in", e.reason or "")
+        assert not {n for group in denied for n in group} & names, e.id
 
 
 def test_every_paper_has_entries() -> None:
@@ -245,9 +267,12 @@ def test_a_question_has_one_answer() -> None:
 @pytest.mark.parametrize("e", [e for e in ENTRIES if e.command], ids=lambda e: e.id)
 def test_commands_would_be_understood(e: Entry) -> None:
     words = shlex.split(e.command or "")
-    assert words[:2] == ["veridical", "bench"]
-    command = get_command(app).commands["bench"]  # type: ignore[attr-defined]
-    context = command.make_context("bench", words[2:])
+    assert words[0] == "veridical" and words[1] in ("bench", "rank")
+    command = get_command(app).commands[words[1]]  # type: ignore[attr-defined]
+    context = command.make_context(words[1], words[2:])
+    if words[1] == "rank":
+        assert context.params["suite"] in NAMES and context.params["scorer"] == "people"
+        return
     assert set(context.params["suites"]) <= set(NAMES)
     if e.before is None:
         REGISTRY.parse(context.params["scorers"] or "support")
@@ -266,9 +291,12 @@ def test_commands_would_be_understood(e: Entry) -> None:
 def test_commands_make_the_figures_they_stand_by() -> None:
     for e in ENTRIES:
         named = re.search(r'--scorers (?:"([^"]*)"|(\S+))', e.command or "")
-        if named and e.before is None:
-            keys = {b.key for b in REGISTRY.parse(named[1] or named[2])}
+        if named and e.before is None and "veridical bench" in (e.command or ""):
+            against = re.search(r"--against (\w+)", e.command or "")
+            bound = resolve(named[1] or named[2], against=against and against[1])
+            keys = {b.key for b in bound}
             assert {f.scorer for f in e.figures} - BASELINES <= keys, e.id
+            assert "--tuned" in (e.command or "") or "tuned" not in {f.scorer for f in e.figures}
 
 
 # --- paper_figure
@@ -432,6 +460,7 @@ def test_the_page_shows_ours_the_papers_and_the_difference(docs: None) -> None:
     assert "- (0.8152)" in text
     # 78.36, 78.86, 76.67, 40.35, 71.75, 79.21 and 79.56 are below 0.80
     assert "| noisy_context | 0.8000 | 7 of 9:" in text
+    assert "not in this version |" not in text
     for e in ENTRIES:
         assert e.id in text
         assert e.command is None or e.command in text

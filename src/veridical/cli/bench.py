@@ -62,6 +62,8 @@ BENCH_EXAMPLES = (
     "  veridical bench wikibio begin --data wikibio=PATH --data begin=PATH --report results.md\n\n"
     "  veridical bench wikibio --data wikibio_gpt3/ --samples 2,4,10,20\n\n"
     "  veridical bench qa --data qa/ --llm openai:gpt-4o-mini --n 5 --report table1.html\n\n"
+    '  veridical bench qa --data answers.jsonl --scorers "exact_match, cosine, noncontradiction" '
+    "--tuned\n\n"
     "  veridical bench qa --data qa/ --llm NAME --n 10 --temperature 0.7 --samples 2,5,10\n\n"
     "  veridical bench begin --data begin/ --study --as-published\n\n"
     "  veridical bench begin --data begin/ --multi-sentence --scorers "
@@ -129,6 +131,7 @@ class BenchCommand:
     table: Annotated[Path | None, option_of(StudyOptions, "table")] = None
     famd: Annotated[str | None, option_of(StudyOptions, "famd")] = None
     as_published: Annotated[bool, option_of(BenchOptions, "as_published", "--as-published")] = False
+    tuned: Annotated[bool, option_of(BenchOptions, "tuned", "--tuned")] = False
     beta: Annotated[float | None, option_of(BenchOptions, "beta")] = None
     json_path: JsonFigures = None
     report: Annotated[

@@ -42,6 +42,8 @@ RANK_EXAMPLES = (
     "  veridical rank .veridical/runs/0123456789abcdef --order contradiction\n\n"
     '  veridical rank answers.jsonl --scorers "claims(extractor=triplets)" --split-by task\n\n'
     "  veridical rank refchecker/ --suite refchecker_responses --split-by part --every-prompt\n\n"
+    "  veridical rank refchecker/ --suite refchecker_responses --split-by part --every-prompt "
+    "--scorers people\n\n"
     "Exit codes: 0 fine; 1 usage, no valid input or internal error; 2 coverage of a model under "
     "the minimum; 130 interrupted (run the same command again to resume)."
 )

@@ -60,6 +60,7 @@ class Declaration(TypedDict, total=False):
     raw_key: str | None
     presets: Iterable[str]
     version: int
+    added: Iterable[str]
     tuned_on: Mapping[str, tuple[str, ...]]
     prompts: Prompts
     check: Callable[..., object] | None
@@ -89,6 +90,8 @@ class Scorer:
         raw_is: whether a larger raw value means more ``risk`` or more ``confidence``.
         raw_key: which entry of a raw object is the method's headline number.
         version: raised whenever the same input would get another number.
+        added: parameters that came later. At their default they are not in the signature, so that
+            what was scored or tuned before them is still its own.
         tuned_on: data set -> the parameters whose default values were chosen on it; none named
             means that the method itself was. Figures on it are "in-domain".
         prompts: templates it may ask an LLM by, besides those that its parameters name; or a
@@ -119,6 +122,7 @@ class Scorer:
     raw_key: str | None = None
     presets: frozenset[str] = frozenset()
     version: int = 1
+    added: frozenset[str] = frozenset()
     tuned_on: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     prompts: tuple[str, ...] | Callable[..., Iterable[str]] = ()
     check: Callable[..., object] | None = None
@@ -140,7 +144,7 @@ class Scorer:
                 raise UsageError(f"scorer {name!r} has no {option}")
         if options["level"] not in get_args(Level):
             raise unknown_name("level", str(options["level"]), get_args(Level))
-        for option in ("needs", "uses", "presets"):
+        for option in ("needs", "uses", "presets", "added"):
             options[option] = frozenset(options.get(option, ()))
         if not callable(prompts := options.get("prompts", ())):
             options["prompts"] = tuple(prompts)
@@ -398,7 +402,11 @@ class BoundScorer:
 
     @cached_property
     def _signature(self) -> Signature:
-        parameters = tuple((n, shown(self.values[n])) for n in self.scorer.parameters)
+        values, scorer = self.values, self.scorer
+        told = [
+            n for n in scorer.parameters if n not in scorer.added or values[n] != scorer.defaults[n]
+        ]
+        parameters = tuple((n, shown(values[n])) for n in told)
         return Signature(self.scorer.name, self.scorer.version, self.prompts, parameters)
 
     def signature(self, models: str = "") -> str:

@@ -47,6 +47,11 @@ class BenchOptions(Options):
     as_published: bool = option(
         False, "Fit thresholds on the test targets, as papers did; flagged.", Group.FIGURES
     )
+    tuned: bool = option(
+        False,
+        "Add the row 'tuned': a weighted mean of the scorers, weights fitted on other folds.",
+        Group.FIGURES,
+    )
     beta: float | None = option(
         None, "Also report F-beta, for this beta (above 0).", Group.FIGURES, kind=float
     )
@@ -178,7 +183,7 @@ class Request:
             settings["sampling"] = settings["sampling"].parameters()
         if "mapping" in settings:
             settings["map"] = dict(settings.pop("mapping"))
-        for name in ("against", "multi_sentence"):
+        for name in ("against", "multi_sentence", "tuned"):
             if getattr(bench, name):
                 settings[name] = getattr(bench, name)
         return {
@@ -220,7 +225,8 @@ class RankOptions(Options):
     )
     scorer: str | None = option(
         None,
-        'The scorer "claims" with its parameters; of a run, which one.',
+        'The scorer "claims" with its parameters; of a run, which one; people: their unit_labels, '
+        "and no model.",
         Group.SCORING,
         kind=str,
     )
@@ -283,6 +289,7 @@ class BenchKeywords(EngineKeywords, total=False):
     against: Against | None
     multi_sentence: bool
     as_published: bool
+    tuned: bool
     beta: float | None
     out: str | Path | None
     seed: int

@@ -64,6 +64,7 @@ def bench(
         out: folder for the runs and ``bench.json``; the same one resumes. Default: temporary.
         as_published: fit thresholds on the very targets they are reported on, as some papers did;
             the figures are flagged.
+        tuned: add a row of the scorers' weighted mean, its weights fitted on other folds.
         beta: also report F-beta.
         retry_failed: run records with a failed score again.
         fresh: score all anew, whatever an earlier run has left.

@@ -29,12 +29,16 @@ from veridical.evaluate.options import Request
 from veridical.evaluate.protocol import Chosen, Scorers, bind, choose, pick_tasks
 from veridical.evaluate.result import AlignmentSplit, Bench, Row, SampleCurve, Split
 from veridical.evaluate.study import alignment
+from veridical.evaluate.tuned_row import TUNED, tuned
 from veridical.models import trained_on
 from veridical.report.results import Results
 from veridical.stats.metrics.agreement import cohen_kappa, krippendorff_alpha
 from veridical.stats.metrics.metric import finite
 
 _SHOWN_ERRORS = 50
+#: Metrics that are drawn by the number of samples, where a split has them (SelfCheckGPT, figures 7
+#: and 8; CheckEmbed, figure 7).
+_DRAWN = ("trapezoid_pr", "spearman", "pearson")
 
 Watch = Callable[[str, Job], Any]
 
@@ -181,23 +185,40 @@ class ScorerRun(SuiteRun):
         """Figures with ``n`` samples; with the most of them also everything else."""
         bench = self.request.bench
         settings = Settings(bench.seed, bench.bootstrap, bench.as_published, bench.beta, n)
-        measured = [
-            measure(
-                *(self.suite, t, self.labelled, columns, self.chosen.bad, settings),
-                self._in_domain(t.split),
+        measured = []
+        told: list[list[str]] = []
+        for task in self.tasks:
+            shown, notes = self._with_tuned(task, columns)
+            in_domain = self._in_domain(task.split)
+            measured.append(
+                measure(
+                    self.suite, task, self.labelled, shown, self.chosen.bad, settings, in_domain
+                )
             )
-            for t in self.tasks
-        ]
+            told.append(notes)
         if n != self.counts[-1]:  # only the curves need it
-            self.rows += [r for rows, _ in measured for r in rows if r.scorer in columns]
+            known = {*columns, TUNED}
+            self.rows += [r for rows, _ in measured for r in rows if r.scorer in known]
             return
         self.rows += [r for rows, _ in measured for r in rows]
-        for task, (_, split) in zip(self.tasks, measured, strict=True):
+        for task, (_, split), notes in zip(self.tasks, measured, told, strict=True):
             split.samples = _sample_curves(self.rows, split) if len(self.counts) > 1 else []
-            split.notes += self._notes(task, split, columns)
+            split.notes += [*self._notes(task, split, columns), *notes]
             self.splits.append(split)
         if self.request.study.study:
             self.alignment = list(self._aligned(columns))
+
+    def _with_tuned(
+        self, task: Task, columns: Mapping[str, Column]
+    ) -> tuple[Mapping[str, Column], list[str]]:
+        """The columns, with that of the tuned ensemble where it is asked for; and its notes."""
+        bench = self.request.bench
+        if not bench.tuned:
+            return columns, []
+        column, notes = tuned(
+            task, columns, self.labelled, as_published=bench.as_published, seed=bench.seed
+        )
+        return columns if column is None else {**columns, TUNED: column}, notes
 
     def _in_domain(self, split: str) -> set[str]:
         """Keys of the scorers that were tuned on this suite, or whose model was trained on this
@@ -207,13 +228,13 @@ class ScorerRun(SuiteRun):
             for cost, model in self.models.items()
             if split in trained_on(model).get(self.suite.name, ())
         }
-        tuned = {
+        fitted = {
             b.key
             for b in self.bound
             if b.in_domain(self.suite.name)
             or any(None in b.models(cost) for cost in b.costs & trained)
         }
-        return tuned | {RISK} if tuned else tuned
+        return fitted | {RISK, TUNED} if fitted else fitted
 
     def _notes(self, task: Task, split: Split, columns: Mapping[str, Column]) -> list[str]:
         item = TaskTargets.of(task, self.labelled).item
@@ -259,15 +280,17 @@ def _cut(record: Record, samples: int | None) -> Record:
 
 
 def _sample_curves(rows: Sequence[Row], split: Split) -> list[SampleCurve]:
-    """The headline figure of each scorer by the number of samples."""
-    points: dict[str, list[tuple[int, float | None, float | None, float | None]]] = {}
-    for r in rows:
-        same = (r.suite, r.split, r.metric) == (split.suite, split.split, split.headline)
-        if same and r.samples is not None and r.scorer in split.scorers:
-            points.setdefault(r.scorer, []).append((r.samples, r.value, r.ci_low, r.ci_high))
+    """Figures of each scorer by the number of samples: the headline, and what papers draw."""
+    points: dict[tuple[str, str], list[tuple[int, float | None, float | None, float | None]]] = {}
+    for metric in dict.fromkeys((split.headline, *_DRAWN)):
+        for r in rows:
+            same = (r.suite, r.split, r.metric) == (split.suite, split.split, metric)
+            if same and r.samples is not None and r.scorer in split.scorers:
+                of = points.setdefault((r.scorer, metric), [])
+                of.append((r.samples, r.value, r.ci_low, r.ci_high))
     return [
-        SampleCurve(scorer=name, metric=split.headline, points=sorted(values))
-        for name, values in points.items()
+        SampleCurve(scorer=name, metric=metric, points=sorted(values))
+        for (name, metric), values in points.items()
     ]
 
 

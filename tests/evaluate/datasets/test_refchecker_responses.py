@@ -177,6 +177,34 @@ def test_claims_of_one_response_come_together(load: Any, write: Any, published: 
     assert tasks["zero_context/factual"].truth.tolist() == [1, 1, 1]
 
 
+def test_responses_without_a_claim_are_abstentions(load: Any, write: Any, published: Any) -> None:
+    _, row = published["refchecker"]
+    sorry = {"setting": "noisy_context", "model": "gpt4", "response": "Sorry.", "n_claims": 0}
+    others = [{**sorry, "id": 8, "n_claims": "0"}, {**sorry, "id": 9, "setting": "elsewhere"}]
+    write("responses.jsonl", [{**row, "n_claims": 1}, {**sorry, "id": 7}, *others])
+    loaded = load("refchecker_responses", write("claims.jsonl", [row]))
+    claiming, silent = loaded.items
+    assert claiming.record.meta["claims"] and silent.record.meta["claims"] == []
+    assert (silent.part, silent.group, silent.facets["model"]) == ("noisy_context", "7", "gpt4")
+    assert silent.record.label is None and silent.record.unit_labels is None
+    assert [b.error.field for b in loaded.bad] == ["n_claims", "setting"]
+    assert load("extraction", write("claims.jsonl", [row])).items == [claiming]
+
+
+def test_published_answers_with_an_empty_list_are_too(load: Any, write: Any) -> None:
+    rows = [
+        {"id": "1", "response": "Peter sang.", "claude2_response_kg": [
+            {"triplet": ["Peter", "sang", "it"], "human_label": "Entailment"}]},
+        {"id": "2", "response": "I cannot say.", "claude2_response_kg": []},
+    ]  # fmt: skip
+    loaded = load("refchecker_responses", write("msmarco_gpt4_answers.json", rows))
+    assert not loaded.bad
+    assert [(i.part, i.facets["model"], i.record.meta["claims"]) for i in loaded.items] == [
+        ("noisy_context", "gpt4", [["Peter", "sang", "it"]]),
+        ("noisy_context", "gpt4", []),
+    ]
+
+
 @pytest.mark.data
 def test_the_published_numbers_of_responses(shared_data: Path, load: Any) -> None:
     """83.20, 64.13 and 72.36 % (tables 10 to 12, Claude 2 + NLI) are of 518, 538 and 568."""

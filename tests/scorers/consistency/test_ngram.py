@@ -37,6 +37,17 @@ def test_left_out_unigrams_by_hand():
     assert doubled.raw == pytest.approx(log(12 / 2))
 
 
+def test_case_can_be_kept():
+    """'Cat' is another word than 'cat': counts of cat 2, sat 1, ran 1 and Cat 0 (N = 4, V = 4)."""
+    kept = score("Cat", ["cat sat", "cat ran"], "ngram(lowercase=false)")
+    assert kept.raw == pytest.approx(log(8 / 1))
+    assert score("Cat", ["cat sat", "cat ran"]).raw == pytest.approx(log(7 / 3))
+    assert score("Cat", ["Cat sat"], "ngram(lowercase=false)").units[0].evidence[0].text == "Cat"
+    assert "lowercase" not in score("Cat", ["cat"]).signature  # as in what was tuned before it
+    assert "|lowercase:false|" in kept.signature
+    assert ngrams(["A", "b"], 2, lowercase=False) == [(None, "A"), ("A", "b")]
+
+
 def test_published_unigrams_by_hand():
     """Response counted in: cat 3, dog 1, sat 1, ran 1 (N = 6), no smoothing."""
     got = score("Cat dog", ["cat sat", "cat ran"], "ngram(counting=paper)")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,15 +33,39 @@ from veridical.text.display import display, shown
 _NEEDS = (
     "response.jsonl (source_id, model, labels: [start, end, ...], split, response; where rows "
     "have a split, only those of test are used) and, for contexts, prompts and figures by task, "
-    "source_info.jsonl beside it (source_id, task_type, source_info, prompt)"
+    "source_info.jsonl beside it (source_id, task_type, source_info, prompt); without it the tasks "
+    "of the released test set are told by its order"
 )
+#: The released test set: how many responses, sources of each task, and the tasks in their order.
+_RELEASED, _SOURCES = 2700, 150
+_BLOCKS = ("Summary", "Data2txt", "QA")
 
 
 def _items(path: Path, options: object) -> Iterator[Item | BadItem]:
     files = files_of(
         path, ("response.jsonl", "response.json"), lambda p: has_records(p, "ragtruth")
     )
-    yield from parted(_read(files, sources_beside(files[0])), "test")
+    sources = sources_beside(files[0])
+    read = parted(_read(files, sources), "test")
+    yield from read if sources else _in_order(list(read))
+
+
+def _in_order(rows: list[Item | BadItem]) -> Iterator[Item | BadItem]:
+    """The rows with the task that their order tells, where they are the released test responses.
+
+    These do not name their task without ``source_info.jsonl``; they come in blocks of 150 sources
+    and six models' answers to each, a task each.
+    """
+    sources = list(dict.fromkeys(r.group for r in rows if isinstance(r, Item)))
+    told = any(r.facets.get("task") for r in rows)
+    if told or len(rows) != _RELEASED or len(sources) != len(_BLOCKS) * _SOURCES:
+        yield from rows
+        return
+    task = {source: _BLOCKS[i // _SOURCES] for i, source in enumerate(sources)}
+    for row in rows:
+        if isinstance(row, Item):
+            row = replace(row, facets={**row.facets, "task": task[row.group]})
+        yield row
 
 
 def sources_beside(file: Path) -> dict[str, Row]:

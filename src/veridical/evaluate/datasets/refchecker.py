@@ -42,10 +42,11 @@ CLASSES = ("Entailment", "Neutral", "Contradiction")
 #: What people called a triplet that does not say what the response says: no verdict on it.
 UNUSABLE = "claims that the annotators called bad triplets"
 _BAD = frozenset({"bad triplet", "bad"})
-_EXTRACTED = "claude2_response_kg"
+#: Column of the published rows that holds the claims.
+EXTRACTED = "claude2_response_kg"
 NEEDS = (
     "human_annotations_v1 (files such as zero_context/nq_gpt4_answers.json with id, response and "
-    f"{_EXTRACTED}: [triplet, human_label]), or claims.jsonl (a claim a row: setting, model, id, "
+    f"{EXTRACTED}: [triplet, human_label]), or claims.jsonl (a claim a row: setting, model, id, "
     "response, triplet, human_label); the references, for scorers that compare, in "
     "references.jsonl beside it (id, references; optional setting, question) or in the rows "
     "(reference or references)"
@@ -56,21 +57,38 @@ References = dict[tuple[str | None, str], tuple[list[str], str | None]]
 def is_there(path: Path) -> bool:
     """Whether a file, or a file of the folder, holds claims in one of the two forms."""
     files = data_files(path) if path.is_dir() else [path]
-    return any(has_columns(file, "human_label", _EXTRACTED) for file in files)
+    return any(has_columns(file, "human_label", EXTRACTED) for file in files)
+
+
+def files_with_claims(path: Path) -> list[Path]:
+    """The files to read, in one of the two forms.
+
+    Raises:
+        UsageError: there is none.
+    """
+    return files_of(
+        path,
+        ("claims.jsonl", "*_answers.json"),
+        lambda p: has_columns(p, "human_label", EXTRACTED),
+    )
+
+
+def references_beside(path: Path) -> References:
+    """What ``references.jsonl`` has; nothing where it is not there.
+
+    Raises:
+        UsageError: a row of it cannot be used.
+    """
+    beside = (path if path.is_dir() else path.parent) / "references.jsonl"
+    return rows_by_key(beside, _reference) if beside.is_file() else {}
 
 
 def items(path: Path, *, whole: bool = False) -> Iterator[Item | BadItem]:
     """Every claim as an item of its own, in the order of the files; with ``whole`` only those that
     come with the response they are from, as triplets."""
-    files = files_of(
-        path,
-        ("claims.jsonl", "*_answers.json"),
-        lambda p: has_columns(p, "human_label", _EXTRACTED),
-    )
-    beside = (path if path.is_dir() else path.parent) / "references.jsonl"
-    references = rows_by_key(beside, _reference) if beside.is_file() else {}
+    references = references_beside(path)
     ordinal = 0
-    for file in files:
+    for file in files_with_claims(path):
         read: list[Item | RowError] = []
         for line, row in raw_rows(file):
             for claim in _claims(row, file):
@@ -87,20 +105,13 @@ def items(path: Path, *, whole: bool = False) -> Iterator[Item | BadItem]:
 
 def _claims(row: Row | RowProblem, file: Path) -> Iterator[Row | RowProblem]:
     """Flat rows of a published row, which holds an answer with its claims; others as they are."""
-    if isinstance(row, RowProblem) or _EXTRACTED not in row:
+    if isinstance(row, RowProblem) or EXTRACTED not in row:
         yield row
         return
-    match = _PUBLISHED.fullmatch(file.name)
-    if match is None:
-        raise UsageError(
-            f"{display(file)}: the setting and the model of published rows are told by the file's "
-            "name, such as nq_gpt4_answers.json (nq, msmarco or dolly)"
-        )
-    shared = {k: v for k, v in row.items() if k != _EXTRACTED}
-    shared |= {"setting": SETTINGS[match[1]], "dataset": match[1], "model": match[2]}
-    claims = row[_EXTRACTED]
+    shared = shared_fields(row, file)
+    claims = row[EXTRACTED]
     if not isinstance(claims, list):
-        yield RowProblem(f"must be a list of claims, got {shown(claims)}", _EXTRACTED)
+        yield RowProblem(f"must be a list of claims, got {shown(claims)}", EXTRACTED)
         return
     for i, claim in enumerate(claims):
         if isinstance(claim, dict):
@@ -108,13 +119,32 @@ def _claims(row: Row | RowProblem, file: Path) -> Iterator[Row | RowProblem]:
         else:
             yield RowProblem(
                 f"must be an object with 'triplet' and 'human_label', got {shown(claim)}",
-                f"{_EXTRACTED}[{i}]",
+                f"{EXTRACTED}[{i}]",
             )
 
 
-def _item(row: Row | RowProblem, ordinal: int, references: References) -> Item:
-    if isinstance(row, RowProblem):
-        raise row
+def shared_fields(row: Row, file: Path) -> Row:
+    """What a published row says of its answer, with what the file's name tells.
+
+    Raises:
+        UsageError: the name tells nothing.
+    """
+    match = _PUBLISHED.fullmatch(file.name)
+    if match is None:
+        raise UsageError(
+            f"{display(file)}: the setting and the model of published rows are told by the file's "
+            "name, such as nq_gpt4_answers.json (nq, msmarco or dolly)"
+        )
+    shared = {k: v for k, v in row.items() if k != EXTRACTED}
+    return {**shared, "setting": SETTINGS[match[1]], "dataset": match[1], "model": match[2]}
+
+
+def setting_of(row: Row) -> str:
+    """The setting of a row, which must have an id too.
+
+    Raises:
+        RowProblem: one of the two is missing.
+    """
     setting = row.get("setting")
     if setting not in SETTINGS.values():
         raise RowProblem(
@@ -122,6 +152,13 @@ def _item(row: Row | RowProblem, ordinal: int, references: References) -> Item:
         )
     if not isinstance(row.get("id"), (str, int)):
         raise RowProblem(f"must be the question's id, got {shown(row.get('id'))}", "id")
+    return str(setting)
+
+
+def _item(row: Row | RowProblem, ordinal: int, references: References) -> Item:
+    if isinstance(row, RowProblem):
+        raise row
+    setting = setting_of(row)
     bad = _is_bad(row.get("human_label"))
     judged = {**row, "human_label": CLASSES[0]} if bad else row
     (fields,) = find_reader("refchecker").read(judged, ordinal)
@@ -130,9 +167,9 @@ def _item(row: Row | RowProblem, ordinal: int, references: References) -> Item:
     if bad:
         fields["label"] = None
     fields["meta"]["claims"] = [row["triplet"]]
-    record = _with_reference(record_of(fields, ordinal), str(setting), references)
+    record = with_reference(record_of(fields, ordinal), setting, references)
     facets = {"model": str(row.get("model") or "")}
-    return Item(record, str(setting), str(row["id"]), facets=facets, unusable=int(bad))
+    return Item(record, setting, str(row["id"]), facets=facets, unusable=int(bad))
 
 
 def _check_whole(row: Row | RowProblem) -> None:
@@ -149,7 +186,7 @@ def _is_bad(label: Any) -> bool:
     return isinstance(label, str) and label.strip().lower().replace("_", " ") in _BAD
 
 
-def _with_reference(record: Record, setting: str, references: References) -> Record:
+def with_reference(record: Record, setting: str, references: References) -> Record:
     """The record with the reference of its question as contexts."""
     values = [record.meta.get(k) for k in ("references", "reference")]
     key = str(record.id)

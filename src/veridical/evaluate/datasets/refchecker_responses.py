@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,30 @@ import numpy as np
 from veridical.arrays import Floats
 from veridical.claims.extractors.given import given_claims
 from veridical.core.records import Record, UnitLabel
-from veridical.evaluate.datasets.refchecker import CLASSES, NEEDS, SETTINGS, UNUSABLE, items
+from veridical.evaluate.datasets.files import Row, each_row, parted, record_of, text_of
+from veridical.evaluate.datasets.refchecker import (
+    CLASSES,
+    EXTRACTED,
+    NEEDS,
+    SETTINGS,
+    UNUSABLE,
+    References,
+    files_with_claims,
+    items,
+    references_beside,
+    setting_of,
+    shared_fields,
+    with_reference,
+)
 from veridical.evaluate.datasets.suite import BadItem, Item, Labelled, Suite, Task
+from veridical.io.problems import RowProblem
+from veridical.text.display import shown
 
 _NAME = "refchecker_responses"
 #: The model whose responses the published tables 10 to 12 leave out.
 LEFT_OUT = "davinci001"
+#: Beside the claims: every response with its number of claims (setting, model, id, response).
+_ALL_RESPONSES = "responses.jsonl"
 _WORST = "which of Entailment, Neutral, Contradiction is the worst of its claims"
 _OF_MODELS = f"responses of {LEFT_OUT} are left out, as in the paper's tables 10 to 12"
 
@@ -74,6 +93,41 @@ def _item(response: _Response) -> Item:
     }
     labelled = record.model_copy(update=labels_of_response)
     return Item(labelled, claim.part, claim.group, facets=claim.facets, unusable=response.unusable)
+
+
+def _silent(path: Path) -> Iterator[Item | BadItem]:
+    """Responses without a claim: of ``responses.jsonl`` beside the claims, or published rows whose
+    list of claims is empty."""
+    references = references_beside(path)
+    beside = (path if path.is_dir() else path.parent) / _ALL_RESPONSES
+
+    def counted(row: Row, ordinal: int) -> list[Item]:
+        n = row.get("n_claims")
+        if not isinstance(n, int) or isinstance(n, bool) or n < 0:
+            raise RowProblem(f"must be a number of claims, got {shown(n)}", "n_claims")
+        return [] if n else [_without_claims(row, ordinal, references)]
+
+    if beside.is_file():
+        yield from parted(each_row(beside, counted), "zero_context")
+    for file in files_with_claims(path):
+
+        def published(row: Row, ordinal: int, file: Path = file) -> list[Item]:
+            if row.get(EXTRACTED) != []:
+                return []
+            return [_without_claims(shared_fields(row, file), ordinal, references)]
+
+        empty = (row for row in each_row(file, published) if isinstance(row, Item))
+        yield from parted(empty, "zero_context")
+
+
+def _without_claims(row: Row, ordinal: int, references: References) -> Item:
+    """A response that claims nothing: ``meta["claims"]`` is empty, and there is no label."""
+    setting, text = setting_of(row), text_of(row.get("response"), "response")
+    meta = {k: v for k, v in row.items() if k not in ("id", "response", "n_claims")}
+    fields = {"id": row["id"], "response": text, "meta": {**meta, "claims": []}}
+    record = with_reference(record_of(fields, ordinal), setting, references)
+    facets = {"model": str(row.get("model") or "")}
+    return Item(record, setting, str(row["id"]), facets=facets)
 
 
 def _tasks(labelled: Labelled) -> list[Task]:
@@ -133,9 +187,10 @@ def _tables_10_to_12(split: str, rate: Floats, notes: tuple[str, ...]) -> list[T
 SUITE = Suite(
     name=_NAME,
     summary="responses of seven models with their claims: strict class, factual or not, rate",
-    needs=NEEDS,
+    needs=f"{NEEDS}; for the responses that claim nothing {_ALL_RESPONSES} beside claims.jsonl "
+    "(setting, model, id, response, n_claims)",
     source="Hu et al. 2024 (RefChecker)",
-    read=lambda path, options: responses(path),
+    read=lambda path, options: chain(responses(path), _silent(path)),
     tasks=_tasks,
     against="contexts",
     unusable=UNUSABLE,

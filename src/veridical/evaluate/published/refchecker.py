@@ -140,6 +140,16 @@ def _pipelines() -> list[Entry]:
 
 ENTRIES = (
     Entry(
+        "RefChecker figures 11 and 12",
+        "Shares of labels and abstain rates by setting, mean of seven models; the models ranked",
+        "RefChecker's human annotations: 2 100 responses, 195 of them without a claim",
+        "regenerated",
+        command="veridical rank DATA/refchecker --suite refchecker_responses --split-by part "
+        "--every-prompt --order contradiction --scorers people",
+        reason="the paper draws these and prints no numbers. Shares are means over responses that "
+        "make claims, abstain is the share of all (appendix A.4)",
+    ),
+    Entry(
         "RefChecker table 9, label counts",
         "Claims in each setting; the share of the largest class where the table gives it",
         _DATA,
@@ -191,6 +201,13 @@ ENTRIES = (
         "not possible",
         reason="judged by GPT-4 Turbo and by people; the judgements are not published. `veridical "
         "bench extraction` measures the same three figures by another judge",
+    ),
+    Entry(
+        "RefChecker figures 13 and 14",
+        "How much of a claim is copied from its context, and its label",
+        "responses with context",
+        "not possible",
+        reason="the contexts (MS MARCO, Dolly) are not distributed with the labels",
     ),
     Entry(
         "RefChecker table 13",

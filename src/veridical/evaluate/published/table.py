@@ -42,7 +42,8 @@ class Figure:
 @dataclass(frozen=True)
 class Note:
     """A remark on published figures. An empty tuple stands for every split, metric or scorer;
-    scorers are named without parameters. Some say something only ``beside_figures``."""
+    scorers are named without parameters (all of that name), or by their whole text. Some say
+    something only ``beside_figures``."""
 
     suite: str
     text: str
@@ -57,7 +58,11 @@ class Note:
             suite == self.suite
             and split in (self.splits or (split,))
             and metric in (self.metrics or (metric,))
-            and (not self.scorers or Identity.read(scorer).name in self.scorers)
+            and (
+                not self.scorers
+                or scorer in self.scorers
+                or Identity.read(scorer).name in self.scorers
+            )
         )
 
 
@@ -89,6 +94,11 @@ WIKIBIO_COLUMNS = (
     ("passage", "pearson"),
     ("passage", "spearman"),
 )
+
+
+def quoted(scorers: Iterable[str]) -> str:
+    """The scorers as an argument of ``--scorers``."""
+    return f'"{", ".join(scorers)}"'
 
 
 def fraction(percent: str | float) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from veridical.evaluate.published.table import Entry, Figure, Note
+from veridical.evaluate.published.table import Entry, Figure, Note, quoted
 
 PAPER = "Tunable ensemble"
 MODEL = "gpt-3.5-16k-turbo"
@@ -37,6 +37,19 @@ TABLE_1 = {
 }
 
 
+#: Section 4.1: what the paper's ensemble is made of; the last is asked of the answering model.
+COMPONENTS = (
+    "exact_match",
+    "noncontradiction",
+    "semantic_negentropy",
+    "bert_score",
+    "cosine",
+    "judge",
+)
+#: The judge that is another model.
+EXTERNAL = "judge(llm=external)"
+
+
 def _row(name: str, scorer: str) -> tuple[Figure, ...]:
     return tuple(
         Figure("qa", f"{part}-right", metric, scorer, value, model=MODEL)
@@ -69,8 +82,12 @@ ENTRIES = (
         "Precision, recall and F1 of right answers by the tuned ensemble",
         _DATA,
         "named model",
-        reason="needs the scorer ensemble, not in this version; the paper's weights and "
-        "thresholds were tuned on the items that are reported on",
+        command=f"{_BENCH} --scorers {quoted([*COMPONENTS, EXTERNAL])} --tuned "
+        "--nli microsoft/deberta-large-mnli",
+        reason=f"{_ANSWERS}. external names the second judge, gemini-1.0-pro in the paper "
+        "(a section of veridical.toml). Weights and thresholds of the paper were tuned on the "
+        "items that are reported on; ours on other folds, to the same F1 of right answers",
+        figures=_row("Ensemble", "tuned"),
     ),
     Entry(
         "Tunable ensemble figures 1 and 2",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,17 +15,22 @@ from veridical.core.protocols import LABELS
 from veridical.core.records import Record
 from veridical.core.registry import REGISTRY, BoundScorer
 from veridical.engine.engine import Engine
-from veridical.errors import UsageError
+from veridical.errors import RowError, UsageError
 from veridical.evaluate.datasets import find_suite, locate
 from veridical.evaluate.datasets.suite import Item
 from veridical.evaluate.options import RankOptions
 from veridical.files.rundir import RunFiles
+from veridical.io import open_source
 from veridical.report.results import Results
 from veridical.text.display import display, shown
 
 #: Of a record's meta, which names the model, unless another column is named.
 MODEL = "model"
+#: In place of a scorer: rates of the labels that people gave units, and no model.
+PEOPLE = "people"
 _ALL = "all"
+#: Labels of units that are entailed, neutral, contradicted (0, 0.5, 1).
+_GRADES = ((0.0, 0.25), (0.25, 0.75), (0.75, 1.5))
 
 Watch = Callable[[str, Job], Any]
 
@@ -87,6 +93,11 @@ def inputs_of(paths: Sequence[str | Path]) -> list[Input]:
     return inputs
 
 
+def by_labels(options: RankOptions) -> bool:
+    """Whether people's labels take the scorer's place."""
+    return options.scorer is not None and options.scorer.strip() == PEOPLE
+
+
 def scorer_of(options: RankOptions) -> BoundScorer:
     """The scorer to run.
 
@@ -95,7 +106,10 @@ def scorer_of(options: RankOptions) -> BoundScorer:
     """
     bound = REGISTRY.parse(options.scorer or "claims")
     if [b.scorer.name for b in bound] != ["claims"]:
-        raise UsageError(f"models are ranked by one scorer 'claims', not by {options.scorer!r}")
+        raise UsageError(
+            f"models are ranked by one scorer 'claims', or by {PEOPLE!r} (their labels), not by "
+            f"{options.scorer!r}"
+        )
     return bound[0]
 
 
@@ -145,6 +159,59 @@ def read(
             results, key, name or _stem(path, finished), options, answers, path
         )
     return answers
+
+
+def read_labelled(inputs: Sequence[Input], options: RankOptions) -> Answers:
+    """The answers of all inputs as people judged their units; nothing is scored.
+
+    Raises:
+        UsageError: an input that cannot be used.
+    """
+    answers = Answers(scorer=PEOPLE)
+    for name, path in inputs:
+        model = name or _stem(path, path.is_dir() and options.suite is None)
+        for record in _labelled(path, options):
+            if isinstance(record, RowError):
+                answers.row_errors += 1
+                continue
+            answers.answers.append(
+                _labelled_answer(record, _model(record, options.by) or model, options.split_by)
+            )
+    if all(a.shares is None for a in answers.answers):
+        raise UsageError(f"by {PEOPLE!r} models are ranked by unit_labels, and no answer has any")
+    return answers
+
+
+def _labelled(path: Path, options: RankOptions) -> Iterable[Record | RowError]:
+    if options.suite:
+        return islice(_records(path, options.suite), options.limit)
+    if path.is_dir():
+        return (record for record, _ in reopen(path).records())
+    source = open_source(path, mapping=options.mapping, reader=options.reader)
+    return islice(source.rows(), options.limit)
+
+
+def _labelled_answer(record: Record, model: str, split_by: str | None) -> Answer:
+    """An empty list of claims, or of labelled units, is an answer that claims nothing."""
+    units = None if record.unit_labels is None else tuple(u.label for u in record.unit_labels)
+    silent = units == () or (not units and record.meta.get("claims") == [])
+    shares = (0.0, 0.0, 0.0) if silent else None
+    if units:
+        grades = [sum(low <= u < high for u in units) / len(units) for low, high in _GRADES]
+        shares = (grades[0], grades[1], grades[2])
+    return Answer(
+        model=model,
+        part=_part(record, split_by),
+        prompt=_prompt(record),
+        id=str(record.id),
+        status="not_applicable" if shares is None else "scored",
+        reason="no unit_labels" if shares is None else "",
+        shares=shares,
+        claims=len(units or ()),
+        abstained=silent,
+        label=record.label,
+        units=units,
+    )
 
 
 def _key(results: Results, options: RankOptions, path: Path) -> str:
@@ -229,15 +296,10 @@ def _answer(record: Record, score: dict[str, Any], model: str, split_by: str | N
     scored = score["status"] == "scored"
     if scored and not (isinstance(raw, dict) and all(label in raw for label in LABELS)):
         raise UsageError(f"row {record.row}: the score holds no shares of claims")
-    part = _ALL
-    if split_by is not None:
-        part = _text(record.meta.get(split_by)) or ""
-        if not part:
-            raise UsageError(f"row {record.row} has no {split_by!r} to tell its part by")
     units = record.unit_labels
     return Answer(
         model=model,
-        part=part,
+        part=_part(record, split_by),
         prompt=_prompt(record),
         id=str(record.id),
         status=score["status"],
@@ -248,6 +310,15 @@ def _answer(record: Record, score: dict[str, Any], model: str, split_by: str | N
         label=record.label,
         units=None if units is None else tuple(u.label for u in units),
     )
+
+
+def _part(record: Record, split_by: str | None) -> str:
+    if split_by is None:
+        return _ALL
+    part = _text(record.meta.get(split_by))
+    if not part:
+        raise UsageError(f"row {record.row} has no {split_by!r} to tell its part by")
+    return part
 
 
 def _model(record: Record, by: str) -> str | None:

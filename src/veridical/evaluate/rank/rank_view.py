@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from veridical.evaluate.rank.rates import RANKED
+from veridical.evaluate.rank.rates import RANKED, RATES
 from veridical.evaluate.rank.result import ModelRates, Part, Ranking, Rate
 from veridical.evaluate.report.view import duels, interval, metric_name, number, p_value, share
 
@@ -55,7 +55,7 @@ def _part(ranking: Ranking, part: Part) -> PartView:
         few = [f"{part.n_prompts} prompts are too few for reliable intervals and tests"]
     return PartView(
         title=f"models by {order} rate" + ("" if part.name == "all" else f", {part.name}"),
-        facts=f"{part.n_prompts:,} prompts · {len(part.models)} models",
+        facts=f"{part.n_prompts:,} prompts · {len(part.models)} models{_mean(part)}",
         heads=heads,
         rows=rows,
         pairs=_pairs(part, order),
@@ -68,6 +68,12 @@ def _part(ranking: Ranking, part: Part) -> PartView:
         ],
         notes=[*few, *filter(None, map(_unjudged, part.models)), *part.notes],
     )
+
+
+def _mean(part: Part) -> str:
+    """The mean of the models; nothing in rankings stored without it."""
+    rates = [f"{name} {number(part.mean[name])}" for name in RATES if name in part.mean]
+    return f" · their mean: {', '.join(rates)}" if rates else ""
 
 
 def _rank(rate: Rate) -> str:

@@ -18,7 +18,17 @@ from veridical.engine.engine import Engine
 from veridical.engine.options import EngineOptions
 from veridical.errors import UsageError, option_named, several
 from veridical.evaluate.options import RankOptions
-from veridical.evaluate.rank.answers import Answer, Answers, Watch, inputs_of, read, scorer_of
+from veridical.evaluate.rank.answers import (
+    PEOPLE,
+    Answer,
+    Answers,
+    Watch,
+    by_labels,
+    inputs_of,
+    read,
+    read_labelled,
+    scorer_of,
+)
 from veridical.evaluate.rank.people import by_people
 from veridical.evaluate.rank.rates import (
     RANKED,
@@ -65,7 +75,8 @@ def rank(
         by: column of the records' ``meta`` that names the model; without it a file is a model.
         split_by: column that tells parts, which are ranked one by one and all together.
         scorer: the scorer ``claims`` with its parameters, such as ``claims(extractor=triplets)``;
-            None for its defaults, or of a finished run the only one it has.
+            None for its defaults, or of a finished run the only one it has. ``people`` takes the
+            labels of units instead, without any model.
         suite: the inputs are data of this benchmark suite (they name their models).
         three_way: labels of units are 0 entailed, 0.5 neutral, 1 contradicted, as people's rate of
             contradiction takes.
@@ -86,6 +97,13 @@ def rank(
     ranking, engine_options = RankOptions(**of_rank), EngineOptions(**of_engine)
     engine_options.refuse_beside(engine)
     inputs = inputs_of(several("answers", answers, (str, Path), "a path"))
+    if by_labels(ranking):
+        if not (ranking.three_way or ranking.suite == _GRADED):
+            raise UsageError(
+                f"by {PEOPLE!r} models are ranked by unit_labels of three grades "
+                f"({option_named('three_way')}), or those of {option_named('suite', _GRADED)}"
+            )
+        return ranked(read_labelled(inputs, ranking), ranking)
     scorer_of(ranking)
     with ExitStack() as stack:
         if engine is None:
@@ -105,7 +123,9 @@ def ranked(judged: Answers, options: RankOptions) -> Ranking:
         )
     paired, keys = _paired(judged.answers, options.pair_by)
     names = list(dict.fromkeys(a.part for a in judged.answers))
-    people = by_people(judged.answers, options.three_way or options.suite == _GRADED)
+    people = {}
+    if judged.scorer != PEOPLE:
+        people = by_people(judged.answers, options.three_way or options.suite == _GRADED)
     parts = []
     for name in [*names, *([_ALL] if len(names) > 1 else [])]:
         where = np.array([name in (a.part, _ALL) for a in judged.answers])
@@ -204,6 +224,7 @@ class _View:
             name=name,
             n_prompts=prompts,
             models=rows,
+            mean={r: finite(float(np.mean(resampled.values[r]))) for r in RATES},
             comparisons=comparisons,
             cliques={rate: names for rate, names in groups.items() if names},
             agreement=agreed,

@@ -63,7 +63,8 @@ class Agreement(BaseModel):
 
 
 class Part(BaseModel):
-    """The models on one part of the answers, by rising ``Ranking.order``. ``comparisons`` are
+    """The models on one part of the answers, by rising ``Ranking.order``. ``mean``: of the models'
+    rates, each model counting once (Hu et al. 2024, RefChecker, figure 11). ``comparisons`` are
     paired over prompts, Holm's correction over the pairs of a rate; ``cliques`` are runs of models,
     by rate, of which no pair differs."""
 
@@ -71,6 +72,7 @@ class Part(BaseModel):
     name: str
     n_prompts: int
     models: list[ModelRates]
+    mean: dict[str, float | None] = {}
     comparisons: list[Comparison] = []
     cliques: dict[str, list[list[str]]] = {}
     agreement: list[Agreement] = []

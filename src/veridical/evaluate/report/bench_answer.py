@@ -20,6 +20,7 @@ from veridical.evaluate.report.view import (
     share,
 )
 from veridical.evaluate.result import BASELINES, Bench, Row, Suggested
+from veridical.evaluate.tuned_row import TUNED
 
 _NAMED = 6  #: scorers named before the others are only counted
 #: Flags of a scorer that nobody should use because of its figure.
@@ -92,7 +93,10 @@ def shell(argument: str) -> str:
 
 
 def check_command(scorer: str, fail_over: float | None) -> list[str]:
-    """The command that uses a scorer, in parts; ``risk`` is what the default gives out."""
+    """The command that uses a scorer, in parts; ``risk`` is what the default gives out, and
+    ``tuned`` is made anew of the user's own graded answers."""
+    if scorer == TUNED:
+        return ["veridical tune graded.jsonl", "--out ensemble.json"]
     default = scorer == RISK
     parts = ["veridical check answers.jsonl"]
     if not default:

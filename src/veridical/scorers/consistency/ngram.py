@@ -40,12 +40,12 @@ _EVIDENCE_ITEMS = 2
 _MOST = 1e6  # of k: beyond, all grams are alike
 
 
-def ngrams(tokens: Iterable[str], n: int) -> Grams:
-    """The n-grams of a sentence, lowercased, one ending at each token; the left is padded."""
-    lowered = [token.lower() for token in tokens]
+def ngrams(tokens: Iterable[str], n: int, lowercase: bool = True) -> Grams:
+    """The n-grams of a sentence, one ending at each token; the left is padded."""
+    read = [token.lower() for token in tokens] if lowercase else list(tokens)
     if n == 1:
-        return lowered
-    padded: list[str | None] = [*[None] * (n - 1), *lowered]
+        return read
+    padded: list[str | None] = [*[None] * (n - 1), *read]
     return list(zip(*(padded[i:] for i in range(n)), strict=False))
 
 
@@ -116,6 +116,7 @@ def _smoothing(k: float | None, counting: Counting) -> float:
     source="Manakul 2023, section 5.3; left-out counting: ours",
     cost="free",
     presets={"all", "fast"},
+    added={"lowercase"},
     tuned_on={"wikibio": ("counting",)},
     check=lambda k, counting, **_: _smoothing(k, counting),
 )
@@ -128,6 +129,7 @@ async def ngram(
     counting: Counting = "leave_out",
     k: Annotated[float, Field(ge=0, le=_MOST)] | None = None,
     tokenizer: Tokenizer = "builtin",
+    lowercase: bool = True,
     against: Against = "samples",
 ) -> Score:
     """Surprisal of the response's rarest (or average) n-gram under counts of the samples.
@@ -136,10 +138,11 @@ async def ngram(
     >= 0; the passage's is the mean of the maxima, or the mean over all tokens.
     ``risk = raw / (raw + 5)``. ``counting=paper`` is SelfCheckGPT as published (response counted
     in, joint relative frequency, ``k`` 0 unless given); ``leave_out`` counts the samples only,
-    with add-k smoothing (``k`` 1 unless given, > 0). Tokens are lowercased, punctuation is kept.
-    A unit's evidence is where its rarest n-gram does occur.
+    with add-k smoothing (``k`` 1 unless given, > 0). Punctuation is kept; tokens are lowercased,
+    as published, unless ``lowercase=false``. A unit's evidence is where its rarest n-gram does
+    occur.
     """
-    text = _read(record, evidence, n, tokenizer, against)
+    text = _read(record, evidence, _Reading(n, tokenizer, lowercase), against)
     model = count_model(text.response, text.sources, counting, _smoothing(k, counting))
     return _score(text, model, stat, COUNT_SCALE)
 
@@ -151,6 +154,7 @@ async def ngram(
     source="ours, after Manakul 2023",
     cost="free",
     presets={"all", "fast"},
+    added={"lowercase"},
     tuned_on={"wikibio": ()},
 )
 async def ngram_presence(
@@ -161,6 +165,7 @@ async def ngram_presence(
     stat: Stat = "max",
     k: Annotated[float, Field(gt=0, le=_MOST)] = 1.0,
     tokenizer: Tokenizer = "builtin",
+    lowercase: bool = True,
     against: Against = "samples",
 ) -> Score:
     """Surprisal of the response's n-grams by the share of samples in which each occurs.
@@ -168,7 +173,7 @@ async def ngram_presence(
     Like ``ngram(counting=leave_out)`` with -ln p of p = (samples that hold it + k) / (samples +
     2 k), which needs fewer samples. ``k > 0``. ``risk = raw / (raw + 1)``.
     """
-    text = _read(record, evidence, n, tokenizer, against)
+    text = _read(record, evidence, _Reading(n, tokenizer, lowercase), against)
     return _score(text, presence_model(text.sources, k), stat, PRESENCE_SCALE)
 
 
@@ -222,16 +227,21 @@ class _Text(NamedTuple):
         return [[p.grams for p in pieces] for pieces in self.pieces]
 
 
-def _read(
-    record: Record, evidence: Evidence, n: int, tokenizer: Tokenizer, against: Against
-) -> _Text:
+class _Reading(NamedTuple):
+    """How texts become n-grams."""
+
+    n: int
+    tokenizer: Tokenizer
+    lowercase: bool
+
+
+def _read(record: Record, evidence: Evidence, reading: _Reading, against: Against) -> _Text:
     """The record as n-grams, which all n-gram scorers of it share."""
-    return evidence.once(
-        (_read, n, tokenizer, against), lambda: _read_once(record, n, tokenizer, against)
-    )
+    return evidence.once((_read, reading, against), lambda: _read_once(record, reading, against))
 
 
-def _read_once(record: Record, n: int, tokenizer: Tokenizer, against: Against) -> _Text:
+def _read_once(record: Record, reading: _Reading, against: Against) -> _Text:
+    n, tokenizer, lowercase = reading
     response = record.need_response()
     places = record.against(against)
     if not any(map(str.isalnum, response)):
@@ -246,9 +256,9 @@ def _read_once(record: Record, n: int, tokenizer: Tokenizer, against: Against) -
         from veridical.text.words import words
 
     def grams(text: str) -> Grams:
-        if n == 1 and tokenizer == "builtin":
+        if n == 1 and tokenizer == "builtin" and lowercase:
             return lower_words(text)
-        return ngrams(words(text), n)
+        return ngrams(words(text), n, lowercase)
 
     pieces = []
     for place in places:
