@@ -140,5 +140,6 @@ def _serve(options: ServeOptions, keys: list[Key] | None, listener: socket.socke
             data,
             options.queue_tokens,
         )
+        service.load()  # what cannot be had is told before anyone is answered
         app = secured(service, options.host, allow_hosts=options.allow_host or ())
         return run_app(app, listener, draining=service.drain)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from fastapi import FastAPI, Path, Query, Request
 from fastapi.responses import Response, StreamingResponse
+from pydantic import BaseModel, ValidationError
 
 from veridical.core.registry import REGISTRY
 from veridical.core.resolving import resolve
@@ -16,7 +18,7 @@ from veridical.engine.run import Task
 from veridical.serve import events, facades
 from veridical.serve.jobs import Asked, Jobs, new_id, now, records_as_lines
 from veridical.serve.metrics import CONTENT_TYPE
-from veridical.serve.problems import App, Problem, answer_problems
+from veridical.serve.problems import App, Problem, answer_problems, invalid_request
 from veridical.serve.schemas import (
     MOST_JOB_RECORDS,
     CheckAnswer,
@@ -39,6 +41,8 @@ from veridical.version import __version__
 
 if TYPE_CHECKING:
     from veridical.serve.problems import Scope
+
+Body = TypeVar("Body", bound=BaseModel)
 
 _JSON = "application/json"
 _LINES = "application/x-ndjson"
@@ -197,6 +201,17 @@ def _add_health(app: FastAPI, service: Service) -> None:
         return Response(service.metrics.text(), headers={"content-type": CONTENT_TYPE})
 
 
+def _parsed(shape: type[Body], content: bytes) -> Body:
+    """
+    Raises:
+        Problem: it is no JSON, or does not fit.
+    """
+    try:
+        return shape.model_validate_json(content)
+    except ValidationError as e:
+        raise invalid_request(e.errors(include_url=False)) from None
+
+
 def _add_jobs(app: FastAPI, service: Service, jobs: Jobs) -> None:
     def owner(request: Request) -> str | None:
         key = service.key_of(request.scope)
@@ -226,12 +241,13 @@ def _add_jobs(app: FastAPI, service: Service, jobs: Jobs) -> None:
         content = await request.body()
         kind = request.headers.get("content-type", _JSON).partition(";")[0].strip().lower()
         if kind == _LINES:
-            body = Scoring.model_validate({"scorers": scorers, "preset": preset or "auto"})
+            options = {"scorers": scorers, "preset": preset or "auto"}
+            body = _parsed(Scoring, json.dumps(options).encode())
             if content.count(b"\n") > MOST_JOB_RECORDS:
                 raise Problem(413, f"more than {MOST_JOB_RECORDS:,} records")
             lines = content
         elif kind == _JSON:
-            asked = JobBody.model_validate_json(content)
+            asked = _parsed(JobBody, content)
             body, lines = asked, records_as_lines(asked.records)
         else:
             raise Problem(415, f"content-type may be {_JSON} or {_LINES}")

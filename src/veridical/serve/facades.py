@@ -104,6 +104,7 @@ def add(app: FastAPI, service: Service) -> None:
         return [Result.model_validate_json(line) for line in lines]
 
     async def judged(request: Request, body: LettuceBody) -> Result:
+        _need_sources(body.contexts)
         row = {"response": body.answer, "contexts": body.contexts, "prompt": body.question}
         (result,) = await check(request, [row])
         if result.risk is None or (result.verdict == "unchecked" and body.answer.strip()):
@@ -143,6 +144,7 @@ def add(app: FastAPI, service: Service) -> None:
     @app.post("/v2/evaluate_factual_consistency")
     async def consistency(body: VectaraBody, request: Request) -> VectaraAnswer:
         """The shape of Vectara's evaluation: 1 is consistent with the sources, 0 is not."""
+        _need_sources(body.source_texts)
         row = {"response": body.generated_text, "contexts": body.source_texts}
         (result,) = await check(request, [row])
         if result.risk is None or result.verdict == "unchecked":
@@ -189,6 +191,15 @@ def add(app: FastAPI, service: Service) -> None:
         return PortkeyAnswer(
             verdict=bad is None, data={"checked": True, "verdicts": verdicts, "reason": bad}
         )
+
+
+def _need_sources(texts: Sequence[str]) -> None:
+    """
+    Raises:
+        Problem: there is nothing to check against.
+    """
+    if not any(text.strip() for text in texts):
+        raise Problem(422, "there is no context to check against")
 
 
 def _wrong(result: Result) -> list[Any]:

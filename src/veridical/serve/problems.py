@@ -117,7 +117,11 @@ def answer_problems(app: FastAPI) -> None:
         assert isinstance(error, RequestValidationError)
         return invalid_request(error.errors()).response()
 
+    async def unforeseen(request: Request, error: Exception) -> Response:
+        return Problem(500, "the server failed; its log says why").response()
+
     app.add_exception_handler(Problem, own)
+    app.add_exception_handler(Exception, unforeseen)
     app.add_exception_handler(HTTPException, http)
     app.add_exception_handler(UsageError, usage)
     app.add_exception_handler(RequestValidationError, invalid)

@@ -86,16 +86,24 @@ class Service:
     async def _warm(self) -> None:
         """Load the models of the default, and have pairs judged whose class is known."""
         try:
-            scorers = resolve(
-                None,
-                llm=self.engine.llms.default is not None,
-                proxy=self.engine.proxy,
-                spans=self.engine.spans,
-            )
-            await asyncio.to_thread(self.engine.models, Task(scorers))
+            await asyncio.to_thread(self.load)
             await self._judge_known()
         except VeridicalError as e:
             self.unready = f"models cannot be used: {reason(e)}"
+
+    def load(self) -> None:
+        """Load the models of the default preset.
+
+        Raises:
+            UsageError: one cannot be had.
+        """
+        scorers = resolve(
+            None,
+            llm=self.engine.llms.default is not None,
+            proxy=self.engine.proxy,
+            spans=self.engine.spans,
+        )
+        self.engine.models(Task(scorers))
 
     async def _judge_known(self) -> None:
         records = records_of([{"response": h, "contexts": [p]} for p, h, _ in PAIRS])

@@ -1,0 +1,94 @@
+"""The shapes of other services: nothing that was not checked looks clean."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+import pytest
+from servers import Running
+
+SOURCE = "The bridge was finished in 1932. It is 2 km long."
+WRONG = "The bridge was finished in 1951. It is 2 km long."
+RIGHT = "The bridge was finished in 1932."
+TOOL = {"role": "tool", "tool_call_id": "a", "content": SOURCE}
+
+
+def ask(server: Running, path: str, body: Any) -> httpx.Response:
+    return httpx.post(f"{server.url}{path}", json=body, timeout=60)
+
+
+def test_lettucedetect_spans_and_words(server: Running) -> None:
+    body = {"contexts": [SOURCE], "question": "Tell me.", "answer": WRONG}
+    (span,) = ask(server, "/v1/lettucedetect/spans", body).json()["predictions"]
+    assert WRONG[span["start"] : span["end"]] == span["text"] == WRONG[:32]
+    assert span["hallucination_score"] > 0.5
+    tokens = ask(server, "/v1/lettucedetect/token", body).json()["predictions"]
+    assert {t["token"]: t["pred"] for t in tokens}["1951"] == 1
+    assert {t["token"]: t["pred"] for t in tokens}["km"] == 0
+    right = ask(server, "/v1/lettucedetect/spans", {**body, "answer": RIGHT}).json()
+    assert right == {"predictions": []}
+
+
+@pytest.mark.parametrize("path", ["/v1/lettucedetect/spans", "/v1/lettucedetect/token"])
+def test_an_answer_without_contexts_is_an_error_not_clean(server: Running, path: str) -> None:
+    for contexts in ([], [""], ["  "]):
+        answer = ask(server, path, {"contexts": contexts, "question": "q", "answer": WRONG})
+        assert answer.status_code == 422, answer.text
+
+
+def test_vectara_scores_consistency(server: Running) -> None:
+    body = {"source_texts": [SOURCE], "model_parameters": {"model_name": "x"}, "language": "eng"}
+    wrong = ask(server, "/v2/evaluate_factual_consistency", {**body, "generated_text": WRONG})
+    right = ask(server, "/v2/evaluate_factual_consistency", {**body, "generated_text": RIGHT})
+    assert wrong.json()["score"] < 0.5 < right.json()["score"]
+    for texts in ([], [" "]):
+        answer = ask(
+            server,
+            "/v2/evaluate_factual_consistency",
+            {"source_texts": texts, "generated_text": RIGHT},
+        )
+        assert answer.status_code == 422
+
+
+def test_litellm_keeps_the_evidence_of_a_call_until_its_answer(server: Running) -> None:
+    path = "/beta/litellm_basic_guardrail_api"
+    request = {
+        "texts": ["When?"],
+        "input_type": "request",
+        "structured_messages": [{"role": "user", "content": "When?"}, TOOL],
+        "litellm_call_id": "call-1",
+        "request_data": {},
+    }
+    assert ask(server, path, request).json()["action"] == "NONE"
+    reply = {"texts": [WRONG], "input_type": "response", "litellm_call_id": "call-1"}
+    blocked = ask(server, path, reply).json()
+    assert blocked["action"] == "BLOCKED" and "contradicted" in blocked["blocked_reason"]
+    assert ask(server, path, {**reply, "texts": [RIGHT]}).json()["action"] == "NONE"
+    # another call, one without a name, and one without evidence: unchecked is not clean
+    for call in ("call-2", None):
+        found = ask(server, path, {**reply, "texts": [RIGHT], "litellm_call_id": call}).json()
+        assert found["action"] == "BLOCKED" and "unchecked" in found["blocked_reason"]
+        allowed = {"additional_provider_specific_params": {"unchecked": "allow"}}
+        found = ask(server, path, {**reply, "litellm_call_id": call, **allowed}).json()
+        assert found["action"] == "NONE"
+
+
+def test_portkey_has_a_verdict(server: Running) -> None:
+    def hook(answer: str, *messages: Any) -> Any:
+        body = {
+            "request": {"json": {"messages": [{"role": "user", "content": "When?"}, *messages]}},
+            "response": {"json": {"choices": [{"message": {"content": answer}}]}},
+            "provider": "openai",
+            "eventType": "afterRequestHook",
+        }
+        return ask(server, "/v1/portkey", body).json()
+
+    parts = {"role": "tool", "content": [{"type": "text", "text": SOURCE}]}
+    assert hook(RIGHT, TOOL)["verdict"] is True and hook(RIGHT, parts)["verdict"] is True
+    assert hook(WRONG, TOOL)["verdict"] is False
+    assert hook(RIGHT) == {"verdict": False, "data": {"checked": False, "verdict": "unchecked"}}
+    before = ask(server, "/v1/portkey", {"eventType": "beforeRequestHook"}).json()
+    assert before == {"verdict": True, "data": {"checked": False}}
+    for odd in ({}, {"response": {"json": []}}, {"request": {"json": {"messages": 1}}}):
+        assert ask(server, "/v1/portkey", odd).json()["verdict"] is False
