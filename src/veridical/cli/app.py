@@ -37,6 +37,7 @@ app = App(
     help="How far can an LLM's answer be trusted: how likely is it hallucinated, where, and on "
     "what evidence.",
     no_args_is_help=True,
+    add_completion=True,
     epilog="Examples:\n\n  veridical check answers.jsonl --report report.html\n\n"
     "  veridical scorers\n\n  veridical check --help",
 )

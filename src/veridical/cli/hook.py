@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 HOOK_EXAMPLES = (
-    "Examples:\n\n  veridical hook claude-code < event.json\n\n"
+    "Examples:\n\n  veridical hook claude-code\n\n"
     "  veridical hook claude-code --fail-on contradicted\n\n"
     'In the settings of Claude Code: "hooks": {"Stop": [{"hooks": [{"type": "command", '
     '"command": "veridical hook claude-code"}]}]}.\n\n'

@@ -56,13 +56,13 @@ def mcp(options: McpOptions) -> int:
     err = error_console()
     with contextlib.ExitStack() as stack:
         engine = stack.enter_context(Engine(**keywords_of(options, EngineOptions)))
-        chosen = {"preset": options.preset.value, "prior": options.prior}
-        request = Request.of(options.scorers, {**chosen, "engine": engine})
+        preset, prior = options.preset.value, options.prior
+        request = Request.of(options.scorers, {"preset": preset, "prior": prior, "engine": engine})
         retriever = None
         if options.corpus is not None:
             retriever = open_retriever(options.corpus, engine, telling(err))
             stack.callback(lambda: engine.submit(retriever.close()).result())
-        served = server(engine, retriever, scorers=options.scorers, **chosen)
+        served = server(engine, retriever, scorers=options.scorers, preset=preset, prior=prior)
         engine.services(Task(request.scorers))  # the models, before the first call
         served.run()
     return 0

@@ -64,14 +64,14 @@ WHY: dict[Unchecked, tuple[str, str]] = {
         "Run the same check again.",
     ),
 }
-_ANSI: dict[Style, str] = {"strong": "1", "faint": "2", "bad": "31", "doubtful": "33", "good": "32"}
+_ANSI: dict[Style, str] = {"strong": "1", "faint": "2", "bad": "31", "doubtful": "33", "good": "36"}
 #: How a style looks on a page. Texts keep the page's own colour: it may be light or dark.
 CSS: dict[Style, str] = {
     "strong": "font-weight:600",
     "faint": "opacity:.7",
     "bad": "text-decoration:underline 2px #d1242f",
     "doubtful": "text-decoration:underline 2px #bf8700",
-    "good": "text-decoration:underline 2px #2da44e",
+    "good": "text-decoration:underline 2px #0a7bd6",
 }
 
 

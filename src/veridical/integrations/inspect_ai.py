@@ -17,7 +17,7 @@ from veridical.integrations.judgement import fields_of, judgement
 from veridical.one import acheck_one
 
 
-@scorer(metrics=[mean(), stderr()])
+@scorer(metrics=[mean(), stderr()])  # type: ignore[untyped-decorator]
 def risk(**options: Any) -> Scorer:
     """The risk of the answer, from 0 to 1, 1 is worst; an answer that was not checked is unscored,
     and so counts in no mean.

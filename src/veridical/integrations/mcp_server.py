@@ -85,7 +85,7 @@ def server(engine: Engine, retriever: Retriever | None = None, **options: Any) -
         except VeridicalError as e:
             raise ToolError(cut(str(e), _TEXT)) from None
 
-    @served.tool(structured_output=False)
+    @served.tool(structured_output=False)  # type: ignore[untyped-decorator]
     async def check_answer(answer: Answer, sources: Sources, question: Question = None) -> str:
         """Say of an answer whether the sources support it, sentence by sentence.
 
@@ -94,12 +94,12 @@ def server(engine: Engine, retriever: Retriever | None = None, **options: Any) -
         """
         return told(await judged(answer, sources, question))
 
-    @served.tool(structured_output=False)
+    @served.tool(structured_output=False)  # type: ignore[untyped-decorator]
     async def find_support(claim: Claim, sources: Sources) -> str:
         """Find the passages of the sources that support or contradict a claim."""
         return told(await judged(claim, sources, None), only_bad=False)
 
-    @served.tool(structured_output=False)
+    @served.tool(structured_output=False)  # type: ignore[untyped-decorator]
     async def search_corpus(query: Query) -> str:
         """Find passages in the user's own documents, the best first."""
         if retriever is None:

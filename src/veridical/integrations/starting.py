@@ -69,7 +69,7 @@ def start(name: str, folder: Path, *, force: bool = False) -> list[Path]:
     """
     starter = STARTERS[name]
     texts = {
-        folder / place: files(__package__).joinpath("starters", source).read_text("utf-8")
+        folder / place: files(__package__).joinpath("starters").joinpath(source).read_text("utf-8")
         for place, source in starter.files.items()
     }
     there = [display(path) for path in texts if path.exists() or path.is_symlink()]
