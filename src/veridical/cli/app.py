@@ -14,6 +14,7 @@ from veridical.cli.corpus import corpus as corpus_command
 from veridical.cli.demo import DEMO_EXAMPLES, demo
 from veridical.cli.doctor import DOCTOR_EXAMPLES, doctor
 from veridical.cli.explain import EXPLAIN_EXAMPLES, explain
+from veridical.cli.guard import GUARD_EXAMPLES, guard
 from veridical.cli.help import App
 from veridical.cli.prompts import PROMPTS_EXAMPLES, prompts
 from veridical.cli.rank import RANK_EXAMPLES, rank
@@ -54,6 +55,7 @@ app.command(epilog=TUNE_EXAMPLES)(tune)
 app.command(epilog=RANK_EXAMPLES)(rank)
 app.command(epilog=REPORT_EXAMPLES)(report)
 app.command(epilog=REDTEAM_EXAMPLES)(redteam)
+app.command(epilog=GUARD_EXAMPLES)(guard)
 app.command(epilog=PROMPTS_EXAMPLES)(prompts)
 app.command(epilog=DOCTOR_EXAMPLES)(doctor)
 app.command(name="corpus", epilog=CORPUS_EXAMPLES)(corpus_command)
