@@ -334,7 +334,9 @@ def reopen(path: str | Path) -> Results:
         raise UsageError(
             f"{path}: the run's input cannot be opened again (manifest.json: {where})"
         ) from None
-    if rows.fingerprint() != (request.prompts or manifest["identity"].get("inputs")):
+    # of an input that grows, each result is bound to its record
+    known = rows.fingerprint() == (request.prompts or manifest["identity"].get("inputs"))
+    if not request.grows and not known:
         raise UsageError(f"{path}: the input files have changed since the run")
     files.vouch()
     inputs = Inputs(rows, top=1 if request.retrieved else None)  # nothing is looked for any more
@@ -361,6 +363,7 @@ class _Request(BaseModel):
     spooled: bool
     prompts: str | None = None
     retrieved: bool = False
+    grows: bool = False
 
 
 def _rounds(bound: Sequence[BoundScorer], count: int | None) -> list[BoundScorer]:

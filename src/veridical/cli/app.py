@@ -15,6 +15,7 @@ from veridical.cli.demo import DEMO_EXAMPLES, demo
 from veridical.cli.diff import DIFF_EXAMPLES, diff
 from veridical.cli.doctor import DOCTOR_EXAMPLES, doctor
 from veridical.cli.explain import EXPLAIN_EXAMPLES, explain
+from veridical.cli.guard import GUARD_EXAMPLES, guard
 from veridical.cli.help import App
 from veridical.cli.init import INIT_EXAMPLES, init
 from veridical.cli.mcp import MCP_EXAMPLES, mcp
@@ -68,6 +69,7 @@ app.command(epilog=REPORT_EXAMPLES)(report)
 app.command(epilog=REVIEW_EXAMPLES)(review)
 app.command(epilog=RATE_EXAMPLES)(rate)
 app.command(epilog=REDTEAM_EXAMPLES)(redteam)
+app.command(epilog=GUARD_EXAMPLES)(guard)
 app.command(epilog=PROMPTS_EXAMPLES)(prompts)
 app.command(epilog=DOCTOR_EXAMPLES)(doctor)
 app.command(epilog=SERVE_EXAMPLES)(serve)

@@ -98,6 +98,31 @@ class Rule(_Part):
         return self
 
 
+OnReject = Literal["block", "drop", "replace", "repair", "retry"]
+
+
+class GuardRules(_Part):
+    """The table ``[guard]``: what ``veridical guard`` does about answers in flight.
+
+    Attributes:
+        on_reject: what becomes of a rejected sentence: ``block`` ends the answer before it,
+            ``drop`` leaves it out, ``replace`` puts ``replacement`` in its place, ``repair`` has
+            the upstream rewrite it by the evidence, ``retry`` has the upstream write the rest
+            anew.
+        replacement: see ``on_reject``.
+        retries: answers that are asked for anew, at most.
+        samples: other answers that are asked for beside each, where a scorer that the policy
+            names compares with samples.
+        system_prompt: whether the system prompt is evidence too.
+    """
+
+    on_reject: OnReject = "block"
+    replacement: Annotated[str, Field(max_length=4096)] = "[withheld: not supported by the sources]"
+    retries: Annotated[int, Field(ge=1, le=5)] = 1
+    samples: Annotated[int, Field(ge=1, le=20)] = 3
+    system_prompt: bool = False
+
+
 class PolicyFile(Thresholds):
     """A policy as it is written.
 
@@ -108,6 +133,7 @@ class PolicyFile(Thresholds):
         strata: thresholds of a stratum; what is not given there is as above.
         ensemble: file of ``veridical tune``, beside this one unless absolute. Its risk is cut,
             and accepted is what its guarantee covers.
+        guard: what ``veridical guard`` does; other commands do not read it.
     """
 
     veridical_policy: Literal[1] = 1
@@ -117,6 +143,7 @@ class PolicyFile(Thresholds):
     ensemble: Name | None = None
     strata: Annotated[dict[str, Thresholds], Field(max_length=_MOST_STRATA)] = {}
     rules: Annotated[list[Rule], Field(max_length=_MOST_RULES)] = []
+    guard: GuardRules = GuardRules()
 
     @model_validator(mode="after")
     def _fits_together(self) -> PolicyFile:
@@ -132,7 +159,12 @@ class PolicyFile(Thresholds):
         return self
 
 
-_TABLES: dict[str, type[BaseModel]] = {"strata": Thresholds, "rules": Rule, "unit": UnitRule}
+_TABLES: dict[str, type[BaseModel]] = {
+    "strata": Thresholds,
+    "rules": Rule,
+    "unit": UnitRule,
+    "guard": GuardRules,
+}
 
 
 def read_policy(path: str | Path) -> PolicyFile:

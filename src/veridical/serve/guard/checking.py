@@ -1,0 +1,252 @@
+"""Sentences of answers, judged by the guard's warm engine."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import uuid
+from collections.abc import Awaitable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from veridical.core.records import Record
+from veridical.core.scores import Decision, Result, Verdict
+from veridical.engine.progress import Progress
+from veridical.engine.run import Task
+from veridical.errors import RowError, VeridicalError
+from veridical.files.rowlog import Rows
+from veridical.io.columns import Columns
+from veridical.io.problems import RowProblem
+from veridical.text.spans import Span
+
+if TYPE_CHECKING:
+    from veridical.core.registry import BoundScorer
+    from veridical.decide.policy import Policy
+    from veridical.engine.engine import Engine
+
+Status = Literal["checked", "unchecked", "failed"]
+OnError = Literal["closed", "open"]
+
+_log = logging.getLogger("veridical.guard")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was found out about a piece of an answer: a sentence with the white space before it.
+
+    Attributes:
+        piece: the text, as it came.
+        decision: the policy's; ``reject`` of what could not be judged where errors are closed.
+        status: ``unchecked`` where nothing judged it, ``failed`` where judging went wrong.
+    """
+
+    piece: str
+    decision: Decision
+    verdict: Verdict
+    risk: float | None
+    reason: str | None
+    status: Status
+    why: tuple[str, ...] = ()
+    result: Result | None = field(default=None, repr=False)
+    record: Record | None = field(default=None, repr=False)
+
+    @property
+    def rejected(self) -> bool:
+        return self.decision == "reject"
+
+
+@dataclass(frozen=True)
+class Checker:
+    """Judges by certain scorers and a policy, with an engine that stays warm.
+
+    Attributes:
+        on_error: what a sentence is that could not be judged: ``closed`` rejects it.
+    """
+
+    engine: Engine
+    scorers: Sequence[BoundScorer]
+    policy: Policy
+    on_error: OnError = "closed"
+
+    @property
+    def wants_samples(self) -> bool:
+        """Whether a scorer that the policy names compares with samples."""
+        return any("samples" in s.needs for s in self._named)
+
+    @property
+    def wants_logprobs(self) -> bool:
+        """Whether a scorer that the policy names reads log-probabilities of the answer."""
+        return any("logprobs" in s.needs for s in self._named)
+
+    @property
+    def _named(self) -> list[BoundScorer]:
+        keys = {rule.scorer for rule in self.policy.rules} | {self.policy.on}
+        return [s for s in self.scorers if s.key in keys]
+
+    async def line(self, record: Record) -> bytes:
+        """The result line of a record.
+
+        Raises:
+            VeridicalError: a model failed.
+        """
+        engine, task, sink = self.engine, Task(self.scorers), _Sink()
+        services = await asyncio.to_thread(engine.services, task)
+        account = None
+        if engine.llms_of(task):
+            account = engine.llms.account(uuid.uuid4().hex, None)
+
+        async def work() -> None:
+            try:
+                await engine.run(_One(record), task, sink, Progress(), services, account)
+            finally:
+                if account is not None:
+                    await asyncio.to_thread(engine.llms.leave, account)
+
+        await asyncio.wrap_future(engine.submit(work()))
+        return sink.line
+
+    async def find(self, piece: str, record: Record) -> Finding:
+        """Judge a piece by its record; it fails by what it says, not by an exception."""
+        try:
+            result = Result.model_validate_json(await self.line(record))
+        except Exception as e:  # whatever a model or a library has raised
+            _log.exception("a sentence could not be judged")
+            return self.failed(piece, f"{type(e).__name__}")
+        if result.risk is None and result.reason == "failed":
+            return self.failed(piece, "scoring failed")
+        decided = self.policy.decide(result, self.policy.stratum(record))
+        decision, why = decided
+        status: Status = "unchecked" if result.verdict == "unchecked" else "checked"
+        if result.reason == "no_statement":  # nothing is stated that could be wrong
+            decision, why = "review", ("no statement",)
+        return Finding(
+            piece,
+            decision,
+            result.verdict,
+            result.risk,
+            result.reason,
+            status,
+            why,
+            result,
+            record,
+        )
+
+    def failed(self, piece: str, why: str) -> Finding:
+        """A piece that could not be judged."""
+        decision: Decision = "reject" if self.on_error == "closed" else "review"
+        return Finding(piece, decision, "unchecked", None, "failed", "failed", (why,))
+
+
+class Judge:
+    """Judges the pieces of the answers to one request.
+
+    Args:
+        contexts: the evidence, in a record's terms.
+        prompt: the request's, in a record's terms.
+        samples: the texts of other answers, when they are there; None: none are asked for.
+        whole: keep the white space before a sentence, which log-probabilities are of too.
+    """
+
+    def __init__(
+        self,
+        checker: Checker,
+        contexts: Sequence[dict[str, Any]],
+        prompt: Any,
+        samples: Awaitable[list[str]] | None = None,
+        whole: bool = False,
+    ) -> None:
+        self.checker = checker
+        self._fields = {"contexts": list(contexts), "prompt": prompt}
+        self._samples = None if samples is None else asyncio.ensure_future(samples)
+        self._whole = whole
+
+    async def find(self, piece: str, tokens: Sequence[dict[str, Any]] = ()) -> Finding | None:
+        """What is found out about a piece; None of one that is blank."""
+        sentence = piece.strip()
+        if not sentence:
+            return None
+        start = piece.index(sentence)
+        try:
+            if self._whole and tokens:
+                span = (start, start + len(sentence))
+                record = await self.record(piece, [span], tokens)
+            else:
+                record = await self.record(sentence, [(0, len(sentence))])
+        except RowProblem as e:
+            return self.checker.failed(piece, str(e))
+        return await self.checker.find(piece, record)
+
+    async def record(
+        self,
+        response: str,
+        sentences: Sequence[tuple[int, int]],
+        tokens: Sequence[dict[str, Any]] = (),
+        row: int = 0,
+        **more: Any,
+    ) -> Record:
+        """A record of this request, answered by ``response``.
+
+        Raises:
+            RowProblem: it cannot be one, such as of a text with a NUL.
+        """
+        fields = await self.row(response, sentences, tokens)
+        return Columns().record({**fields, **more}, row)
+
+    async def row(
+        self,
+        response: str,
+        sentences: Sequence[tuple[int, int]],
+        tokens: Sequence[dict[str, Any]] = (),
+    ) -> dict[str, Any]:
+        """The fields of such a record, as a row of JSON."""
+        fields: dict[str, Any] = {**self._fields, "response": response}
+        fields["sentences"] = [list(s) for s in sentences]
+        if self._samples is not None:
+            fields["samples"] = await asyncio.shield(self._samples)
+        if tokens and "".join(t["token"] for t in tokens) == response:
+            fields["logprobs"] = list(tokens)
+        return fields
+
+    def close(self) -> None:
+        """Ask for no samples any more."""
+        if self._samples is not None:
+            self._samples.cancel()
+
+
+def spans_of(pieces: Sequence[str], start: int = 0) -> Iterator[Span]:
+    """The sentences that pieces are, by their places in the joined text."""
+    for piece in pieces:
+        sentence = piece.strip()
+        if sentence:
+            at = start + piece.index(sentence)
+            yield Span(at, at + len(sentence), sentence)
+        start += len(piece)
+
+
+class _One:
+    """A source of one record."""
+
+    read = 1
+
+    def __init__(self, record: Record) -> None:
+        self._record = record
+
+    def rows(self, start: int = 0) -> Iterator[Record | RowError]:
+        return iter([self._record])
+
+    def fraction(self) -> float | None:
+        return None
+
+
+class _Sink:
+    """Keeps a line."""
+
+    def __init__(self) -> None:
+        self.done = Rows()
+        self.line = b""
+
+    def write(self, record: Record, line: bytes) -> None:
+        self.line = line
+
+    def write_error(self, error: RowError) -> None:
+        raise VeridicalError(str(error))

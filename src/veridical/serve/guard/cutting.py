@@ -1,0 +1,68 @@
+"""Sentences of a text that is still being written."""
+
+from __future__ import annotations
+
+from veridical.text.sentences import split_sentences
+
+#: Characters of an unfinished sentence from which on it is looked at less often.
+_LONG = 4_000
+_STEP = 256
+#: Characters after which a text without a sentence's end is cut all the same.
+LONGEST = 20_000
+
+
+class Cutter:
+    """Cuts a growing text into pieces, each a sentence with the white space before it.
+
+    A sentence is final as soon as the splitter has seen the next one begin, or at the end. The
+    pieces depend on the text alone, not on how it came, and joined are the text.
+    """
+
+    def __init__(self) -> None:
+        self._text = ""
+        self._seen = 0
+
+    @property
+    def pending(self) -> str:
+        """What is not cut off yet."""
+        return self._text
+
+    def feed(self, more: str) -> list[str]:
+        """The pieces that are final with this much more text."""
+        self._text += more
+        pieces = []
+        while self._seen < len(self._text):
+            at = self._seen
+            self._seen += 1
+            if not self._begins(at):
+                continue
+            piece = self._first(self._text[: at + 1])
+            if piece is not None:
+                pieces.append(piece)
+                self._text = self._text[len(piece) :]
+                self._seen = 0
+        return pieces
+
+    def end(self) -> list[str]:
+        """The rest."""
+        text, self._text, self._seen = self._text, "", 0
+        pieces, at = [], 0
+        for span in split_sentences(text):
+            pieces.append(text[at : span.end])
+            at = span.end
+        return [*pieces, text[at:]] if at < len(text) else pieces
+
+    def _begins(self, at: int) -> bool:
+        """Whether a sentence may begin at this character: it follows what is no word."""
+        if at >= LONGEST:
+            return True
+        text = self._text
+        if at == 0 or text[at].isspace() or text[at - 1].isalnum():
+            return False
+        return at < _LONG or at % _STEP == 0
+
+    def _first(self, text: str) -> str | None:
+        spans = split_sentences(text)
+        if len(spans) > 1:
+            return text[: spans[0].end]
+        return text if len(text) > LONGEST else None

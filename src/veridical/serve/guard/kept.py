@@ -1,0 +1,119 @@
+"""What the guard keeps: a run directory of the answers that passed it.
+
+``records.jsonl`` in it has the answers as records, with what was done about them in
+``meta.guard``. The run can be read like any other (``veridical report``), also while it grows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic_core import to_json
+
+from veridical.errors import RowError
+from veridical.files.decisions import decisions_log
+from veridical.files.rowlog import append_to, mend, write_all
+from veridical.files.rundir import RunDirectory
+from veridical.io.columns import Columns
+from veridical.io.problems import RowProblem
+from veridical.version import __version__
+
+if TYPE_CHECKING:
+    from veridical.core.records import Record
+    from veridical.serve.guard.answers import Summary
+    from veridical.serve.guard.checking import Checker
+
+RECORDS = "records.jsonl"
+_log = logging.getLogger("veridical.guard")
+
+
+class Kept:
+    """The run directory of a guard, which grows by a record an answer.
+
+    Args:
+        path: the folder; one of the same guard goes on.
+        settings: what makes two guards the same besides scorers and models.
+
+    Raises:
+        UsageError: it holds another run, or cannot be written.
+    """
+
+    def __init__(self, path: Path, checker: Checker, settings: dict[str, Any]) -> None:
+        from veridical.engine.run import Task
+
+        self._checker = checker
+        identity = {
+            "inputs": "guard",
+            "scorers": [b.signature() for b in checker.scorers],
+            "models": checker.engine.models(Task(checker.scorers)),
+            "parameters": settings,
+        }
+        records = path / RECORDS
+        request: dict[str, Any] = {
+            "veridical": __version__,
+            "inputs": [{"path": str(records.absolute()), "format": "jsonl"}],
+            "scorers": [b.spec for b in checker.scorers],
+            "samples": None,
+            "reader": None,
+            "mapping": {},
+            "spooled": False,
+            "grows": True,
+            "run": uuid.uuid4().hex,
+        }
+        self.directory = RunDirectory(path, identity, request)
+        mend(records)
+        self._file = append_to(records)
+        self._next = records.read_bytes().count(b"\n")
+        self._decisions = decisions_log(path, self.directory.key)
+        self._writing = asyncio.Lock()
+        self.answers = self._next
+
+    async def add(self, row: dict[str, Any], found: Summary, mine: dict[str, Any]) -> None:
+        """Keep an answer, and score it as a whole.
+
+        Args:
+            row: the fields of its record.
+            mine: what is kept of it in ``meta.guard``.
+        """
+        line = {**row, "meta": {"guard": mine}}
+        number, self._next = self._next, self._next + 1
+        # as it will be read again, so that the result is bound to what is read
+        text = json.dumps(line, ensure_ascii=True)
+        write_all(self._file, text.encode("ascii") + b"\n")
+        self.answers += 1
+        try:
+            record = Columns().record(json.loads(text), number)
+        except RowProblem as e:
+            where = RowError(number, RECORDS, number + 1, e.field, e.error)
+            async with self._writing:
+                await asyncio.to_thread(self.directory.write_error, where)
+            return
+        try:
+            result = await self._checker.line(record)
+            async with self._writing:
+                await asyncio.to_thread(self._write, record, result, found)
+        except Exception:  # the answer is kept nevertheless
+            _log.exception("the answer in row %d was not scored", number)
+
+    def _write(self, record: Record, result: bytes, found: Summary) -> None:
+        self.directory.write(record, result)
+        why = tuple(
+            dict.fromkeys(
+                f"a sentence: {s['verdict']}"
+                for s in found.sentences
+                if s["decision"] == found.decision
+            )
+        )
+        entry = {"row": record.row, "decision": found.decision, "why": why[:3]}
+        self._decisions.append(record.row, to_json(entry))
+
+    def close(self) -> None:
+        os.close(self._file)
+        self._decisions.close()
+        self.directory.close()

@@ -1,0 +1,191 @@
+"""What the events of a streamed answer carry, in one form for all APIs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from veridical.serve.guard.sse import Event
+
+#: One text of an answer: a choice, a part of an output, a block.
+Channel = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Text:
+    """More text of a channel.
+
+    Attributes:
+        tokens: log-probabilities of it, in the record's terms.
+    """
+
+    channel: Channel
+    text: str
+    tokens: tuple[dict[str, Any], ...] = ()
+
+
+@dataclass(frozen=True)
+class End:
+    """The channel's text is complete."""
+
+    channel: Channel
+
+
+@dataclass(frozen=True)
+class Pass:
+    """What is no text of an answer: it is passed on, once what came before is settled.
+
+    Attributes:
+        channel: what it belongs to; None: the whole.
+        render: its bytes.
+        note: a kind of content that is not checked: ``tool calls``, ``reasoning``, ``refusal``.
+    """
+
+    channel: Channel | None
+    render: Callable[[], bytes]
+    note: str | None = None
+
+
+@dataclass(frozen=True)
+class Over:
+    """The event that ends the stream, such as ``[DONE]``."""
+
+    render: Callable[[], bytes]
+
+
+Piece = Text | End | Pass | Over
+
+
+class Stream(Protocol):
+    """One streamed answer of an API: its events read, and events of its own made."""
+
+    #: What was let out of each channel, for events that repeat a text.
+    delivered: dict[Channel, str]
+
+    def read(self, event: Event) -> Iterator[Piece]:
+        """What an event carries, in order.
+
+        Raises:
+            Unreadable: it is not what the API says.
+        """
+        ...
+
+    def stripped(self, event: Event) -> bytes:
+        """An event without log-probabilities that the guard alone has asked for."""
+        ...
+
+    def text(self, channel: Channel, text: str) -> bytes:
+        """An event with text of a channel."""
+        ...
+
+    def blocked(self, channel: Channel) -> bytes:
+        """Events that end a channel for its content."""
+        ...
+
+    def closing(self) -> bytes:
+        """The events that end a stream whose only answer was blocked."""
+        ...
+
+    def final(self, found: Mapping[str, Any]) -> bytes:
+        """An event with the object ``veridical``."""
+        ...
+
+    def error(self, message: str, code: str) -> bytes:
+        """An event that clients take for an error."""
+        ...
+
+
+class Api(Protocol):
+    """One API that the guard speaks."""
+
+    path: str
+    name: str
+
+    def contexts(self, body: Mapping[str, Any], *, system: bool) -> list[dict[str, Any]]:
+        """What a request has as evidence.
+
+        Raises:
+            RowProblem: it is no such request.
+        """
+        ...
+
+    def prompt(self, body: Mapping[str, Any]) -> str | list[dict[str, Any]]:
+        """A request's prompt, as a record has it."""
+        ...
+
+    def answers(self, body: Mapping[str, Any]) -> int:
+        """How many answers a request asks for."""
+        ...
+
+    def with_logprobs(self, body: dict[str, Any]) -> bool:
+        """Ask for log-probabilities; False where the client has, or the API has none."""
+        ...
+
+    def alone(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """The request for one answer that is not streamed."""
+        ...
+
+    def again(self, body: Mapping[str, Any], said: str, instruction: str) -> dict[str, Any]:
+        """The request for the rest of an answer after what was let out of it."""
+        ...
+
+    def stream(self, *, strip: bool) -> Stream:
+        """A reader of one streamed answer.
+
+        Args:
+            strip: log-probabilities were asked for by the guard alone.
+        """
+        ...
+
+    def texts(self, reply: Mapping[str, Any]) -> dict[Channel, Whole]:
+        """The texts of a whole reply.
+
+        Raises:
+            Unreadable: it is no such reply.
+        """
+        ...
+
+    def put(self, reply: dict[str, Any], channel: Channel, text: str, *, blocked: bool) -> None:
+        """Put a text in the place of a channel's."""
+        ...
+
+    def strip(self, reply: dict[str, Any]) -> None:
+        """Take the log-probabilities out of a whole reply."""
+        ...
+
+    def group(self, channel: Channel) -> int:
+        """Which of the answers a channel belongs to."""
+        ...
+
+
+@dataclass(frozen=True)
+class Whole:
+    """The whole text of a channel."""
+
+    text: str
+    tokens: tuple[dict[str, Any], ...] = ()
+    notes: tuple[str, ...] = field(default=())
+
+
+def tokens_of(entries: Any) -> tuple[dict[str, Any], ...]:
+    """Log-probabilities as a record has them, of what OpenAI's APIs give; () of anything else."""
+    if not isinstance(entries, list):
+        return ()
+    found = []
+    for entry in entries:
+        if not isinstance(entry, dict) or not isinstance(entry.get("token"), str):
+            return ()
+        logprob = entry.get("logprob")
+        if not isinstance(logprob, (int, float)) or isinstance(logprob, bool):
+            return ()
+        tops = entry.get("top_logprobs")
+        top = [
+            {"token": t["token"], "logprob": min(float(t["logprob"]), 0.0)}
+            for t in (tops if isinstance(tops, list) else ())
+            if isinstance(t, dict)
+            and isinstance(t.get("token"), str)
+            and isinstance(t.get("logprob"), (int, float))
+        ]
+        found.append({"token": entry["token"], "logprob": min(float(logprob), 0.0), "top": top})
+    return tuple(found)

@@ -1,0 +1,51 @@
+"""A guard made of what its options name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from veridical.core.registry import REGISTRY
+from veridical.core.resolving import resolve
+from veridical.decide.policy import Policy
+from veridical.decide.policy_file import PolicyFile, read_policy
+from veridical.errors import UsageError
+
+if TYPE_CHECKING:
+    from veridical.core.registry import BoundScorer
+
+
+def scorers_of(file: PolicyFile, where: str) -> list[BoundScorer]:
+    """The scorers of a guard: those of the default, which make the verdict, and those that the
+    policy names.
+
+    Raises:
+        UsageError: it names one that is unknown.
+    """
+    bound = resolve(None)
+    keys = {b.key for b in bound}
+    for text in (file.on, *(rule.scorer for rule in file.rules)):
+        if text is None or text == "risk":
+            continue
+        try:
+            named = REGISTRY.parse(text)
+        except UsageError as e:
+            raise UsageError(f"{where}: {e}") from None
+        for scorer in named:
+            if scorer.key not in keys:
+                keys.add(scorer.key)
+                bound.append(scorer)
+    return bound
+
+
+def policy_and_scorers(path: Path) -> tuple[PolicyFile, Policy, list[BoundScorer]]:
+    """What a policy file says, for a guard.
+
+    Raises:
+        UsageError: the file is no policy, or names what is not there.
+    """
+    file = read_policy(path)
+    policy, scorers = Policy.read(path, scorers_of(file, f"policy {path}"))
+    if file.guard.on_reject == "repair" and policy.by is not None:
+        raise UsageError(f"policy {path}: strata are of records, and a request has none")
+    return file, policy, scorers

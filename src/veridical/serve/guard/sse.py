@@ -1,0 +1,148 @@
+"""Server-sent events, from bytes in whatever pieces they come, and back to bytes."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from veridical.io.lines import from_json
+from veridical.io.problems import RowProblem
+
+#: Bytes of one event.
+LONGEST_EVENT = 8 * 2**20
+_END = re.compile(rb"(?:\r\n|\r(?!\n)|\n){2}")
+_LINE = re.compile(r"\r\n|\r|\n")
+
+
+class Unreadable(Exception):
+    """An event that is not what its API says, so that what it carries cannot be checked."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """One event, as it came.
+
+    Attributes:
+        raw: its bytes, with the blank line that ends it.
+    """
+
+    raw: bytes
+
+    @cached_property
+    def _fields(self) -> tuple[str | None, str | None]:
+        try:
+            text = self.raw.decode("utf-8")
+        except UnicodeDecodeError:
+            raise Unreadable("an event is no UTF-8") from None
+        name, data = None, []
+        for line in _LINE.split(text.removeprefix("\ufeff")):
+            field, _, value = line.partition(":")
+            value = value.removeprefix(" ")
+            if field == "data":
+                data.append(value)
+            elif field == "event":
+                name = value
+        return name, "\n".join(data) if data else None
+
+    @property
+    def name(self) -> str | None:
+        """Its field ``event``."""
+        return self._fields[0]
+
+    @property
+    def data(self) -> str | None:
+        """Its field ``data``, of several lines joined; None of a comment or a keep-alive."""
+        return self._fields[1]
+
+    @cached_property
+    def object(self) -> dict[str, Any]:
+        """The data as a JSON object.
+
+        Raises:
+            Unreadable: it is none.
+        """
+        try:
+            value = from_json((self.data or "").encode("utf-8"), "no JSON")
+        except RowProblem:
+            raise Unreadable("an event is no JSON") from None
+        if not isinstance(value, dict):
+            raise Unreadable("an event is no JSON object")
+        return value
+
+
+class Events:
+    """Splits bytes into events. How the bytes are cut into pieces changes nothing."""
+
+    def __init__(self, longest: int = LONGEST_EVENT) -> None:
+        self._buffer = bytearray()
+        self._from = 0
+        self._longest = longest
+
+    def feed(self, piece: bytes) -> list[Event]:
+        """The events that are complete with this piece.
+
+        Raises:
+            Unreadable: one is too long.
+        """
+        self._buffer += piece
+        found = []
+        while True:
+            match = _END.search(self._buffer, self._from)
+            # a last CR may be the first half of CRLF
+            if match is None or (match.end() == len(self._buffer) and match[0].endswith(b"\r")):
+                break
+            found.append(Event(bytes(self._buffer[: match.end()])))
+            del self._buffer[: match.end()]
+            self._from = 0
+        self._from = max(0, len(self._buffer) - 3)
+        if len(self._buffer) > self._longest:
+            raise Unreadable(f"an event has over {self._longest:,} bytes")
+        return found
+
+    def rest(self) -> bytes:
+        """The bytes of an event that was not finished; an event, where only its last newline is
+        missing (see :meth:`last`)."""
+        return bytes(self._buffer)
+
+    def last(self) -> list[Event]:
+        """At the end of the bytes: the event whose blank line is all that is missing."""
+        rest = self.rest()
+        if not rest.strip():
+            return []
+        if _END.search(rest + b"\n") or rest.endswith((b"\r", b"\n")):
+            self._buffer.clear()
+            return [Event(rest.rstrip(b"\r\n") + b"\n\n")]
+        return []
+
+
+async def events_of(pieces: AsyncIterator[bytes]) -> AsyncIterator[Event]:
+    """The events of a stream of bytes.
+
+    Raises:
+        EOFError: it ended within an event.
+        Unreadable: an event is too long.
+    """
+    splitter = Events()
+    async for piece in pieces:
+        for event in splitter.feed(piece):
+            yield event
+    for event in splitter.last():
+        yield event
+    if splitter.rest().strip():
+        raise EOFError("the upstream's answer ended within an event")
+
+
+def rendered(data: Mapping[str, Any] | str, name: str | None = None) -> bytes:
+    """An event with these data."""
+    text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
+    head = f"event: {name}\n" if name else ""
+    return f"{head}data: {text}\n\n".encode("utf-8", "surrogatepass")
+
+
+def comment(data: Mapping[str, Any]) -> bytes:
+    """A comment, which clients pass over: ``: veridical {...}``."""
+    return f": veridical {json.dumps(data)}\n\n".encode("ascii")

@@ -1,0 +1,328 @@
+"""Streamed answers: watched while they pass, or held until they are checked."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from veridical.serve.guard.answers import Answer, Step, described, summary
+from veridical.serve.guard.checking import spans_of
+from veridical.serve.guard.cutting import Cutter
+from veridical.serve.guard.pieces import Channel, End, Over, Pass, Text
+from veridical.serve.guard.sse import Event, Events, Unreadable, comment, events_of
+
+if TYPE_CHECKING:
+    from veridical.serve.guard.pieces import Api, Stream
+
+BROKEN = "the upstream's answer broke off"
+UNREADABLE = "an event could not be read"
+WITHHELD = "the answer was withheld: a sentence was rejected"
+
+
+@dataclass
+class Flight:
+    """The answers of one streamed reply.
+
+    Attributes:
+        make: an :class:`Answer` for a new channel.
+        final: whether the client asked for the object ``veridical``.
+        alone: whether one answer alone was asked for, so that blocking it ends the stream.
+    """
+
+    api: Api
+    stream: Stream
+    make: Callable[[], Answer]
+    final: bool = False
+    alone: bool = True
+    answers: dict[Channel, Answer] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    mode: str = "annotate"
+
+    def answer(self, channel: Channel) -> Answer:
+        if channel not in self.answers:
+            self.answers[channel] = self.make()
+        return self.answers[channel]
+
+    def note(self, text: str) -> None:
+        if text not in self.notes:
+            self.notes.append(text)
+
+    def groups(self) -> dict[int, list[Answer]]:
+        """The channels of each answer, in order."""
+        found: dict[int, list[Answer]] = {}
+        for channel in sorted(self.answers):
+            found.setdefault(self.api.group(channel), []).append(self.answers[channel])
+        return found
+
+    def document(self) -> dict[str, Any]:
+        """The object ``veridical``: of all answers together, and of each."""
+        groups = self.groups()
+        every = summary([a for answers in groups.values() for a in answers])
+        found = every.document()
+        del found["sentences"]
+        notes = list(dict.fromkeys([*every.notes, *self.notes]))
+        choices = [{"index": i, **summary(answers).document()} for i, answers in groups.items()]
+        return {**found, "mode": self.mode, "choices": choices, "notes": notes}
+
+
+async def monitored(flight: Flight, pieces: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
+    """The bytes as they come, each sent before it is looked at. What they said is judged by
+    :func:`judge_all`, afterwards."""
+    splitter, readable = Events(), True
+    try:
+        async for piece in pieces:
+            yield piece
+            if not readable:
+                continue
+            try:
+                for event in splitter.feed(piece):
+                    _watch(flight, event)
+            except Unreadable as e:
+                readable = False
+                flight.note(f"{UNREADABLE}: {e}")
+        for event in splitter.last() if readable else ():
+            with contextlib.suppress(Unreadable):
+                _watch(flight, event)
+        if readable and splitter.rest().strip():
+            flight.note(BROKEN)
+    except OSError:
+        flight.note(BROKEN)
+        raise
+
+
+def _watch(flight: Flight, event: Event) -> None:
+    for piece in flight.stream.read(event):
+        if isinstance(piece, Text):
+            answer = flight.answer(piece.channel)
+            answer.received += piece.text
+            answer.delivered += piece.text
+            answer._tokens += piece.tokens
+        elif isinstance(piece, Pass) and piece.note:
+            flight.note(f"not checked: {piece.note}")
+
+
+async def judge_all(flight: Flight) -> None:
+    """Judge what was said by all channels that were watched."""
+    for answer in flight.answers.values():
+        cutter = Cutter()
+        for piece in (*cutter.feed(answer.received), *cutter.end()):
+            finding = await answer.judge.find(piece, answer._tokens_of(piece))
+            answer.steps.append(Step(piece, finding, "released", piece))
+
+
+class Annotating:
+    """Passes events on as they come, with what was found out as comments between them."""
+
+    def __init__(self, flight: Flight) -> None:
+        self._flight = flight
+        self._cutters: dict[Channel, Cutter] = {}
+        self._places: dict[Channel, int] = {}
+        self._judging: list[tuple[Channel, int, str, asyncio.Task[Any]]] = []
+        self._told = 0
+
+    async def run(self, pieces: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
+        """The events, and comments such as ``: veridical {"choice": 0, "start": 0, ...}``."""
+        events = events_of(pieces)
+        coming: asyncio.Task[Event] | None = None
+        over: bytes | None = None
+        broken = False
+        try:
+            while over is None:
+                coming = coming or asyncio.ensure_future(_next(events))
+                waiting = {t for _, _, _, t in self._judging[self._told :][:1]}
+                await asyncio.wait({coming, *waiting}, return_when=asyncio.FIRST_COMPLETED)
+                for told in self._ready():
+                    yield told
+                if not coming.done():
+                    continue
+                try:
+                    event = coming.result()
+                except StopAsyncIteration:
+                    break
+                except (EOFError, OSError, Unreadable) as e:
+                    broken = True
+                    self._flight.note(BROKEN if isinstance(e, (EOFError, OSError)) else str(e))
+                    break
+                finally:
+                    coming = None
+                raw, ended = self._see(event)
+                if ended:
+                    over = raw
+                else:
+                    yield raw
+            for channel, cutter in self._cutters.items():
+                self._start(channel, cutter.end())
+            await self._all()
+            for told in self._ready():
+                yield told
+            if self._flight.final:
+                yield self._flight.stream.final(self._flight.document())
+            if broken:
+                yield self._flight.stream.error(BROKEN, "upstream_broken")
+            if over is not None:
+                yield over
+        finally:
+            if coming is not None:
+                coming.cancel()
+                with contextlib.suppress(BaseException):
+                    await coming
+            for _, _, _, task in self._judging:
+                task.cancel()
+            self._keep()
+
+    def _see(self, event: Event) -> tuple[bytes, bool]:
+        """The bytes to pass on, and whether they end the stream."""
+        flight, ended = self._flight, False
+        raw = event.raw
+        try:
+            for piece in flight.stream.read(event):
+                if isinstance(piece, Text):
+                    answer = flight.answer(piece.channel)
+                    answer.received += piece.text
+                    answer.delivered += piece.text
+                    answer._tokens += piece.tokens
+                    cutter = self._cutters.setdefault(piece.channel, Cutter())
+                    self._start(piece.channel, cutter.feed(piece.text))
+                elif isinstance(piece, End) and piece.channel in self._cutters:
+                    self._start(piece.channel, self._cutters[piece.channel].end())
+                elif isinstance(piece, Pass) and piece.note:
+                    flight.note(f"not checked: {piece.note}")
+                elif isinstance(piece, Over):
+                    ended = True
+            raw = flight.stream.stripped(event)
+        except Unreadable as e:
+            flight.note(f"{UNREADABLE}: {e}")
+        return raw, ended
+
+    def _start(self, channel: Channel, pieces: list[str]) -> None:
+        answer = self._flight.answer(channel)
+        for piece in pieces:
+            at = self._places.get(channel, 0)
+            self._places[channel] = at + len(piece)
+            work = answer.judge.find(piece, answer._tokens_of(piece))
+            self._judging.append((channel, at, piece, asyncio.ensure_future(work)))
+
+    async def _all(self) -> None:
+        await asyncio.gather(*(task for _, _, _, task in self._judging))
+
+    def _ready(self) -> list[bytes]:
+        """Comments on the sentences that are judged, in the order of the text."""
+        told = []
+        while self._told < len(self._judging) and self._judging[self._told][3].done():
+            channel, at, piece, task = self._judging[self._told]
+            self._told += 1
+            finding = task.result()
+            step = Step(piece, finding, "released", piece)
+            self._flight.answer(channel).steps.append(step)
+            if finding is not None:
+                (span,) = spans_of([piece], at)
+                choice = {"choice": self._flight.api.group(channel)}
+                told.append(comment({**choice, **described(step, span.start, span.end)}))
+        return told
+
+    def _keep(self) -> None:
+        """Say of what was not judged that it was not."""
+        if self._told < len(self._judging):
+            self._flight.note("not all sentences were judged: the stream was given up")
+
+
+async def _next(events: AsyncIterator[Event]) -> Event:
+    return await events.__anext__()
+
+
+class Holding:
+    """Lets text out when it is checked: sentence by sentence, or all at its end."""
+
+    def __init__(self, flight: Flight, *, open_on_error: bool) -> None:
+        self._flight = flight
+        self._open = open_on_error
+        self._over = False
+
+    async def run(self, pieces: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
+        """The events of the answer as far as it is let out."""
+        flight, stream = self._flight, self._flight.stream
+        over: Callable[[], bytes] | None = None
+        trouble: tuple[str, str] | None = None
+        try:
+            async for event in events_of(pieces):
+                try:
+                    carried = list(stream.read(event))
+                except Unreadable as e:
+                    if not self._open:
+                        raise
+                    flight.note(f"{UNREADABLE}, and was let through: {e}")
+                    yield event.raw
+                    continue
+                for piece in carried:
+                    if isinstance(piece, Over):
+                        over = piece.render
+                        break
+                    async for out in self._piece(piece):
+                        yield out
+                    if self._over:
+                        break
+                if over is not None or self._over:
+                    break
+        except (EOFError, OSError):
+            trouble = BROKEN, "upstream_broken"
+        except Unreadable as e:
+            trouble = f"{UNREADABLE}: {e}", "unreadable"
+        if not self._over:
+            async for out in self._settle():
+                yield out
+        if trouble is not None:
+            flight.note(trouble[0])
+        if _any_blocked(flight) and trouble is None:
+            trouble = WITHHELD, "content_filter"
+        cut = self._over or (over is None and flight.alone and _any_blocked(flight))
+        if flight.final:
+            yield stream.final(flight.document())
+        ends = stream.closing() if cut else b"" if over is None else over()
+        error = b"" if trouble is None else stream.error(*trouble)
+        # what comes after [DONE] is not read
+        yield error + ends if ends.endswith(b"[DONE]\n\n") else ends + error
+
+    async def _piece(self, piece: Text | End | Pass) -> AsyncIterator[bytes]:
+        flight = self._flight
+        if isinstance(piece, Pass):
+            if piece.note:
+                flight.note(f"not checked: {piece.note}")
+            known = flight.answers.get(piece.channel) if piece.channel is not None else None
+            if known is None or not known.blocked:
+                yield piece.render()
+            return
+        answer = flight.answer(piece.channel)
+        before = answer.over
+        if isinstance(piece, Text):
+            out = await answer.take(piece.text, piece.tokens)
+        else:
+            out = await answer.end()
+        async for sent in self._let_out(piece.channel, answer, out, before):
+            yield sent
+
+    async def _let_out(
+        self, channel: Channel, answer: Answer, out: str, before: bool
+    ) -> AsyncIterator[bytes]:
+        flight, stream = self._flight, self._flight.stream
+        if out:
+            stream.delivered[channel] = answer.delivered
+            yield stream.text(channel, out)
+        if answer.blocked and not before:
+            stream.delivered.setdefault(channel, "")
+            yield stream.blocked(channel)
+            self._over = flight.alone
+
+    async def _settle(self) -> AsyncIterator[bytes]:
+        """Let out what is left of texts whose end was not told."""
+        for channel, answer in list(self._flight.answers.items()):
+            before = answer.over
+            out = await answer.end()
+            async for sent in self._let_out(channel, answer, out, before):
+                yield sent
+
+
+def _any_blocked(flight: Flight) -> bool:
+    return any(answer.blocked for answer in flight.answers.values())
