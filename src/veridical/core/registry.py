@@ -52,6 +52,7 @@ class Declaration(TypedDict, total=False):
     level: Required[Level]
     source: Required[str]
     judges: bool
+    apart: bool
     needs: Iterable[str]
     cost: Cost
     uses: Iterable[Cost]
@@ -77,6 +78,9 @@ class Scorer:
     Attributes:
         judges: whether it judges every statement of the response by the contexts or references
             it is given, so that a verdict may rest on it.
+        apart: whether it speaks of something else than the truth of the response's statements, or
+            of some of them only: no verdict rests on it, and its risk is the record's only in a run
+            of such scorers alone.
         needs: record fields (``samples``, ``contexts``, ``reference``, ``logprobs``) without
             which it is not applicable. ``against`` stands for whichever field its ``against``
             parameter names; a named proxy stands in for ``logprobs``.
@@ -114,6 +118,7 @@ class Scorer:
     level: Level
     source: str
     judges: bool = False
+    apart: bool = False
     needs: frozenset[str] = frozenset()
     cost: Cost = "free"
     uses: frozenset[Cost] = frozenset()
@@ -332,6 +337,8 @@ class BoundScorer:
 
     def basis(self, record: Record) -> Basis:
         """What a scored risk of ``record`` rests on."""
+        if self.scorer.apart:
+            return "words"
         if "against" in self.values:
             field = self.values["against"]
             if field == "auto":

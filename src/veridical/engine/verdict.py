@@ -57,6 +57,8 @@ def head(record: Record, scorers: Sequence[BoundScorer], scores: Mapping[str, Sc
         scores: by the keys of ``scorers``.
     """
     count = len(record.samples)
+    # what speaks of something else than the answer's statements makes a risk of its own only
+    scorers = [s for s in scorers if not s.scorer.apart] or scorers
     risk, by = combine({s.identity: scores[s.key].risk for s in scorers}, count)
     parts = _Parsed(scores)
     lines = dict(scores)
@@ -136,7 +138,8 @@ def _why_unscored(
     if any(parts[s.key]["status"] == "failed" for s in scorers):
         return "failed"
     available = {f for f in ("contexts", "reference", "samples", "logprobs") if getattr(record, f)}
-    if any(s.needs and s.needs <= available for s in scorers):
+    able = (s for s in scorers if s.needs and s.needs <= available)
+    if not all(s.scorer.apart for s in able):
         return "language"  # it had what it needs, and yet it did not apply
     return "nothing_to_check"
 

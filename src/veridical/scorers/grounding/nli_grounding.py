@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from veridical.core.registry import scorer
 from veridical.core.scores import SHOWN, EvidenceItem, Score, Unit
 from veridical.core.stated import on_the_matter
 from veridical.errors import NotApplicable
-from veridical.scorers.grounding.source_windows import source_windows
+from veridical.scorers.grounding.source_windows import Windowed, source_windows
 from veridical.scorers.most_about import place_most_about
 
 _ENTAILMENT, _, _CONTRADICTION = range(len(LABELS))
@@ -74,8 +75,20 @@ async def nli_grounding(
     if risk == "contradiction" and not verdicts.contradicts:
         raise NotApplicable("the NLI model has no class for contradiction")
     judged = dict(zip(pairs, verdicts.probabilities, strict=True))
+    units = grounded_units(read, judged, evidence, risk)
+    largest = max(u.risk for u in units if u.risk is not None)
+    return Score.of(largest, raw=largest, units=units)
 
-    units, risks = [], []
+
+def grounded_units(
+    read: Windowed,
+    judged: Mapping[tuple[str, str], NDArray[np.float64]],
+    evidence: Evidence,
+    risk: str = "nonentailment",
+) -> list[Unit]:
+    """A unit for each sentence of what was ``read``, as :func:`nli_grounding` makes it of the (3,)
+    probabilities of each pair of :meth:`~Windowed.pairs`."""
+    units = []
     for i, sentence in enumerate(read.sentences):
         merged = [
             _merge(np.array([judged[read.pair(i, k)] for k in r.read]), r) for r in read.readings[i]
@@ -94,18 +107,18 @@ async def nli_grounding(
             source = read.sources[window.source]
             items.append(EvidenceItem.at(source, span.start, span.end, probability))
         e, c = probabilities[_ENTAILMENT], probabilities[_CONTRADICTION]
-        risks.append(float(1 - e if risk == "nonentailment" else c))
+        value = float(1 - e if risk == "nonentailment" else c)
         units.append(
             Unit.of(
                 sentence,
-                risks[-1],
-                raw=risks[-1],
+                value,
+                raw=value,
                 label=LABELS[label],
                 probabilities=dict(zip(LABELS, probabilities.tolist(), strict=True)),
                 evidence=items,
             )
         )
-    return Score.of(max(risks), raw=max(risks), units=units)
+    return units
 
 
 class _Merged(NamedTuple):

@@ -71,10 +71,11 @@ def source_windows(record: Record, evidence: Evidence, against: Against, top: in
         NotApplicable: the response is blank, or there is no source.
     """
     key = (source_windows, against, top)
-    return evidence.once(key, lambda: _windowed(record, evidence, against, top))
+    return evidence.once(key, lambda: windowed(record, evidence, against, top))
 
 
-def _windowed(record: Record, evidence: Evidence, against: Against, top: int) -> Windowed:
+def windowed(record: Record, evidence: Evidence, against: Against, top: int) -> Windowed:
+    """:func:`source_windows` of any record, found anew: of one that is not the evidence's own."""
     sentences = record.need_sentences()
     sources = record.against(against)
     windows = [SourceWindow(n, p) for n, x in enumerate(sources) for p in text_windows(x.text)]

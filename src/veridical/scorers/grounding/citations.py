@@ -1,0 +1,265 @@
+"""Citations: is what a sentence cites there, and does it say what the sentence says?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal, NamedTuple
+
+from pydantic import Field
+
+from veridical.claims.select import screen
+from veridical.core.evidence import Evidence
+from veridical.core.records import Record, Source
+from veridical.core.registry import scorer
+from veridical.core.scores import SHOWN, EvidenceItem, Score, Unit
+from veridical.core.stated import stated_sentences
+from veridical.errors import NotApplicable
+from veridical.scorers.grounding.cited import CitedSentence, cited_sentences
+from veridical.scorers.most_about import place_most_about
+from veridical.text.passages import SIZE, Passage, windows
+from veridical.text.spans import Span
+
+#: A passage supports a sentence from this P(entailment) on.
+EVEN = 0.5
+_JOINED = SIZE  # characters: passages that together hold no more are also read as one
+_KEPT = 20  # texts of a kind that the raw value names
+
+
+@scorer(
+    "citations",
+    level="sentence",
+    needs={"contexts"},
+    source="Veridical: after Gao 2023 (ALCE), section 4, citation recall and precision",
+    cost="nli",
+    apart=True,
+    raw_is="risk",
+    raw_key="risk",
+    presets={"all"},
+)
+async def citations(
+    record: Record,
+    evidence: Evidence,
+    *,
+    uncited: Literal["apart", "risky"] = "apart",
+    top: Annotated[int, Field(ge=0, le=1000)] = 8,
+    nli: str | None = None,
+) -> Score:
+    """Whether what a sentence cites exists among the contexts, and supports the sentence.
+
+    A citation is ``[3]``, ``[1, 2]``, ``[1-3]``, ``[source 3]``, ``【3†source】`` or a context's id
+    in brackets; a web address, where any context has one as its id or in its text; or at least four
+    words in quotation marks. A number is a context's id where one has that id, else its position,
+    counted from 1. Numbers of four digits, superscripts, ``(3)``, names with years, and what stands
+    in code are not read as citations. A marker after a sentence belongs to that sentence. A
+    quotation that stands in the prompt and in no context is not taken for one of a context.
+
+    The risk of a sentence is
+
+    - 1 where it cites what is not there (labelled ``missing``);
+    - 1 where it quotes what is not there word for word (``misquoted``): in the passage it cites or,
+      of a sentence that cites no other way, in any context. Case, spacing and the kind of marks
+      and dashes make no difference;
+    - else 1 - P(entailment) of the sentence, its markers left out, by what it cites: the best
+      window of any one of the passages; of several that are short, also all of them read together
+      (``supported``, or from a risk of 1/2 on ``unsupported``);
+    - null where it cites nothing (``uncited``), belongs to a list of sources (``list``), or cites
+      links that cannot be looked up (``unknown``). Nothing is said of it.
+
+    Args:
+        uncited: ``apart`` gives sentences without a citation no risk and counts them apart;
+            ``risky`` gives them the risk 1.
+        top: how many full windows of what is cited judge a sentence, as in ``nli_grounding``.
+        nli: NLI model; the run's own if None.
+
+    The response's risk is the largest of its sentences. ``raw`` has it as ``risk``; ``recall``, the
+    share of sentences that state something and are supported by what they cite; ``precision``, the
+    share of citations that exist and whose passage alone supports the sentence; how many sentences
+    are ``cited`` and ``uncited``; how many ``citations`` and ``quotations`` there are, how many of
+    these are ``missing`` and ``misquoted``, and up to 20 of them as they are written
+    (``not_found``, ``not_verbatim``); and links that were not looked up (``unknown``).
+
+    No verdict rests on it, as sentences without a citation are not judged.
+
+    Raises:
+        NotApplicable: a blank response, no context, or nothing that is cited; or the NLI model does
+            not read its script.
+    """
+    sentences = cited_sentences(record, evidence)
+    if not any(s.cites for s in sentences):
+        _need_citations(sentences, uncited)
+    sources = {i: Source("context", i, c.text) for i, c in enumerate(record.contexts)}
+    readings = _readings(record, evidence, sentences, sources, top)
+    pairs = list(dict.fromkeys(pair for r in readings.values() for pair in r.pairs()))
+    verdicts = (await evidence.nli(pairs, nli)).entailment.tolist() if pairs else []
+    judged = dict(zip(pairs, verdicts, strict=True))
+    units = []
+    tally = _Tally()
+    for i, sentence in enumerate(sentences):
+        support = readings[i].support(judged) if i in readings else None
+        unit = _unit(sentence, support, sources, evidence, uncited)
+        units.append(unit)
+        tally.add(sentence, support, unit)
+    risks = [u.risk for u in units if u.risk is not None]
+    if not risks:
+        raise NotApplicable("no cited sentence states anything")
+    return Score.of(max(risks), raw=tally.raw(max(risks)), units=units)
+
+
+def _need_citations(sentences: Sequence[CitedSentence], uncited: str) -> None:
+    if any(s.unknown for s in sentences):
+        raise NotApplicable("the response cites links, and no context has one to compare with")
+    if uncited == "apart":
+        raise NotApplicable("the response cites nothing")
+
+
+class _Window(NamedTuple):
+    context: int
+    passage: Passage
+
+
+class _Support(NamedTuple):
+    """How what a sentence cites supports it: P(entailment) of the best of it, of each passage
+    that was read by its context, and the windows that say most, best first."""
+
+    best: float
+    by_context: dict[int, float]
+    windows: list[tuple[_Window, float]]
+
+
+class _Reading(NamedTuple):
+    """The windows that judge a sentence, and the text of all that it cites, if that is short."""
+
+    text: str
+    windows: list[_Window]
+    joined: str | None
+
+    def pairs(self) -> list[tuple[str, str]]:
+        premises = [w.passage.text for w in self.windows]
+        return [(p, self.text) for p in (*premises, self.joined) if p is not None]
+
+    def support(self, judged: dict[tuple[str, str], float]) -> _Support:
+        found = [(w, judged[w.passage.text, self.text]) for w in self.windows]
+        found.sort(key=lambda x: -x[1])
+        by_context: dict[int, float] = {}
+        for window, probability in found:
+            by_context.setdefault(window.context, probability)
+        best = found[0][1]
+        if self.joined is not None:
+            best = max(best, judged[self.joined, self.text])
+        return _Support(best, by_context, found)
+
+
+def _readings(
+    record: Record,
+    evidence: Evidence,
+    sentences: Sequence[CitedSentence],
+    sources: dict[int, Source],
+    top: int,
+) -> dict[int, _Reading]:
+    """By sentence, what judges it; of those alone that state something and cite what is there."""
+    said = [Span(s.span.start, s.span.end, s.said) for s in sentences]
+    texts = stated_sentences(record, said)
+    cut: dict[int, list[_Window]] = {}
+    groups: dict[tuple[int, ...], list[int]] = {}
+    for i, sentence in enumerate(sentences):
+        places = dict.fromkeys(sentence.contexts)
+        places.update(dict.fromkeys(q.cited.context for q in sentence.quoted if q.cited))
+        cited = tuple(p for p in places if sources[p].text.strip())
+        if cited and sentence.said and not sentence.listed:
+            groups.setdefault(cited, []).append(i)
+    readings = {}
+    for cited, of_group in groups.items():
+        own = []
+        for place in cited:
+            if place not in cut:
+                cut[place] = [_Window(place, p) for p in windows(sources[place].text)]
+            own += cut[place]
+        joined = "\n".join(sources[p].text for p in cited[:SHOWN])
+        together = joined if 1 < len(cited) <= SHOWN and len(joined) <= _JOINED else None
+        passages = [w.passage.text for w in own]
+        for i, chosen in zip(
+            of_group, screen([texts[i] for i in of_group], passages, evidence, top=top), strict=True
+        ):
+            readings[i] = _Reading(texts[i], [own[k] for k in chosen.read], together)
+    return readings
+
+
+def _unit(
+    sentence: CitedSentence,
+    support: _Support | None,
+    sources: dict[int, Source],
+    evidence: Evidence,
+    uncited: str,
+) -> Unit:
+    items = [
+        EvidenceItem.at(sources[q.elsewhere.context], q.elsewhere.start, q.elsewhere.end)
+        for q in sentence.quoted
+        if q.elsewhere is not None
+    ]
+    if support is not None:
+        for window, probability in support.windows[:SHOWN]:
+            spans = window.passage.sentences
+            span = spans[place_most_about(evidence, sentence.said, [s.text for s in spans])]
+            source = sources[window.context]
+            items.append(EvidenceItem.at(source, span.start, span.end, probability))
+    risk, label = _judged(sentence, support, uncited)
+    return Unit.of(sentence.span, risk, raw=risk, label=label, evidence=items[:SHOWN])
+
+
+def _judged(
+    sentence: CitedSentence, support: _Support | None, uncited: str
+) -> tuple[float | None, str]:
+    if sentence.missing:
+        return 1.0, "missing"
+    if sentence.misquotes:
+        return 1.0, "misquoted"
+    if sentence.listed or not (sentence.said or sentence.cites):
+        return None, "list"
+    if support is not None:
+        return 1 - support.best, "supported" if support.best > EVEN else "unsupported"
+    if sentence.cites and sentence.said:  # what it cites is blank
+        return 1.0, "unsupported"
+    if sentence.unknown:
+        return None, "unknown"
+    return (1.0 if uncited == "risky" else None), "uncited"
+
+
+class _Tally:
+    """Counts over the sentences of a response."""
+
+    def __init__(self) -> None:
+        self._labels: dict[str | None, int] = {}
+        self._found: dict[str, list[str]] = {"not_found": [], "not_verbatim": [], "unknown": []}
+        self._counts = dict.fromkeys(("citations", "missing", "quotations", "misquoted"), 0)
+        self._read = self._supporting = 0
+
+    def add(self, sentence: CitedSentence, support: _Support | None, unit: Unit) -> None:
+        label = unit.label
+        self._labels[label] = self._labels.get(label, 0) + 1
+        misquoted = [q for q in sentence.quoted if q.cited is None]
+        self._counts["citations"] += sentence.count
+        self._counts["missing"] += len(sentence.missing)
+        self._counts["quotations"] += len(sentence.quoted)
+        self._counts["misquoted"] += len(misquoted)
+        self._found["not_found"] += sentence.missing
+        self._found["not_verbatim"] += [" ... ".join(q.quotation.pieces) for q in misquoted]
+        self._found["unknown"] += sentence.unknown
+        if sentence.listed:
+            return
+        by_context = support.by_context if support is not None else {}
+        self._read += len(by_context) + len(sentence.missing)
+        self._supporting += sum(p > EVEN for p in by_context.values())
+
+    def raw(self, risk: float) -> dict[str, Any]:
+        labels = self._labels
+        cited = sum(labels.get(x, 0) for x in ("supported", "unsupported", "missing", "misquoted"))
+        stated = cited + labels.get("uncited", 0) + labels.get("unknown", 0)
+        return {
+            "risk": risk,
+            "recall": labels.get("supported", 0) / stated if stated else None,
+            "precision": self._supporting / self._read if self._read else None,
+            "cited": cited,
+            "uncited": labels.get("uncited", 0),
+            **self._counts,
+            **{name: texts[:_KEPT] for name, texts in self._found.items()},
+        }

@@ -1,0 +1,123 @@
+"""Context precision: do the contexts that hold the answer stand before those that do not?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import Field
+
+from veridical.claims.claim import Claim
+from veridical.claims.select import select
+from veridical.core.evidence import Evidence
+from veridical.core.protocols import LABELS
+from veridical.core.records import Record
+from veridical.core.registry import scorer
+from veridical.core.scores import Score
+from veridical.scorers.grounding.reference_statements import (
+    CheckerName,
+    ExtractorName,
+    Judging,
+    costs,
+    gold_statements,
+    prompts,
+    response_statements,
+)
+from veridical.text.passages import windows
+
+#: A context is useful from this P(entailment) of a statement on.
+EVEN = 0.5
+
+
+@scorer(
+    "context_precision",
+    level="response",
+    needs={"contexts"},
+    source="Es 2024 (Ragas), its library's context precision",
+    cost="llm",
+    uses={"nli"},
+    apart=True,
+    raw_is="confidence",
+    raw_key="precision",
+    presets={"all"},
+    costs_by=costs,
+    prompts=prompts,
+)
+async def context_precision(
+    record: Record,
+    evidence: Evidence,
+    *,
+    of: Literal["reference", "response"] = "reference",
+    at: Annotated[int, Field(ge=1, le=1000)] = 20,
+    extractor: ExtractorName = "clauses",
+    checker: CheckerName = "nli_words",
+    top: Annotated[int, Field(ge=1, le=1000)] = 8,
+    nli: str | None = None,
+    llm: str | None = None,
+) -> Score:
+    """Rank-aware precision of the contexts: whether useful ones come first. Measures retrieval.
+
+    With v(k) = 1 where the k-th context alone entails a statement of the gold answer, else 0, and
+    precision@k the share of such among the first k: the sum of v(k) precision@k over the number of
+    such contexts (average precision); 0 where there is none. Published, an LLM says which contexts
+    are useful. Of several references, a context is useful by any.
+
+    Args:
+        of: whose statements make a context useful: the ``reference``'s; or the ``response``'s,
+            which asks no gold answer, and measures what the answer took from the contexts.
+        at: how many contexts are looked at, the first ones.
+        extractor, checker: as of ``claims``.
+        top: windows of a long context that a statement is checked by.
+        nli: NLI model of the checker; the run's own if None.
+        llm: of the checkers ``llm`` and ``llm_joint``; the run's own if None.
+
+    ``raw`` has the ``precision``; under ``useful`` and ``probabilities``, for each context in
+    order, whether it is useful and the largest P(entailment). The risk is 1 - precision. No
+    verdict rests on it.
+
+    Raises:
+        NotApplicable: no context; no reference that states anything (or, of the response, it is
+            blank, declines or states nothing); or the NLI model does not read their script.
+    """
+    sources = record.against("contexts")[:at]
+    if of == "response":
+        statements = list(await response_statements(record, evidence, extractor))
+    else:
+        gold = await gold_statements(record, evidence, extractor)
+        statements = [claim for _, claims in gold for claim in claims]
+    texts = [claim.text for claim in statements]
+    pairs: dict[tuple[Claim, str], None] = {}
+    read: list[list[tuple[Claim, str]]] = []
+    for source in sources:
+        passages = list(dict.fromkeys(w.text for w in windows(source.text)))
+        chosen = await select(texts, passages, evidence, top=top)
+        own = [(c, passages[i]) for c, ids in zip(statements, chosen, strict=True) for i in ids]
+        pairs.update(dict.fromkeys(own))
+        read.append(own)
+    judging = Judging(extractor, checker, top, nli, llm)
+    rows = await judging.check()(list(pairs), evidence)
+    judged = dict(zip(pairs, rows[:, LABELS.index("entailment")].tolist(), strict=True))
+    probabilities = [max(judged[pair] for pair in own) for own in read]
+    useful = [p > EVEN for p in probabilities]
+    precision = ranked_precision(useful)
+    raw = {
+        "precision": precision,
+        "useful": [int(u) for u in useful],
+        "probabilities": [round(p, 6) for p in probabilities],
+    }
+    return Score.of(1 - precision, raw=raw)
+
+
+def ranked_precision(useful: Sequence[bool]) -> float:
+    """Average precision of a ranking: the mean over useful places of the share of useful ones up
+    to there; 0 where none is.
+
+    >>> ranked_precision([True, False, True]), ranked_precision([False, True])
+    (0.8333333333333333, 0.5)
+    """
+    hits = np.array(useful, dtype=np.float64)
+    if not hits.any():
+        return 0.0
+    at_each = hits.cumsum() / np.arange(1, len(hits) + 1)
+    return float((at_each * hits).sum() / hits.sum())

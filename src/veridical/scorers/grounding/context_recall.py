@@ -1,0 +1,82 @@
+"""Context recall: do the contexts hold what a gold answer says?"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from veridical.core.evidence import Evidence
+from veridical.core.records import Record
+from veridical.core.registry import scorer
+from veridical.core.scores import Score
+from veridical.scorers.grounding.reference_statements import (
+    CheckerName,
+    ExtractorName,
+    Judging,
+    costs,
+    entailed,
+    gold_statements,
+    prompts,
+    shown,
+    verdicts,
+)
+
+
+@scorer(
+    "context_recall",
+    level="response",
+    needs={"contexts", "reference"},
+    source="Es 2024 (Ragas), its library's context recall; statements after Hu 2024 (RefChecker)",
+    cost="llm",
+    uses={"nli"},
+    apart=True,
+    raw_is="confidence",
+    raw_key="recall",
+    presets={"all"},
+    costs_by=costs,
+    prompts=prompts,
+)
+async def context_recall(
+    record: Record,
+    evidence: Evidence,
+    *,
+    counting: Literal["labels", "expected"] = "labels",
+    extractor: ExtractorName = "clauses",
+    checker: CheckerName = "nli_words",
+    top: Annotated[int, Field(ge=1, le=1000)] = 8,
+    nli: str | None = None,
+    llm: str | None = None,
+) -> Score:
+    """Share of the reference's statements that the contexts entail: a measure of retrieval.
+
+    recall = statements of the gold answer that the contexts entail / all its statements. The
+    response is not looked at, so no verdict rests on this. Of several references the one with the
+    largest recall counts.
+
+    Args:
+        counting: ``labels`` counts statements labelled entailment; ``expected`` adds up
+            P(entailment).
+        extractor, checker: as of ``claims``.
+        top: passages that a statement is checked by.
+        nli: NLI model of the checker; the run's own if None.
+        llm: of the checkers ``llm`` and ``llm_joint``; the run's own if None.
+
+    ``raw`` has the ``recall``, the index of the ``reference`` that was taken, and its
+    ``statements``, each with its place in the reference, ``label``, ``probability`` of entailment
+    and ``evidence`` (a place in the context ``index``). The risk is 1 - recall.
+
+    Raises:
+        NotApplicable: no context, no reference that states anything; or the NLI model does not
+            read their script.
+    """
+    judging = Judging(extractor, checker, top, nli, llm)
+    sources = record.against("contexts")
+    found = []
+    for reference, statements in await gold_statements(record, evidence, extractor):
+        judged = await verdicts(statements, sources, evidence, judging)
+        recall = min(1.0, entailed(judged, counting) / len(judged))
+        found.append((recall, reference.index, judged))
+    recall, index, judged = max(found, key=lambda f: f[0])
+    raw = {"recall": recall, "reference": index, "statements": shown(judged)}
+    return Score.of(1 - recall, raw=raw)

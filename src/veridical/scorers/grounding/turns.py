@@ -1,0 +1,220 @@
+"""Turns: is each turn of a conversation grounded in what was known before it?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import Field
+
+from veridical.core.evidence import Evidence
+from veridical.core.prompt_text import message_text
+from veridical.core.records import Record
+from veridical.core.registry import scorer
+from veridical.core.scores import EvidenceItem, Score, Unit
+from veridical.core.stated import on_the_matter
+from veridical.core.tool_calls import tool_results
+from veridical.errors import NotApplicable
+from veridical.scorers.grounding.nli_grounding import grounded_units
+from veridical.scorers.grounding.source_windows import Windowed, windowed
+from veridical.text.refusals import abstains
+from veridical.text.sentences import split_sentences
+from veridical.text.spans import Span
+
+_CLIP = 500  # characters of evidence in the raw value
+
+
+@scorer(
+    "turns",
+    level="sentence",
+    source="Veridical: nli_grounding of each turn; after DeepEval's turn faithfulness",
+    cost="nli",
+    apart=True,
+    raw_is="risk",
+    raw_key="risk",
+    presets={"all"},
+)
+async def turns(
+    record: Record,
+    evidence: Evidence,
+    *,
+    users: bool = False,
+    top: Annotated[int, Field(ge=0, le=1000)] = 8,
+    nli: str | None = None,
+) -> Score:
+    """Faithfulness of each turn of a conversation to the contexts and the tool results before it.
+
+    Turns are the prompt's messages of the role ``assistant`` that have a text, and the response.
+    Each is judged as ``nli_grounding`` judges a response, by the contexts and by what tools had
+    given back before it (messages of the role ``tool``, or ``tool_result`` blocks). A context that
+    is word for word a tool's result counts from that result on only: what a tool says later is no
+    ground for what was said before.
+
+    Args:
+        users: whether what users said before counts as a source too.
+        top: as of ``nli_grounding``.
+        nli: NLI model; the run's own if None.
+
+    A turn's risk is the largest of its sentences, 1 - P(entailment); questions are left out. It is
+    null, with the reason under ``why``, of a turn that declines to answer (``no_statement``), and
+    of one before which there is no source (``no_source``): nothing is said of those. The risk is
+    the largest of the turns.
+
+    ``raw`` has this ``risk``, the ``mean`` over turns that have one, and the ``turns`` in order:
+    index of the ``message`` (null: the response), ``risk``, ``why`` and its ``sentences`` with
+    ``start`` and ``end`` in the message's text, ``risk``, ``label`` and ``evidence``: ``start``,
+    ``end`` and ``text`` in the ``context`` or the text of the ``message`` with that index. Units
+    are the response's sentences, with evidence in contexts.
+
+    The verdict on a record is on its response alone, so none rests on this: a turn before may be
+    what is wrong.
+
+    Raises:
+        NotApplicable: the prompt is no conversation with an earlier turn or a tool's result; no
+            turn can be judged; or the NLI model does not read its script.
+    """
+    read = [_read(turn, record, evidence, top) for turn in _turns(record, users)]
+    judged_turns = [r.windows for r in read if r.windows is not None]
+    if not judged_turns:
+        raise NotApplicable("no turn makes a statement after a source that could support it")
+    pairs = list(dict.fromkeys(pair for windows in judged_turns for pair in windows.pairs()))
+    rows = on_the_matter(await evidence.nli(pairs, nli), pairs).probabilities
+    judged = dict(zip(pairs, rows, strict=True))
+    found = [
+        grounded_units(r.windows, judged, evidence) if r.windows is not None else [] for r in read
+    ]
+    risks = [max((u.risk or 0.0 for u in units), default=None) for units in found]
+    known = [risk for risk in risks if risk is not None]
+    raw = {
+        "risk": max(known),
+        "mean": sum(known) / len(known),
+        "turns": [
+            _shown(r, risk, units) for r, risk, units in zip(read, risks, found, strict=True)
+        ],
+    }
+    return Score.of(max(known), raw=raw, units=_units(record, read[-1], found[-1]))
+
+
+class _Place(NamedTuple):
+    """Where a source of a turn stands: a context, or a message."""
+
+    kind: str
+    at: int
+
+
+class _Turn(NamedTuple):
+    message: int | None
+    text: str
+    sources: list[tuple[_Place, str]]
+
+
+class _Read(NamedTuple):
+    """A turn and what judges it; or why nothing does."""
+
+    turn: _Turn
+    windows: Windowed | None
+    why: str | None
+
+
+def _turns(record: Record, users: bool) -> list[_Turn]:
+    """The turns, each with its sources.
+
+    Raises:
+        NotApplicable: there is no turn before the response, and no tool's result.
+    """
+    prompt = record.prompt
+    messages = [] if prompt is None or isinstance(prompt, str) else prompt
+    results: dict[int, list[str]] = {}
+    for result in tool_results(messages):
+        results.setdefault(result.message, []).append(result.text)
+    told = [text for texts in results.values() for text in texts]
+    spoken = [i for i, m in enumerate(messages) if m.get("role") == "assistant"]
+    spoken = [i for i in spoken if message_text(messages[i].get("content")).strip()]
+    if not spoken and not told:
+        raise NotApplicable("the prompt is no conversation with an earlier turn or a tool's result")
+    given = [(_Place("context", i), c.text) for i, c in enumerate(record.contexts)]
+    later = set(told)
+    known = [(place, text) for place, text in given if text not in later]
+    turns = []
+    for i, message in enumerate(messages):
+        text = message_text(message.get("content"))
+        if message.get("role") == "assistant" and text.strip():
+            turns.append(_Turn(i, text, list(known)))
+        for output in results.get(i, ()):
+            known.append(next((g for g in given if g[1] == output), (_Place("message", i), output)))
+        if users and message.get("role") == "user" and i not in results:
+            known.append((_Place("message", i), text))
+    return [*turns, _Turn(None, record.response, known)]
+
+
+def _read(turn: _Turn, record: Record, evidence: Evidence, top: int) -> _Read:
+    """What judges a turn: a record of its own, of which its sources are the contexts."""
+    sources = list(dict.fromkeys((p, t) for p, t in turn.sources if t.strip()))
+    turn = turn._replace(sources=sources)
+    spans = list(record.sentences) if turn.message is None else split_sentences(turn.text)
+    spans = [s for s in spans if _states(s)]
+    if not spans or abstains(turn.text):
+        return _Read(turn, None, "no_statement")
+    if not sources:
+        return _Read(turn, None, "no_source")
+    prompt = record.prompt
+    before = prompt if isinstance(prompt, list) else []
+    own = Record(
+        prompt=before[: turn.message],
+        response=turn.text,
+        sentences=[(s.start, s.end) for s in spans],
+        contexts=[text for _, text in sources],
+    )
+    return _Read(turn, windowed(own, evidence, "contexts", top), None)
+
+
+def _states(sentence: Span) -> bool:
+    return not sentence.text.rstrip().endswith(("?", "？", "؟")) and any(
+        map(str.isalnum, sentence.text)
+    )
+
+
+def _shown(read: _Read, risk: float | None, units: Sequence[Unit]) -> dict[str, Any]:
+    return {
+        "message": read.turn.message,
+        "risk": risk,
+        "why": read.why,
+        "sentences": [
+            {
+                "start": u.start,
+                "end": u.end,
+                "risk": u.risk,
+                "label": u.label,
+                "evidence": [_place(read, e) for e in u.evidence],
+            }
+            for u in units
+        ],
+    }
+
+
+def _place(read: _Read, item: EvidenceItem) -> dict[str, Any]:
+    place, _ = read.turn.sources[item.index]
+    return {
+        place.kind: place.index,
+        "start": item.start,
+        "end": item.end,
+        "text": item.text[:_CLIP],
+    }
+
+
+def _units(record: Record, read: _Read, units: Sequence[Unit]) -> list[Unit]:
+    """The response's units with evidence in its contexts; those that were not judged without a
+    risk."""
+    judged = {}
+    for unit in units:
+        items = []
+        for item in unit.evidence:
+            place, _ = read.turn.sources[item.index]
+            if place.kind == "context":
+                items.append(item.model_copy(update={"index": place.at, "context": place.at}))
+        judged[unit.start, unit.end] = unit.model_copy(update={"evidence": tuple(items)})
+    return [
+        judged.get((s.start, s.end)) or Unit.of(s, None, label="no_statement")
+        for s in record.sentences
+        if s.text.strip()
+    ]

@@ -1,0 +1,192 @@
+"""Citations in a text: ``[3]``, ``[1, 2]``, ``[1-3]``, ``[handbook.md]``, links and quotations.
+
+What is read is what a source can be looked up by: its position, counted from 1, or its id; a web
+address; words in quotation marks. Superscripts, ``(3)`` and "Smith (2020)" are not read, as they
+mean something else as often. Nothing in code (between backticks) is a citation. All patterns take
+time linear in the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+#: "[3]", "【3†source】", "（source 3）"; what stands between the brackets is read by _targets.
+_BRACKETED = re.compile(r"[\[［【]([^\[\]［］【】\n]{1,200})[\]］】]")
+_IN_PARENTHESES = re.compile(
+    r"[(（](?:see )?((?:source|document|doc|passage|context|reference|ref)s?[ :#.]{0,2}"
+    r"\d{1,3}(?:\s?(?:,|;|&|and|-|–|—)\s?\d{1,3}){0,50})[)）]",
+    re.IGNORECASE,
+)
+_SEPARATOR = re.compile(r"[,;，；、]|\s(?:and|&)\s")
+#: Of a part: "3", "^3", "source 3", "#3", "3†source"; a longer number is a year or an amount.
+_NUMBER = re.compile(
+    r"\^?(?:(?:source|document|doc|passage|context|ctx|reference|ref|chunk|article)s?\.?[ :_-]?)?"
+    r"#?(\d{1,3})(?:†[^†]*)?",
+    re.IGNORECASE,
+)
+_RANGE = re.compile(
+    r"(?:(?:source|document|doc|passage|context|reference|ref)s?[ :])?"
+    r"(\d{1,3})\s?(?:-|–|—|‐|‑|to)\s?(\d{1,3})",
+    re.IGNORECASE,
+)
+_CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
+_LINK = re.compile(r"https?://[^\s<>\"`“”»」』】\[\]]{1,2000}", re.IGNORECASE)
+_LINK_END = ".,;:!?'’*_"
+_QUOTED = re.compile(
+    r"“([^“”\n]{1,2000})”|„([^„“”\n]{1,2000})[“”]|«([^«»\n]{1,2000})»|「([^「」\n]{1,2000})」"
+    r'|『([^『』\n]{1,2000})』|"([^"\n]{1,2000})"'
+)
+#: What stands for words that were left out or put in.
+_LEFT_OUT = re.compile(r"…|\.\.\.+|\[[^\[\]]{0,200}\]")
+_FEWEST_WORDS = 4  # of a quotation: fewer are a title, a name or words held at a distance
+_FEWEST_LETTERS = 10  # of one in a script without spaces
+_EDGE = " \t\r\n.,;:!?。、，！？'’\"*_"
+_DIGITS = re.compile(r"\d+")
+_HEADING = re.compile(
+    r"[#*_\s]{0,10}(?:references?|sources?|citations?|bibliography|works cited|footnotes?|"
+    r"quellen|références|fuentes|fonti|参考文献|出典)[*_\s]{0,10}(?:[:：][*_\s]{0,10}|$)",
+    re.IGNORECASE,
+)
+
+
+class Marker(NamedTuple):
+    """A citation by position or id, and where it stands.
+
+    Attributes:
+        numbers: (first, last) of each number or range that is cited; equal for one number.
+        names: ids that are cited, and texts of the same form as the ids.
+    """
+
+    start: int
+    end: int
+    numbers: tuple[tuple[int, int], ...]
+    names: tuple[str, ...] = ()
+
+
+class Link(NamedTuple):
+    """A web address, and where it stands."""
+
+    start: int
+    end: int
+    url: str
+
+
+class Quotation(NamedTuple):
+    """Words in quotation marks, marks included in the place.
+
+    Attributes:
+        pieces: the words between what is marked as left out, in order.
+    """
+
+    start: int
+    end: int
+    pieces: tuple[str, ...]
+
+
+class Citations(NamedTuple):
+    """What a text cites, each in the order of the text."""
+
+    markers: tuple[Marker, ...]
+    links: tuple[Link, ...]
+    quotations: tuple[Quotation, ...]
+
+
+def find_citations(text: str, ids: Collection[str] = ()) -> Citations:
+    """The citations of ``text``.
+
+    Args:
+        ids: of the sources. What stands in brackets and is one of them, or differs from one in
+            its digits alone (``[doc-9]`` where there are ``doc-1`` and ``doc-2``), cites it.
+
+    >>> found = find_citations("Lead is soft [2]. It is dense [1, 3-4].")
+    >>> [marker.numbers for marker in found.markers]
+    [((2, 2),), ((1, 1), (3, 4))]
+    """
+    code = [m.span() for m in _CODE.finditer(text)] if "`" in text else []
+    known = frozenset(ids)
+    shapes = frozenset(_DIGITS.sub("0", name) for name in known if _DIGITS.search(name)) - {"0"}
+    markers = []
+    for pattern in (_BRACKETED, _IN_PARENTHESES):
+        for m in _outside(pattern, text, code):
+            targets = _targets(m[1].strip(), known, shapes)
+            if targets is not None:
+                markers.append(Marker(m.start(), m.end(), *targets))
+    links = find_links(text, code)
+    quotations = []
+    for m in _outside(_QUOTED, text, code):
+        pieces = quoted_pieces(next(group for group in m.groups() if group is not None))
+        if pieces:
+            quotations.append(Quotation(m.start(), m.end(), pieces))
+    return Citations(tuple(sorted(markers)), tuple(links), tuple(quotations))
+
+
+def find_links(text: str, code: Sequence[tuple[int, int]] = ()) -> list[Link]:
+    """The web addresses in ``text`` that begin in none of the stretches of ``code``."""
+    return [_link(m) for m in _outside(_LINK, text, code)]
+
+
+def quoted_pieces(quoted: str) -> tuple[str, ...]:
+    """The runs of words of a quotation that is long enough to be looked up; none of a shorter.
+
+    >>> quoted_pieces("the engine [of the ship] was ... never repaired.")
+    ('the engine', 'was', 'never repaired')
+    """
+    pieces = tuple(p for p in (x.strip(_EDGE) for x in _LEFT_OUT.split(quoted)) if p)
+    letters = sum(c.isalnum() for p in pieces for c in p)
+    words = sum(len(p.split()) for p in pieces)
+    unspaced = words <= 2 and any(c > "\u2e7f" for p in pieces for c in p)
+    enough = letters >= _FEWEST_LETTERS if unspaced else words >= _FEWEST_WORDS
+    return pieces if enough and letters else ()
+
+
+def heads_a_list(sentence: str) -> bool:
+    """Whether a sentence opens a list of sources ("References:"), whose entries state nothing."""
+    return _HEADING.match(sentence) is not None
+
+
+def _outside(
+    pattern: re.Pattern[str], text: str, code: Sequence[tuple[int, int]]
+) -> list[re.Match[str]]:
+    """Matches that begin in none of the stretches of ``code``."""
+    found = []
+    place = 0
+    for m in pattern.finditer(text):
+        while place < len(code) and code[place][1] <= m.start():
+            place += 1
+        if place == len(code) or m.start() < code[place][0]:
+            found.append(m)
+    return found
+
+
+def _targets(
+    content: str, ids: frozenset[str], shapes: frozenset[str]
+) -> tuple[tuple[tuple[int, int], ...], tuple[str, ...]] | None:
+    """Numbers and names that are cited between brackets; None where that is no citation."""
+    if content in ids:
+        return (), (content,)
+    numbers: list[tuple[int, int]] = []
+    names: list[str] = []
+    for part in _SEPARATOR.split(content):
+        part = part.strip()
+        if part in ids or _DIGITS.sub("0", part) in shapes:
+            names.append(part)
+        elif m := _NUMBER.fullmatch(part):
+            numbers.append((int(m[1]), int(m[1])))
+        elif m := _RANGE.fullmatch(part):
+            numbers.append((int(m[1]), int(m[2])))
+        else:
+            return None
+    return tuple(numbers), tuple(names)
+
+
+def _link(match: re.Match[str]) -> Link:
+    """A web address without the punctuation of the sentence around it."""
+    url = match[0]
+    surplus = url.count(")") - url.count("(")
+    end = len(url)
+    while end and (url[end - 1] in _LINK_END or (url[end - 1] == ")" and surplus > 0)):
+        surplus -= url[end - 1] == ")"
+        end -= 1
+    return Link(match.start(), match.start() + end, url[:end])
