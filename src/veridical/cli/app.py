@@ -17,8 +17,10 @@ from veridical.cli.explain import EXPLAIN_EXAMPLES, explain
 from veridical.cli.help import App
 from veridical.cli.prompts import PROMPTS_EXAMPLES, prompts
 from veridical.cli.rank import RANK_EXAMPLES, rank
+from veridical.cli.rate import RATE_EXAMPLES, rate
 from veridical.cli.redteam import REDTEAM_EXAMPLES, redteam
 from veridical.cli.report import REPORT_EXAMPLES, report
+from veridical.cli.review import REVIEW_EXAMPLES, review
 from veridical.cli.sample import SAMPLE_EXAMPLES, sample
 from veridical.cli.scorers import SCORERS_EXAMPLES, scorers
 from veridical.cli.train import train
@@ -53,6 +55,8 @@ app.command(epilog=BENCH_EXAMPLES)(bench)
 app.command(epilog=TUNE_EXAMPLES)(tune)
 app.command(epilog=RANK_EXAMPLES)(rank)
 app.command(epilog=REPORT_EXAMPLES)(report)
+app.command(epilog=REVIEW_EXAMPLES)(review)
+app.command(epilog=RATE_EXAMPLES)(rate)
 app.command(epilog=REDTEAM_EXAMPLES)(redteam)
 app.command(epilog=PROMPTS_EXAMPLES)(prompts)
 app.command(epilog=DOCTOR_EXAMPLES)(doctor)

@@ -12,17 +12,20 @@ from veridical.evaluate.datasets.files import raw_rows
 from veridical.io.cells import cell_value
 from veridical.io.problems import RowProblem
 from veridical.text.display import display, shown
+from veridical.tuning.draws import Drawn, drawn, no_promise
 
 if TYPE_CHECKING:
     from veridical.report.results import Results
 
 
 class Said(NamedTuple):
-    """A label of a review: where it stands, the ``row`` and ``id`` it names, and itself."""
+    """A label of a review: where it stands, the ``row`` and ``id`` it names, itself, and how its
+    answer was drawn, where the file says."""
 
     place: str
     row: dict[str, Any]
     label: float
+    draw: Drawn | None = None
 
 
 def read_review(path: str | Path) -> list[Said]:
@@ -40,8 +43,22 @@ def read_review(path: str | Path) -> list[Said]:
     for place, row in _rows(Path(path)):
         label = _label(row.get("label"), place)
         if label is not None:
-            labels.append(Said(place, {k: row.get(k) for k in ("row", "id")}, label))
+            about = {k: row.get(k) for k in ("row", "id")}
+            try:
+                labels.append(Said(place, about, label, drawn(row)))
+            except UsageError as e:
+                raise UsageError(f"{place}: {e}") from None
     return labels
+
+
+def check_promise(review: list[Said], path: str | Path) -> None:
+    """See that a promise may rest on labels of a review.
+
+    Raises:
+        UsageError: none of their answers was drawn at random.
+    """
+    if review and all(said.draw is not None and not said.draw.promises for said in review):
+        raise no_promise(display(path))
 
 
 def put_over(review: Iterable[Said], results: Results) -> dict[int, float | None]:
@@ -52,18 +69,28 @@ def put_over(review: Iterable[Said], results: Results) -> dict[int, float | None
         UsageError: a row of the review is about no record or about several, or contradicts
             another one; the message names its line.
     """
+    return labels_and_draws(review, results)[0]
+
+
+def labels_and_draws(
+    review: Iterable[Said], results: Results
+) -> tuple[dict[int, float | None], dict[int, Drawn]]:
+    """:func:`put_over`, and how the answers of the review were drawn, by their row."""
     labels: dict[int, float | None] = {}
+    draws: dict[int, Drawn] = {}
     rows_of: dict[str, list[int]] = {}
     for record, line in results.records():
         if line is not None:
             labels[record.row] = record.label
             rows_of.setdefault(str(record.id), []).append(record.row)
     reviewed: dict[int, float] = {}
-    for place, row, label in review:
+    for place, row, label, draw in review:
         at = _record(row, rows_of, labels, place)
+        if draw is not None:
+            draws[at] = draw
         if reviewed.setdefault(at, label) != label:
             raise UsageError(f"{place}: row {at} has another label before")
-    return labels | reviewed
+    return labels | reviewed, draws
 
 
 def _rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:

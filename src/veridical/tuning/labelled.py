@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from veridical.core.records import Record
 from veridical.errors import UsageError, option_named
+from veridical.tuning.draws import drawn, no_promise
 
 if TYPE_CHECKING:
     from veridical.api import Job
@@ -45,20 +46,25 @@ def check_rows(
         likely: what is said of a column that may hold labels.
 
     Raises:
-        UsageError: they are in no record.
+        UsageError: they are in no record, or no guarantee can rest on them.
     """
     has_labels, has_groups = reviewed, tuning.by is None
+    promises = reviewed or tuning.alpha is None
     empty = True
     for record in records:
         empty = False
         if tuning.grader is not None:
-            has_labels = has_labels or bool(record.reference)
+            labelled = bool(record.reference)
         elif tuning.level == "sentence":
-            has_labels = has_labels or bool(record.unit_labels)
+            labelled = bool(record.unit_labels)
         else:
-            has_labels = has_labels or record.label is not None
+            labelled = record.label is not None
+        has_labels = has_labels or labelled
+        if labelled and not promises:
+            draw = None if tuning.grader is not None else drawn(record.meta)
+            promises = draw is None or draw.promises
         has_groups = has_groups or record.meta.get(str(tuning.by)) is not None
-        if has_labels and has_groups:
+        if has_labels and has_groups and promises:
             return
     if empty:  # bad rows are told of when they are read
         return
@@ -66,6 +72,8 @@ def check_rows(
         raise UsageError(f"no record has a reference, which the grader {tuning.grader} goes by")
     if not has_labels:
         raise no_labels(tuning.level, likely)
+    if not promises:
+        raise no_promise("the input")
     what = "record" if reviewed or tuning.grader is not None else "graded record"
     raise UsageError(f"{option_named('by', str(tuning.by))}: no {what} has a field {tuning.by!r}")
 

@@ -25,6 +25,7 @@ from veridical.ensembles.fitting import Fits, Recipe, fit, folds
 from veridical.ensembles.graded import UNIT, Graded
 from veridical.errors import UsageError
 from veridical.files.trained_files import write_trained
+from veridical.tuning.draws import Drawn, parted, unweighed_counts, weighed
 from veridical.tuning.nested import ALARMS, Caught, Nested, Tell, check_enough, nested
 from veridical.tuning.nested import Figure as Found
 from veridical.version import __version__
@@ -136,12 +137,15 @@ def tune_graded(
     *,
     origin: Origin | None = None,
     spread: Graded | None = None,
+    draws: Mapping[int, Drawn] | None = None,
     tell: Tell | None = None,
 ) -> Tuned:
     """Tune an ensemble on risks that are there already.
 
     Args:
         spread: whose risks the drift check takes as usual; None: those of ``graded``.
+        draws: row -> how its answer was drawn, where that is known: a guarantee rests on answers
+            drawn at random alone, and a fit weighs answers by the probability of their draw.
 
     Raises:
         UsageError: the targets are too few, or no component scored enough of them.
@@ -152,16 +156,26 @@ def tune_graded(
     fitting = promising = whole
     if alpha is not None:
         half = folds(whole, 2, recipe.seed) == 1
-        fitting, promising = whole.take(~half), whole.take(half)
+        to_fit, to_promise = parted(whole, draws or {}, half)
+        fitting, promising = whole.take(to_fit), whole.take(to_promise)
         notes.append(
             f"{len(promising)} of {len(whole)} graded {_what(whole)} are kept for the guarantee: "
             "nothing is fitted to them"
         )
     check_enough(fitting, options.cv)
-    fits = fit(fitting, recipe)
+    copies = weighed(fitting, draws or {})
+    fits = fit(fitting if copies is None else copies, recipe)
     honest = nested(
-        fitting, recipe, cv=options.cv, bootstrap=options.bootstrap, final=fits, tell=tell
+        fitting if copies is None else copies,
+        recipe,
+        cv=options.cv,
+        bootstrap=options.bootstrap,
+        final=fits,
+        tell=tell,
     )
+    if copies is not None:
+        honest = unweighed_counts(honest, fitting)
+        notes.append("answers count by the inverse of the probability with which they were drawn")
     used = _used(fits, whole)
     names = tuple(whole.scorers[i] for i in used)
     promises = {} if alpha is None else _promises(fits, promising, alpha, options)

@@ -13,7 +13,8 @@ from veridical.ensembles.graded import Graded, every_sentence, gather
 from veridical.errors import UsageError
 from veridical.files.outputs import check_outputs
 from veridical.files.trained_files import write_trained
-from veridical.tuning.label_file import put_over, read_review
+from veridical.tuning.draws import Drawn, drawn, remarks
+from veridical.tuning.label_file import check_promise, labels_and_draws, read_review
 from veridical.tuning.labelled import labelled_job, no_labels
 from veridical.tuning.nested import Tell
 from veridical.tuning.options import TuneOptions, split_options
@@ -92,6 +93,8 @@ def tune(
         runs=[] if tuning.run is None else [tuning.run],
     )
     review = [] if tuning.labels is None else read_review(tuning.labels)  # before hours of work
+    if tuning.labels is not None and tuning.alpha is not None:
+        check_promise(review, tuning.labels)
     with ExitStack() as stack:
         if engine is None:
             engine = stack.enter_context(Engine(of_engine))
@@ -102,9 +105,15 @@ def tune(
         tuning,
         origin=_origin(scored),
         spread=every_sentence(scored.results, graded) if tuning.level == "sentence" else None,
+        draws=scored.draws,
         tell=tell,
     )
-    notes = [*_left_out(missing), *scored.notes, *tuned.notes]
+    notes = [
+        *_left_out(missing),
+        *scored.notes,
+        *remarks(scored.draws, graded.rows),
+        *tuned.notes,
+    ]
     tuned = replace(tuned, notes=notes, missing=missing, results=scored.results)
     if tuning.cascade is not None:
         if tell is not None:
@@ -122,6 +131,7 @@ class _Scored:
     Attributes:
         labels: row -> label, where they are not the records' own; ``source`` says whose they are.
         costs: of the scorers, where a cascade is to be learned.
+        draws: row -> how the answer was drawn, where that is known.
     """
 
     results: Results
@@ -130,6 +140,7 @@ class _Scored:
     source: str
     notes: list[str]
     costs: dict[str, Cost] | None
+    draws: Mapping[int, Drawn]
 
 
 def _with_cascade(
@@ -169,9 +180,10 @@ def _score(
     job = labelled_job(tuning, bool(review), inputs, components, engine=engine, **scoring)
     results = job.wait() if watch is None else watch(job)
     labels: Mapping[int, float | None] | None = None
+    draws: dict[int, Drawn] = {}
     notes, source = [], "label" if tuning.level == "response" else "unit_labels"
     if tuning.labels is not None:
-        labels = put_over(review, results)
+        labels, draws = labels_and_draws(review, results)
         source = f"label, and {Path(tuning.labels).name}"
         notes = [f"{len(review)} labels are from {Path(tuning.labels).name}"]
     if grader is not None:
@@ -190,7 +202,18 @@ def _score(
         from veridical.ensembles.costs import measured
 
         costs = measured(engine, results, in_order(components), labels, tuning.seed)
-    return _Scored(results, components, labels, source, notes, costs)
+    if grader is None:
+        draws = {**_own_draws(results), **draws}
+    return _Scored(results, components, labels, source, notes, costs, draws)
+
+
+def _own_draws(results: Results) -> dict[int, Drawn]:
+    """How answers of an input that a review has exported were drawn, by row."""
+    draws = {}
+    for record, line in results.records():
+        if line is not None and (draw := drawn(record.meta)) is not None:
+            draws[record.row] = draw
+    return draws
 
 
 def _gathered(scored: _Scored, tuning: TuneOptions) -> tuple[Graded, dict[str, int]]:

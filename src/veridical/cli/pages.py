@@ -1,0 +1,41 @@
+"""What the commands of pages share: where they listen, and the links that they print."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from veridical.core.options import Group
+
+if TYPE_CHECKING:
+    from veridical.serve.pages.door import Door
+
+Host = Annotated[
+    str,
+    typer.Option(help="Address to listen at. The page needs its link's token at any.", metavar="H"),
+    Group.OTHER,
+]
+Port = Annotated[
+    int, typer.Option(min=0, max=65535, help="Port to listen at; 0 for a free one."), Group.OTHER
+]
+HOST, PORT = "127.0.0.1", 0
+
+
+def links(door: Door) -> Callable[[str], None]:
+    """What prints the links once the server answers, and opens the only one in a browser where a
+    person sits before a terminal."""
+
+    def started(address: str) -> None:
+        for name in door.tokens:
+            who = f"{name}: " if len(door.tokens) > 1 else ""
+            print(f"{who}open {door.link(address, name)}", file=sys.stderr, flush=True)
+        print("Ctrl-C ends the page; what was labelled is kept", file=sys.stderr, flush=True)
+        if sys.stdout.isatty() and len(door.tokens) == 1:
+            import webbrowser
+
+            webbrowser.open(door.link(address, next(iter(door.tokens))))
+
+    return started

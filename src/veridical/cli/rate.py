@@ -1,0 +1,152 @@
+"""``veridical rate RUN``: the share of hallucinated answers, with an interval, from few labels."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from veridical.cli.declared import check_files, command
+from veridical.cli.pages import HOST, PORT, Host, Port
+from veridical.cli.review import Annotators, RunDirectory, UnitsName, UnitsOption
+from veridical.core.options import Group, Names
+from veridical.errors import UsageError
+
+if TYPE_CHECKING:
+    from veridical.review.desk import Desk
+
+RATE_EXAMPLES = (
+    "Examples:\n\n  veridical rate .veridical/runs/0123456789abcdef --budget 100\n\n"
+    "  veridical rate RUN --budget 200 --width 0.1 --by model,task --json rate.json\n\n"
+    "It ends when the labels are there, when the interval is narrow enough, or by Ctrl-C; the "
+    "same command goes on where it ended."
+)
+#: Seconds between the last label and the end, in which the page shows the estimate.
+_LINGER = 2.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class RateOptions:
+    """The options of ``veridical rate``."""
+
+    run: RunDirectory
+    budget: Annotated[int, typer.Option(min=1, help="Answers to label at most."), Group.LABELS]
+    width: Annotated[
+        float | None,
+        typer.Option(help="End when the 95 % interval is no wider, such as 0.1."),
+        Group.LABELS,
+    ] = None
+    by: Annotated[
+        str,
+        typer.Option(help="Columns of the input whose values get rates of their own."),
+        Group.LABELS,
+    ] = "model,group"
+    annotators: Annotators = None
+    units: UnitsOption = UnitsName.auto
+    json_path: Annotated[
+        str | None,
+        typer.Option("--json", help="Write the estimate as JSON; - for stdout.", metavar="FILE"),
+        Names.OUTPUT,
+        Group.OUTPUT,
+    ] = None
+    host: Host = HOST
+    port: Port = PORT
+
+
+@command
+def rate(options: RateOptions) -> int:
+    """Draw answers where labels tell most, have them labelled in a page, and print the estimated
+    hallucination rate with its 95 % interval."""
+    from veridical.api import reopen
+    from veridical.cli.outputs import opened
+    from veridical.review.desk import Desk, people_of
+    from veridical.review.items import Items
+
+    check_files(options)
+    if options.width is not None and not 0 < options.width < 1:
+        raise UsageError(f"--width is a share above 0 and under 1, not {options.width}")
+    people = people_of(options.annotators)
+    results = reopen(options.run)
+    fields = [name.strip() for name in options.by.split(",") if name.strip()]
+    items = Items(results, units=options.units.value, fields=fields)
+    if not len(items):
+        raise UsageError(f"{options.run}: it has no result to label")
+    desk = Desk(items, people, order="neyman", budget=options.budget, width=options.width)
+    try:
+        if not desk.is_done():
+            _label(desk, options)
+        told = desk.estimate()
+    finally:
+        desk.close()
+    with opened(options.json_path) as out:
+        if out is not None:
+            out.write(json.dumps(told) + "\n")
+    print("\n".join(lines(told)), file=sys.stderr if options.json_path == "-" else sys.stdout)
+    return 0
+
+
+def _label(desk: Desk, options: RateOptions) -> None:
+    import threading
+
+    from veridical.cli.pages import links
+    from veridical.serve.pages.door import Door, listen, serve_pages
+    from veridical.serve.pages.review_app import review_app
+
+    listener = listen(options.host, options.port)
+    door = Door(desk.visitors())
+    end = threading.Timer(_LINGER, signal.raise_signal, [signal.SIGINT])
+    end.daemon = True
+    app = review_app(desk, door, finished=_once(end.start))
+    try:
+        serve_pages(app, door, listener, options.host, links(door))
+    finally:
+        end.cancel()
+
+
+def _once(do: Callable[[], None]) -> Callable[[], None]:
+    done: list[None] = []
+
+    def call() -> None:
+        if not done:
+            done.append(None)
+            do()
+
+    return call
+
+
+def lines(told: dict[str, Any]) -> list[str]:
+    """The estimate in words."""
+    if told["rate"] is None:
+        return ["no answer is labelled, so nothing is known of the rate: it is from 0 % to 100 %"]
+    out = [
+        f"hallucinated: {_share(told['rate'])} of {told['n_total']:,} answers, 95 % interval "
+        f"{_share(told['ci_low'])} to {_share(told['ci_high'])}",
+        f"from {told['n']:,} labelled answers, {told['n_hallucinated']:,} of them hallucinated; "
+        f"as much as {told['effective']:.0f} drawn without regard to the risk",
+    ]
+    if told["undecided"]:
+        out.append(
+            f"{told['undecided']:,} of them are disagreed on and count as hallucinated until that "
+            "is adjudicated (veridical review RUN)"
+        )
+    for field, groups in told["groups"].items():
+        out.append(f"by {field}:")
+        out += [
+            f"  {name[:40]}: {_share(g['rate'])} [{_share(g['ci_low'])}, {_share(g['ci_high'])}], "
+            f"{g['n']} labels of {g['n_total']:,} answers"
+            for name, g in groups.items()
+        ]
+    width = told["ci_high"] - told["ci_low"]
+    if told["more"]:
+        more = ", ".join(f"{m['labels']} more {_share(m['width'])}" for m in told["more"])
+        out.append(f"the interval is {_share(width)} wide; with labels like these: {more}")
+    return out
+
+
+def _share(value: float | None) -> str:
+    return "unknown" if value is None else f"{100 * value:.1f} %"

@@ -1,0 +1,210 @@
+"""``veridical review RUN``: people look at the answers of a run, and label what they say."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from veridical.cli.declared import check_files, command
+from veridical.cli.pages import HOST, PORT, Host, Port
+from veridical.core.options import Group, Names
+from veridical.errors import UsageError
+
+REVIEW_EXAMPLES = (
+    "Examples:\n\n  veridical review .veridical/runs/0123456789abcdef\n\n"
+    "  veridical review RUN --annotators ann,ben --double 0.2\n\n"
+    "  veridical review RUN --export labels.jsonl --redact\n\n"
+    "Then: veridical tune answers.jsonl --labels labels.jsonl --alpha 0.1 --out ensemble.json"
+)
+
+
+class OrderName(str, Enum):
+    mixed = "mixed"
+    random = "random"
+    neyman = "neyman"
+    risk = "risk"
+    uncertain = "uncertain"
+    disagree = "disagree"
+
+
+class UnitsName(str, Enum):
+    auto = "auto"
+    claim = "claim"
+    sentence = "sentence"
+    span = "span"
+
+
+class FormatName(str, Enum):
+    labels = "labels"
+    refchecker = "refchecker"
+
+
+RunDirectory = Annotated[Path, typer.Argument(help="A run directory."), Names.OTHER]
+UnitsOption = Annotated[
+    UnitsName,
+    typer.Option(help="What is asked about; auto: claims where the run made any, else sentences."),
+    Group.LABELS,
+]
+Annotators = Annotated[
+    str | None,
+    typer.Option(
+        help="Names of those who label, comma-separated; each gets a link. With several, one more "
+        "link is the adjudicator's.",
+        metavar="NAMES",
+    ),
+    Group.LABELS,
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReviewOptions:
+    """The options of ``veridical review``."""
+
+    run: RunDirectory
+    order: Annotated[
+        OrderName,
+        typer.Option(
+            help="Which answer comes next. mixed: half drawn at random, which a guarantee can "
+            "rest on, half by uncertain; risk, uncertain, disagree (of scorers) and neyman "
+            "(by strata of the risk) go by scores."
+        ),
+        Group.LABELS,
+    ] = OrderName.mixed
+    annotators: Annotators = None
+    double: Annotated[
+        float,
+        typer.Option(min=0, max=1, help="Share of the answers that all annotators label."),
+        Group.LABELS,
+    ] = 0.2
+    units: UnitsOption = UnitsName.auto
+    policy: Annotated[
+        Path | None,
+        typer.Option(help="Policy whose threshold uncertain is nearest to; else 0.5."),
+        Group.LABELS,
+    ] = None
+    show: Annotated[
+        bool,
+        typer.Option("--show", help="Show scores from the start; labels are then not blind."),
+        Group.LABELS,
+    ] = False
+    export: Annotated[
+        Path | None,
+        typer.Option(help="Write the labels here, and open no page.", metavar="FILE"),
+        Names.OUTPUT,
+        Group.OUTPUT,
+    ] = None
+    redact: Annotated[
+        bool,
+        typer.Option("--redact", help="With --export: pseudonyms in place of names, no comments."),
+        Group.OUTPUT,
+    ] = False
+    format: Annotated[
+        FormatName,
+        typer.Option(help="With --export: label and unit_labels; or RefChecker's triplets."),
+        Group.OUTPUT,
+    ] = FormatName.labels
+    take: Annotated[
+        Path | None,
+        typer.Option(
+            "--import", help="Take labelled triplets in RefChecker's format.", metavar="FILE"
+        ),
+        Group.INPUT,
+    ] = None
+    host: Host = HOST
+    port: Port = PORT
+
+
+@command
+def review(options: ReviewOptions) -> int:
+    """Open a page in which people label the claims or sentences of a run's answers, blind; or
+    export the labels for tune and bench."""
+    from veridical.api import reopen
+    from veridical.review.desk import Desk, people_of
+
+    check_files(options)
+    people = people_of(options.annotators)
+    if options.export is None and options.redact:
+        raise UsageError("--redact goes with --export FILE")
+    if options.export is None and options.format is not FormatName.labels:
+        raise UsageError("--format goes with --export FILE")
+    if options.export is not None and options.take is not None:
+        raise UsageError("--import and --export are two commands: import first")
+    threshold = _threshold(options.policy)
+    if options.export is not None:
+        return _export(options)
+    if options.take is not None:
+        return _import(options, options.take)
+
+    from veridical.cli.pages import links
+    from veridical.review.items import Items
+    from veridical.serve.pages.door import Door, listen, serve_pages
+    from veridical.serve.pages.review_app import review_app
+
+    listener = listen(options.host, options.port)
+    results = reopen(options.run)
+    items = Items(results, units=options.units.value)
+    if not len(items):
+        raise UsageError(f"{options.run}: it has no result to review")
+    desk = Desk(
+        items,
+        people,
+        order=options.order.value,
+        double=options.double if len(people) > 1 else 0.0,
+        threshold=threshold,
+        show=options.show,
+    )
+    try:
+        door = Door(desk.visitors())
+        code = serve_pages(review_app(desk, door), door, listener, options.host, links(door))
+    finally:
+        desk.close()
+    done = sum(desk.labels.is_done(row) for row in desk.labels.of)
+    print(f"{done:,} answers are labelled, in {results.path}", file=sys.stderr)
+    return code
+
+
+def _export(options: ReviewOptions) -> int:
+    from veridical.api import reopen
+    from veridical.review.export import export
+
+    assert options.export is not None
+    triplets = options.format is FormatName.refchecker
+    count = export(reopen(options.run), options.export, redact=options.redact, triplets=triplets)
+    print(f"{count:,} {'triplets' if triplets else 'answers'}: {options.export}", file=sys.stderr)
+    return 0
+
+
+def _import(options: ReviewOptions, path: Path) -> int:
+    from veridical.api import reopen
+    from veridical.review.desk import Desk
+    from veridical.review.items import Items
+    from veridical.review.triplets import import_triplets
+
+    items = Items(reopen(options.run), units=options.units.value)
+    events = import_triplets(path, items)
+    desk = Desk(items, ("reviewer",))
+    try:
+        desk.add(*events)
+    finally:
+        desk.close()
+    labels = sum(event.event == "label" for event in events)
+    print(f"{labels:,} labels of {len(events) - labels:,} answers", file=sys.stderr)
+    return 0
+
+
+def _threshold(policy: Path | None) -> float:
+    from veridical.review.queue import THRESHOLD
+
+    if policy is None:
+        return THRESHOLD
+    from veridical.decide.policy_file import read_policy
+
+    accept = read_policy(policy).accept
+    if accept is None:
+        raise UsageError(f"{policy} has no threshold to accept by, which --order goes by")
+    return accept

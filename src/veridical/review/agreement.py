@@ -1,0 +1,212 @@
+"""How far people agree: on the units that several labelled before any score was shown to them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from veridical.arrays import Floats
+from veridical.review.events import UnitPlace
+from veridical.review.labels import Labels, by_place, opinions
+from veridical.stats.proportions import wilson
+
+#: The labels, in the order of tables.
+CLASSES = ("supported", "says_nothing", "contradicted", "not_a_claim")
+RESAMPLES = 1000
+
+
+@dataclass(frozen=True)
+class Shared:
+    """A unit that several people labelled."""
+
+    row: int
+    unit: UnitPlace
+    labels: dict[str, str]
+
+    @property
+    def agreed(self) -> bool:
+        return len(set(self.labels.values())) == 1
+
+
+@dataclass(frozen=True)
+class Cell:
+    """How often one person said the first label and another the second, of ``n`` of the first;
+    with Wilson's interval."""
+
+    first: str
+    second: str
+    count: int
+    share: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """
+    Attributes:
+        units: that several people labelled, of ``answers``.
+        alpha: Krippendorff's, of nominal labels; None where nothing can be said. Its interval is of
+            resampled answers.
+        agree: the share of pairs of labels that are equal, with Wilson's interval.
+        confusion: of each pair of classes; both directions of a pair of people are counted.
+        disagreements: units that are not agreed on, adjudicated ones aside.
+    """
+
+    units: int
+    answers: int
+    alpha: float | None
+    alpha_low: float | None
+    alpha_high: float | None
+    agree: float | None
+    agree_low: float | None
+    agree_high: float | None
+    confusion: list[Cell]
+    disagreements: list[Shared]
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "units": self.units,
+            "answers": self.answers,
+            "alpha": {"value": self.alpha, "ci_low": self.alpha_low, "ci_high": self.alpha_high},
+            "agree": {"value": self.agree, "ci_low": self.agree_low, "ci_high": self.agree_high},
+            "confusion": [
+                {
+                    "first": c.first,
+                    "second": c.second,
+                    "count": c.count,
+                    "share": c.share,
+                    "ci_low": c.low,
+                    "ci_high": c.high,
+                }
+                for c in self.confusion
+            ],
+            "disagreements": len(self.disagreements),
+        }
+
+
+def shared_units(labels: Labels) -> list[Shared]:
+    """The units that several people labelled blind, by row and place."""
+    found = []
+    for row in sorted(labels.of):
+        for key, events in by_place(opinions(labels.of[row], blind=True)):
+            if len(events) > 1:
+                unit = next(iter(events.values())).unit
+                assert unit is not None and unit.key == key
+                said = {who: str(event.label) for who, event in sorted(events.items())}
+                found.append(Shared(row, unit, said))
+    return found
+
+
+def open_disagreements(labels: Labels) -> list[Shared]:
+    """Units on which people disagree by their newest labels, and nobody has decided."""
+    found = []
+    for row in sorted(labels.of):
+        decided = labels.decided.get(row, {})
+        for key, events in by_place(opinions(labels.of[row])):
+            said = {who: str(event.label) for who, event in sorted(events.items())}
+            if len(set(said.values())) > 1 and key not in decided:
+                unit = next(iter(events.values())).unit
+                assert unit is not None
+                found.append(Shared(row, unit, said))
+    return found
+
+
+def agreement(labels: Labels, *, resamples: int = RESAMPLES, seed: int = 0) -> Agreement:
+    """How far people agree."""
+    shared = shared_units(labels)
+    table = _counts(shared)
+    rows = np.array([s.row for s in shared], dtype=np.int64)
+    alpha = nominal_alpha(table)
+    alpha_low, alpha_high = _interval(table, rows, resamples, seed)
+    pairs = np.zeros((len(CLASSES), len(CLASSES)), dtype=np.int64)
+    for s in shared:
+        for a, b in combinations(s.labels.values(), 2):
+            pairs[CLASSES.index(a), CLASSES.index(b)] += 1
+            pairs[CLASSES.index(b), CLASSES.index(a)] += 1
+    n = int(pairs.sum()) // 2
+    equal = int(np.trace(pairs)) // 2
+    share = equal / n if n else None
+    low, high = wilson(share, n) if share is not None else (None, None)
+    return Agreement(
+        units=len(shared),
+        answers=len({s.row for s in shared}),
+        alpha=alpha,
+        alpha_low=alpha_low,
+        alpha_high=alpha_high,
+        agree=share,
+        agree_low=low,
+        agree_high=high,
+        confusion=_cells(pairs),
+        disagreements=open_disagreements(labels),
+    )
+
+
+def _cells(pairs: Any) -> list[Cell]:
+    cells = []
+    for i, first in enumerate(CLASSES):
+        total = int(pairs[i].sum())
+        for j, second in enumerate(CLASSES):
+            if total:
+                count = int(pairs[i, j])
+                cells.append(
+                    Cell(first, second, count, count / total, *wilson(count / total, total))
+                )
+    return cells
+
+
+def nominal_alpha(counts: Floats) -> float | None:
+    """Krippendorff's (2011) alpha of nominal labels.
+
+    Args:
+        counts: (u, c) how often each unit has each label; units with fewer than two count for
+            nothing.
+
+    Returns:
+        at most 1, 0 at chance; None where no unit has two labels, or there is but one label at all.
+    """
+    held = counts.sum(axis=1)
+    counts = counts[held > 1]
+    held = held[held > 1]
+    if not len(counts):
+        return None
+    of_class = counts.sum(axis=0)
+    n = float(held.sum())
+    expected = n**2 - float((of_class**2).sum())
+    if expected <= 0:
+        return None
+    observed = float(((held**2 - (counts**2).sum(axis=1)) / (held - 1)).sum())
+    return 1 - (n - 1) * observed / expected
+
+
+def _counts(shared: Sequence[Shared]) -> Floats:
+    table = np.zeros((len(shared), len(CLASSES)))
+    for i, s in enumerate(shared):
+        for label in s.labels.values():
+            table[i, CLASSES.index(label)] += 1
+    return table
+
+
+def _interval(
+    table: Floats, rows: Any, resamples: int, seed: int
+) -> tuple[float | None, float | None]:
+    """The 95 % interval over resampled answers; none of fewer than two answers."""
+    distinct = np.unique(rows)
+    if len(distinct) < 2:
+        return None, None
+    draw = np.random.default_rng(seed)
+    parts = [np.flatnonzero(rows == row) for row in distinct]
+    values = []
+    for _ in range(resamples):
+        chosen = draw.integers(0, len(parts), len(parts))
+        value = nominal_alpha(table[np.concatenate([parts[i] for i in chosen])])
+        if value is not None:
+            values.append(value)
+    if len(values) < resamples / 2:
+        return None, None
+    low, high = np.quantile(values, [0.025, 0.975])
+    return float(low), float(high)

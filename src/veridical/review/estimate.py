@@ -1,0 +1,201 @@
+"""The share of hallucinated answers from a stratified draw, with an interval.
+
+Strata are quantiles of the run's own risk. Within one, answers are drawn at random; the next label
+goes where it takes most from the variance (Neyman 1934, one label at a time). Each stratum's spread
+is taken towards that of a half, so that a few equal labels at the start do not end its draws.
+
+The interval is Wilson's (1927) at the effective sample size, the number of labels drawn at random
+that would have the same variance, with Student's quantile at Satterthwaite's (1946) degrees of
+freedom. ``benchmarks/rate.py`` measures how often it holds the true share.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from veridical.arrays import Floats, Ints
+
+#: Strata of the risk, and labels that each has before spreads count.
+STRATA, LEAST = 5, 5
+#: Right and wrong labels that each stratum is taken to have had: where the next draw goes, and
+#: for the width of the interval.
+_PRIOR_OF_DRAWS, _PRIOR_OF_WIDTH = 3.0, 1.0
+_LEAST_FREEDOM = 2.0
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A share with its 95 % interval.
+
+    Attributes:
+        rate: None without a label.
+        n: labels; ``wrong`` of them are hallucinated.
+        total: answers that it is of.
+        effective: labels of a simple random draw that would tell as much.
+    """
+
+    rate: float | None
+    low: float
+    high: float
+    n: int
+    wrong: int
+    total: int
+    effective: float
+
+    @property
+    def width(self) -> float:
+        return self.high - self.low
+
+    def as_dict(self) -> dict[str, float | int | None]:
+        return {
+            "rate": self.rate if self.rate is None else round(self.rate, 6),
+            "ci_low": round(self.low, 6),
+            "ci_high": round(self.high, 6),
+            "n": self.n,
+            "n_hallucinated": self.wrong,
+            "n_total": self.total,
+            "effective": round(self.effective, 2),
+        }
+
+
+def strata_of(risks: Floats, count: int = STRATA) -> Ints:
+    """(n,) the stratum of each answer, 0 of the lowest risks: parts of the same size by rank.
+    Answers without a risk (NaN) are a stratum of their own, the last. There are fewer strata
+    where they would hold fewer than :data:`LEAST` answers each."""
+    out = np.zeros(len(risks), dtype=np.int64)
+    known = np.flatnonzero(~np.isnan(risks))
+    count = max(1, min(count, len(known) // LEAST))
+    order = known[np.argsort(risks[known], kind="stable")]
+    out[order] = np.arange(len(order)) * count // max(len(order), 1)
+    out[np.isnan(risks)] = count if len(known) else 0
+    return out
+
+
+def next_stratum(sizes: Ints, drawn: Ints, wrong: Ints) -> int | None:
+    """The stratum that the next answer is drawn from; None where all are drawn."""
+    chosen = next_strata(sizes, drawn[None, :], wrong[None, :])[0]
+    return int(chosen) if drawn[chosen] < sizes[chosen] else None
+
+
+def next_strata(sizes: Ints, drawn: NDArray[np.generic], wrong: NDArray[np.generic]) -> Ints:
+    """(d,) the strata that the next answers of ``d`` draws of their own come from.
+
+    Args:
+        sizes: (h,) answers of each stratum.
+        drawn, wrong: (d, h) answers labelled, and hallucinated ones, of each draw.
+    """
+    n, k = np.asarray(drawn, dtype=np.float64), np.asarray(wrong, dtype=np.float64)
+    share = (k + _PRIOR_OF_DRAWS) / (n + 2 * _PRIOR_OF_DRAWS)
+    gain = sizes**2 * share * (1 - share) / np.maximum(n * (n + 1), 0.5)
+    # those with fewer than the least come first, the emptiest before the others
+    gain = np.where(n < np.minimum(LEAST, sizes), 1e18 / (1 + n), gain)
+    chosen: Ints = np.argmax(np.where(n < sizes, gain, -1.0), axis=1).astype(np.int64)
+    return chosen
+
+
+def estimate(sizes: Ints, drawn: Ints, wrong: Ints) -> Estimate:
+    """The share of hallucinated answers of all strata together.
+
+    Args:
+        sizes, drawn, wrong: (h,) answers, labelled ones, and hallucinated ones of each stratum. A
+            stratum may have no label; it then counts as one of which nothing is known.
+    """
+    n, total = int(drawn.sum()), int(sizes.sum())
+    if n == 0 or total == 0:
+        return Estimate(None, 0.0, 1.0, 0, 0, total, 0.0)
+    rate, low, high, effective = intervals(sizes, drawn[None, :], wrong[None, :])
+    return Estimate(
+        float(rate[0]),
+        float(low[0]),
+        float(high[0]),
+        n,
+        int(wrong.sum()),
+        total,
+        float(effective[0]),
+    )
+
+
+def intervals(
+    sizes: Ints, drawn: NDArray[np.generic], wrong: NDArray[np.generic]
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Rates, ends of the intervals and effective sample sizes, (d,) each, of (d, h) counts."""
+    from scipy.special import stdtrit
+
+    n, k = np.asarray(drawn, dtype=np.float64), np.asarray(wrong, dtype=np.float64)
+    weight = sizes / sizes.sum()
+    pooled = k.sum(axis=1) / n.sum(axis=1)
+    rate = np.where(n > 0, k / np.maximum(n, 1), pooled[:, None]) @ weight
+    share = (k + _PRIOR_OF_WIDTH) / (n + 2 * _PRIOR_OF_WIDTH)
+    left = 1 - n / np.maximum(sizes, 1)
+    parts = weight**2 * left * share * (1 - share) / np.maximum(n, 1)
+    variance = parts.sum(axis=1)
+    middle = share @ weight
+    known = variance <= 0  # every answer is labelled
+    safe = np.where(known, 1.0, variance)
+    effective = np.where(known, np.inf, middle * (1 - middle) / safe)
+    freedom = safe**2 / np.maximum((parts**2 / np.maximum(n - 1, 1)).sum(axis=1), 1e-300)
+    z = stdtrit(np.maximum(freedom, _LEAST_FREEDOM), 0.975)
+    squared = np.where(known, 0.0, z**2 / np.where(known, 1.0, effective))
+    half = np.sqrt(
+        np.where(known, 0.0, z**2 * rate * (1 - rate) / np.where(known, 1.0, effective))
+        + squared**2 / 4
+    )
+    low = (rate + squared / 2 - half) / (1 + squared)
+    high = (rate + squared / 2 + half) / (1 + squared)
+    effective = np.where(known, sizes.sum(), effective)
+    return rate, np.clip(low, 0, rate), np.clip(high, rate, 1), effective
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """How wide the interval would be with so many labels more."""
+
+    more: int
+    width: float
+
+
+def forecast(
+    sizes: Ints, drawn: Ints, wrong: Ints, more: tuple[int, ...] = (25, 50, 100, 200, 400)
+) -> list[Forecast]:
+    """What more labels would buy, were they like those that there are."""
+    if drawn.sum() == 0:
+        return []
+    n, k = drawn.astype(np.float64), wrong.astype(np.float64)
+    share = (k + _PRIOR_OF_WIDTH) / (n + 2 * _PRIOR_OF_WIDTH)
+    out, steps = [], 0
+    for goal in more:
+        while steps < goal and n.sum() < sizes.sum():
+            chosen = int(next_strata(sizes, n[None, :], k[None, :])[0])
+            n[chosen] += 1
+            k[chosen] += share[chosen]
+            steps += 1
+        if steps < goal:
+            break
+        _, low, high, _ = intervals(sizes, n[None, :], k[None, :])
+        out.append(Forecast(goal, float(high[0] - low[0])))
+    return out
+
+
+def plain_width(rate: float, n: int, total: int) -> float:
+    """The width of Wilson's interval of ``n`` answers drawn at random of ``total``."""
+    from veridical.stats.proportions import wilson
+
+    left = max(1 - n / max(total, 1), 1e-9)
+    low, high = wilson(rate, n / left)
+    return high - low
+
+
+def labels_for(width: float, rate: float, total: int) -> int:
+    """Answers that a simple random draw would need for an interval of this width."""
+    least, most = 1, max(total, 1)
+    while least < most:
+        middle = (least + most) // 2
+        if plain_width(rate, middle, total) <= width:
+            most = middle
+        else:
+            least = middle + 1
+    return least if math.isfinite(width) else 0

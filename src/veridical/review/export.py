@@ -1,0 +1,171 @@
+"""Labels as other commands read them: a row an answer, with ``label`` and ``unit_labels``."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from veridical.errors import UsageError
+from veridical.files.outputs import writing
+from veridical.review.events import LABELS, NUMBERS, read_events
+from veridical.review.items import Items
+from veridical.review.labels import Labels, answer_label, finals
+from veridical.review.queue import Chances, random_prefix, stratified_draw
+from veridical.review.triplets import export_triplets
+
+if TYPE_CHECKING:
+    from veridical.report.results import Results
+    from veridical.review.labels import Final, Said
+
+
+def labels_of(results: Results) -> Labels:
+    """What was said of a run.
+
+    Raises:
+        UsageError: a line of the file cannot be read.
+    """
+    return Labels.from_events(read_events(results.path / LABELS))
+
+
+def export_rows(items: Items, labels: Labels, *, redact: bool = False) -> Iterator[dict[str, Any]]:
+    """A row for each answer that somebody is done with, in the order of the input.
+
+    ``label`` and ``unit_labels`` are by adjudication, else by the majority, else left out, and
+    ``draw`` says how the answer was drawn: ``random`` with the probability of a simple random draw,
+    ``neyman`` with that of its stratum, or ``chosen`` with none. ``labels`` has what each person
+    said of each unit.
+
+    Args:
+        redact: pseudonyms in the place of names, drawn anew for each export, and no comments.
+
+    Raises:
+        UsageError: labels were given to other records than the run's.
+    """
+    for row, digests in labels.digests.items():
+        items.check_digest(row, digests)
+    chances = Chances(items)
+    drawn = _draws(items, labels, chances)
+    names = _pseudonyms(labels) if redact else {}
+    for place, row in enumerate(items.rows):
+        if not labels.is_done(row):
+            continue
+        record, _ = items.get(place)
+        units = finals(labels, row)
+        draw, probability = drawn.get(place, ("chosen", None))
+        out: dict[str, Any] = {"row": row}
+        if record.id is not None:
+            out["id"] = record.id
+        if record.prompt is not None:
+            out["prompt"] = record.prompt
+        out["response"] = record.response
+        if record.contexts:
+            out["contexts"] = [c.model_dump(exclude_none=True) for c in record.contexts]
+        if record.samples:
+            out["samples"] = [s.model_dump(exclude_none=True) for s in record.samples]
+        if record.reference:
+            out["reference"] = list(record.reference)
+        if record.given_sentences is not None:
+            out["sentences"] = [list(pair) for pair in record.given_sentences]
+        label = answer_label(units)
+        if label is not None:
+            out["label"] = label
+        out["unit_labels"] = list(_unit_labels(units))
+        out["draw"] = draw
+        out["draw_probability"] = probability
+        out["disagreements"] = sum(unit.label is None for unit in units)
+        out["labels"] = list(_individual(labels.of.get(row, {}), names, redact))
+        yield out
+
+
+def export(results: Results, path: Path, *, redact: bool = False, triplets: bool = False) -> int:
+    """Write :func:`export_rows`, or the labelled triplets, as JSON lines; how many.
+
+    Raises:
+        UsageError: nobody is done with an answer, no label is of a triplet where those are wanted,
+            or the file cannot be written.
+    """
+    labels = labels_of(results)
+    if not any(labels.is_done(row) for row in labels.of):
+        raise UsageError(
+            f"{results.path}: nobody is done with an answer yet, so there is nothing to export; "
+            "veridical review RUN opens the page"
+        )
+    items = Items(results)
+    if triplets:
+        rows = export_triplets(items, labels)
+        first = next(rows, None)
+        if first is None:
+            raise UsageError(f"{results.path}: no label is of a triplet")
+        rows = chain([first], rows)
+    else:
+        rows = export_rows(items, labels, redact=redact)
+    count = 0
+    with writing(path) as out:
+        for row in rows:
+            out.write(json.dumps(row, ensure_ascii=False) + "\n")
+            count += 1
+    return count
+
+
+def _draws(items: Items, labels: Labels, chances: Chances) -> dict[int, tuple[str, float | None]]:
+    """Place -> how it was drawn, and with what probability: that of the larger draw, by chance from
+    all, else by chance within strata."""
+    prefix = random_prefix(items, labels, chances).tolist()
+    random = {place: ("random", round(len(prefix) / len(items), 9)) for place in prefix}
+    strata: dict[int, tuple[str, float | None]] = {}
+    parts = stratified_draw(items, labels, chances)
+    if all(len(part) for part in parts):
+        for h, part in enumerate(parts):
+            probability = round(len(part) / int(chances.sizes[h]), 9)
+            strata |= dict.fromkeys(part.tolist(), ("neyman", probability))
+    if len(random) >= len(strata):
+        return {**random}
+    return strata
+
+
+def _unit_labels(units: list[Final]) -> Iterator[dict[str, Any]]:
+    for unit in units:
+        if unit.label is None:
+            continue
+        number = NUMBERS[unit.label]
+        if number is not None:
+            yield {"start": unit.unit.start, "end": unit.unit.end, "label": number}
+
+
+def _individual(
+    said: dict[str, Said], names: dict[str, str], redact: bool
+) -> Iterator[dict[str, Any]]:
+    for who, one in sorted(said.items()):
+        if one.done is None:
+            continue
+        for event in one.units.values():
+            assert event.unit is not None
+            out = {
+                "who": names.get(who, who),
+                "start": event.unit.start,
+                "end": event.unit.end,
+                "level": event.unit.level,
+                "label": event.label,
+                "blind": event.blind,
+            }
+            if event.missed:
+                out["missed"] = True
+            if event.evidence:
+                out["evidence"] = [e.model_dump() for e in event.evidence]
+            yield out
+        if one.comment and not redact:
+            yield {"who": names.get(who, who), "comment": one.comment}
+
+
+def _pseudonyms(labels: Labels) -> dict[str, str]:
+    """Name -> pseudonym, in an order that tells nothing of the names."""
+    salt = secrets.token_bytes(16)
+    ranked = sorted(
+        labels.people(), key=lambda name: hashlib.blake2b(name.encode(), key=salt).digest()
+    )
+    return {name: f"annotator {i}" for i, name in enumerate(ranked, 1)}

@@ -1,0 +1,206 @@
+"""The answers of a run, each to be found by its place without reading the others."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from array import array
+from collections import Counter
+from collections.abc import Sequence
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+from pydantic_core import to_json
+
+from veridical.core.records import Record
+from veridical.core.scores import Result, Unit
+from veridical.errors import UsageError
+from veridical.review.events import Place, UnitPlace
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from veridical.arrays import Floats
+    from veridical.report.results import Results
+
+Units = Literal["auto", "claim", "sentence", "span"]
+#: Units of one answer that are asked about; of more, the first.
+MOST_UNITS = 500
+_LONGEST = 100_000
+
+
+class Asked(NamedTuple):
+    """A unit of an answer that is asked about.
+
+    Attributes:
+        deciding: where in the sources the scorers looked for it; None where nobody knows.
+    """
+
+    unit: UnitPlace
+    deciding: Place | None
+
+
+class Items:
+    """The answers of a run that have a result.
+
+    They lie in a temporary file; in memory are a few numbers for each.
+
+    Args:
+        results: of the run, read once.
+        units: what is asked about: claims where the run made any, else sentences; or one of these.
+        fields: of ``meta``, whose values are kept as groups.
+
+    Attributes:
+        rows: (n,) row of the input of each.
+        risks: (n,) the record's risk, NaN without one.
+        spreads: (n,) standard deviation of the risks of its scorers, 0 of fewer than two.
+        groups: field -> the value that each answer has there, "" without one.
+    """
+
+    def __init__(
+        self, results: Results, *, units: Units = "auto", fields: Sequence[str] = ()
+    ) -> None:
+        self.results = results
+        self._units = units
+        self.rows = array("q")
+        self._starts = array("q", [0])
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115  (it lives as long as this)
+        risks, spreads = array("d"), array("d")
+        self.groups: dict[str, list[str]] = {field: [] for field in fields}
+        self.digests: list[str] = []
+        names: dict[str, str] = {}
+        size = 0
+        for record, result in results.pairs():
+            self.rows.append(record.row)
+            self.digests.append(record.digest())
+            risks.append(float("nan") if result.risk is None else result.risk)
+            spreads.append(_spread(result))
+            for field, values in self.groups.items():
+                value = record.meta.get(field)
+                text = "" if value is None or isinstance(value, (dict, list)) else str(value)
+                values.append(names.setdefault(text, text))
+            content = to_json(
+                {"record": record, "result": result}, by_alias=True, inf_nan_mode="constants"
+            )
+            self._file.write(content)
+            size += len(content)
+            self._starts.append(size)
+        self._file.flush()
+        self.risks: Floats = np.frombuffer(risks, dtype=np.float64) if risks else np.zeros(0)
+        self.spreads: Floats = np.frombuffer(spreads, dtype=np.float64) if spreads else np.zeros(0)
+        self._places = {row: place for place, row in enumerate(self.rows)}
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def place(self, row: int) -> int | None:
+        """The place from 0 of a row; None where it has no result."""
+        return self._places.get(row)
+
+    def get(self, place: int) -> tuple[Record, Result]:
+        """The answer at a place, and its result."""
+        start, end = self._starts[place], self._starts[place + 1]
+        self._file.seek(start)
+        both = json.loads(self._file.read(end - start))
+        return Record.model_validate(both["record"]), Result.model_validate(both["result"])
+
+    def asked(self, record: Record, result: Result) -> list[Asked]:
+        """The units of an answer that are asked about, in their order in the answer."""
+        found = self._of(result)
+        if found:
+            asked = found
+        elif self._units == "span":
+            asked = []
+        else:
+            looked = _looked(result)
+            asked = [
+                Asked(
+                    UnitPlace(level="sentence", start=s.start, end=s.end, text=s.text),
+                    looked.get((s.start, s.end)),
+                )
+                for s in record.sentences
+                if s.text.strip()
+            ]
+        if not asked:
+            n = len(record.response)
+            whole = UnitPlace(level="response", start=0, end=n, text=record.response[:_LONGEST])
+            asked = [Asked(whole, None)]
+        return asked[:MOST_UNITS]
+
+    def _of(self, result: Result) -> list[Asked]:
+        """The units of a score that are asked about, where those are not the sentences."""
+        levels = {"auto": ("claim",), "claim": ("claim",), "span": ("span",)}.get(self._units, ())
+        for score in result.scores.values():
+            raw = score.raw if isinstance(score.raw, dict) else {}
+            facts = raw.get("claims")
+            facts = facts if isinstance(facts, list) and len(facts) == len(score.units) else []
+            asked = [
+                Asked(_unit(unit, fact), _deciding(unit))
+                for unit, fact in zip_longest(score.units, facts)
+                if unit.level in levels and unit.end > unit.start
+            ]
+            if asked:
+                return _told_apart(sorted(asked, key=lambda a: (a.unit.start, a.unit.end)))
+        return []
+
+    def check_digest(self, row: int, digests: set[str]) -> None:
+        """
+        Raises:
+            UsageError: labels of the row were given to another record.
+        """
+        place = self.place(row)
+        if place is None:
+            raise UsageError(f"there are labels of row {row}, which the run has no result of")
+        if digests - {self.digests[place]}:
+            raise UsageError(f"the labels of row {row} are of another record than the run's")
+
+
+def _spread(result: Result) -> float:
+    risks = [s.risk for name, s in result.scores.items() if s.risk is not None]
+    return float(np.std(risks)) if len(risks) > 1 else 0.0
+
+
+def _unit(unit: Unit, fact: Any) -> UnitPlace:
+    level: Any = unit.level if unit.level in ("sentence", "claim", "span") else "span"
+    parts = fact.get("triplet") if isinstance(fact, dict) else None
+    is_triplet = isinstance(parts, (list, tuple)) and len(parts) == 3
+    return UnitPlace(
+        level=level,
+        start=unit.start,
+        end=unit.end,
+        text=unit.text[:_LONGEST],
+        triplet=tuple(str(part) for part in parts) if parts and is_triplet else None,
+    )
+
+
+def _told_apart(asked: list[Asked]) -> list[Asked]:
+    """The units, those alike numbered."""
+    seen: Counter[UnitPlace] = Counter()
+    out = []
+    for unit, deciding in asked:
+        out.append(Asked(unit.model_copy(update={"again": seen[unit]}), deciding))
+        seen[unit] += 1
+    return out
+
+
+def _looked(result: Result) -> Mapping[tuple[int, int], Place]:
+    """Where scorers looked for each sentence: that of the risk first."""
+    found: dict[tuple[int, int], Place] = {}
+    first = [result.by] if result.by is not None else []
+    names = [*(n for n in result.scores if n.split("(")[0] in first), *result.scores]
+    for name in names:
+        for unit in result.scores[name].units:
+            place = _deciding(unit) if unit.level == "sentence" else None
+            if place is not None:
+                found.setdefault((unit.start, unit.end), place)
+    return found
+
+
+def _deciding(unit: Unit) -> Place | None:
+    items = [e for e in unit.evidence if e.kind != "token"]
+    if not items:
+        return None
+    e = max(items, key=lambda item: item.probability or 0.0)
+    kind: Any = e.kind
+    return Place(kind=kind, index=e.index, start=e.start, end=e.end, text=e.text[:_LONGEST])

@@ -1,0 +1,175 @@
+"""What the events of ``labels.jsonl`` come to: who says what of which unit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from veridical.review.events import Event, UnitPlace, in_order
+
+UnitKey = tuple[str, int, int, str, int]
+
+
+@dataclass
+class Said:
+    """What one person says of one answer.
+
+    Attributes:
+        units: the newest label of each unit that has one.
+        blind: the newest that was given before scores were shown.
+        done: the event that ended the blind look; None before that.
+        comment: the newest, "" without one.
+    """
+
+    units: dict[UnitKey, Event] = field(default_factory=dict)
+    blind: dict[UnitKey, Event] = field(default_factory=dict)
+    done: Event | None = None
+    comment: str = ""
+
+    def take(self, event: Event) -> None:
+        """Add an event, newer than all before."""
+        if event.event == "done":
+            self.done = self.done or event
+        elif event.event == "comment":
+            self.comment = event.comment or ""
+        elif event.event == "label" and event.unit is not None:
+            tables = [self.units, self.blind] if event.blind else [self.units]
+            for table in tables:
+                if event.label is None:
+                    table.pop(event.unit.key, None)
+                else:
+                    table[event.unit.key] = event
+
+
+@dataclass
+class Labels:
+    """What everybody says.
+
+    Attributes:
+        of: row -> person -> what they say.
+        decided: row -> unit -> the adjudication.
+        digests: row -> the digests of the records that labels were given to.
+    """
+
+    of: dict[int, dict[str, Said]] = field(default_factory=dict)
+    decided: dict[int, dict[UnitKey, Event]] = field(default_factory=dict)
+    digests: dict[int, set[str]] = field(default_factory=dict)
+
+    @classmethod
+    def from_events(cls, events: Iterable[Event]) -> Labels:
+        labels = cls()
+        for event in in_order(events):
+            labels.take(event)
+        return labels
+
+    def take(self, event: Event) -> None:
+        """Add an event, newer than all before."""
+        self.digests.setdefault(event.row, set()).add(event.record)
+        if event.event == "adjudicated" and event.unit is not None:
+            decided = self.decided.setdefault(event.row, {})
+            if event.label is None:
+                decided.pop(event.unit.key, None)
+            else:
+                decided[event.unit.key] = event
+            return
+        self.of.setdefault(event.row, {}).setdefault(event.who, Said()).take(event)
+
+    def people(self) -> list[str]:
+        """Names of those who labelled anything, in order."""
+        return sorted({who for said in self.of.values() for who in said})
+
+    def is_done(self, row: int) -> bool:
+        """Whether somebody is done with an answer."""
+        return any(said.done is not None for said in self.of.get(row, {}).values())
+
+    def done_by(self, who: str) -> list[int]:
+        """Rows of the answers that a person is done with, in the order in which they were."""
+        times = [
+            (event.at, row)
+            for row, said in self.of.items()
+            if who in said and (event := said[who].done) is not None
+        ]
+        return [row for _, row in sorted(times)]
+
+
+def opinions(said: Mapping[str, Said], *, blind: bool = False) -> dict[UnitKey, dict[str, Event]]:
+    """The labels of an answer by unit and person: of those who are done with it.
+
+    Args:
+        blind: those given before scores were shown.
+    """
+    found: dict[UnitKey, dict[str, Event]] = {}
+    for who, one in said.items():
+        if one.done is None:
+            continue
+        for key, event in (one.blind if blind else one.units).items():
+            found.setdefault(key, {})[who] = event
+    return found
+
+
+def by_place(
+    units: Mapping[UnitKey, dict[str, Event]],
+) -> list[tuple[UnitKey, dict[str, Event]]]:
+    """Units by where they are in the answer; those of one place as they came."""
+    return sorted(units.items(), key=lambda item: item[0][1:3])
+
+
+@dataclass(frozen=True)
+class Final:
+    """The label of a unit that all have come to; ``label`` is None where they disagree."""
+
+    unit: UnitPlace
+    label: str | None
+    by: str  # one, agreed, majority, adjudicated, disagreed
+    missed: bool
+    individual: Mapping[str, str]
+
+
+def finals(labels: Labels, row: int) -> list[Final]:
+    """The labels of an answer's units: by adjudication, else what most say, else none. A unit that
+    only some were asked about, as the missed ones, is decided by those."""
+    out = []
+    decided = labels.decided.get(row, {})
+    for key, events in by_place(opinions(labels.of.get(row, {}))):
+        individual = {who: str(event.label) for who, event in sorted(events.items())}
+        unit = next(iter(events.values())).unit
+        assert unit is not None
+        counts: dict[str, int] = {}
+        for label in individual.values():
+            counts[label] = counts.get(label, 0) + 1
+        top = max(counts.values())
+        most = [label for label, n in counts.items() if n == top]
+        final: str | None
+        if key in decided:
+            final, by = decided[key].label, "adjudicated"
+        elif len(most) > 1:
+            final, by = None, "disagreed"
+        elif len(individual) == 1:
+            final, by = most[0], "one"
+        else:
+            final, by = most[0], "agreed" if len(counts) == 1 else "majority"
+        missed = any(event.missed for event in events.values())
+        out.append(Final(unit, final, by, missed, individual))
+    return out
+
+
+Outcome = Literal["hallucinated", "right", "undecided", "no_statement"]
+
+
+def outcome(units: Iterable[Final]) -> Outcome:
+    """What an answer comes to: hallucinated where a statement is contradicted or the sources say
+    nothing of it; else undecided where people disagree on a unit; right where all statements are
+    supported."""
+    labels = {unit.label for unit in units}
+    if "contradicted" in labels or "says_nothing" in labels:
+        return "hallucinated"
+    if None in labels:
+        return "undecided"
+    return "right" if "supported" in labels else "no_statement"
+
+
+def answer_label(units: Iterable[Final]) -> float | None:
+    """The label of an answer, 1 hallucinated or 0 right; None where it is undecided or states
+    nothing."""
+    return {"hallucinated": 1.0, "right": 0.0}.get(outcome(units))

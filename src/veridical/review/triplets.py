@@ -1,0 +1,175 @@
+"""Labelled claims in the format of RefChecker's annotations, read and written.
+
+A file is a JSON list of answers; each has ``id``, ``response``, and under a key that names the
+extractor (``claude2_response_kg``) a list of ``{"triplet": [head, relation, tail], "human_label":
+"Entailment" | "Neutral" | "Contradiction"}`` (Hu et al. 2024, ``benchmark/human_annotations_v1``).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from veridical.errors import UsageError
+from veridical.evaluate.datasets.files import raw_rows
+from veridical.io.problems import RowProblem
+from veridical.review.events import Draw, Event, Label, UnitPlace, now
+from veridical.review.labels import finals
+from veridical.text.display import display, shown
+
+if TYPE_CHECKING:
+    from veridical.review.items import Items
+    from veridical.review.labels import Labels
+
+#: RefChecker's classes as labels, and back.
+LABELS_OF: dict[str, Label] = {
+    "Entailment": "supported",
+    "Neutral": "says_nothing",
+    "Contradiction": "contradicted",
+}
+CLASSES_OF: dict[str, str] = {label: name for name, label in LABELS_OF.items()}
+#: What an annotator called a triplet that is no claim of the answer.
+BAD = "bad triplet"
+#: Fields that tell answers of the same id and text apart.
+_APART = ("setting", "dataset", "model")
+
+
+def import_triplets(path: Path, items: Items, *, who: str = "refchecker") -> list[Event]:
+    """Labels of a file in RefChecker's format as events: each answer of the run whose id and text
+    are those of claims, labelled by ``who`` and done with.
+
+    Args:
+        path: answers with their claims, or a claim a row with ``id``, ``response``, ``triplet`` and
+            ``human_label``, as JSON or JSON lines.
+
+    Raises:
+        UsageError: a row cannot be read, or is about no answer of the run; the message names it.
+    """
+    answers = _by_text(items)
+    units: dict[int, list[Event]] = {}
+    seen: Counter[tuple[int, tuple[str, str, str]]] = Counter()
+    at = now()
+    for place, row in _claims(path):
+        name = (str(row.get("id")), row.get("response"))
+        found = answers.get(name, []) if isinstance(name[1], str) else []
+        found = _told_apart(found, row)
+        if len(found) != 1:
+            many = "several answers" if found else "no answer"
+            told = f"id {shown(row.get('id'))} with that response is {many} of the run"
+            raise UsageError(f"{place}: {told}")
+        at_place = found[0].place
+        triplet, label = _triplet(row.get("triplet"), place), _label(row.get("human_label"), place)
+        unit = UnitPlace(
+            level="claim",
+            start=0,
+            end=len(name[1] or ""),
+            text=" ".join(triplet),
+            triplet=triplet,
+            again=seen[at_place, triplet],
+        )
+        seen[at_place, triplet] += 1
+        event = Event(
+            event="label",
+            at=at,
+            who=who,
+            row=items.rows[at_place],
+            record=items.digests[at_place],
+            unit=unit,
+            label=label,
+            draw=Draw(order="chosen"),
+        )
+        units.setdefault(at_place, []).append(event)
+    events: list[Event] = []
+    for at_place, labelled in units.items():
+        events += labelled
+        done = {"at": at, "who": who, "record": items.digests[at_place]}
+        events.append(Event(event="done", row=items.rows[at_place], **done))
+    return events
+
+
+def export_triplets(items: Items, labels: Labels) -> Iterator[dict[str, Any]]:
+    """A row for each labelled triplet of the run, as RefChecker's flat file has them:
+    ``setting``, ``dataset``, ``model`` (where the record's ``meta`` has them), ``id``,
+    ``response``, ``triplet``, ``human_label``."""
+    for place, row in enumerate(items.rows):
+        if not labels.is_done(row):
+            continue
+        record, _ = items.get(place)
+        apart: dict[str, Any] = {
+            field: record.meta[field] for field in _APART if field in record.meta
+        }
+        for unit in finals(labels, row):
+            if unit.unit.triplet is None or unit.label is None:
+                continue
+            yield {
+                **apart,
+                "id": record.id,
+                "response": record.response,
+                "triplet": list(unit.unit.triplet),
+                "human_label": CLASSES_OF.get(unit.label, BAD),
+            }
+
+
+class _Answer(NamedTuple):
+    place: int
+    apart: Mapping[str, Any]
+
+
+def _by_text(items: Items) -> dict[tuple[str, Any], list[_Answer]]:
+    found: dict[tuple[str, Any], list[_Answer]] = {}
+    for place in range(len(items)):
+        record, _ = items.get(place)
+        apart = {field: record.meta.get(field) for field in _APART}
+        found.setdefault((str(record.id), record.response), []).append(_Answer(place, apart))
+    return found
+
+
+def _told_apart(answers: list[_Answer], row: Mapping[str, Any]) -> list[_Answer]:
+    if len(answers) < 2:
+        return answers
+    return [
+        a
+        for a in answers
+        if all(a.apart[f] is None or row.get(f) is None or a.apart[f] == row[f] for f in _APART)
+    ]
+
+
+def _claims(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Where each claim stands, and its flat row."""
+    for line, row in raw_rows(path):
+        place = f"{display(path)}, line {line}" if line is not None else display(path)
+        if isinstance(row, RowProblem):
+            raise UsageError(f"{place}: {row.error}")
+        nested = [k for k, v in row.items() if k.endswith("_response_kg") and isinstance(v, list)]
+        if not nested:
+            yield place, row
+            continue
+        answer = {k: v for k, v in row.items() if k not in nested}
+        for key in nested:
+            for claim in row[key]:
+                if not isinstance(claim, Mapping):
+                    raise UsageError(f"{place}: {key} has {shown(claim)} in the place of a claim")
+                yield place, {**answer, **claim}
+
+
+def _triplet(value: Any, place: str) -> tuple[str, str, str]:
+    if (
+        not isinstance(value, (list, tuple))
+        or len(value) != 3
+        or not all(isinstance(part, str) for part in value)
+    ):
+        raise UsageError(f"{place}: triplet must be a list of three texts, got {shown(value)}")
+    return value[0], value[1], value[2]
+
+
+def _label(value: Any, place: str) -> Label:
+    text = value.strip() if isinstance(value, str) else ""
+    if text.lower().replace("_", " ") in ("bad triplet", "bad"):
+        return "not_a_claim"
+    if text not in LABELS_OF:
+        raise UsageError(
+            f"{place}: human_label must be {', '.join(LABELS_OF)} or {BAD}, got {shown(value)}"
+        )
+    return LABELS_OF[text]

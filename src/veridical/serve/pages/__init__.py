@@ -1,0 +1,1 @@
+"""Pages of runs and reviews, for people at this computer."""
