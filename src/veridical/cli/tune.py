@@ -55,6 +55,7 @@ TUNE_EXAMPLES = (
     "--out ensemble.json --report tuning.html\n\n"
     "  veridical tune answers.jsonl --grader contains --calibrate platt --alpha 0.05 --delta 0.1 "
     "--out ensemble.json\n\n"
+    "  veridical tune graded.jsonl --objective f1 --positive correct --joint\n\n"
     "  veridical tune graded.jsonl --by task --method logistic --json -\n\n"
     "  veridical tune graded.jsonl --cascade cascade.json --keep 0.99\n\n"
     "Then: veridical check answers.jsonl --scorers \"ensemble(file='ensemble.json')\"\n\n"
@@ -72,6 +73,11 @@ class ObjectiveName(str, Enum):
     f_beta = "f_beta"
     balanced_accuracy = "balanced_accuracy"
     accuracy = "accuracy"
+
+
+class PositiveName(str, Enum):
+    hallucinated = "hallucinated"
+    correct = "correct"
 
 
 class MethodName(str, Enum):
@@ -110,6 +116,9 @@ class TuneCommand:
     ] = None
     preset: PresetOption = Preset.all
     objective: Annotated[ObjectiveName, option_of(TuneOptions, "objective")] = ObjectiveName.auroc
+    positive: Annotated[PositiveName, option_of(TuneOptions, "positive")] = (
+        PositiveName.hallucinated
+    )
     joint: Annotated[bool, option_of(TuneOptions, "joint", "--joint")] = False
     beta: Annotated[float, option_of(TuneOptions, "beta")] = TuneOptions.beta
     method: Annotated[MethodName, option_of(TuneOptions, "method")] = MethodName.weighted

@@ -186,11 +186,12 @@ class Strata(Part):
 
 
 class Objective(Part):
-    """What the weights were chosen by."""
+    """What the weights were chosen by, and the class whose precision and recall are meant."""
 
     name: Name
     joint: bool = False
     beta: Annotated[float, Field(gt=0, le=1e3)] = 1.0
+    positive: Literal["hallucinated", "correct"] = "hallucinated"
 
 
 class FittedOn(Part):

@@ -20,7 +20,7 @@ from veridical.stats import weights
 from veridical.stats.calibration import METHODS, Calibration
 from veridical.stats.calibration import fit as fit_calibration
 from veridical.stats.folds import grouped_folds
-from veridical.stats.objectives import check_beta, named
+from veridical.stats.objectives import Positive, check_beta, check_positive, named
 from veridical.stats.thresholds import best_threshold
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ class Recipe:
         joint: weights and threshold together (eq. 23).
         calibrate: method of :mod:`veridical.stats.calibration`; None for none.
         seed: of search, folds and trees.
+        positive: the class that objective and threshold are to find.
     """
 
     method: Method = "weighted"
@@ -57,6 +58,7 @@ class Recipe:
     beta: float = 1.0
     calibrate: str | None = None
     seed: int = 0
+    positive: Positive = "hallucinated"
 
     def check(self) -> None:
         """
@@ -65,6 +67,7 @@ class Recipe:
         """
         objective = named(self.objective)
         check_beta(self.beta)
+        check_positive(self.positive)
         if self.method not in LEARNED:
             raise unknown_name("method", self.method, LEARNED)
         if self.calibrate is not None and self.calibrate not in METHODS:
@@ -227,7 +230,9 @@ def fit_one(
         # parts the same answers lies between their calibrated risks.
         threshold = _carried(order[scored], risk, fitted.threshold)
     else:
-        threshold = best_threshold(labels, risk, recipe.threshold_objective, recipe.beta)
+        threshold = best_threshold(
+            labels, risk, recipe.threshold_objective, recipe.beta, recipe.positive
+        )
     return replace(fitted, threshold=threshold)
 
 
@@ -246,6 +251,7 @@ def _model(graded: Graded, recipe: Recipe, start: Fitted | None = None) -> Fitte
             recipe.objective,
             joint=recipe.joint,
             beta=recipe.beta,
+            positive=recipe.positive,
             seed=recipe.seed,
             start=first,
         )

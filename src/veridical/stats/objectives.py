@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Literal
 
 import numpy as np
 
@@ -22,6 +23,12 @@ from veridical.stats.metrics.metric import Metric
 #: Counts of right and wrong labels (true and false positives, false and true negatives), and beta
 #: -> figure; 0 where it is undefined.
 OfCounts = Callable[[Floats, Floats, Floats, Floats, float], Floats]
+#: The class that precision, recall and what is made of them are of. Thresholds are of the risk in
+#: either case.
+Positive = Literal["hallucinated", "correct"]
+POSITIVES: tuple[Positive, ...] = ("hallucinated", "correct")
+#: Objectives that differ between the two.
+BY_CLASS = ("average_precision", "f1", "f_beta")
 
 
 @dataclass(frozen=True)
@@ -45,7 +52,12 @@ class Objective:
         return self.of_counts is not None
 
     def value(
-        self, labels: Floats, risk: Floats, threshold: float | None = None, beta: float = 1.0
+        self,
+        labels: Floats,
+        risk: Floats,
+        threshold: float | None = None,
+        beta: float = 1.0,
+        positive: Positive = "hallucinated",
     ) -> float:
         """The figure in its natural sign; NaN where undefined or where a risk is NaN.
 
@@ -55,6 +67,7 @@ class Objective:
             threshold: called hallucinated is ``risk >= threshold``; only where
                 :attr:`needs_threshold`.
             beta: of ``f_beta``: recall counts ``beta`` times as much as precision.
+            positive: the class that is to be found.
 
         Raises:
             UsageError: a threshold is missing, or beta is not a positive number.
@@ -64,7 +77,9 @@ class Objective:
         risk = np.asarray(risk, dtype=np.float64)
         if self.of_counts is None:
             assert self.metric is not None
-            return self.metric(truth, risk)
+            return self.metric(
+                *((truth, risk) if positive == "hallucinated" else (1 - truth, 1 - risk))
+            )
         if threshold is None:
             raise UsageError(f"objective {self.name!r} needs a threshold")
         check_beta(beta)
@@ -72,11 +87,23 @@ class Objective:
             raise ValueError(f"labels {truth.shape} and risk {risk.shape} must be of one length")
         if not len(risk) or np.isnan(risk).any():
             return float("nan")
-        called = risk >= threshold
-        positive = truth > 0
-        kinds = (positive & called, ~positive & called, positive & ~called, ~positive & ~called)
+        called, wrong = risk >= threshold, truth > 0
+        kinds = (wrong & called, ~wrong & called, wrong & ~called, ~wrong & ~called)
         tp, fp, fn, tn = (np.array([kind.sum()], dtype=np.float64) for kind in kinds)
-        return float(self.of_counts(tp, fp, fn, tn, beta)[0])
+        return float(of_class(self.of_counts, positive)(tp, fp, fn, tn, beta)[0])
+
+
+def of_class(figure: OfCounts, positive: Positive) -> OfCounts:
+    """``figure`` of the counts of hallucinated answers, with ``positive`` as its positive class."""
+    if positive == "hallucinated":
+        return figure
+    return lambda tp, fp, fn, tn, beta: figure(tn, fn, fp, tp, beta)
+
+
+def check_positive(positive: str) -> None:
+    """UsageError unless it is one of :data:`POSITIVES`."""
+    if positive not in POSITIVES:
+        raise unknown_name("positive class", positive, POSITIVES)
 
 
 def check_beta(beta: float) -> None:

@@ -15,19 +15,30 @@ from numpy.typing import NDArray
 from veridical.arrays import Floats, Ints
 from veridical.errors import unknown_name
 from veridical.stats.folds import grouped_folds
-from veridical.stats.objectives import OF_COUNTS, OfCounts, check_beta, ratio
+from veridical.stats.objectives import (
+    OF_COUNTS,
+    OfCounts,
+    Positive,
+    check_beta,
+    of_class,
+    ratio,
+)
 
 _CUTS = 1000  # most candidate cut points of a task with ordered classes
 _COARSE = 200  # and of a threshold that is fitted anew on every resample
 
 
 def best_threshold(
-    truth: Floats, risk: Floats, objective: str = "weighted_f1", beta: float = 1.0
+    truth: Floats,
+    risk: Floats,
+    objective: str = "weighted_f1",
+    beta: float = 1.0,
+    positive: Positive = "hallucinated",
 ) -> float:
-    """The threshold at which ``objective`` is highest; positive is ``risk >= threshold``.
+    """The threshold at which ``objective`` is highest; 1 is called where ``risk >= threshold``.
 
     Every way to split the distinct risks is tried, in O(n log n); of equally good thresholds the
-    lowest is taken. It is finite: at or below 0 where all are best called positive, just above 1
+    lowest is taken. It is finite: at or below 0 where all are best called 1, just above 1
     (or the highest risk) where none is. A truth of one class gets the threshold that gives
     everything this class; with nothing to fit on it is 0.5.
 
@@ -36,23 +47,24 @@ def best_threshold(
         risk: (n,) finite; NaN is left out.
         objective: weighted_f1, macro_f1, f1, f_beta, balanced_accuracy, accuracy or mcc.
         beta: of ``f_beta``.
+        positive: the class that ``f1`` and ``f_beta`` are of: 1 is ``hallucinated``, 0 ``correct``.
 
     Raises:
         UsageError: there is no such objective, or beta is no positive number.
     """
-    figure = _figure(objective)
+    figure = of_class(_figure(objective), positive)
     check_beta(beta)
     labelled = ~(np.isnan(truth) | np.isnan(risk))
-    positive = truth[labelled] >= 0.5
+    wrong = truth[labelled] >= 0.5
     values, at = np.unique(risk[labelled], return_inverse=True)
     if not len(values):
         return 0.5
     cuts = _cuts(values)
-    if positive.all() or not positive.any():
-        return float(cuts[0] if positive[0] else cuts[-1])
-    # What lies below each cut is called negative.
-    fn = _below(at[positive], len(values))
-    tn = _below(at[~positive], len(values))
+    if wrong.all() or not wrong.any():
+        return float(cuts[0] if wrong[0] else cuts[-1])
+    # What lies below each cut is called 0.
+    fn = _below(at[wrong], len(values))
+    tn = _below(at[~wrong], len(values))
     scores = figure(fn[-1] - fn, tn[-1] - tn, fn, tn, beta)
     return float(cuts[np.argmax(scores)])
 

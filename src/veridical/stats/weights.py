@@ -14,7 +14,7 @@ import numpy as np
 from veridical.arrays import Bools, Floats
 from veridical.errors import UsageError
 from veridical.stats.metrics.calibration import EPSILON
-from veridical.stats.objectives import Objective, named
+from veridical.stats.objectives import Objective, Positive, named
 from veridical.stats.thresholds import best_threshold
 
 #: Decimals of a combined risk: what differs by less is tied.
@@ -86,6 +86,7 @@ def search(
     *,
     joint: bool = False,
     beta: float = 1.0,
+    positive: Positive = "hallucinated",
     seed: int = 0,
     start: Floats | None = None,
 ) -> Weights:
@@ -106,6 +107,8 @@ def search(
         objective: a name of :data:`~veridical.stats.objectives.OBJECTIVES`.
         joint: weights and threshold at once; only for objectives with a threshold.
         beta: of ``f_beta``, and of the threshold of objectives without one.
+        positive: the class whose precision and recall are meant; risks and threshold stay what
+            they are.
         seed: of random starts; equal seeds give equal results.
         start: (k,) weights to climb from, instead of from several: for data that differ little
             from some whose weights are known, such as a resample of them.
@@ -118,12 +121,14 @@ def search(
     chosen = named(objective)
     if joint and not chosen.needs_threshold:
         raise UsageError(f"joint tuning is for objectives with a threshold, not {objective!r}")
-    risks, positive = _checked(risks, labels)
-    truth = positive.astype(np.float64)
+    risks, wrong = _checked(risks, labels)
+    truth = wrong.astype(np.float64)
+    # to find the right ones is the same task by what the risks leave to 1
+    found, sought = (risks, wrong) if positive == "hallucinated" else (1 - risks, ~wrong)
     tuned_for = named("auroc") if chosen.needs_threshold and not joint else chosen
     weights = np.ones(1)
     if risks.shape[1] > 1:
-        landscape = _Landscape(risks, positive, tuned_for, beta)
+        landscape = _Landscape(found, sought, tuned_for, beta)
         rng = np.random.default_rng(seed)
         starts = landscape.starts(rng) if start is None else [start / start.sum()]
         weights, value = max((landscape.climb(w) for w in starts), key=lambda reached: reached[1])
@@ -131,15 +136,15 @@ def search(
         for i in np.argsort(weights, kind="stable") if start is None else ():
             used = np.flatnonzero((weights > 0) & (np.arange(len(weights)) != i))
             if weights[i] > 0 and len(used):
-                part = _Landscape(risks[:, used], positive, tuned_for, beta)
+                part = _Landscape(found[:, used], sought, tuned_for, beta)
                 others, reached = part.climb(weights[used] / weights[used].sum())
                 if reached >= value - _GAIN:
                     weights, value = np.zeros(len(weights)), reached
                     weights[used] = others
     risk = np.nan_to_num(combine(risks, weights), nan=_UNDECIDED)
     cut_by = objective if chosen.needs_threshold else "f_beta"
-    threshold = best_threshold(truth, risk, cut_by, beta)
-    return Weights(weights, threshold, chosen.value(truth, risk, threshold, beta))
+    threshold = best_threshold(truth, risk, cut_by, beta, positive)
+    return Weights(weights, threshold, chosen.value(truth, risk, threshold, beta, positive))
 
 
 def _checked(risks: Floats, labels: Floats) -> tuple[Floats, Bools]:

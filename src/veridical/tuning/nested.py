@@ -307,9 +307,11 @@ class _Measure:
         truth = self._graded.labels[where]
         if not len(truth):
             return math.nan, np.empty(0)
-        targets = Targets(
-            truth, judged.rank[where], judged.risk[where], judged.called[where].astype(np.int64)
-        )
+        rank, risk = judged.rank[where], judged.risk[where]
+        called = judged.called[where].astype(np.int64)
+        targets = Targets(truth, rank, risk, called)
+        if self._recipe.positive == "correct":
+            targets = Targets(1 - truth, -rank, 1 - risk, 1 - called)
         value = compute([metric], targets, beta=beta)[metric]
         resampler = Resampler(self._graded.groups[where], self._bootstrap, self._recipe.seed)
         replicates = [compute([metric], targets, w, beta=beta)[metric] for w in resampler.chunks()]
@@ -333,7 +335,9 @@ def _component(graded: Graded, i: int, recipe: Recipe, fold: Ints) -> Judged:
         if calibrated and method is not None and 0 < labels.sum() < len(labels):
             risk[of_fold] = calibration.fit(method, order[of_others], labels).apply(order[of_fold])
         if objective.needs_threshold and len(labels):
-            cut = best_threshold(labels, order[of_others], recipe.objective, recipe.beta)
+            cut = best_threshold(
+                labels, order[of_others], recipe.objective, recipe.beta, recipe.positive
+            )
             called[of_fold] = order[of_fold] >= cut
     return Judged(order, risk, called, order, order)
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from veridical.ensembles.fitting import Recipe
     from veridical.ensembles.graded import Level
     from veridical.sampling.sampling import Sampling
+    from veridical.stats.objectives import Positive
 
 #: Options of a run that tuning has no use for: its records are scored once, and not decided on.
 _NOT_OF_SCORING = ("fresh", "policy", "prior", "select", "repair")
@@ -33,6 +34,11 @@ class TuneOptions(Options):
     scoring run and of its engine."""
 
     objective: str = option("auroc", "What weights and thresholds are chosen by.", Group.FITTING)
+    positive: Positive = option(
+        "hallucinated",
+        "The class whose precision and recall are meant; UQLM and its paper take correct.",
+        Group.FITTING,
+    )
     joint: bool = option(
         False,
         "Choose weights and threshold together; for f1, f_beta and accuracies.",
@@ -143,7 +149,10 @@ class TuneOptions(Options):
         """What is fitted."""
         from veridical.ensembles.fitting import Recipe
 
-        return Recipe(self.method, self.objective, self.joint, self.beta, self.calibrate, self.seed)
+        return Recipe(
+            *(self.method, self.objective, self.joint, self.beta, self.calibrate, self.seed),
+            positive=self.positive,
+        )
 
     @property
     def goal(self) -> Goal:
@@ -176,6 +185,7 @@ class TuneKeywords(EngineKeywords, total=False):
     those of the engine that is made for it."""
 
     objective: str
+    positive: Positive
     joint: bool
     beta: float
     method: Method

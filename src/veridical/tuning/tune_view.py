@@ -10,6 +10,7 @@ from veridical.ensembles.graded import UNIT
 from veridical.evaluate.report.bench_answer import check_command, some
 from veridical.evaluate.report.document import Answer
 from veridical.evaluate.report.view import interval, metric_name, number, p_cell, p_value, share
+from veridical.stats.objectives import BY_CLASS
 from veridical.tuning.nested import ALARMS
 from veridical.tuning.tuned import NOT_HELPING
 
@@ -48,7 +49,7 @@ def headline(tuned: Tuned) -> str:
     """The honest figure in a sentence."""
     nested = tuned.nested
     text = (
-        f"{metric_name(nested.metric)} on answers it was not fitted to: "
+        f"{_metric(tuned, nested.metric)} on answers it was not fitted to: "
         f"{_shown(nested.ensemble)} ({nested.folds} folds, {nested.n:,} {_what(tuned)})"
     )
     best = nested.best
@@ -111,7 +112,7 @@ def _honest(tuned: Tuned) -> Section:
     nested = tuned.nested
     weighted = any(r.weight is not None for r in nested.rows)
     needed = any(r.needed is not None for r in nested.rows)
-    heads = ["component", f"{metric_name(nested.metric)} alone", "95 % interval", "scored"]
+    heads = ["component", f"{_metric(tuned, nested.metric)} alone", "95 % interval", "scored"]
     heads += ["ensemble better by", "95 % interval", "p (Holm)"]
     heads += ["weight", "95 % interval"] if weighted else []
     heads += ["worth (tuned without it)", "95 % interval"] if needed else []
@@ -155,7 +156,7 @@ def _strata(tuned: Tuned) -> Section:
         cells = [name, f"{fit.n:,}", f"{fit.positive:,}", *_pair(own_fit), *_pair(one_fit)]
         cells.append(number(fit.threshold))
         rows.append(cells + [number((fit.weights or {}).get(n)) for n in names])
-    heads = [strata.by, "fitted on", "hallucinated", metric_name(nested.metric), "95 % interval"]
+    heads = [strata.by, "fitted on", "hallucinated", _metric(tuned, nested.metric), "95 % interval"]
     heads += ["one fit for all", "95 % interval", "threshold", *names]
     facts = []
     if nested.metric in ("auroc", "average_precision") and tuned.recipe.calibrate is None:
@@ -227,15 +228,21 @@ def _promise(name: str, fit: Fit) -> list[str]:
 
 def _recipe(tuned: Tuned) -> str:
     recipe = tuned.recipe
-    text = f"method {recipe.method}, objective {metric_name(recipe.objective)}"
+    text = f"method {recipe.method}, objective {_metric(tuned, recipe.objective)}"
     if recipe.objective == "f_beta":
         text += f" (beta {recipe.beta:g})"
     if recipe.joint:
         text += ", weights and threshold together"
     threshold = tuned.ensemble.fit.threshold
     if threshold is not None:
-        text += f", threshold {threshold:.4f} (by {metric_name(recipe.threshold_objective)})"
+        text += f", threshold {threshold:.4f} (by {_metric(tuned, recipe.threshold_objective)})"
     return text
+
+
+def _metric(tuned: Tuned, name: str) -> str:
+    """The figure's name, with its class where that is not the usual one."""
+    of = " of right answers" if tuned.recipe.positive == "correct" and name in BY_CLASS else ""
+    return metric_name(name) + of
 
 
 def _what(tuned: Tuned) -> str:

@@ -96,6 +96,7 @@ class Tuned:
             "cascade": None if self.cascade is None else self.cascade.model_dump(mode="json"),
             "honest": {
                 "metric": nested.metric,
+                "positive": self.recipe.positive,
                 "folds": nested.folds,
                 "n": nested.n,
                 "n_total": nested.total,
@@ -202,7 +203,9 @@ def tune_graded(
             },
             simultaneous=delta if options.simultaneous else None,
         ),
-        objective=Objective(name=recipe.objective, joint=recipe.joint, beta=recipe.beta),
+        objective=Objective(
+            name=recipe.objective, joint=recipe.joint, beta=recipe.beta, positive=recipe.positive
+        ),
         fitted_on=FittedOn(
             file=origin.file,
             fingerprint=origin.fingerprint,

@@ -54,6 +54,8 @@ def tune(
         watch: waits for the scoring run's job.
         objective: auroc, average_precision, brier, log_loss, f1, f_beta, balanced_accuracy or
             accuracy.
+        positive: the class that f1, f_beta and average_precision are of, and the F1 by which a
+            threshold is chosen: hallucinated, or correct as in UQLM and its paper.
         joint: weights and threshold together (eq. 23 of the tunable ensemble), not in turn.
         beta: of ``f_beta``.
         method: weighted, logistic, boosted (needs scikit-learn), famd (no labels; needs prince).

@@ -7,6 +7,7 @@ from veridical.core.records import Record
 from veridical.core.registry import REGISTRY
 from veridical.errors import NotApplicable, UsageError
 from veridical.scorers.consistency.claim_frequency import claim_frequency
+from veridical.scorers.consistency.luq import luq
 
 BORN, DIED = "He was born in London.", "He died there in 1912."
 FIRST, SECOND = "He was born in London in 1850.", "He died in Paris."
@@ -37,9 +38,16 @@ async def test_share_of_the_samples_that_entail_a_claim():
 
 
 async def test_by_probability_and_the_rarest_claim():
-    found, _ = await score(count="probability")
+    found, _ = await score(count="entailment")
     assert [u.raw for u in found.units] == pytest.approx([0.6, 0.55])
     assert (await score(aggregate="min"))[0].raw == 0.5
+
+
+async def test_counted_by_luqs_measure_it_is_luq_of_the_claims():
+    found, evidence = await score(count="contrasted_entailment", extractor="sentences")
+    by_luq = await luq(RECORD, evidence)
+    assert [u.raw for u in found.units] == pytest.approx([u.raw for u in by_luq.units])
+    assert found.raw == pytest.approx(by_luq.raw)
 
 
 async def test_claims_of_the_record():

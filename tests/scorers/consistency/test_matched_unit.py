@@ -3,11 +3,13 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from embedding_evidence import FixedEvidence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from nli_evidence import FixedVerdicts
 
 from veridical.core.records import Record
+from veridical.core.registry import REGISTRY
 from veridical.errors import NotApplicable
 from veridical.scorers.consistency.luq import luq
 from veridical.scorers.consistency.matched_unit import matched_unit
@@ -51,6 +53,24 @@ async def test_worked_by_hand():
 async def test_other_measures(measure, born, died):
     found, _ = await score([f"{PARIS} {PAINTER}"], measure=measure)
     assert [u.raw for u in found.units] == pytest.approx([born, died])
+
+
+async def test_by_cosine_and_by_bertscore():
+    record = Record(response=f"{BORN} {DIED}", samples=[f"{PARIS} {PAINTER}", BORN])
+    vectors = {BORN: (1, 0), DIED: (0, 1), PARIS: (0.6, 0.8), PAINTER: (-1, 0)}
+    found = await matched_unit(record, FixedEvidence(record, vectors), measure="cosine")
+    # BORN: cosine 0.6 with PARIS, 1 with itself; DIED: 0.8 and 0
+    expected = [(0.8 + 1) / 2, (0.9 + 0.5) / 2]
+    assert [u.raw for u in found.units] == pytest.approx(expected, abs=1e-6)
+    assert found.units[0].evidence[1].text == PARIS
+    pairs = {(BORN, PARIS): (0.5, 1.0), (BORN, BORN): (1, 1), (DIED, PAINTER): (0.4, 0.4)}
+    found = await matched_unit(record, FixedEvidence(record, pairs=pairs), measure="bert_score")
+    assert [u.raw for u in found.units] == pytest.approx([(2 / 3 + 1) / 2, 0.4 / 2])
+    for measure, costs in (("cosine", {"embed"}), ("bert_score", {"tokens"})):
+        (bound,) = REGISTRY.parse(f"matched_unit(measure={measure})")
+        assert bound.costs == costs
+    (bound,) = REGISTRY.parse("matched_unit")
+    assert bound.costs == {"nli"}
 
 
 async def test_evidence_is_the_match_in_the_best_samples():

@@ -14,7 +14,7 @@ from veridical.core.scores import SHOWN, Score, Unit
 from veridical.core.stated import stated_source
 from veridical.errors import UsageError
 from veridical.scorers.claim_units import claims_to_judge
-from veridical.scorers.consistency.luq import Aggregate
+from veridical.scorers.consistency.luq import Aggregate, Measure, measured
 from veridical.scorers.most_about import sentence_most_about
 
 
@@ -46,7 +46,7 @@ async def claim_frequency(
     *,
     extractor: str = "clauses",
     aggregate: Aggregate = "mean",
-    count: Literal["label", "probability"] = "label",
+    count: Literal["label"] | Measure = "label",
     llm: str | None = None,
 ) -> Score:
     """Share of the samples that entail a claim of the response, by whole samples.
@@ -55,13 +55,14 @@ async def claim_frequency(
         extractor: takes the response apart, as in ``claims``: ``response``, ``sentences``,
             ``clauses``, ``triplets``, ``given``, or by an LLM ``llm_atomic`` and others.
         aggregate: the response's value is the mean over claims, or the smallest.
-        count: a sample counts where entailment is the most probable class, or by its
-            probability.
+        count: a sample counts where entailment is the most probable class (``label``), or by one
+            of the measures of ``luq``: with ``contrasted_entailment`` and claims by an LLM this is
+            LUQ-atomic.
         llm: of an extractor that asks one; the run's own if None.
 
     ``raw`` is the share in [0, 1] (confidence), of claims and response; ``risk = 1 - raw``. A
     claim's evidence shows the samples that support it least, each by its sentence most about it,
-    with the probability of entailment.
+    with the probability of entailment (or the measure).
 
     Raises:
         NotApplicable: the response is blank, declines to answer or makes no claim, or no sample
@@ -74,8 +75,8 @@ async def claim_frequency(
     premises = [stated_source(record, evidence, x) for x in sources]
     verdicts = await evidence.nli([(p, claim.text) for claim in claims for p in premises])
     shape = (len(claims), len(sources))
-    entailment = verdicts.entailment.reshape(shape)
-    found = entailment
+    support = measured(verdicts, "entailment" if count == "label" else count).reshape(shape)
+    found = support
     if count == "label":
         found = (verdicts.probabilities.argmax(axis=1) == 0).reshape(shape).astype(np.float64)
     raw = found.mean(axis=1)
@@ -86,8 +87,8 @@ async def claim_frequency(
             raw=float(raw[i]),
             level="claim",
             evidence=[
-                sentence_most_about(evidence, claim.text, sources[n], float(entailment[i, n]))
-                for n in np.argsort(entailment[i], kind="stable")[:SHOWN]
+                sentence_most_about(evidence, claim.text, sources[n], float(support[i, n]))
+                for n in np.argsort(support[i], kind="stable")[:SHOWN]
             ],
         )
         for i, claim in enumerate(claims)
