@@ -195,7 +195,7 @@ def _shown(read: _Read, risk: float | None, units: Sequence[Unit]) -> dict[str, 
 def _place(read: _Read, item: EvidenceItem) -> dict[str, Any]:
     place, _ = read.turn.sources[item.index]
     return {
-        place.kind: place.index,
+        place.kind: place.at,
         "start": item.start,
         "end": item.end,
         "text": item.text[:_CLIP],
