@@ -92,3 +92,9 @@ def test_parameters_that_do_not_go_together_are_refused():
         REGISTRY.parse("factual_correctness(extractor=llm_atomic)")
     (usual,) = REGISTRY.parse("factual_correctness")
     assert usual.costs == {"nli"}
+
+
+async def test_citations_are_no_part_of_what_is_said():
+    found = await score("Ada flew [1, 2].", "Ada flew.")
+    assert found.raw["precision"] == 1.0
+    assert found.units[0].text == "Ada flew [1, 2]."

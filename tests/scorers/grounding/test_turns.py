@@ -60,6 +60,16 @@ async def test_what_a_tool_says_later_is_no_ground():
         assert evidence.asked == [[(LEFT, MONDAY)]]
 
 
+async def test_parts_of_a_result_are_contexts_from_then_on():
+    """As readers of logged conversations make them: a context for each part of a tool's message."""
+    parts = [{"type": "text", "text": ARRIVED}, {"type": "text", "text": LEFT}]
+    talk = [said("user", "Where?"), said("assistant", MONDAY), said("tool", parts)]
+    found, _ = await score(MONDAY, talk, [ARRIVED, LEFT])
+    assert [t["why"] for t in found.raw["turns"]] == ["no_source", None]
+    (item,) = found.units[0].evidence
+    assert (item.context, item.text) == (1, LEFT)
+
+
 async def test_contexts_ground_every_turn_and_are_the_units_evidence():
     found, _ = await score(contexts=["Other.", LEFT, ARRIVED])
     (unit,) = found.units
