@@ -105,6 +105,13 @@ def test_presets_are_those_of_the_contract() -> None:
     assert fast == {"exact_match", "ngram", "ngram_presence", "support", "knowledge_f1"}
     everything = {b.key for b in resolve(None, "all")}
     assert everything == fast | {
+        "actions",
+        "answer_relevancy",
+        "citations",
+        "context_precision",
+        "context_recall",
+        "factual_correctness",
+        "turns",
         "claims",
         "spans",
         "reference_match",
@@ -183,6 +190,11 @@ OUTSIDE = {
     "g_eval": {"draws": [0, 101]},
     "judge": {"temperature": [-0.1, 2.1], "max_tokens": [0, 10**9]},
     "kle": {"t": [0.0, 1e7], "kappa": [0.0, 1e7], "nu": [0.0, 1e7]},
+    "citations": {"top": [-1, 1001]},
+    "context_precision": {"at": [0], "top": [0]},
+    "context_recall": {"top": [0]},
+    "factual_correctness": {"top": [0]},
+    "turns": {"top": [-1, 1001]},
     "claims": {"weights": [(0.0, 0.5, 1.1)], "top": [0], "window": [99], "shots": [1]},
     "factool": {"top": [0]},
     "factscore": {"gamma": [-0.1], "top": [0]},

@@ -113,3 +113,19 @@ def test_lines_of_earlier_versions_are_unchecked() -> None:
     for model in (Result, Headline):
         result = model.model_validate_json(line)
         assert (result.verdict, result.reason) == ("unchecked", "earlier_version")
+
+
+def test_what_speaks_of_something_else_makes_no_verdict_and_joins_no_risk() -> None:
+    record = RECORD.model_copy(update={"reference": ("It is 57 m tall.",)})
+    recall = Score.of(0.9)
+    assert of(record, context_recall=recall) == ("context_recall", "unchecked", "not_judged")
+    both = of(record, context_recall=recall, citations=Score.of(0.2))
+    assert both == ("quantile_mean", "unchecked", "not_judged")
+    joined = of(record, factual_correctness=judged("entailment", risk=0.1), context_recall=recall)
+    assert joined == ("factual_correctness", "supported", None)
+    agreeing = of(record, answer_relevancy=Score.of(0.1), cosine=Score.of(0.1))
+    assert agreeing == ("cosine", "consistent", None)
+    nothing = Score.not_applicable("the response cites nothing")
+    assert of(record, citations=nothing) == (None, "unchecked", "nothing_to_check")
+    unscored = of(record, cosine=nothing, context_recall=recall)  # which is no risk of the answer
+    assert unscored == (None, "unchecked", "language")

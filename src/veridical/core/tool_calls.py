@@ -17,7 +17,7 @@ _LONGEST = 20_000  # characters of a result that are searched for an error
 #: How a result begins that tells of an error.
 _ERROR = re.compile(
     r"\W{0,20}(?:\[?(?:error|exception|failed|failure|fatal|denied|unauthorized|forbidden|timeout|"
-    r"traceback \(most recent call last\)|invalid|bad request|permission denied|access denied|"
+    r"traceback|invalid|bad request|permission denied|access denied|"
     r"could not|couldn't|cannot|can't|unable to|no such|not found|command not found|"
     r"internal server error)\b|[a-z_.]{0,60}(?:error|exception)\b|"
     r"(?:http(?:/\d(?:\.\d)?)?|status(?: code)?:?)\s?[45]\d\d\b)",

@@ -14,14 +14,14 @@ from typing import NamedTuple
 from veridical.text.fact_words import AUXILIARIES, FUNCTION_WORDS
 from veridical.text.spans import Span
 
-#: Past forms by kind of action. Words that as often name work of thought ("checked", "made",
-#: "reviewed", "found") are left out.
+#: Past forms by kind of action. Words that as often name work of thought or something
+#: else ("checked", "made", "reviewed", "found", "set") are left out.
 _PAST = {
     "create": "created added inserted registered opened",
     "send": "sent emailed e-mailed mailed messaged forwarded notified texted posted published "
     "tweeted submitted replied invited",
     "update": "updated changed modified edited renamed moved rescheduled reassigned assigned "
-    "enabled disabled activated deactivated upgraded downgraded renewed merged set",
+    "enabled disabled activated deactivated upgraded downgraded renewed merged",
     "delete": "deleted removed erased cancelled canceled unsubscribed archived revoked",
     "book": "booked reserved scheduled ordered purchased bought",
     "pay": "paid issued transferred refunded charged deposited withdrew",
@@ -62,7 +62,7 @@ _ADVERB_WORDS = """
 _ADVERBS = frozenset(_ADVERB_WORDS.split())
 #: Before "I": not a statement that it was done.
 _UNREAL_WORDS = """
-    if unless until whether had should would could as than like
+    if unless until once whether had should would could as than like
 """
 _UNREAL = frozenset(_UNREAL_WORDS.split())
 _BREAKS = frozenset([".", ";", ":", "!", "?", "—", "–", "(", ")"])
@@ -202,18 +202,17 @@ def _objects(tokens: Sequence[_Token], at: int, step: int) -> _Objects:
             break
         text = tokens[at].text
         following = tokens[at + 1].text if at + 1 < len(tokens) else ""
-        ends = text in _BREAKS or (step > 0 and (text in _CLAUSE or text in _SUBJECTS))
-        if ends or (step > 0 and text in ("and", ",", "then") and following in KINDS):
+        ends = text in _BREAKS or text == ","
+        if step > 0 and text in ("and", "then"):  # what follows is done by itself
+            ends = following in KINDS or following in _ADVERBS or following in _SUBJECTS
+            ends = ends or following.endswith("ed")
+        elif step > 0:
+            ends = ends or text in _CLAUSE or text in _SUBJECTS
+        if ends:
             break
-        if (
-            step > 0
-            and text in ("and", ",")
-            and (following in _ADVERBS or following in _SUBJECTS or following.endswith("ed"))
-        ):
-            break
-        if text not in _EMPTY and text != ",":
+        if text not in _EMPTY:
             words.append(text)
-        last = at if text != "," else last
+        last = at
         at += step
     if step < 0:
         words.reverse()

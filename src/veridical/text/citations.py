@@ -51,6 +51,10 @@ _HEADING = re.compile(
 )
 
 
+#: A space that a marker leaves before a stop.
+_BEFORE_STOP = re.compile(r" ([.,;:!?)\]。、，！？）])")
+
+
 class Marker(NamedTuple):
     """A citation by position or id, and where it stands.
 
@@ -144,6 +148,28 @@ def quoted_pieces(quoted: str) -> tuple[str, ...]:
 def heads_a_list(sentence: str) -> bool:
     """Whether a sentence opens a list of sources ("References:"), whose entries state nothing."""
     return _HEADING.match(sentence) is not None
+
+
+def text_without(text: str, places: Sequence[tuple[int, int]]) -> str:
+    """``text`` without what stands at ``places``, in order, and without the spaces that leaves;
+    the same text where there are none."""
+    if not places:
+        return text
+    pieces, at = [], 0
+    for start, end in places:
+        pieces.append(text[at:start])
+        at = max(at, end)
+    pieces.append(text[at:])
+    return _BEFORE_STOP.sub(r"\1", " ".join(" ".join(pieces).split()))
+
+
+def without_markers(text: str) -> str:
+    """``text`` without its citations by number, as a model should read it.
+
+    >>> without_markers("Lead is soft [2], tin is hard [1, 3].")
+    'Lead is soft, tin is hard.'
+    """
+    return text_without(text, [(m.start, m.end) for m in find_citations(text).markers])
 
 
 def _outside(

@@ -179,7 +179,7 @@ def _score(record: Record, outcomes: Sequence[_Outcome], calls: int) -> Score:
     by_sentence: dict[int, list[_Outcome]] = {}
     for outcome in outcomes:
         by_sentence.setdefault(outcome.action.sentence, []).append(outcome)
-    contexts = {c.text: Source("context", i, c.text) for i, c in enumerate(record.contexts)}
+    contexts = [Source("context", i, c.text) for i, c in enumerate(record.contexts) if c.text]
     units = []
     for i, sentence in enumerate(record.sentences):
         worst = max(by_sentence.get(i, ()), key=lambda o: o.risk, default=None)
@@ -215,9 +215,10 @@ def _score(record: Record, outcomes: Sequence[_Outcome], calls: int) -> Score:
     return Score.of(risk, raw=raw, units=units)
 
 
-def _evidence(outcome: _Outcome, contexts: dict[str, Source]) -> list[EvidenceItem]:
-    result = outcome.call.result if outcome.call is not None else None
-    source = contexts.get(result) if result else None
+def _evidence(outcome: _Outcome, contexts: Sequence[Source]) -> list[EvidenceItem]:
+    """The first context that is the call's result, or a part of it."""
+    result = (outcome.call.result if outcome.call is not None else None) or ""
+    source = next((c for c in contexts if c.text in result), None) if result else None
     return [EvidenceItem.at(source, 0, min(len(source.text), _CLIP))] if source else []
 
 

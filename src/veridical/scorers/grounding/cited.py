@@ -18,11 +18,11 @@ from veridical.text.citations import (
     find_citations,
     find_links,
     heads_a_list,
+    text_without,
 )
 from veridical.text.spans import Span
 from veridical.text.verbatim import Verbatim
 
-_BEFORE_STOP = re.compile(r" ([.,;:!?)\]。、，！？）])")
 _URL = re.compile(r"https?://", re.IGNORECASE)
 _MOST = 1000  # no number between brackets is read as a citation from here on
 
@@ -179,12 +179,8 @@ def _said(sentences: Sequence[Span], markers: Sequence[Marker]) -> list[str]:
     """The sentences without their markers; empty where nothing else is left."""
     said = []
     for sentence, own in _by_sentence(sentences, markers):
-        pieces, at = [], sentence.start
-        for marker in own:
-            pieces.append(sentence.text[at - sentence.start : marker.start - sentence.start])
-            at = max(at, marker.end)
-        pieces.append(sentence.text[max(0, at - sentence.start) :])
-        text = _BEFORE_STOP.sub(r"\1", " ".join(" ".join(pieces).split())) if own else sentence.text
+        places = [(m.start - sentence.start, m.end - sentence.start) for m in own]
+        text = text_without(sentence.text, places)
         said.append(text if any(map(str.isalnum, text)) else "")
     return said
 

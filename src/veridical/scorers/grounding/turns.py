@@ -13,7 +13,7 @@ from veridical.core.records import Record
 from veridical.core.registry import scorer
 from veridical.core.scores import EvidenceItem, Score, Unit
 from veridical.core.stated import on_the_matter
-from veridical.core.tool_calls import tool_results
+from veridical.core.tool_calls import ToolResult, tool_results
 from veridical.errors import NotApplicable
 from veridical.scorers.grounding.nli_grounding import grounded_units
 from veridical.scorers.grounding.source_windows import Windowed, windowed
@@ -47,8 +47,8 @@ async def turns(
     Turns are the prompt's messages of the role ``assistant`` that have a text, and the response.
     Each is judged as ``nli_grounding`` judges a response, by the contexts and by what tools had
     given back before it (messages of the role ``tool``, or ``tool_result`` blocks). A context that
-    is word for word a tool's result counts from that result on only: what a tool says later is no
-    ground for what was said before.
+    is a tool's result, or part of one, counts from that result on only: what a tool says later is
+    no ground for what was said before.
 
     Args:
         users: whether what users said before counts as a source too.
@@ -124,24 +124,30 @@ def _turns(record: Record, users: bool) -> list[_Turn]:
     """
     prompt = record.prompt
     messages = [] if prompt is None or isinstance(prompt, str) else prompt
-    results: dict[int, list[str]] = {}
-    for result in tool_results(messages):
-        results.setdefault(result.message, []).append(result.text)
-    told = [text for texts in results.values() for text in texts]
+    results: dict[int, list[ToolResult]] = {}
+    told = tool_results(messages)
+    for result in told:
+        results.setdefault(result.message, []).append(result)
     spoken = [i for i, m in enumerate(messages) if m.get("role") == "assistant"]
     spoken = [i for i in spoken if message_text(messages[i].get("content")).strip()]
     if not spoken and not told:
         raise NotApplicable("the prompt is no conversation with an earlier turn or a tool's result")
-    given = [(_Place("context", i), c.text) for i, c in enumerate(record.contexts)]
-    later = set(told)
-    known = [(place, text) for place, text in given if text not in later]
+    known: list[tuple[_Place, str]] = []
+    of_results: dict[ToolResult, list[tuple[_Place, str]]] = {}
+    for i, context in enumerate(record.contexts):
+        source = _Place("context", i), context.text
+        origin = next((r for r in told if context.text and context.text in r.text), None)
+        (known if origin is None else of_results.setdefault(origin, [])).append(source)
     turns = []
     for i, message in enumerate(messages):
         text = message_text(message.get("content"))
         if message.get("role") == "assistant" and text.strip():
             turns.append(_Turn(i, text, list(known)))
         for output in results.get(i, ()):
-            known.append(next((g for g in given if g[1] == output), (_Place("message", i), output)))
+            parts = of_results.get(output, [])
+            known += parts
+            if "\n".join(text for _, text in parts) != output.text:
+                known.append((_Place("message", i), output.text))
         if users and message.get("role") == "user" and i not in results:
             known.append((_Place("message", i), text))
     return [*turns, _Turn(None, record.response, known)]
@@ -195,7 +201,7 @@ def _shown(read: _Read, risk: float | None, units: Sequence[Unit]) -> dict[str, 
 def _place(read: _Read, item: EvidenceItem) -> dict[str, Any]:
     place, _ = read.turn.sources[item.index]
     return {
-        place.kind: place.index,
+        place.kind: place.at,
         "start": item.start,
         "end": item.end,
         "text": item.text[:_CLIP],
