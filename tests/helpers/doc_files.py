@@ -97,6 +97,8 @@ PLACEHOLDERS = {
 
 #: Lines that need what a test run does not have, by a part of the line: read to the end, not run.
 NOT_HERE = {
+    "serve --host": "a server that goes on until it is stopped",
+    "serve --llm": "an LLM",
     "models get": "a download",
     "models convert": "a download and PyTorch",
     "alignscore": "a download",
@@ -233,6 +235,8 @@ def arguments(line: str, run: str = "") -> list[str]:
 
 def needs(line: str) -> str | None:
     """What a line needs that is not here; None where it runs."""
+    if line == "veridical serve":
+        return "a server that goes on until it is stopped"
     for name, here in PLACEHOLDERS.items():
         if "--proxy" not in line:
             line = line.replace(name, here)

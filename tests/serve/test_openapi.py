@@ -34,6 +34,11 @@ CHECKS = [
 ]
 
 
+@schemathesis.serializer("application/x-ndjson")  # type: ignore[untyped-decorator]
+def as_lines(context: Any, value: Any) -> bytes:
+    return value if isinstance(value, bytes) else str(value).encode("utf-8", "replace")
+
+
 @pytest.fixture(scope="module")
 def schema(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     data: Path = tmp_path_factory.mktemp("data")
