@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
@@ -98,7 +99,7 @@ def sent(made: Flight, pieces: Sequence[bytes], *, broken: bool = False) -> byte
 
 def cut(data: bytes, places: Sequence[int]) -> list[bytes]:
     bounds = [0, *sorted(p % (len(data) + 1) for p in places), len(data)]
-    return [data[a:b] for a, b in zip(bounds, bounds[1:], strict=False) if a < b]
+    return [data[a:b] for a, b in itertools.pairwise(bounds) if a < b]
 
 
 SENTENCES = st.lists(

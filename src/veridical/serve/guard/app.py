@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 from collections import Counter
 from collections.abc import Coroutine
@@ -28,6 +27,9 @@ APIS: dict[str, Api] = {
     f"/v1/{api.path}": api
     for api in (ChatApi(chat=True), ChatApi(chat=False), ResponsesApi(), MessagesApi())
 }
+
+#: Seconds after which work that goes on for a client that has gone is stopped again.
+_AGAIN = 1.0
 
 
 @dataclass
@@ -69,10 +71,12 @@ class Guard:
             await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             gone.cancel()
-            if not work.done():
+            # once may not do: a wait_for that ends at that moment swallows it (Python < 3.12)
+            while not work.done():
                 work.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await work
+                await asyncio.wait({work}, timeout=_AGAIN)
+            if not work.cancelled():
+                work.result()
 
     async def _live(self, receive: Receive, send: Send) -> None:
         while True:
