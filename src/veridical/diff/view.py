@@ -132,10 +132,12 @@ def blocks(diff: Diff, form: document.Form) -> Iterator[Block]:
 
 
 def _table(endpoints: Sequence[Endpoint], n: int) -> Table:
-    """The endpoints; how many pairs have each, where not all have."""
-    width = len(HEADS) - all(e.n == n for e in endpoints)
-    lines = [Line(name, [Figure(c) for c in cells[: width - 1]]) for name, cells in rows(endpoints)]
-    return Table(HEADS[:width], lines)
+    """The endpoints; how many pairs have one, where not all have."""
+    lines = [
+        Line(name if e.n == n else f"{name} (n {e.n})", [Figure(c) for c in cells[:-1]])
+        for e, (name, cells) in zip(endpoints, rows(endpoints), strict=True)
+    ]
+    return Table(HEADS[:-1], lines)
 
 
 def _flips(diff: Diff, form: document.Form) -> Iterator[Block]:
