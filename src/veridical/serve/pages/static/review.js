@@ -227,12 +227,24 @@ function post(n, then) {
   return send("/api/label", { row, ...place, label: unit.label, evidence: unit.evidence,
     seconds: seconds() }, (told) => {
     if (open > 0 || answer?.row !== row) return;
-    answer = { ...told.answer };
+    answer = merged(told.answer);
     drawUnits();
     choose(at, false);
     progress();
     then?.();
   });
+}
+
+/* What the server says, and of this page what has no label yet: missed statements and evidence. */
+function merged(told) {
+  const alike = (a, b) => a.start === b.start && a.end === b.end && a.level === b.level;
+  const units = told.units.map((u, n) => {
+    const mine = n < told.asked ? answer.units[n] : answer.units.find((a) => alike(a, u));
+    return u.label === null && mine ? { ...u, evidence: mine.evidence } : u;
+  });
+  const open = answer.units.filter((a, n) => n >= answer.asked && a.label === null
+    && !units.some((u, i) => i >= told.asked && alike(a, u)));
+  return { ...told, units: [...units, ...open] };
 }
 
 function remember(n) {
@@ -351,6 +363,9 @@ function areaToPoints(text, offset) {
   }
   return count;
 }
+
+/* It takes no text, but a caret, which browsers give to no read-only area. */
+byId("missed-text").addEventListener("beforeinput", (e) => e.preventDefault());
 
 byId("missed-mark").addEventListener("click", () => {
   const area = byId("missed-text");

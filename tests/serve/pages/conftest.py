@@ -1,0 +1,7 @@
+"""A real browser for tests of pages."""
+
+from __future__ import annotations
+
+from browser_fixtures import browser, size
+
+__all__ = ["browser", "size"]
