@@ -27,6 +27,99 @@ scorer that takes it.
 
 """
 
+#: Scorer, what it gives here, what the package that it comes from gives.
+DIFFERENCES = (
+    (
+        "all",
+        "risk in [0, 1], 1 is worst; `raw` is the method's own",
+        "UQLM: confidence, 1 is best",
+    ),
+    (
+        "all",
+        "a score that cannot be made is `failed` or `not_applicable`, with its reason",
+        "NaN, 0.5 or 0",
+    ),
+    (
+        "all",
+        "texts longer than a model takes are read in windows",
+        "cut off (UQLM at 2 000 characters, SelfCheckGPT at the model's length)",
+    ),
+    (
+        "`p_true`",
+        "P(True) / (P(True) + P(False)) where the server tells both",
+        "UQLM: the probability of the word that was said; the same where one is told",
+    ),
+    (
+        "`judge(template=likert)`, `judge(template=continuous)`",
+        'the number that is stated; "95 out of 100" is 95; a grade in words is asked for again',
+        'UQLM: "partially correct" is 3; all digits are joined, so that "95 out of 100" is none',
+    ),
+    (
+        "`cosine`",
+        "the mean cosine (the paper's eq. 13); `rescale=true` is 0.5 + cos / 2",
+        "UQLM: 0.5 + cos / 2",
+    ),
+    (
+        "`semantic_entropy` and what rests on it",
+        "answers mean the same when each entails the other, as printed; "
+        "`cluster=either` is the package's",
+        "UQLM: either direction is enough, and an answer may be in several meanings",
+    ),
+    (
+        "`semantic_negentropy`",
+        "divided by log(m + 1), as the package does; `form=paper` by log(m)",
+        "the paper's eq. 8 can be negative",
+    ),
+    (
+        "NLI scorers",
+        "a short answer is judged with its question, as a statement",
+        "UQLM: the bare answers",
+    ),
+    (
+        "`luq`, `matched_unit`",
+        "LUQ's e / (e + c); `measure` has the package's others",
+        "UQLM: entailment first",
+    ),
+    (
+        "`bert_score`",
+        "not rescaled, as UQLM; `baseline` rescales",
+        "SelfCheckGPT and CheckEmbed rescale",
+    ),
+    (
+        "`ngram`",
+        "the response is left out, add-one smoothing; `counting=paper` counts it in",
+        "SelfCheckGPT counts it in, so that it vouches for itself",
+    ),
+    (
+        "`selfcheck_nli`",
+        "the sample is the premise, as printed; `order=code` is the other way",
+        "SelfCheckGPT's figures are by the code",
+    ),
+    (
+        "`checkembed`",
+        "sees the response; `judged=samples` does not",
+        "CheckEmbed sees the samples only",
+    ),
+    (
+        "`claims`",
+        "by default a quarter of the verdict is by words; `checker=nli, merge=any` is published",
+        "RefChecker",
+    ),
+)
+PEERS = """
+## Where a peer gives another number
+
+Scorers that come from a published package give its numbers (`tests/scorers/test_uqlm_values.py`
+has those that UQLM's own tests expect), with these differences, each by design:
+
+"""
+
+
+def differences() -> str:
+    """The table of what is done otherwise than by the packages."""
+    rows = [("scorer", "here", "the package"), ("---",) * 3, *DIFFERENCES]
+    return PEERS + "\n".join(f"| {' | '.join(row)} |" for row in rows) + "\n"
+
 
 def schema() -> str:
     """JSON Schema of a result line."""
@@ -52,7 +145,9 @@ def scorers() -> str:
         for s in REGISTRY.all()
     ]
     table = ["| scorer | level | needs | cost | presets |", "|---|---|---|---|---|", *rows]
-    return HEAD + "\n".join(table) + "\n\n" + "\n".join(section(s) for s in REGISTRY.all())
+    return "\n".join(
+        [HEAD + "\n".join(table), differences(), *(section(s) for s in REGISTRY.all())]
+    )
 
 
 def section(scorer: Scorer) -> str:

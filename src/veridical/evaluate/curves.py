@@ -7,12 +7,14 @@ from numpy.typing import NDArray
 
 from veridical.arrays import Floats
 from veridical.evaluate.judged import Judged, TaskTargets
-from veridical.evaluate.result import Curves
+from veridical.evaluate.result import Curves, LabelCounts
 from veridical.stats.metrics.calibration import accuracy_at, histogram, reliability, risk_coverage
 from veridical.stats.metrics.ranking import pr_curve, roc_curve
 from veridical.stats.tables import Bin
 
 _LENGTH_BINS = 6
+#: Bins of labels, and points of a scatter plot at most.
+_LABEL_BINS, _MOST_POINTS = 20, 500
 
 
 def curves(name: str, judged: Judged, targets: TaskTargets) -> Curves:
@@ -31,6 +33,29 @@ def curves(name: str, judged: Judged, targets: TaskTargets) -> Curves:
         right = judged.predicted == truth
         plots.lengths = _by_length(targets.length[judged.rows], right, truth)
     return plots
+
+
+def scatter(name: str, judged: Judged, targets: TaskTargets) -> Curves:
+    """The score of a scorer beside people's graded labels (SelfCheckGPT, figures 6 and 10): of all
+    targets it scored, or of many evenly spaced ones."""
+    plots = Curves(scorer=name)
+    if judged.score is not None:
+        truth = targets.truth[judged.rows]
+        step = -(-len(truth) // _MOST_POINTS) or 1
+        pairs = zip(truth[::step].tolist(), judged.score[::step].tolist(), strict=True)
+        plots.scatter = [(label, score) for label, score in pairs]
+    return plots
+
+
+def label_counts(targets: TaskTargets) -> LabelCounts | None:
+    """The histogram of graded labels (SelfCheckGPT, figure 4); None where there are none, or all
+    are the same."""
+    truth = targets.truth
+    if not len(truth) or truth.min() == truth.max():
+        return None
+    ends = (0.0, 1.0) if truth.min() >= 0 and truth.max() <= 1 else (truth.min(), truth.max())
+    counts, edges = np.histogram(truth, bins=_LABEL_BINS, range=ends)
+    return LabelCounts(edges=[float(e) for e in edges], counts=[int(n) for n in counts])
 
 
 def _by_length(length: Floats, right: NDArray[np.bool_], truth: Floats) -> list[Bin]:

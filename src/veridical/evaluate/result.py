@@ -83,6 +83,15 @@ class Curves(BaseModel):
     reliability: list[Bin] = []
     lengths: list[Bin] = []
     histogram: Histogram | None = None
+    scatter: list[Point] = []  # of a graded truth: label, score (larger is riskier)
+
+
+class LabelCounts(BaseModel):
+    """How many targets have a label in each bin, the last of which is closed."""
+
+    model_config = STORED_MODEL
+    edges: list[float]
+    counts: list[int]
 
 
 class Confusion(BaseModel):
@@ -137,6 +146,7 @@ class Split(BaseModel):
     ranks: list[Rank] = []
     cliques: list[list[str]] = []
     curves: list[Curves] = []
+    labels: LabelCounts | None = None
     confusions: list[Confusion] = []
     samples: list[SampleCurve] = []
     suggested: list[Suggested] = []

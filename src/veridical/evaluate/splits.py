@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from veridical.arrays import Floats
-from veridical.evaluate.curves import curves
+from veridical.evaluate.curves import curves, label_counts, scatter
 from veridical.evaluate.datasets.suite import Suite, Task
 from veridical.evaluate.guards import rank_correlations, ties_inflate
 from veridical.evaluate.judged import Judged, TaskTargets
-from veridical.evaluate.result import BASELINES, Confusion, Split, Suggested
+from veridical.evaluate.result import BASELINES, Confusion, Curves, Split, Suggested
 from veridical.stats.comparisons import RANKING, compare
 from veridical.stats.metrics.classification import counts
 from veridical.stats.tables import Comparison, Rank
@@ -74,15 +74,24 @@ def split_of(
         comparisons=compared[0],
         ranks=compared[1],
         cliques=compared[2],
-        curves=[
-            curves(n, j, targets) for n, j in {**live, **base}.items() if n in live or n == "length"
-        ]
-        if task.kind == "binary"
-        else [],
+        curves=_plots(task, targets, live, base),
+        labels=label_counts(targets) if task.kind == "graded" else None,
         confusions=_confusions({**live, **base}, task, targets),
         suggested=_suggested(live, task, targets),
         notes=notes,
     )
+
+
+def _plots(
+    task: Task, targets: TaskTargets, live: Mapping[str, Judged], base: Mapping[str, Judged]
+) -> list[Curves]:
+    """Of a binary task the curves of scorers and length, of a graded one scatter plots."""
+    drawn = {**live, **{n: j for n, j in base.items() if n == "length"}}
+    if task.kind == "graded":
+        return [scatter(n, j, targets) for n, j in drawn.items()]
+    if task.kind == "binary":
+        return [curves(n, j, targets) for n, j in drawn.items()]
+    return []
 
 
 def _suggested(judged: Mapping[str, Judged], task: Task, targets: TaskTargets) -> list[Suggested]:

@@ -79,6 +79,29 @@ def lines(
     return svg(title, WIDTH, HEIGHT, "".join(parts))
 
 
+def scatter(title: str, x: Axis, y: Axis, points: Sequence[Point]) -> Markup:
+    """A dot a point; many over each other are darker."""
+    plot = Frame(x, y)
+    dots = (
+        f'<circle class="cloud" cx="{plot.x(a):.1f}" cy="{plot.y(b):.1f}" r="2.6"/>'
+        for a, b in points
+    )
+    return svg(title, WIDTH, HEIGHT, plot.axes() + "".join(dots))
+
+
+def columns(title: str, x: Axis, y: Axis, edges: Sequence[float], counts: Sequence[int]) -> Markup:
+    """A column for each bin of a histogram."""
+    plot = Frame(x, y)
+    bars = []
+    for low, high, n in zip(edges, edges[1:], counts, strict=False):
+        left, right, top = plot.x(low) + 0.5, plot.x(high) - 0.5, plot.y(n)
+        bars.append(
+            f'<rect class="bar-neg" x="{left:.1f}" y="{top:.1f}" width="{right - left:.1f}" '
+            f'height="{plot.y(y.low) - top:.1f}"><title>{low:g} to {high:g}: {n:,}</title></rect>'
+        )
+    return svg(title, WIDTH, HEIGHT, plot.axes() + "".join(bars))
+
+
 def forest(
     value: float, low: float | None, high: float | None, axis: Axis, ref: float | None
 ) -> Markup:

@@ -146,6 +146,29 @@ TURN = {
     "VRM": ["Disclosure", "Question"],
 }
 DIALOGUE = {"utterances": [TURN]}
+BIOGRAPHY = {
+    "input": "Question: Tell me a bio of Suthida.",
+    "output": "Suthida is a queen. She was born in Paris.",
+    "topic": "Suthida",
+    "cat": ["freq", "Asia"],
+    "annotations": [
+        {
+            "text": "Suthida is a queen.",
+            "is-relevant": True,
+            "model-atomic-facts": [{"text": "Suthida is a queen."}],
+            "human-atomic-facts": [
+                {"text": "Suthida is a queen.", "label": "S"},
+                {"text": "Suthida is a name.", "label": "IR"},
+            ],
+        },
+        {
+            "text": "She was born in Paris.",
+            "is-relevant": True,
+            "human-atomic-facts": [{"text": "Suthida was born in Paris.", "label": "NS"}],
+        },
+        {"text": "Here is a bio.", "is-relevant": False, "human-atomic-facts": None},
+    ],
+}
 GRADED = {"prompt": "Where?", "response": "Here. There.", "label": 0.25}
 ANSWERED = {
     "prompt": "What is 2 + 2?",
@@ -170,6 +193,7 @@ ROWS: dict[str, tuple[str, dict[str, Any]]] = {
     "ragtruth": ("response.jsonl", RAGTRUTH),
     "truthfulqa": ("generation.jsonl", TRUTHFULQA),
     "faithdial": ("test.jsonl", DIALOGUE),
+    "factscore": ("ChatGPT.jsonl", BIOGRAPHY),
     "graded": ("mine.jsonl", GRADED),
     "qa": ("answers.jsonl", ANSWERED),
     "extraction": ("mine.jsonl", CLAIMED),

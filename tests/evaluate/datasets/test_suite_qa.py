@@ -47,6 +47,20 @@ POPQA = {
 }
 NQ = {"question": "when was the moon reached", "answer": ["1969", "July 1969"]}
 EFFICIENT = {**NQ, "def_correct_predictions": [], "def_incorrect_predictions": ["1970"]}
+HOTPOT = {
+    "_id": "5a8b57f25542995d1e6f1371",
+    "question": "Were both men of one nationality?",
+    "answer": "yes",
+    "type": "comparison",
+    "level": "hard",
+    "supporting_facts": [["Scott", 0], ["Ed", 0]],
+    "context": [["Scott", ["Scott is American."]], ["Ed", ["Ed was American."]]],
+}
+SIMPLE = {
+    "metadata": "{'topic': 'Science', 'answer_type': 'Person', 'urls': ['https://a.example']}",
+    "problem": "Who received the award in 2010?",
+    "answer": "Michio Sugeno",
+}
 SVAMP = {
     "ID": "chal-1",
     "Body": "Each pack costs 76 dollars",
@@ -62,6 +76,8 @@ ALL = {
     "popqa": ("popQA.tsv", POPQA),
     "nq_open": ("NQ-open.dev.jsonl", NQ),
     "efficientqa": ("NQ-open.efficientqa.test.1.1.jsonl", EFFICIENT),
+    "hotpotqa": ("hotpot_dev_distractor_v1.json", HOTPOT),
+    "simpleqa": ("simple_qa_test_set.csv", SIMPLE),
     "svamp": ("SVAMP.json", SVAMP),
     "gsm8k": ("test.jsonl", GSM8K),
 }
@@ -88,6 +104,10 @@ def test_every_published_format(write: Any) -> None:
     assert by_part["arc"].reference == ("A", "ice")  # options are lettered
     assert by_part["popqa"].reference == ("politician", "pol")
     assert by_part["nq_open"].reference == ("1969", "July 1969")
+    assert by_part["hotpotqa"].reference == ("yes",) and by_part["hotpotqa"].id == HOTPOT["_id"]
+    assert by_part["simpleqa"].reference == ("Michio Sugeno",)
+    asked_for = "Who received the award in 2010?\n\nAnswer as briefly as possible"
+    assert str(by_part["simpleqa"].prompt).startswith(asked_for)
     assert by_part["svamp"].reference == ("152",)
     svamp = by_part["svamp"].prompt
     assert isinstance(svamp, str)
@@ -102,6 +122,15 @@ def test_every_published_format(write: Any) -> None:
         (ARC_HUB, "arc"),
         ({**ARC_HUB, "question_concept": "melting"}, "csqa"),
         ({**POPQA, "possible_answers": ["politician"]}, "popqa"),
+        (
+            {
+                **{k: HOTPOT[k] for k in ("question", "answer", "type", "level")},
+                "id": "5a8b",
+                "supporting_facts": {"title": ["Scott", "Ed"], "sent_id": [0, 0]},
+                "context": {"title": ["Scott"], "sentences": [["Scott is American."]]},
+            },
+            "hotpotqa",
+        ),
         ({**SVAMP, "Answer": "152.00"}, "svamp"),
     ],
 )
@@ -134,11 +163,13 @@ def test_one_split_of_each_data_set(write: Any) -> None:
         ({**GSM8K, "answer": "no mark"}, "answer"),
         ({**NQ, "answer": []}, None),
         ({**NQ, "question": " "}, "question"),
+        ({**HOTPOT, "answer": None}, "answer"),
+        ({**SIMPLE, "problem": 5}, "problem"),
     ],
 )
 def test_bad_rows_are_told(row: dict[str, Any], field: str | None, write: Any) -> None:
     alike = (r for _, r in ALL.values() if set(r) == set(row))
-    good = GSM8K if isinstance(row.get("answer"), str) else next(alike)
+    good = GSM8K if set(row) == set(GSM8K) and isinstance(row["answer"], str) else next(alike)
     items, bad = asked(write("rows.jsonl", [good, row]))
     assert len(items) == 1 and [b.error.field for b in bad] == [field]
     assert bad[0].error.row == 1 and bad[0].part == items[0].part

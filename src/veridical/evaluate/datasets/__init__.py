@@ -21,6 +21,7 @@ NAMES = (
     "ragtruth",
     "truthfulqa",
     "faithdial",
+    "factscore",
     "qa",
     "extraction",
 )

@@ -39,7 +39,8 @@ from veridical.text.display import display
 
 _NEEDS = (
     "questions, with --llm NAME to answer them: CommonsenseQA and ARC (.jsonl), popQA.tsv, "
-    "NQ-open.*.jsonl, SVAMP.json, GSM8K test.jsonl or the hub's Parquet of these; or answers: "
+    "NQ-open.*.jsonl, HotpotQA (hotpot_dev_*.json), SimpleQA (simple_qa_test_set.csv), SVAMP.json, "
+    "GSM8K test.jsonl or the hub's Parquet of these; or answers: "
     "records with response, samples and label (0 right .. 1 wrong) or reference, and dataset; or "
     "GSM8K's example_model_solutions.jsonl"
 )

@@ -1,7 +1,8 @@
-"""Questions with gold answers, in the published formats of six data sets.
+"""Questions with gold answers, in the published formats of nine data sets.
 
 Bouchard and Chauhan 2025 (tunable ensemble), section 4.1: numbers (GSM8K, SVAMP), multiple choice
-(CommonsenseQA, ARC) and open answers (PopQA, NQ-Open). The paper does not print its prompts; the
+(CommonsenseQA, ARC) and open answers (PopQA, NQ-Open; beside them EfficientQA, HotpotQA and
+SimpleQA, which are asked without their sources). The paper does not print its prompts; the
 instructions here ask for the bare answer.
 """
 
@@ -120,7 +121,9 @@ def _item(data_set: DataSet, row: Row, ordinal: int) -> list[Item]:
         raise RowProblem("there is no gold answer")
     listed = "".join(f"\n{letter}. {option}" for letter, option in choices.items())
     prompt = f"{text.strip()}{listed}\n\n{_INSTRUCTIONS[data_set.grader]}"
-    identity = next((row[k] for k in ("id", "ID") if isinstance(row.get(k), (str, int))), None)
+    identity = next(
+        (row[k] for k in ("id", "ID", "_id") if isinstance(row.get(k), (str, int))), None
+    )
     meta: dict[str, Any] = {"dataset": data_set.part}
     if choices:
         meta[CHOICES] = choices
@@ -185,6 +188,14 @@ def _nq_open(row: Row) -> tuple[str, list[str], dict[str, str]]:
     return text_of(row.get("question"), "question"), text_list(row.get("answer"), "answer"), {}
 
 
+def _hotpotqa(row: Row) -> tuple[str, list[str], dict[str, str]]:
+    return text_of(row.get("question"), "question"), [text_of(row.get("answer"), "answer")], {}
+
+
+def _simpleqa(row: Row) -> tuple[str, list[str], dict[str, str]]:
+    return text_of(row.get("problem"), "problem"), [text_of(row.get("answer"), "answer")], {}
+
+
 def _svamp(row: Row) -> tuple[str, list[str], dict[str, str]]:
     body, question = (text_of(row.get(k), k).strip() for k in ("Body", "Question"))
     answer = row.get("Answer")
@@ -227,6 +238,8 @@ DATA_SETS = (
         lambda row: isinstance(row.get("answer"), list) and "def_correct_predictions" in row,
         _nq_open,
     ),
+    DataSet("hotpotqa", "contains", lambda row: "supporting_facts" in row, _hotpotqa),
+    DataSet("simpleqa", "contains", lambda row: "problem" in row and "answer" in row, _simpleqa),
     DataSet("svamp", "numeric", lambda row: "Body" in row and "Question" in row, _svamp),
     DataSet("gsm8k", "numeric", _is_gsm8k, _gsm8k),
 )

@@ -20,7 +20,7 @@ _NEEDS = (
     "gpt3_sentences, annotation (accurate, minor_inaccurate, major_inaccurate) and "
     "gpt3_text_samples"
 )
-_SENTENCE = ("average_precision", "trapezoid_pr", "auroc")
+_SENTENCE = ("average_precision", "trapezoid_pr", "auroc", "balanced_accuracy")
 
 
 def _items(path: Path, options: object) -> Iterator[Item | BadItem]:

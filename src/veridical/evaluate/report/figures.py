@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from veridical.evaluate.report.view import SplitView, metric_name, number
 from veridical.evaluate.result import Confusion, Curves, SampleCurve, Split
-from veridical.report.plots import Axis, Series, legend, lines, round_ticks
+from veridical.report.plots import Axis, Series, columns, legend, lines, round_ticks, scatter
 from veridical.report.plots_bars import histogram
 from veridical.report.plots_matrix import Cell, correlation, critical_difference, filled, heat_map
 from veridical.stats.tables import Histogram
@@ -70,7 +70,56 @@ def curve_figures(view: SplitView, styles: Styles) -> list[Figure]:
         _reliability(curves, styles),
         _by_length(curves, styles, _fitted_on(view)),
     ]
-    return [f for f in figures if f is not None] + sample_figures(view.split, styles)
+    drawn = [f for f in figures if f is not None]
+    return [*drawn, *graded_figures(view), *sample_figures(view.split, styles)]
+
+
+def graded_figures(view: SplitView) -> list[Figure]:
+    """The histogram of graded labels, and each scorer's scores beside them (SelfCheckGPT, figures
+    4, 6 and 10)."""
+    figures = []
+    counted = view.split.labels
+    if counted is not None:
+        edges, counts = counted.edges, counted.counts
+        axes = Axis("label", edges[0], edges[-1]), Axis("targets", 0, max(counts))
+        rows = [
+            [f"{low:.3g} to {high:.3g}", f"{n:,}"]
+            for low, high, n in zip(edges, edges[1:], counts, strict=False)
+        ]
+        drawing = columns("Labels", *axes, edges, counts)
+        note = "How many targets people gave each label."
+        figures.append(Figure("Labels", note, drawing, ["Label", "Targets"], rows))
+    for c in _in_order(view):
+        if not c.scatter:
+            continue
+        labels, scores = zip(*c.scatter, strict=True)
+        x = Axis("people's label", min(0.0, *labels), max(1.0, *labels))
+        y = fitted("score", [Series(c.scorer, c.scatter, 0)])
+        title = f"Scores of {c.scorer} beside people's labels"
+        rows = [
+            [f"{low:.2g} to {high:.2g}", f"{len(of):,}", number(sum(of) / len(of) if of else None)]
+            for low, high, of in _by_label(x, labels, scores)
+        ]
+        note = "A point a target; larger scores are riskier."
+        head = ["Label", "Points", "Mean score"]
+        figures.append(Figure(title, note, scatter(title, x, y, c.scatter), head, rows))
+    return figures
+
+
+def _by_label(
+    axis: Axis, labels: Sequence[float], scores: Sequence[float]
+) -> list[tuple[float, float, list[float]]]:
+    """The scores in five bins of labels."""
+    step = (axis.high - axis.low) / 5
+    places = [min(4, int((label - axis.low) / step)) for label in labels]
+    return [
+        (
+            axis.low + i * step,
+            axis.low + (i + 1) * step,
+            [s for s, place in zip(scores, places, strict=True) if place == i],
+        )
+        for i in range(5)
+    ]
 
 
 def histograms(view: SplitView) -> Figure | None:
