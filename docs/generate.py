@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 
 from veridical.core.registry import REGISTRY, Scorer
-from veridical.core.scores import Result
+from veridical.core.scores import RESULT_VERSION, Result
 from veridical.evaluate.result import Bench
 
 HERE = Path(__file__).parent
@@ -124,6 +124,7 @@ def differences() -> str:
 def schema() -> str:
     """JSON Schema of a result line."""
     found = Result.model_json_schema(mode="serialization")
+    found["$id"] = f"urn:veridical:result:{RESULT_VERSION}"
     found["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     found["title"] = "veridical result line"
     return json.dumps(found, indent=1) + "\n"

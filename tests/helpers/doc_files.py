@@ -124,6 +124,9 @@ NOT_HERE = {
     "--nli my-checker": "a trained model",
     "mine.jsonl": "graded extractions",
     "runs/0123456789abcdef": "a run of that name",
+    "watch ./logs": "somebody who ends it",
+    "veridical mcp": "a client of MCP",
+    "veridical hook": "an agent",
 }
 
 #: Exit codes other than 0.

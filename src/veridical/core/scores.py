@@ -29,6 +29,10 @@ _CONTRADICTED = ("contradiction",)
 _UNSUPPORTED = ("neutral", "unsupported")
 _WORST_FIRST = (*_CONTRADICTED, *_UNSUPPORTED)
 
+#: Of the shape of a result line: it rises when a field goes, or changes its type or meaning. New
+#: fields do not raise it: readers pass over what they do not know.
+RESULT_VERSION = 2
+
 #: Sources that a sentence's evidence shows where many take part.
 SHOWN = 3
 

@@ -1,0 +1,47 @@
+"""The shape of a result line does not change without its version."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from places import ROOT
+from pydantic import BaseModel
+
+from veridical.core.scores import RESULT_VERSION, EvidenceItem, Result, Score, Unit
+
+#: Fields of each version; later ones have these and may have more.
+FIELDS: dict[int, dict[type[BaseModel], set[str]]] = {
+    2: {
+        Result: {
+            *("id", "row", "risk", "by", "verdict", "reason", "decision", "why", "selected"),
+            *("repair", "scores"),
+        },
+        Score: {"risk", "raw", "status", "reason", "units", "signature"},
+        Unit: {
+            *("level", "start", "end", "text", "risk", "raw", "label", "probabilities"),
+            "evidence",
+        },
+        EvidenceItem: {"kind", "index", "context", "start", "end", "text", "probability"},
+    }
+}
+
+
+@pytest.mark.parametrize("model", FIELDS[2], ids=lambda model: model.__name__)
+def test_no_field_goes_without_a_new_version(model: type[BaseModel]) -> None:
+    assert set(model.model_fields) >= FIELDS[RESULT_VERSION][model]
+
+
+def test_the_schema_and_the_guide_name_the_version() -> None:
+    schema = json.loads((ROOT / "docs/result.schema.json").read_text("utf-8"))
+    assert schema["$id"] == f"urn:veridical:result:{RESULT_VERSION}"
+    guide = (ROOT / "docs/guide.md").read_text("utf-8")
+    assert f"version of the shape, now {RESULT_VERSION}" in guide
+    assert f"**From version {RESULT_VERSION - 1} to {RESULT_VERSION}:**" in guide
+
+
+def test_a_line_of_version_1_is_read_and_is_unchecked() -> None:
+    score = {"risk": 0.1, "raw": 0.1, "status": "scored", "reason": None, "units": []}
+    line = {"id": 1, "row": 0, "risk": 0.1, "by": "a", "decision": None, "scores": {"a": score}}
+    result = Result.model_validate(line)
+    assert (result.verdict, result.reason) == ("unchecked", "earlier_version")

@@ -1,0 +1,93 @@
+"""The wheel and the source distribution: what is in them, and what is not."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tarfile
+import zipfile
+from email.parser import Parser
+from pathlib import Path
+
+import pytest
+from places import ROOT
+
+#: Bytes of the wheel: what a user downloads.
+MOST = 80_000_000
+SOURCES = ROOT / "src" / "veridical"
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("dist")
+    command = [sys.executable, "-m", "hatchling", "build", "--directory", str(folder)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    (wheel,), (sdist,) = folder.glob("*.whl"), folder.glob("*.tar.gz")
+    return {"wheel": wheel, "sdist": sdist}
+
+
+def tracked() -> set[str]:
+    """The files of the package, as the wheel names them."""
+    found = (p for p in SOURCES.rglob("*") if p.is_file() and "__pycache__" not in p.parts)
+    return {f"veridical/{p.relative_to(SOURCES).as_posix()}" for p in found}
+
+
+def test_the_wheel_has_the_package_and_nothing_else(built: dict[str, Path]) -> None:
+    assert built["wheel"].stat().st_size < MOST
+    with zipfile.ZipFile(built["wheel"]) as archive:
+        names = set(archive.namelist())
+        (info,) = {n.split("/")[0] for n in names if ".dist-info/" in n}
+        metadata = Parser().parsestr(archive.read(f"{info}/METADATA").decode())
+        entries = archive.read(f"{info}/entry_points.txt").decode()
+    assert {n for n in names if not n.startswith(f"{info}/")} == tracked()
+    assert metadata["License-Expression"] == "Apache-2.0"
+    licences = {n for n in names if n.startswith(f"{info}/licenses/")}
+    for folder in ("", "veridical-nli-mini/", "all-MiniLM-L6-v2/"):
+        assert any(n.endswith(f"{folder}LICENSE") for n in licences), folder
+    assert "veridical = veridical.cli:main" in entries
+    assert "veridical = veridical.integrations.inspect_ai" in entries
+    for name in ("py.typed", "report/static/report.css", "integrations/starters/workflow.yml.txt"):
+        assert f"veridical/{name}" in names
+
+
+def test_the_source_distribution_builds_what_the_tests_need(built: dict[str, Path]) -> None:
+    with tarfile.open(built["sdist"]) as archive:
+        names = {n.partition("/")[2] for n in archive.getnames()}
+    for name in (
+        *("pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "docs/guide.md"),
+        *("src/veridical/__init__.py", "tests/conftest.py"),
+    ):
+        assert name in names, name
+    odd = (".git/", ".venv", "__pycache__", ".pyc", ".mypy_cache", ".veridical", "node_modules")
+    assert not [n for n in names if any(part in n for part in odd)]
+
+
+def test_an_index_would_take_them(built: dict[str, Path]) -> None:
+    pytest.importorskip("twine")
+    command = [sys.executable, "-m", "twine", "check", "--strict", *map(str, built.values())]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_folder_of_weights_has_its_licence_and_is_listed() -> None:
+    page = (ROOT / "docs/licences.md").read_text("utf-8")
+    folders = [p.parent for p in SOURCES.rglob("model.onnx")]
+    folders += [p.parents[3] for p in (ROOT / "packages").rglob("model.onnx")]
+    assert len(folders) >= 3
+    for folder in folders:
+        assert "Apache License" in (folder / "LICENSE").read_text("utf-8")
+        assert "Apache-2.0" in (folder / "README.md").read_text("utf-8")
+        assert f"`{folder.name}`" in page, folder
+
+
+def test_llms_txt_leads_somewhere() -> None:
+    import re
+
+    text = (ROOT / "llms.txt").read_text("utf-8")
+    assert text.startswith("# veridical\n\n> ")
+    links = re.findall(r"\]\(([^)]+)\)", text)
+    assert len(links) > 10 and all((ROOT / link).exists() for link in links)
+    contributing = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    for link in re.findall(r"\]\(([^)]+)\)", contributing):
+        assert (ROOT / link).exists(), link
