@@ -11,6 +11,7 @@ from pathlib import Path
 
 from veridical.core.registry import REGISTRY, Scorer
 from veridical.core.scores import RESULT_VERSION, Result
+from veridical.diff.result import Diff
 from veridical.evaluate.result import Bench
 
 HERE = Path(__file__).parent
@@ -138,6 +139,14 @@ def bench_schema() -> str:
     return json.dumps(found, indent=1) + "\n"
 
 
+def diff_schema() -> str:
+    """JSON Schema of a comparison of two runs."""
+    found = Diff.model_json_schema(mode="serialization")
+    found["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    found["title"] = "veridical comparison"
+    return json.dumps(found, indent=1) + "\n"
+
+
 def scorers() -> str:
     """The page of scorers."""
     rows = [
@@ -180,6 +189,7 @@ PAGES = {
     "scorers.md": scorers,
     "result.schema.json": schema,
     "bench.schema.json": bench_schema,
+    "diff.schema.json": diff_schema,
 }
 
 if __name__ == "__main__":

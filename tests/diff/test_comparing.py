@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from places import ROOT
 from result_lines import line, write_lines
 from scipy.stats import binomtest
 
@@ -230,3 +231,14 @@ def test_an_unknown_option(tmp_path: Path) -> None:
 def test_json_of_a_result_line_of_today_is_read(tmp_path: Path) -> None:
     found = json.loads((write_lines(tmp_path / "x", good(1))).read_text("utf-8"))
     assert set(found) == {"id", "row", "risk", "by", "verdict", "reason", "decision", "scores"}
+
+
+def test_the_python_of_the_page_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_lines(Path("base.jsonl"), good(20))
+    write_lines(Path("head.jsonl"), with_bad(20, 12))
+    page = (ROOT / "docs" / "diff.md").read_text("utf-8")
+    exec(page.partition("```python\n")[2].partition("```")[0], {})  # noqa: S102
+    assert capsys.readouterr().out.splitlines()[0] == "worse 0 supported contradicted"

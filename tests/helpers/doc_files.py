@@ -134,6 +134,8 @@ CODES = {
     "veridical check answers.jsonl --fail-on contradicted,unsupported --max-share 5%": 3,
     "veridical check answers.jsonl --fail-on contradicted,unsupported": 3,
     "veridical check answers.jsonl --fail-on contradicted --max-share 5%": 3,
+    "veridical check answers.jsonl --fail-on contradicted,unsupported --max-share 5% "
+    "--junit report.xml": 3,
     "veridical check answers.jsonl --fail-over 0.65 --allow-unchecked 5%": 3,
     "veridical check answers.jsonl --policy policy.toml --fail-on reject": 3,
     "veridical check answers.jsonl --scorers \"ensemble(file='ensemble.json')\" "

@@ -73,6 +73,14 @@ def test_assertions_and_what_they_say(folder: Path) -> None:
     assert cases["test_without"] == {}
 
 
+def test_the_tests_of_the_page_run(tmp_path: Path) -> None:
+    blocks = (ROOT / "docs" / "pytest.md").read_text("utf-8").split("```python\n")[1:]
+    text = "\n\n".join(block.partition("```")[0] for block in blocks)
+    (tmp_path / "test_page.py").write_text(text.replace('nli="base"', 'nli="mini"'), "utf-8")
+    done = run(tmp_path, "-q", "--strict-markers")
+    assert done.returncode == 0 and "3 passed" in done.stdout, done.stdout
+
+
 def test_tests_with_the_fixture_are_marked(folder: Path) -> None:
     done = run(folder, "--collect-only", "-q", "-m", "veridical")
     assert "5/6 tests collected" in done.stdout
