@@ -122,6 +122,8 @@ NOT_HERE = {
     "--nli my-checker": "a trained model",
     "mine.jsonl": "graded extractions",
     "runs/0123456789abcdef": "a run of that name",
+    "runs/guard-": "a run of that name",
+    "veridical guard": "a server that runs on",
 }
 
 #: Exit codes other than 0.
