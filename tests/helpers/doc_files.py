@@ -127,6 +127,8 @@ NOT_HERE = {
     "watch ./logs": "somebody who ends it",
     "veridical mcp": "a client of MCP",
     "veridical hook": "an agent",
+    "runs/guard-": "a run of that name",
+    "veridical guard": "a server that runs on",
 }
 
 #: Exit codes other than 0.

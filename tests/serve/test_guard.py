@@ -499,6 +499,7 @@ def test_the_run_is_read_by_report_and_goes_on(
     made.post("chat/completions", with_source("chat/completions"))
     made.kept(3)
     assert len(list(reopen(made.run))) == 3
+    again.close()
     with pytest.raises(UsageError, match="holds another run"):
         Kept(made.run, made.guard.checker, {"mode": "buffer"})
 

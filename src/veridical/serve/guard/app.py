@@ -94,6 +94,11 @@ class Guard:
         while self._behind:
             await asyncio.wait(set(self._behind))
 
+    @property
+    def busy(self) -> bool:
+        """Whether answers are still to be judged or kept after they were sent."""
+        return bool(self._behind)
+
     def behind(self, work: Coroutine[Any, Any, None]) -> None:
         """Do something that no client waits for."""
         task = asyncio.ensure_future(work)

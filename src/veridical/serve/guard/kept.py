@@ -68,7 +68,7 @@ class Kept:
         }
         self.directory = RunDirectory(path, identity, request)
         mend(records)
-        self._file = append_to(records)
+        self._file: int | None = append_to(records)
         self._next = records.read_bytes().count(b"\n")
         self._decisions = decisions_log(path, self.directory.key)
         self._writing = asyncio.Lock()
@@ -82,6 +82,8 @@ class Kept:
             mine: what is kept of it in ``meta.guard``.
         """
         line = {**row, "meta": {"guard": mine}}
+        if self._file is None:
+            return
         number, self._next = self._next, self._next + 1
         # as it will be read again, so that the result is bound to what is read
         text = json.dumps(line, ensure_ascii=True)
@@ -114,6 +116,9 @@ class Kept:
         self._decisions.append(record.row, to_json(entry))
 
     def close(self) -> None:
-        os.close(self._file)
-        self._decisions.close()
-        self.directory.close()
+        """Let the folder go. Does nothing the second time."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+            self._decisions.close()
+            self.directory.close()
