@@ -26,6 +26,7 @@ _TABLE = {
     "bert_score": ("scorers.consistency.bert_score:bert_score", _ALL),
     "checkembed": ("scorers.consistency.checkembed:checkembed", _ALL),
     "claim_frequency": ("scorers.consistency.claim_frequency:claim_frequency", _NONE),
+    "claim_graph": ("scorers.consistency.claim_graph:claim_graph", _NONE),
     "cosine": ("scorers.consistency.cosine:cosine", _ALL),
     "degree": ("scorers.consistency.degree:degree", _ALL),
     "eccentricity": ("scorers.consistency.eccentricity:eccentricity", _ALL),

@@ -83,7 +83,7 @@ async def _support(
     if measure == "cosine":
         vectors = (await evidence.embed([*hypotheses, *candidates])).astype(np.float64)
         cosines = vectors[: len(hypotheses)] @ vectors[len(hypotheses) :].T
-        return 0.5 + np.clip(cosines, -1, 1) / 2
+        return np.asarray(0.5 + np.clip(cosines, -1, 1) / 2, dtype=np.float64)
     if measure == "bert_score":
         return np.clip(f1(*await evidence.bertscore(hypotheses, candidates)), 0, 1)
     pairs = [(p, h) for h in hypotheses for p in candidates]
