@@ -34,15 +34,17 @@ def rows(count: int) -> list[dict[str, Any]]:
     return out
 
 
-def make_run(folder: Path, given: list[dict[str, Any]], name: str = "run") -> Path:
+SCORERS = "support, knowledge_f1, ngram_presence(against=contexts)"
+
+
+def make_run(
+    folder: Path, given: list[dict[str, Any]], name: str = "run", scorers: str = SCORERS
+) -> Path:
     """The directory of a run over rows."""
     data = folder / f"{name}.jsonl"
     data.write_text("".join(json.dumps(row) + "\n" for row in given), "utf-8")
     out = folder / name
-    veridical.check(
-        data, "support, knowledge_f1, ngram_presence(against=contexts)",
-        store=None, processes=0, out=out,
-    )  # fmt: skip
+    veridical.check(data, scorers, store=None, processes=0, out=out)
     return out
 
 
