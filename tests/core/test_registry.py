@@ -183,7 +183,13 @@ def test_signed_raw_grows_with_risk() -> None:
 OUTSIDE = {
     "avg_entropy": {"k": [1, 10**7]},
     "bert_score": {"baseline": [-0.1, 1.0]},
+    "boosted_prob": {"jump": [-0.1, 1.0], "least": [-0.1, 1.0]},
     "bsdetector": {"alpha": [-0.1, 1.1], "beta": [-0.1, 1.1]},
+    "ccp": {"k": [1, 101], "least": [-0.1, 1.1]},
+    "claim_graph": {"threshold": [0.0, 1.1]},
+    "sar": {"lam": [0.0, 1001.0]},
+    "self_certainty": {"vocabulary": [1, 10**8], "k": [1, 10**7]},
+    "snne": {"tau": [0.0, 1001.0]},
     "checkembed": {"rebase": [-1.1, 1.0]},
     "eccentricity": {"threshold": [0.0, 2.1]},
     "ensemble": {"prior": [0.0, 1.0]},

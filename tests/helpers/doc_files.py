@@ -135,6 +135,7 @@ NOT_HERE = {
 CODES = {
     "veridical check answers.jsonl --fail-on contradicted,unsupported --max-share 5%": 3,
     "veridical check answers.jsonl --fail-on contradicted,unsupported": 3,
+    'veridical check rag.jsonl --scorers "nli_grounding, citations"': 2,  # none of these cites
     "veridical check answers.jsonl --fail-on contradicted --max-share 5%": 3,
     "veridical check answers.jsonl --fail-on contradicted,unsupported --max-share 5% "
     "--junit report.xml": 3,

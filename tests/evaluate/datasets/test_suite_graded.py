@@ -170,7 +170,7 @@ def test_wrong_words_everywhere(write: Any, load: Any) -> None:
             load("graded", place)
         told = str(e.value)
         assert "row 0: field 'label'" in told and "0 (right) to 1 (hallucinated)" in told
-        assert "readers (wikibio, halueval, ragtruth" in told
+        assert "readers (" in told and "wikibio, halueval, ragtruth" in told
 
 
 def test_no_labels(write: Any, load: Any) -> None:

@@ -79,7 +79,7 @@ async def test_the_least_sure_claim():
 
 async def test_words_alone():
     table = {**both("London", "Paris", NO, NO), **both("born", "raised", MAYBE, MAYBE)}
-    found, evidence = await score(table=table, context="none")
+    found, evidence = await score(table=table, context="alone")
     assert ("London", "Paris") in evidence.asked[0]
     assert found.units[0].raw == pytest.approx(0.4 / 0.7)
 

@@ -28,7 +28,7 @@ from veridical.scorers.probability.units import token_item, tokens_of
 from veridical.text.spans import Span
 from veridical.text.words import content_spans
 
-Context = Literal["sentence", "none"]
+Context = Literal["sentence", "alone"]
 _ENTAILMENT, _NEUTRAL, _CONTRADICTION = range(3)
 
 
@@ -82,7 +82,7 @@ async def ccp(
         least: leave out alternatives of a lower probability: fewer pairs for the NLI model, at
             the price of that much precision. 0 takes all, as published.
         context: texts compared are the ``sentence`` up to the word, each ending in one of the
-            words; or the words alone (``none``, the default of LM-Polygraph).
+            words; or the words ``alone`` (the default of LM-Polygraph).
         extractor: takes the response apart into claims, as in ``claims``.
         aggregate: the response's value is the mean over claims, or the smallest.
         llm: of an extractor that asks one; the run's own if None.
@@ -160,7 +160,7 @@ def _compared(
                     continue  # the token itself, and what is no text to compare
                 if logprob < np.log(max(least, 1e-300)):
                     continue
-                if context == "none":
+                if context == "alone":
                     pairs.append((written.strip(), text.strip()))
                 else:
                     spaced = at < end and not written[:1].isspace() and text[:1].isspace()
