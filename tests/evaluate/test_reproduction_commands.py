@@ -20,7 +20,6 @@ SAMPLE = (
     "SelfCheckGPT table 2, random row",
     "SelfCheckGPT table 3, WikiBio+1gm row",
     "CheckEmbed table 7, the line to beat",
-    "RefChecker table 9, label counts",
     "RefChecker figures 11 and 12",
 )
 BY_ID = {e.id: e for e in ENTRIES}
