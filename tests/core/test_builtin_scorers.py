@@ -26,7 +26,7 @@ def declared() -> dict[str, str]:
         module = ".".join(["veridical", *file.relative_to(ROOT).with_suffix("").parts])
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):
             for call in getattr(node, "decorator_list", ()):
-                if isinstance(call, ast.Call) and ast.unparse(call.func) == "scorer":
+                if isinstance(call, ast.Call) and ast.unparse(call.func) == "scorer" and call.args:
                     places[ast.literal_eval(call.args[0])] = f"{module}:{node.name}"
     return places
 

@@ -197,7 +197,8 @@ def write_files(folder: Path) -> None:
     for name in ("gpt4", "llama"):
         write_rows(folder / f"{name}.jsonl", [r for r in unlabelled[:6] if r["model"] == name])
     write_rows(folder / "prompts.jsonl", prompts)
-    write_rows(folder / "log.jsonl", [CONVERSATION])
+    for name in ("log.jsonl", "agent.jsonl"):
+        write_rows(folder / name, [CONVERSATION])
     write_rows(folder / "spans.json", [SPAN])
     (folder / "policy.toml").write_text(POLICY)
     (folder / "veridical.toml").write_text(SETTINGS)

@@ -22,6 +22,10 @@ from veridical.text.display import named, shown
 Row = dict[str, Any]
 
 _EMPTY: Mapping[str, Any] = {}
+#: What has none of these is no span: exporters leave out attributes and events of a span without.
+_OF_SPANS = frozenset(
+    ("attributes", "events", "name", "spanId", "span_id", "traceId", "trace_id", "context")
+)
 
 
 def otel(row: Row, index: int, *, system: bool = False) -> Iterable[Row | RowProblem]:
@@ -61,6 +65,8 @@ def _span(span: Any, where: str, system: bool) -> Iterator[Row]:
     inside = f"{where}." if where else ""
     if not isinstance(span, dict):
         raise RowProblem(f"must be a span (an object), got {shown(span)}", where or None)
+    if not _OF_SPANS.intersection(span):
+        raise RowProblem("must be a span, with attributes or events", where or None)
     attributes = _attributes(span.get("attributes"), f"{inside}attributes")
     events = span.get("events") or []
     if not isinstance(events, list):

@@ -33,7 +33,12 @@ def test_wikibio_tasks(shared_data: Path, load: Any) -> None:
         count, mean = asked(task)
         assert count == n and round(100 * mean, 2) == share
         assert (task.level, task.kind, task.on) == ("sentence", "binary", "units")
-        assert task.metrics == ("average_precision", "trapezoid_pr", "auroc")
+        assert task.metrics == (
+            "average_precision",
+            "trapezoid_pr",
+            "auroc",
+            "balanced_accuracy",
+        )
         assert task.flip == (split == "factual")
     star = ~np.isnan(wikibio.tasks["nonfact_star"].truth)
     assert len(set(wikibio.labelled.unit_item[star].tolist())) == 206
