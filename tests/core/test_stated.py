@@ -109,3 +109,16 @@ async def test_label_probabilities_and_evidence_of_a_unit_agree():
     )
     (item,) = unit.evidence
     assert (item.text, item.probability) == (office, pytest.approx(0.95))
+
+
+def test_citations_by_number_are_left_out_and_places_stay():
+    record = Record(response="Leeds [1]. Berlin came later.[2] See [3] for more.", prompt=CHAT)
+    assert stated_sentences(record, record.sentences) == [
+        "It was founded in Leeds.",
+        "Berlin came later.",
+        "See [3] for more.",
+    ]
+    assert stated_answer(record, record.response) == (
+        "It was founded in Leeds. Berlin came later. See [3] for more."
+    )
+    assert record.sentences[0].text == "Leeds [1]."

@@ -9,7 +9,14 @@ from hostile import TEXTS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from veridical.text.citations import find_citations, find_links, heads_a_list, quoted_pieces
+from veridical.text.citations import (
+    blanked_markers,
+    find_citations,
+    find_links,
+    heads_a_list,
+    quoted_pieces,
+    without_markers,
+)
 
 
 def numbers(text: str, *ids: str) -> list[tuple[tuple[int, int], ...]]:
@@ -170,3 +177,38 @@ def test_time_is_linear(text: str) -> None:
     heads_a_list(long)
     quoted_pieces(long)
     assert time.process_time() - started < 5  # a quadratic pattern takes minutes
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("Lead is soft [2], tin is hard [1, 3].", "Lead is soft, tin is hard."),
+        ("Lead is soft.[1][2] It melts (source 3).", "Lead is soft. It melts."),
+        ("[1] Lead is soft.", "Lead is soft."),
+        ("Lead is soft【4†source】.", "Lead is soft."),
+        ("He left in 1950 [4] and came back [5, 6].", "He left in 1950 and came back."),
+    ],
+)
+def test_a_text_is_read_without_its_citations(text: str, read: str) -> None:
+    assert without_markers(text) == read
+
+
+def test_blanks_stand_where_citations_stood() -> None:
+    assert blanked_markers("Lead [2] is soft.[1, 3]") == "Lead     is soft.      "
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "As was shown in [3], lead is soft.",
+        "The list is [1, 2, 3].",
+        "The interval is [0, 5].",
+        "Then x[1] is 4.",
+        "[1, 2] is sorted.",
+        "It returns `a [1]`.",
+        "[1]",
+        "See (2020) and a [note].",
+    ],
+)
+def test_brackets_that_are_a_word_stay(text: str) -> None:
+    assert without_markers(text) == blanked_markers(text) == text

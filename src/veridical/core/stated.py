@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from veridical.core.prompt_text import last_question
 from veridical.core.protocols import LABELS
 from veridical.core.verdicts import Verdicts
+from veridical.text.citations import without_markers
 from veridical.text.same_matter import same_matter
 from veridical.text.sentences import split_sentences
 from veridical.text.spans import Span
@@ -29,12 +30,14 @@ def stated(record: Record, sentences: Sequence[Span]) -> list[Statement]:
     """What to judge in the place of an answer's ``sentences``, in order.
 
     The first one answers the question, and where it is short it is read with it (see
-    :func:`veridical.text.statements.to_judge`); the others say what they say.
+    :func:`veridical.text.statements.to_judge`); the others say what they say. Citations by number
+    are left out: models take them for a part of what is said.
     """
-    statements = [Statement(s.text, 0, len(s.text), "answer") for s in sentences]
+    texts = [without_markers(s.text) for s in sentences]
+    statements = [Statement(text, 0, len(text), "answer") for text in texts]
     question = last_question(record.prompt)
     if statements and question:
-        statements[0] = to_judge(question, sentences[0].text)
+        statements[0] = to_judge(question, texts[0])
     return statements
 
 
@@ -44,7 +47,9 @@ def stated_sentences(record: Record, sentences: Sequence[Span]) -> list[str]:
 
 
 def stated_answer(record: Record, text: str) -> str:
-    """A whole answer to the record's question with its first sentence as it is judged."""
+    """A whole answer to the record's question with its first sentence as it is judged, without
+    citations by number."""
+    text = without_markers(text)
     question = last_question(record.prompt)
     if not question:
         return text

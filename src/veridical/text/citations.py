@@ -51,6 +51,13 @@ _HEADING = re.compile(
 )
 
 
+#: What asks for a word: brackets behind it are that word. A letter alone is an array.
+_TAKES_A_WORD = re.compile(
+    r"(?:[=({\[:+*/<>-]|\b(?:is|are|was|were|be|in|of|from|by|to|and|or|see|with|at|than|on|for|as|"
+    r"equals?|returns?|lists?|arrays?|vectors?|intervals?|ranges?|index|[a-z]))$",
+    re.IGNORECASE,
+)
+_LONGEST_WORD = 12
 #: A space that a marker leaves before a stop.
 _BEFORE_STOP = re.compile(r" ([.,;:!?)\]。、，！？）])")
 
@@ -163,13 +170,42 @@ def text_without(text: str, places: Sequence[tuple[int, int]]) -> str:
     return _BEFORE_STOP.sub(r"\1", " ".join(" ".join(pieces).split()))
 
 
+def marker_places(text: str) -> list[tuple[int, int]]:
+    """Where citations by number stand that the sentence reads the same without, in order.
+
+    Brackets that are a word of the sentence ("in [3]", "x = [1, 2]", "a[1]") are none of them.
+    """
+    if not any(bracket in text for bracket in "[［【(（"):
+        return []
+    found: list[tuple[int, int]] = []
+    for marker in find_citations(text).markers:
+        before = text[: marker.start].rstrip()
+        if not before:
+            one = len(marker.numbers) == 1
+            is_word = not (one and text[marker.end :].lstrip()[:1].isupper())
+        else:
+            follows = bool(found) and not text[found[-1][1] : marker.start].strip(" ,;")
+            is_word = not follows and _TAKES_A_WORD.search(before[-_LONGEST_WORD:]) is not None
+        if not is_word:
+            found.append((marker.start, marker.end))
+    rest = text_without(text, found)
+    return found if any(map(str.isalnum, rest)) else []
+
+
 def without_markers(text: str) -> str:
     """``text`` without its citations by number, as a model should read it.
 
     >>> without_markers("Lead is soft [2], tin is hard [1, 3].")
     'Lead is soft, tin is hard.'
     """
-    return text_without(text, [(m.start, m.end) for m in find_citations(text).markers])
+    return text_without(text, marker_places(text))
+
+
+def blanked_markers(text: str) -> str:
+    """``text`` with spaces in the place of its citations by number: no other place changes."""
+    for start, end in marker_places(text):
+        text = text[:start] + " " * (end - start) + text[end:]
+    return text
 
 
 def _outside(

@@ -57,7 +57,8 @@ def short_match(question: str, answer: str, gold: str) -> ShortMatch | None:
     :func:`~veridical.text.final_number.final_number`), or with its only one that the question does
     not have. Else, all of the shorter text's words in the longer one, or all its dates and
     figures, whatever their notation, are a share of 1; fewer are the F1 of their words (of two
-    short texts) or none. Words of the question count only where nothing else is left.
+    short texts) or none, as where both have figures and share none. Words of the question count
+    only where nothing else is left.
     None where neither text is short, and where a short answer without name or figure is not found
     in a long gold: it may say it in other words.
     """
@@ -84,6 +85,8 @@ def short_match(question: str, answer: str, gold: str) -> ShortMatch | None:
         either = not _OR.search(f"{question} {short_text}".lower())
         return ShortMatch(1.0, denied or (either and _OR.search(long_text.lower()) is not None))
     if both_short:
+        if figures_differ(question, answer, gold):
+            return ShortMatch(0.0, absent=True)
         shared = sum((Counter(core) & Counter(wanted)).values())
         return ShortMatch(2 * shared / (len(core) + len(wanted)))
     return ShortMatch(0.0, absent=True) if _absent(short_text, f"{long_text}\n{question}") else None

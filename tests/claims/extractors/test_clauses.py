@@ -201,3 +201,18 @@ async def test_endless_clauses_take_linear_time(text):
     start = time.process_time()
     await extracted("triplets", text[:50_000])
     assert time.process_time() - start < 60
+
+
+async def test_citations_by_number_are_no_part_of_a_claim():
+    answer = "Ann was born in Rome [1], and moved to Oslo [2, 3]. She died in 1950.[4]"
+    record = Record(response=answer)
+    found = (await find_extractor("clauses")(record, LocalEvidence(record))).claims
+    assert [c.text for c in found] == [
+        "Ann was born in Rome",
+        "Ann moved to Oslo.",
+        "She died in 1950.",
+    ]
+    assert [answer[c.start : c.end] for c in found][1:] == [
+        "moved to Oslo [2, 3].",
+        "She died in 1950.[4]",
+    ]

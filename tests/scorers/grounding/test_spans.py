@@ -130,3 +130,9 @@ async def test_nothing_to_judge() -> None:
         empty = Record(**fields)  # type: ignore[arg-type]
         with pytest.raises(NotApplicable):
             await spans(empty, Told(empty, {}))
+
+
+async def test_citations_have_no_words() -> None:
+    record = Record(response="Ada was born in Paris [1], in 1851.[2]", contexts=[CONTEXT])
+    score = await spans(record, Told(record, {CONTEXT: {"Paris": 0.9, "1851": 0.7}}))
+    assert pieces(score) == [("Paris", 0.9), ("1851", 0.7)]

@@ -116,3 +116,10 @@ async def test_wikibio(shared_data: Path) -> None:
         labels.append(sum(weight[a] for a in row["annotation"]) / len(row["annotation"]))
     assert len(risks) >= 236
     assert np.corrcoef(ranks(risks), ranks(labels))[0, 1] >= 0.69
+
+
+async def test_a_citation_is_no_figure_to_look_up() -> None:
+    cited = await scored(response="Ann left in 1950 [7].", contexts="Ann left in 1950.")
+    assert cited.risk == 0 and [u.level for u in cited.units] == ["sentence"]
+    list_of = await scored(response="The codes are [7, 8].", contexts="The codes are [7, 9].")
+    assert [u.text for u in list_of.units if u.level == "span"] == ["8"]

@@ -8,6 +8,7 @@ from veridical.claims.abstain import unless_abstained
 from veridical.claims.claim import Claim, Extraction
 from veridical.claims.extractors.clause_rules import clauses_of
 from veridical.claims.extractors.sentences import sentence_claims
+from veridical.text.citations import blanked_markers, without_markers
 
 if TYPE_CHECKING:
     from veridical.core.evidence import Evidence
@@ -23,23 +24,24 @@ async def extract(record: Record, evidence: Evidence) -> Extraction:
     sentence stays whole, and so do quotations, questions, conditions and what somebody is reported
     to say. A clause without a subject of its own is given that of the sentence, in front: then
     ``parts`` holds the places of both, and ``start`` and ``end`` are those of the clause's own
-    words. A claim's text is its parts in order, joined by spaces: no word is made up. A short
-    answer to a question is one claim, whose text is the statement that both make. The rules know
-    English; sentences of other languages stay whole.
+    words. A claim's text is its parts in order, joined by spaces, without citations by number: no
+    word is made up. A short answer to a question is one claim, whose text is the statement that
+    both make. The rules know English; sentences of other languages stay whole.
 
     Raises:
         NotApplicable: the response is empty.
     """
     claims = []
     for sentence in sentence_claims(record):
-        if not sentence.quotes(record.response):
+        said = record.response[sentence.start : sentence.end]
+        if sentence.text != without_markers(said):
             claims.append(sentence)
             continue
-        for clause in clauses_of(sentence.text):
+        for clause in clauses_of(blanked_markers(said)):
             parts = tuple((sentence.start + a, sentence.start + b) for a, b in clause.parts)
             claims.append(
                 Claim(
-                    " ".join(record.response[a:b] for a, b in parts),
+                    without_markers(" ".join(record.response[a:b] for a, b in parts)),
                     sentence.start + clause.start,
                     sentence.start + clause.end,
                     sentence.sentence,

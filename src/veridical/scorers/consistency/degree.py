@@ -17,7 +17,7 @@ from veridical.scorers.consistency.response_graph import Affinity, similarity_gr
     needs={"samples"},
     source="Lin 2023, section 4.2 (C_Deg, U_Deg)",
     cost="nli",
-    version=2,
+    version=3,
     raw_is="risk",
     presets={"all"},
 )

@@ -25,7 +25,7 @@ from veridical.scorers.consistency.response_graph import (
     needs={"samples"},
     source="Lin 2023, section 4.2 (C_Ecc, U_Ecc)",
     cost="nli",
-    version=2,
+    version=3,
     raw_is="risk",
     presets={"all"},
 )

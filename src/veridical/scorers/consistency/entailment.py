@@ -15,7 +15,7 @@ from veridical.core.stated import stated_answer, stated_source
     needs={"against"},
     source="Lin 2024; UQLM package",
     cost="nli",
-    version=2,
+    version=3,
     raw_is="confidence",
     presets={"all", "auto"},
 )

@@ -17,7 +17,7 @@ from veridical.core.stated import stated_sentences, stated_source_sentences
     needs={"samples"},
     source="Elaraby 2023; Laban 2022 (SummaC-ZS)",
     cost="nli",
-    version=2,
+    version=3,
     raw_is="confidence",
 )
 async def halocheck(record: Record, evidence: Evidence) -> Score:

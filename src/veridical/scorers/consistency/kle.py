@@ -27,7 +27,7 @@ _WEIGHTS = np.array([1.0, 0.5, 0.0])
     needs={"samples"},
     source="Nikitin 2024, sections 3 and 4",
     cost="nli",
-    version=2,
+    version=3,
     raw_is="risk",
     presets={"all"},
 )

@@ -25,7 +25,7 @@ Aggregate = Literal["mean", "min"]
     needs={"samples"},
     source="Zhang 2024 (LUQ); UQLM 0.6 (unit-response)",
     cost="nli",
-    version=2,
+    version=3,
     raw_is="confidence",
     presets={"all"},
 )

@@ -31,7 +31,7 @@ def _costs(measure: Match, **_: object) -> set[Cost]:
     needs={"samples"},
     source="Zhang 2024 (LUQ-pair); UQLM 0.6 (matched-unit)",
     cost="nli",
-    version=2,
+    version=3,
     uses={"embed", "tokens"},
     costs_by=_costs,
     raw_is="confidence",

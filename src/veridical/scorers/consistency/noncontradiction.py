@@ -15,7 +15,7 @@ from veridical.core.stated import stated_answer, stated_source
     needs={"against"},
     source="Chen & Mueller 2023; Bouchard & Chauhan 2025, eq. 5-6",
     cost="nli",
-    version=2,
+    version=3,
     raw_is="confidence",
     presets={"all"},
 )

@@ -21,7 +21,7 @@ from veridical.scorers.most_about import sentence_most_about
     needs={"against"},
     source="Manakul 2023, eq. 9-10",
     cost="nli",
-    version=2,
+    version=3,
     raw_is="risk",
     presets={"all", "auto"},
 )

@@ -21,7 +21,7 @@ from veridical.scorers.consistency.sequence_weights import Weights, log_weights
     needs={"samples"},
     source="Qiu & Miikkulainen 2024",
     cost="nli",
-    version=2,
+    version=3,
     raw_is="confidence",
     presets={"all"},
 )

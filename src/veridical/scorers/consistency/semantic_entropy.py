@@ -18,7 +18,7 @@ from veridical.scorers.consistency.sequence_weights import Weights, log_weights
     needs={"samples"},
     source="Farquhar 2024; Bouchard & Chauhan 2025, eq. 7",
     cost="nli",
-    version=2,
+    version=3,
     raw_is="risk",
     presets={"all"},
 )

@@ -23,7 +23,7 @@ _LARGEST = math.log(3) / math.log(2)
     needs={"samples"},
     source="Bouchard & Chauhan 2025, eq. 8",
     cost="nli",
-    version=2,
+    version=3,
     raw_is="confidence",
     presets={"all"},
 )

@@ -15,7 +15,7 @@ from veridical.scorers.consistency.clusters import Cluster, semantic_clusters
     needs={"samples"},
     source="Lin 2024; UQLM package",
     cost="nli",
-    version=2,
+    version=3,
     raw_is="confidence",
     presets={"all"},
 )

@@ -61,7 +61,7 @@ def _prompts(extractor: str, checker: str, **_: object) -> tuple[str, ...]:
     needs={"against"},
     source="Hu 2024 (RefChecker), sections 3 and 4",
     cost="llm",
-    version=2,
+    version=3,
     uses={"nli", "embed", "probabilities"},
     presets={"all", "auto"},
     raw_is="risk",

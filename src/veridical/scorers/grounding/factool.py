@@ -61,7 +61,7 @@ def _prompts(extractor: str | None, checker: Judge, **_: object) -> tuple[str, .
     needs={"against"},
     source="Chern 2023, section 4 (knowledge-based QA)",
     cost="llm",
-    version=2,
+    version=3,
     uses={"nli"},
     raw_is="confidence",
     raw_key="precision",

@@ -49,7 +49,7 @@ def _prompts(extractor: str, checker: Judge, **_: object) -> tuple[str, ...]:
     needs={"against"},
     source="Min 2023, definition 1, sections 3.1 and 4.1",
     cost="llm",
-    version=2,
+    version=3,
     uses={"nli"},
     raw_is="confidence",
     raw_key="score",

@@ -30,7 +30,7 @@ _ENTAILMENT, _, _CONTRADICTION = range(len(LABELS))
     needs={"against"},
     source="Veridical: best window, after Laban 2022 and Honovich 2022 (TRUE)",
     cost="nli",
-    version=2,
+    version=3,
     raw_is="risk",
     presets={"all", "auto"},
 )

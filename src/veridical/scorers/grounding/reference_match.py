@@ -34,6 +34,7 @@ _ENTAILMENT, _NEUTRAL, _CONTRADICTION = range(len(LABELS))
 @scorer(
     "reference_match",
     level="sentence",
+    version=2,
     needs={"reference"},
     source="Veridical: NLI both ways after Honovich 2022 (TRUE), matching after Min 2021 "
     "(EfficientQA) and Bulian 2022 (BEM)",
@@ -53,7 +54,8 @@ async def reference_match(record: Record, evidence: Evidence) -> Score:
     - where one text is short and can be looked up in the other: 0.69 - 2.83 share - 1.42 E, with
       the ``share`` of it that is found, in normal form, numbers and dates in any notation (see
       :func:`~veridical.text.short_answers.short_match`), E left out where a name or figure is
-      missing; 2 where it is negated or one of several candidates ("Paris or London");
+      missing or all figures are others; 2 where it is negated or one of several candidates
+      ("Paris or London");
     - of two statements: 2 (C - E), and 1.5 more where one is the other with words exchanged or
       moved, or where their figures differ.
 

@@ -4,7 +4,6 @@ correctness, context recall and context precision have in common."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Literal, NamedTuple
 
 from veridical.claims import checkers, extractors
@@ -15,7 +14,6 @@ from veridical.core.protocols import LABELS
 from veridical.core.records import Record, Source
 from veridical.core.registry import Cost
 from veridical.errors import NotApplicable, UsageError
-from veridical.text.citations import without_markers
 
 #: How a text is taken apart. By no LLM: those look up what a model wrote in the response.
 ExtractorName = Literal["response", "sentences", "clauses", "triplets", "spacy"]
@@ -72,8 +70,7 @@ async def statements_of(
 async def response_statements(
     record: Record, evidence: Evidence, extractor: str
 ) -> tuple[Claim, ...]:
-    """The response's statements, in its own sentences; their texts without citations by number,
-    which NLI models take for a part of what is said.
+    """The response's statements, in its own sentences.
 
     Raises:
         NotApplicable: it is blank, or makes none.
@@ -84,7 +81,7 @@ async def response_statements(
         raise NotApplicable("the response declines to answer")
     if not found.claims:
         raise NotApplicable("the response states nothing")
-    return tuple(replace(claim, text=without_markers(claim.text)) for claim in found.claims)
+    return found.claims
 
 
 async def gold_statements(

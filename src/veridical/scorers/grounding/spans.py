@@ -17,6 +17,7 @@ from veridical.core.registry import scorer
 from veridical.core.requests import GroundedAnswer
 from veridical.core.scores import Score, Unit
 from veridical.scorers.grounding.source_windows import Windowed, source_windows
+from veridical.text.citations import blanked_markers
 from veridical.text.spans import Span
 from veridical.text.statements import Statement
 from veridical.text.words import lettered_spans
@@ -32,6 +33,7 @@ def _costs(*, detector: str | None, **_: object) -> set[str]:
 @scorer(
     "spans",
     level="span",
+    version=2,
     judges=True,
     needs={"against"},
     source="Veridical: a token head of the NLI model; detectors after Kovacs 2025 (LettuceDetect)",
@@ -91,9 +93,10 @@ async def _by_nli(read: Windowed, evidence: Evidence) -> list[tuple[Span, float]
 
 
 def _in_answer(sentence: Span, statement: Statement, risks: Floats) -> Iterator[tuple[Span, float]]:
-    """The words of a sentence with the ``risks`` of those of the statement that was judged in its
-    place. Where the sentence's own words are not in it (``Yes.``), all have the largest."""
-    own = lettered_spans(sentence.text)
+    """The words of a sentence, citations by number left out, with the ``risks`` of those of the
+    statement that was judged in its place. Where the sentence's own words are not in it (``Yes.``),
+    all have the largest."""
+    own = lettered_spans(blanked_markers(sentence.text))
     judged = lettered_spans(statement.text)
     inside = [
         (word, float(risk))

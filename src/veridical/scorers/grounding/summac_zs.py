@@ -30,7 +30,7 @@ _BLANK_LINE = re.compile(r"\n[^\S\n]*\n")
     cost="nli",
     raw_is="confidence",
     presets={"all"},
-    version=2,
+    version=3,
 )
 async def summac_zs(
     record: Record,

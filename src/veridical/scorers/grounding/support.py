@@ -9,6 +9,7 @@ from veridical.core.records import Against, Record, Source
 from veridical.core.registry import scorer
 from veridical.core.scores import EvidenceItem, Score, Unit
 from veridical.errors import NotApplicable
+from veridical.text.citations import blanked_markers
 from veridical.text.fact_numbers import Date, Number
 from veridical.text.fact_sources import FactSources
 from veridical.text.facts import Fact, Facts
@@ -23,6 +24,7 @@ AUTO_ORDER: tuple[Against, ...] = ("contexts", "samples", "reference")  # as rel
 @scorer(
     "support",
     level="sentence",
+    version=2,
     needs={"against"},
     source="Veridical: items looked up in sources, after the presence n-gram of Manakul 2023",
     raw_is="confidence",
@@ -58,7 +60,7 @@ async def support(
     """
     text = record.need_response()
     sources = record.against(against, auto=AUTO_ORDER)
-    look_up = _LookUp(sources, Facts(text))
+    look_up = _LookUp(sources, Facts(blanked_markers(text)))
     sentences = record.sentences
     facts = look_up.facts.find([(s.start, s.end) for s in sentences])
     units: list[Unit] = []
