@@ -92,3 +92,20 @@ def test_portkey_has_a_verdict(server: Running) -> None:
     assert before == {"verdict": True, "data": {"checked": False}}
     for odd in ({}, {"response": {"json": []}}, {"request": {"json": {"messages": 1}}}):
         assert ask(server, "/v1/portkey", odd).json()["verdict"] is False
+
+
+def test_documents_and_parts_of_tool_messages_are_evidence(server: Running) -> None:
+    path = "/beta/litellm_basic_guardrail_api"
+    parts = [{"type": "text", "text": "Nothing of it."}, {"type": "document", "content": SOURCE}]
+    for call, message in enumerate(
+        ({"role": "tool", "content": parts}, {"role": "user", "content": ["When?", *parts]})
+    ):
+        body = {
+            "texts": [RIGHT],
+            "input_type": "response",
+            "structured_messages": [message],
+            "litellm_call_id": f"parts-{call}",
+        }
+        assert ask(server, path, body).json()["action"] == "NONE"
+    broken = {**body, "structured_messages": [{"role": "wizard"}], "litellm_call_id": "broken"}
+    assert "unchecked" in ask(server, path, broken).json()["blocked_reason"]

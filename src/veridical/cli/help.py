@@ -174,8 +174,9 @@ def _help(parameter: Any, ctx: Any) -> str:
     notes = []
     if parameter.required:
         notes.append("required")
-    if _metavar(parameter) == "NAME":
-        notes += [", ".join(_choices(_kind(parameter)))]
+    choices = _choices(_kind(parameter))
+    if choices and _metavar(parameter) == "NAME":
+        notes.append(", ".join(choices))
     least, most = _bound(parameter, "min"), _bound(parameter, "max")
     if most is not None:
         notes.append(f"{least or 0:g} to {most:g}")

@@ -15,6 +15,8 @@ from fastapi import FastAPI, Request
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from veridical.core.scores import Result
+from veridical.io.conversations import Context, contexts_of, from_chat, said
+from veridical.io.problems import RowProblem
 from veridical.serve.problems import Problem
 from veridical.serve.schemas import Scoring
 from veridical.serve.service import Service, until_gone
@@ -179,8 +181,7 @@ def add(app: FastAPI, service: Service) -> None:
         if body.eventType == "beforeRequestHook":
             return PortkeyAnswer(verdict=True, data={"checked": False})
         sent = _object(_object(body.request).get("json"))
-        messages = sent.get("messages")
-        contexts = _sources(messages if isinstance(messages, list) else [])
+        contexts = _sources(sent.get("messages"))
         texts = _answers(_object(_object(body.response).get("json")))
         rows = [{"response": text, "contexts": contexts} for text in texts if text.strip()]
         if not rows or not contexts:
@@ -224,30 +225,26 @@ def _blocking(results: Sequence[Result], allow_unchecked: bool) -> str | None:
     return None
 
 
-def _sources(messages: Sequence[Any]) -> list[str]:
-    """What an answer can be checked against: the texts of tool messages."""
-    found = []
-    for message in messages:
-        if isinstance(message, Mapping) and message.get("role") in ("tool", "function"):
-            found += _contents(message.get("content"))
-    return [text for text in found if text.strip()]
-
-
-def _contents(content: Any) -> list[str]:
-    if isinstance(content, str):
-        return [content]
-    parts = content if isinstance(content, list) else []
-    texts = [part.get("text") for part in parts if isinstance(part, Mapping)]
-    return [text for text in texts if isinstance(text, str)]
+def _sources(messages: Any) -> list[Context]:
+    """What an answer can be checked against: what tools and documents say; nothing where the
+    messages are none."""
+    try:
+        return contexts_of(from_chat(messages))
+    except RowProblem:
+        return []
 
 
 def _answers(reply: Mapping[str, Any]) -> list[str]:
     choices = reply.get("choices")
-    found: list[str] = []
-    for choice in choices if isinstance(choices, list) else []:
-        message = _object(_object(choice).get("message"))
-        found += _contents(message.get("content"))
-    return found
+    if not isinstance(choices, list):
+        return []
+    messages = [
+        {**_object(_object(choice).get("message")), "role": "assistant"} for choice in choices
+    ]
+    try:
+        return [said(message) for message in from_chat(messages)]
+    except RowProblem:
+        return []
 
 
 def _object(value: Any) -> Mapping[str, Any]:
@@ -260,9 +257,9 @@ class _Evidence:
     def __init__(self) -> None:
         self._calls: OrderedDict[tuple[str, str], tuple[float, list[str]]] = OrderedDict()
 
-    def keep(self, call: tuple[str, str], texts: list[str]) -> None:
+    def keep(self, call: tuple[str, str], contexts: list[Context]) -> None:
         now = time.monotonic()
-        self._calls[call] = now, texts
+        self._calls[call] = now, contexts
         self._calls.move_to_end(call)
         while self._calls:
             first = next(iter(self._calls))
@@ -270,6 +267,6 @@ class _Evidence:
                 return
             del self._calls[first]
 
-    def of(self, call: tuple[str, str]) -> list[str]:
+    def of(self, call: tuple[str, str]) -> list[Context]:
         kept = self._calls.get(call)
         return kept[1] if kept and time.monotonic() - kept[0] <= _SECONDS else []
