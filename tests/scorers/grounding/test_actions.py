@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 
 import pytest
 from hypothesis import given, settings
@@ -135,9 +134,7 @@ async def test_where_it_does_not_apply(response, prompt, why):
 async def test_thousands_of_claims_and_calls():
     messages = [m for i in range(1000) for m in called("send_email", {"to": f"a{i}"}, id=str(i))]
     response = " ".join(f"I sent the email to a{i}." for i in range(2000))
-    started = time.process_time()
     found = await score(response, *messages)
-    assert time.process_time() - started < 60
     assert found.raw["done"] == 2000
 
 

@@ -107,27 +107,46 @@ async def actions(record: Record, evidence: Evidence) -> Score:
 
 
 class _Call(NamedTuple):
-    """A call, and the words of its tool and its arguments."""
+    """A call, and its words.
+
+    Attributes:
+        said: those that tell its kind: of its tool's name, and of what a tool that runs anything is
+            told.
+        words: of name and arguments.
+        other: whether the name says that it is of another kind, or that it reads.
+    """
 
     call: ToolCall
-    name: frozenset[str]
-    arguments: frozenset[str]
+    said: frozenset[str]
+    words: frozenset[str]
+    other: bool
 
     @classmethod
     def of(cls, call: ToolCall) -> _Call:
-        return cls(call, _words(call.name[:_CLIP]), _words(call.arguments[:_ARGUMENTS]))
+        name, arguments = _words(call.name[:_CLIP]), _words(call.arguments[:_ARGUMENTS])
+        said = name | arguments if name & _GENERIC else name
+        return cls(call, said, name | arguments, not name.isdisjoint(_EVERY_WORD | _READS))
 
-    def match(self, action: Action) -> int:
+
+class _Wanted(NamedTuple):
+    """What a call of an action has: words for its kind, and words of its thing."""
+
+    verbs: frozenset[str]
+    about: frozenset[str]
+
+    @classmethod
+    def of(cls, action: Action) -> _Wanted:
+        return cls(
+            frozenset(TOOL_WORDS[action.kind]) | {_plain(action.verb)},
+            _words(" ".join(action.objects)),
+        )
+
+    def grade(self, call: _Call) -> int:
         """2 where the call is of the action's kind and about its thing, 1 where it is either."""
-        verbs = TOOL_WORDS[action.kind] | {_plain(action.verb)}
-        said = self.name | (self.arguments if self.name & _GENERIC else frozenset())
-        kind = not said.isdisjoint(verbs)
-        about = _words(" ".join(action.objects))
-        thing = not about or not about.isdisjoint(self.name | self.arguments)
-        if kind:
+        thing = not (self.about and self.about.isdisjoint(call.words))
+        if not self.verbs.isdisjoint(call.said):
             return 2 if thing else 1
-        other = not self.name.isdisjoint(_EVERY_WORD | _READS)
-        return int(bool(about) and thing and not other)
+        return int(bool(self.about) and thing and not call.other)
 
 
 class _Outcome(NamedTuple):
@@ -144,7 +163,8 @@ def _outcomes(claimed: Sequence[Action], calls: Sequence[_Call]) -> list[_Outcom
     """What became of each action. A call that is one action's own stands for no other that it is
     only similar to."""
     distinct = {(a.kind, a.verb, a.objects): a for a in claimed}
-    matches = {key: [c.match(a) for c in calls] for key, a in distinct.items()}
+    wanted = {key: _Wanted.of(a) for key, a in distinct.items()}
+    matches = {key: [w.grade(c) for c in calls] for key, w in wanted.items()}
     taken = {i for row in matches.values() for i, grade in enumerate(row) if grade == 2}
     found = {key: _outcome(row, calls, taken) for key, row in matches.items()}
     return [_Outcome(a, *found[a.kind, a.verb, a.objects]) for a in claimed]
