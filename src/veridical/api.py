@@ -395,6 +395,8 @@ def check(
         prior: the share of wrong answers to expect, over 0 and under 1: shifts the default's
             risks by odds, not its verdicts; None is 0.5.
         against: ``samples``, ``contexts`` or ``reference``, for scorers that take it.
+        answer: the part of each answer that is compared, by scorers that can compare a part:
+            ``regex:PATTERN``, ``number`` or ``json:FIELD`` (see ``exact_match``).
         samples: use at most this many samples a record.
         limit: stop after this many rows.
         out: run directory; the same one resumes. Default: a temporary one.
@@ -416,7 +418,9 @@ def check(
         policy: a TOML file (``docs/policy.md``) that decides on every record. Results do not
             depend on it: the same ``out`` may be decided on by another one.
         select: ``best`` judges each of a response and its samples by the others, and tells the
-            least risky (``selected`` of a result).
+            least risky (``selected`` of a result); ``cluster`` judges them too, and tells the one
+            that stands for the most probable meaning (see ``cluster_probability``, which is then
+            among the scorers).
         repair: ``drop`` takes what is unsupported out of responses, ``rewrite`` has ``llm`` write
             its sentences anew; what comes of it is scored (``repair`` of a result).
         progress: show how far it is, on standard error or in the notebook; default: on a terminal

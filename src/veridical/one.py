@@ -65,6 +65,7 @@ class OneKeywords(EngineKeywords, total=False):
     preset: str
     prior: float | None
     against: Against | Literal["auto"] | None
+    answer: str | None
     claims: bool
     corpus: str | Path | Retriever | None
     corpus_top: int | None
@@ -97,8 +98,8 @@ def check_one(
         samples: other answers to the same question.
         reference: the right answer, or several.
         engine: an :class:`~veridical.Engine` of your own instead of a warm one.
-        options: ``scorers``, ``preset``, ``prior``, ``against``, ``claims``, ``corpus``,
-            ``corpus_top``, ``policy``, ``select``, ``repair``, and those of
+        options: ``scorers``, ``preset``, ``prior``, ``against``, ``answer``, ``claims``,
+            ``corpus``, ``corpus_top``, ``policy``, ``select``, ``repair``, and those of
             :class:`~veridical.Engine` (``nli``, ``llm``, ``store``, ...), as
             :func:`veridical.check` reads them.
 

@@ -123,6 +123,7 @@ class BenchCommand:
     ] = None
     grader: Annotated[str | None, option_of(QaOptions, "grader")] = None
     against: Annotated[Against | None, option_of(BenchOptions, "against")] = None
+    answer: Annotated[str | None, option_of(BenchOptions, "answer", metavar="PART")] = None
     multi_sentence: Annotated[
         bool, option_of(BenchOptions, "multi_sentence", "--multi-sentence")
     ] = False

@@ -19,6 +19,7 @@ from veridical.cli.options import (
     AdaptiveOption,
     AgainstOption,
     Alpha,
+    AnswerOption,
     Budget,
     CascadeOption,
     Claims,
@@ -70,6 +71,7 @@ CHECK_EXAMPLES = (
     "  veridical check answers.jsonl\n\n"
     "  veridical check answers.jsonl --preset fast --json results.jsonl --report report.html\n\n"
     '  veridical check rag.parquet --scorers "support, knowledge_f1" --against contexts\n\n'
+    '  veridical check sums.jsonl --scorers "exact_match, semantic_entropy" --answer number\n\n'
     "  veridical check answers.jsonl --corpus ./documents --report report.html\n\n"
     "  veridical check answers.csv --map response=reply --fail-over 0.65\n\n"
     "  veridical check answers.jsonl --policy policy.toml --json decided.jsonl\n\n"
@@ -103,6 +105,7 @@ class PlanOptions:
     preset: PresetOption = Preset.auto
     prior: Prior = None
     against: AgainstOption = None
+    answer: AnswerOption = None
     samples: Samples = None
     claims: Claims = False
     corpus: Corpus = None

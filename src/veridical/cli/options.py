@@ -32,6 +32,7 @@ class Preset(str, Enum):
 
 class Select(str, Enum):
     best = "best"
+    cluster = "cluster"
 
 
 class Repair(str, Enum):
@@ -56,6 +57,7 @@ Scorers = Annotated[
 ]
 PresetOption = Annotated[Preset, option_of(RunOptions, "preset")]
 AgainstOption = Annotated[Against | None, option_of(RunOptions, "against")]
+AnswerOption = Annotated[str | None, option_of(RunOptions, "answer", metavar="PART")]
 Prior = Annotated[float | None, option_of(RunOptions, "prior")]
 Samples = Annotated[int | None, option_of(RunOptions, "samples")]
 Claims = Annotated[bool, option_of(RunOptions, "claims", "--claims")]

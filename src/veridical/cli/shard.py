@@ -114,6 +114,7 @@ class RunShardsOptions:
     preset: Annotated[Preset | None, option_of(RunOptions, "preset")] = None
     prior: Annotated[float | None, option_of(RunOptions, "prior")] = None
     against: Annotated[Against | None, option_of(RunOptions, "against")] = None
+    answer: Annotated[str | None, option_of(RunOptions, "answer", metavar="PART")] = None
     samples: Annotated[int | None, option_of(RunOptions, "samples")] = None
     claims: Annotated[bool | None, option_of(RunOptions, "claims", "--claims")] = None
     embedder: Annotated[str | None, option_of(EngineOptions, "embedder")] = None

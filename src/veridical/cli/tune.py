@@ -16,6 +16,7 @@ from veridical.cli.figures import JsonFigures, Reports
 from veridical.cli.options import (
     STORE,
     AgainstOption,
+    AnswerOption,
     Budget,
     Claims,
     Corpus,
@@ -139,6 +140,7 @@ class TuneCommand:
     json_path: JsonFigures = None
     report: Reports = None
     against: AgainstOption = None
+    answer: AnswerOption = None
     samples: Samples = None
     claims: Claims = False
     corpus: Corpus = None

@@ -14,6 +14,7 @@ from veridical.cli.figures import error_console
 from veridical.cli.options import (
     STORE,
     AgainstOption,
+    AnswerOption,
     Budget,
     Claims,
     Embedder,
@@ -68,6 +69,7 @@ class WatchOptions:
     preset: PresetOption = Preset.auto
     prior: Prior = None
     against: AgainstOption = None
+    answer: AnswerOption = None
     samples: Samples = None
     claims: Claims = False
     policy: PolicyOption = None

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from veridical.core.answer_parts import check_part
 from veridical.core.registry import REGISTRY, BoundScorer, refuse_duplicates
-from veridical.errors import UsageError
+from veridical.errors import UsageError, option_named
 
 
 def resolve(
@@ -18,17 +19,20 @@ def resolve(
     claims: bool = False,
     prior: float | None = None,
     spans: str | None = None,
+    answer: str | None = None,
+    clusters: bool = False,
 ) -> list[BoundScorer]:
     """The scorers a run will use: named ones, else a preset; ``against``, ``proxy``, ``prior`` and
     ``spans`` (the detector) applied where taken.
 
     ``llm`` tells whether the run has an LLM, so that a preset may hold scorers that call one; the
-    preset's ensemble then asks its judge. ``claims`` and ``spans`` add the scorer of that name
-    unless it is among them, with whatever parameters.
+    preset's ensemble then asks its judge. ``claims``, ``spans`` and ``clusters`` add the scorer
+    that they need unless it is among them, with whatever parameters. ``answer`` is the part of
+    each answer that scorers which can compare a part are set to.
 
     Raises:
         UsageError: a scorer is unknown, parameters do not go together, or none of them takes the
-            ``prior``.
+            ``prior`` or ``answer``.
     """
     if scorers is None:
         bound = REGISTRY.preset(preset, llm)
@@ -41,7 +45,12 @@ def resolve(
             b for s in scorers for b in ([s] if isinstance(s, BoundScorer) else REGISTRY.parse(s))
         ]
         refuse_duplicates(bound)
-    for name, wanted in (("claims", claims), ("spans", spans is not None)):
+    added = (
+        ("claims", claims),
+        ("spans", spans is not None),
+        ("cluster_probability", clusters),
+    )
+    for name, wanted in added:
         if wanted and not any(b.scorer.name == name for b in bound):
             bound.append(REGISTRY.bind(name, {}))
     if scorers is None and any(b.scorer.name == "statement_judge" for b in bound):
@@ -50,6 +59,14 @@ def resolve(
         raise UsageError("no scorers were asked for")
     if against is not None:
         bound = _with(bound, "against", against)
+    if answer is not None:
+        check_part(answer)
+        if not any("answer" in b.values for b in bound):
+            raise UsageError(
+                f"{option_named('answer')} is a part of answers to compare, and none of the "
+                "scorers compares parts: leave it out, or name one that does, such as exact_match"
+            )
+        bound = _with(bound, "answer", answer)
     if proxy is not None:
         if scorers is None:
             bound = _with(bound, "language_model", proxy)

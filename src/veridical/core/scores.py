@@ -173,7 +173,8 @@ class Scored(NamedTuple):
 
 
 class Selected(BaseModel):
-    """The least risky of a response and its samples, each judged by the others.
+    """The least risky of a response and its samples, each judged by the others, or the one that
+    stands for the most probable meaning.
 
     Attributes:
         kind, index: the ``response`` (index 0), or which of the samples; null where none of them

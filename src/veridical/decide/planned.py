@@ -15,7 +15,7 @@ from veridical.core.scores import Result
 from veridical.decide.repair import Repairing, changed, changes_of
 from veridical.decide.repair import apply as applied
 from veridical.decide.rewriting import rewrite_request
-from veridical.decide.selection import chosen_answer, least_risky
+from veridical.decide.selection import chosen_answer
 from veridical.decide.steps import Answers, Asking, Outcome
 from veridical.decide.unsupported import (
     Flaw,
@@ -79,7 +79,7 @@ class PlannedRepairs:
         self._certain = step.best is None or chosen
         self._answers: Answers = results
         if step.best is not None:
-            self._answers = step.best.answers(results, least_risky if chosen else _longest)
+            self._answers = step.best.answers(results, None if chosen else _longest)
         self.guessed = 0
 
     def rows(self, start: int = 0) -> Iterator[Record]:

@@ -3,15 +3,18 @@
 Each answer takes the place of the response in turn, and the others that of its samples, so that
 all are judged by as many answers (leave one out; with a scorer of agreement this is the answer of
 minimum Bayes risk, Kumar & Byrne 2004). The same scorers score them, and the lowest risk wins.
+Or, of the same answers, the one that stands for the most probable meaning.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from veridical.core.identity import Identity
 from veridical.core.records import Record, Sample
 from veridical.core.scores import Headline, Result, Selected
 from veridical.decide.policy import DIGITS
@@ -22,7 +25,9 @@ from veridical.files.rundir import RunFiles
 if TYPE_CHECKING:
     from veridical.engine.results import RunResults
 
-Select = Literal["best"]
+Select = Literal["best", "cluster"]
+#: The scorer that ``cluster`` goes by.
+CLUSTERS = "cluster_probability"
 
 
 Choose = Callable[[Record, bytes, Mapping[int | None, bytes]], Outcome]
@@ -30,16 +35,24 @@ Choose = Callable[[Record, bytes, Mapping[int | None, bytes]], Outcome]
 _NONE: tuple[int, dict[int | None, bytes]] = (-1, {})
 
 
+@dataclass(frozen=True)
 class Best:
-    """The step of ``--select best``."""
+    """The step of ``--select``.
+
+    Attributes:
+        by: ``best`` takes the least risky answer; ``cluster`` the one that stands for the most
+            probable meaning, as the response's ``cluster_probability`` says.
+    """
+
+    by: Select = "best"
 
     key = "selected"
     doing = "judging the samples"
     asks = False
 
     def identity(self) -> Mapping[str, Any]:
-        """Nothing but the run counts."""
-        return {"select": "best"}
+        """The way to select."""
+        return {"select": self.by}
 
     def source(self, results: RunResults, folder: Path, asking: Asking | None) -> Candidates:
         """The samples of all records, each as a response."""
@@ -48,11 +61,15 @@ class Best:
     def outcomes(self, results: RunResults, folder: Path) -> Iterator[Outcome]:
         """The choice for each record."""
         for record, line, of_samples in _judged(results, folder):
-            yield least_risky(record, line, of_samples)
+            yield self._choose(record, line, of_samples)
 
     def answers(self, results: RunResults, choose: Choose | None = None) -> Chosen:
         """The selected answers, for a step that works on them."""
-        return Chosen(results, folder_of(results.path, self), choose or least_risky)
+        return Chosen(results, folder_of(results.path, self), choose or self._choose)
+
+    @property
+    def _choose(self) -> Choose:
+        return least_risky if self.by == "best" else likeliest
 
 
 class Chosen:
@@ -172,20 +189,54 @@ def least_risky(
 ) -> Outcome:
     """The choice, by the result line of the response and those of its samples by their index."""
     lines: dict[int | None, bytes] = {None: response_line, **samples}
-    heads = {index: Headline.model_validate_json(line) for index, line in lines.items()}
+    heads = _heads(lines)
+    risks = _risks(record, heads)
+    scored = [(round(r, DIGITS), place) for place, r in enumerate(risks) if r is not None]
+    if not scored:
+        return _nobody(record, risks)
+    _, place = min(scored)
+    index = None if place == 0 else place - 1
+    head = heads[index]
+    return chosen_answer(record, index, lines[index], head.risk, head.by, risks)
+
+
+def likeliest(record: Record, response_line: bytes, samples: Mapping[int | None, bytes]) -> Outcome:
+    """The answer that stands for the most probable meaning, as the scorer ``cluster_probability``
+    of the response says; nobody where that has no score."""
+    lines: dict[int | None, bytes] = {None: response_line, **samples}
+    heads = _heads(lines)
+    risks = _risks(record, heads)
+    scores = Result.model_validate_json(response_line).scores.items()
+    raws = [
+        s.raw for key, s in scores if Identity.read(key).name == CLUSTERS and s.status == "scored"
+    ]
+    place = raws[0].get("best") if raws and isinstance(raws[0], dict) else None
+    if place is None:
+        return _nobody(record, risks)
+    index = None if place == 0 else place - 1
+    # a text that an earlier answer has was scored there
+    scored = None if index is None else _distinct(record)[record.samples[index].text or ""]
+    head = heads[scored]
+    return chosen_answer(record, index, lines[scored], head.risk, head.by, risks)
+
+
+def _heads(lines: Mapping[int | None, bytes]) -> dict[int | None, Headline]:
+    return {index: Headline.model_validate_json(line) for index, line in lines.items()}
+
+
+def _risks(record: Record, heads: Mapping[int | None, Headline]) -> tuple[float | None, ...]:
+    """Risks of the response and the samples; None of those that were not scored."""
     first = _distinct(record)
     risks: list[float | None] = [heads[None].risk]
     for sample in record.samples:
         head_of = None if sample.text is None else heads.get(first[sample.text])
         risks.append(None if head_of is None else head_of.risk)
-    scored = [(round(r, DIGITS), place) for place, r in enumerate(risks) if r is not None]
-    if not scored:
-        nobody = Selected(kind=None, index=None, text=None, risk=None, by=None, risks=tuple(risks))
-        return Outcome(record.row, nobody, None)
-    _, place = min(scored)
-    index = None if place == 0 else place - 1
-    head = heads[index]
-    return chosen_answer(record, index, lines[index], head.risk, head.by, tuple(risks))
+    return tuple(risks)
+
+
+def _nobody(record: Record, risks: tuple[float | None, ...]) -> Outcome:
+    nobody = Selected(kind=None, index=None, text=None, risk=None, by=None, risks=risks)
+    return Outcome(record.row, nobody, None)
 
 
 def chosen_answer(

@@ -43,6 +43,12 @@ class BenchOptions(Options):
         "What scorers that can choose compare with. Default: what the suite has.",
         Group.SCORING,
     )
+    answer: str | None = option(
+        None,
+        "Part of each answer that is compared: regex:PATTERN, number, json:FIELD.",
+        Group.SCORING,
+        kind=str,
+    )
     multi_sentence: bool = option(False, "Only responses of several sentences.", Group.INPUT)
     as_published: bool = option(
         False, "Fit thresholds on the test targets, as papers did; flagged.", Group.FIGURES
@@ -183,7 +189,7 @@ class Request:
             settings["sampling"] = settings["sampling"].parameters()
         if "mapping" in settings:
             settings["map"] = dict(settings.pop("mapping"))
-        for name in ("against", "multi_sentence", "tuned"):
+        for name in ("against", "answer", "multi_sentence", "tuned"):
             if getattr(bench, name):
                 settings[name] = getattr(bench, name)
         return {
@@ -287,6 +293,7 @@ class BenchKeywords(EngineKeywords, total=False):
     samples: int | Sequence[int] | None
     protocol: Protocol
     against: Against | None
+    answer: str | None
     multi_sentence: bool
     as_published: bool
     tuned: bool

@@ -139,6 +139,7 @@ def bind(
     against: Against | None = None,
     proxy: str | None = None,
     spans: str | None = None,
+    answer: str | None = None,
 ) -> tuple[list[BoundScorer], list[str]]:
     """The scorers to run on a suite, and the keys of those that make the record's one risk.
 
@@ -148,7 +149,7 @@ def bind(
     use, and those scorers that can be set so once more; the risk is made as ``check`` makes it,
     without the latter. With ``llm`` there is one, so that the default may call it.
     """
-    base = resolve(scorers, against=against, llm=llm, proxy=proxy, spans=spans)
+    base = resolve(scorers, against=against, llm=llm, proxy=proxy, spans=spans, answer=answer)
     if against is not None:
         return base, [b.key for b in base]
     fitted = [_fitted(b, suite) for b in base]

@@ -55,6 +55,7 @@ def bench(
         split: names of splits or parts, or ``heldout``; default all.
         samples: use at most so many samples a record; several numbers give a curve, from one run.
         protocol: ``quick`` takes at most 1 000 seeded groups of a part, ``full`` all.
+        answer: the part of each answer that is compared, as of :func:`veridical.check`.
         against: what scorers that can choose compare with, whatever the suite has by default;
             items without it are left out.
         multi_sentence: only items with several sentences, where claims of several sizes differ.

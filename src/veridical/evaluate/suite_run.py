@@ -129,7 +129,13 @@ class ScorerRun(SuiteRun):
         bench = request.bench
         engine = answering.engine
         bound, combined = bind(
-            suite, scorers, answering.has_llm, bench.against, engine.proxy, engine.spans
+            suite,
+            scorers,
+            answering.has_llm,
+            bench.against,
+            engine.proxy,
+            engine.spans,
+            bench.answer,
         )
         for name in request.study.famd:
             if not any(name in (b.key, b.scorer.name) for b in bound):

@@ -43,6 +43,12 @@ class RunOptions(Options):
         choices=("auto", "samples", "contexts", "reference"),
         called="source to compare with",
     )
+    answer: str | None = option(
+        None,
+        "Part of each answer that is compared: regex:PATTERN, number, json:FIELD.",
+        Group.SCORING,
+        kind=str,
+    )
     samples: int | None = option(
         None, "Use at most N samples of a record.", Group.SCORING, least=1, kind=int
     )
@@ -81,9 +87,10 @@ class RunOptions(Options):
     )
     select: Select | None = option(
         None,
-        "best: also judge samples, and name the least risky.",
+        "best: also judge samples, and name the least risky; cluster: name the answer that stands "
+        "for the most probable meaning.",
         Group.DECISIONS,
-        choices=("best",),
+        choices=("best", "cluster"),
         called="way to select",
     )
     repair: How | None = option(
@@ -100,6 +107,7 @@ class PlainRunKeywords(TypedDict, total=False):
 
     preset: str
     prior: float | None
+    answer: str | None
     samples: int | None
     limit: int | None
     out: str | Path | None

@@ -76,6 +76,8 @@ class Request:
             options.claims,
             options.prior,
             engine_options.spans if engine is None else engine.spans,
+            options.answer,
+            options.select == "cluster",
         )
         policy = None
         if options.policy is not None:
@@ -110,7 +112,7 @@ class Request:
         Raises:
             UsageError: an LLM is to rewrite and none was named.
         """
-        best = None if self.options.select is None else Best()
+        best = None if self.options.select is None else Best(self.options.select)
         steps: list[Step] = [] if best is None else [best]
         repair = self.options.repair
         if repair is not None:

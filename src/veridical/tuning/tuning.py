@@ -252,6 +252,7 @@ def components_of(
         proxy,
         scoring.get("claims", False),
         spans=spans,
+        answer=scoring.get("answer"),
     )
     made_of_others = [b.key for b in bound if b.scorer.parts is not None]
     if made_of_others and scorers is not None:

@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from veridical.core.answer_parts import AnswerPart, answer_parts
 from veridical.core.evidence import Evidence
 from veridical.core.records import Against, Record
 from veridical.core.registry import scorer
 from veridical.core.scores import Score
 from veridical.engine.greedy_matching import f1
-from veridical.errors import NotApplicable
+from veridical.errors import NotApplicable, UsageError
 
 #: What :func:`rescaled` takes off: the score of unrelated texts.
 Baseline = Annotated[float, Field(ge=0, lt=1)]
@@ -38,6 +39,11 @@ def frobenius(matrix: NDArray[np.float64]) -> float:
     return float(np.sqrt(np.mean(off_diagonal**2)))
 
 
+def _whole_in_a_matrix(form: str, answer: str | None, **_: object) -> None:
+    if form == "matrix" and answer is not None:
+        raise UsageError("form=matrix compares whole answers: leave answer out")
+
+
 @scorer(
     "bert_score",
     level="response",
@@ -46,6 +52,8 @@ def frobenius(matrix: NDArray[np.float64]) -> float:
     cost="tokens",
     raw_is="confidence",
     raw_key="value",
+    added={"answer"},
+    check=_whole_in_a_matrix,
     presets={"all"},
 )
 async def bert_score(
@@ -57,6 +65,7 @@ async def bert_score(
     idf: bool = False,
     form: Literal["response", "matrix"] = "response",
     against: Against = "samples",
+    answer: AnswerPart | None = None,
 ) -> Score:
     """Mean BERTScore of the response (candidate) with each sample (reference).
 
@@ -73,14 +82,16 @@ async def bert_score(
             sign, as published; the response takes no part in it.
         against: the texts the response is compared with. The mean is over samples; of several
             contexts or references the best counts, number by number, as bert-score does.
+        answer: compare a part of each text, as ``exact_match`` does; a sample without it scores 0.
+            With ``form=response`` only.
 
     ``raw`` is ``{"value", "precision", "recall", "f1"}`` (confidence), in the matrix form
     ``{"value", "order", "matrix"}``. Rescaling is affine, so the risk, 1 - value before
     rescaling, does not depend on it; in the matrix form the risk is 1 - value.
     """
-    response = record.need_response()
     sources = record.against(against)
-    texts = [s.text for s in sources]
+    parts = answer_parts(record, sources, answer)
+    texts = [text for text in parts.others if text is not None]
     if form == "matrix":
         if len(texts) < 2:
             raise NotApplicable(f"the matrix form needs at least two {against}")
@@ -93,7 +104,10 @@ async def bert_score(
             "matrix": matrix.round(4).tolist(),
         }
         return Score.of(risk_of(value), raw=raw)
-    p, r = await evidence.bertscore([response], texts, idf=idf)
+    p, r = np.zeros((2, 1, len(sources)))
+    p[:, parts.found], r[:, parts.found] = await evidence.bertscore(
+        [parts.response], texts, idf=idf
+    )
     join = np.mean if against == "samples" else np.max
     joined = np.array([join(p), join(r), join(f1(p, r))])
     names = ("precision", "recall", "f1")

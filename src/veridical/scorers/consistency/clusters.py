@@ -17,7 +17,11 @@ Cluster = Literal["mutual", "either"]
 
 
 async def semantic_clusters(
-    record: Record, evidence: Evidence, cluster: Cluster = "mutual", prompts: bool = False
+    record: Record,
+    evidence: Evidence,
+    cluster: Cluster = "mutual",
+    prompts: bool = False,
+    answer: str | None = None,
 ) -> list[list[int]]:
     """Clusters of the response (0) and its samples with a text (1 .. m), by one NLI request.
 
@@ -26,11 +30,13 @@ async def semantic_clusters(
             as in the UQLM package. An answer entails another when entailment is the most
             probable class.
         prompts: judge the answers after their prompt (see :func:`response_matrix`).
+        answer: judge this part of each answer; a sample without it is a cluster of its own.
 
     Raises:
         NotApplicable: the response is blank, or no sample has a text.
+        NoAnswerPart: the response, or every sample, lacks that part.
     """
-    entails = (await response_matrix(record, evidence, prompts)).entails
+    entails = (await response_matrix(record, evidence, prompts, answer)).entails
     return grouped(entails & entails.T if cluster == "mutual" else entails | entails.T)
 
 

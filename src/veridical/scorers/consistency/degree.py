@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from veridical.core.answer_parts import AnswerPart
 from veridical.core.evidence import Evidence
 from veridical.core.records import Record
 from veridical.core.registry import scorer
@@ -19,6 +20,7 @@ from veridical.scorers.consistency.response_graph import Affinity, similarity_gr
     cost="nli",
     version=3,
     raw_is="risk",
+    added={"answer"},
     presets={"all"},
 )
 async def degree(
@@ -28,6 +30,7 @@ async def degree(
     of: Literal["response", "all"] = "response",
     affinity: Affinity = "entailment",
     prompts: bool = False,
+    answer: AnswerPart | None = None,
 ) -> Score:
     """Mean dissimilarity of an answer to all n answers: the response and its samples.
 
@@ -37,10 +40,12 @@ async def degree(
             over the answers, which hardly depends on the judged one.
         affinity: similarity by the probability of entailment, or by 1 - that of contradiction.
         prompts: judge each answer with the prompt before it, as the paper does.
+        answer: compare a part of each answer, as ``exact_match`` does; a sample without it
+            contradicts all others.
 
     ``D_jj`` is the sum of the answer's similarities, that to itself (1) included. ``raw`` is in
     [0, 1 - 1 / n]; the risk is the raw value.
     """
-    w = await similarity_graph(record, evidence, affinity, prompts)
+    w = await similarity_graph(record, evidence, affinity, prompts, answer)
     raw = 1 - float(w[0].mean() if of == "response" else w.mean())
     return Score.of(min(1.0, max(0.0, raw)), raw=raw)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from veridical.core.answer_parts import AnswerPart
 from veridical.core.evidence import Evidence
 from veridical.core.records import Record
 from veridical.core.registry import scorer
@@ -27,6 +28,7 @@ from veridical.scorers.consistency.response_graph import (
     cost="nli",
     version=3,
     raw_is="risk",
+    added={"answer"},
     presets={"all"},
 )
 async def eccentricity(
@@ -37,6 +39,7 @@ async def eccentricity(
     threshold: Annotated[float, Field(gt=0, le=2)] = 0.9,
     affinity: Affinity = "entailment",
     prompts: bool = False,
+    answer: AnswerPart | None = None,
 ) -> Score:
     """How far an answer lies from the centre of all n answers in the graph's spectral embedding.
 
@@ -47,6 +50,8 @@ async def eccentricity(
             make the embedding (they lie in [0, 2]; published: 0.9).
         affinity: similarity by the probability of entailment, or by 1 - that of contradiction.
         prompts: judge each answer with the prompt before it, as the paper does.
+        answer: compare a part of each answer, as ``exact_match`` does; a sample without it
+            contradicts all others.
 
     ``v_j`` holds the j-th entries of the kept eigenvectors and ``v'_j`` is its offset from the
     mean over the answers. Lengths do not depend on how eigenvectors of equal eigenvalues are
@@ -55,7 +60,7 @@ async def eccentricity(
     ``raw`` of the response is in [0, 1), of all in [0, sqrt(n - 1)]. The risk is the raw value, or
     of all ``U^2 / (1 + U^2)``: k separate groups of equal size have U^2 = k - 1.
     """
-    w = await similarity_graph(record, evidence, affinity, prompts)
+    w = await similarity_graph(record, evidence, affinity, prompts, answer)
     lengths = offsets(w, threshold)
     if of == "response":
         raw = float(lengths[0])

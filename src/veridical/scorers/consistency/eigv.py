@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from veridical.core.answer_parts import AnswerPart
 from veridical.core.evidence import Evidence
 from veridical.core.records import Record
 from veridical.core.registry import scorer
@@ -23,6 +24,7 @@ from veridical.scorers.consistency.response_graph import (
     cost="nli",
     version=3,
     raw_is="risk",
+    added={"answer"},
     presets={"all"},
 )
 async def eigv(
@@ -31,6 +33,7 @@ async def eigv(
     *,
     affinity: Affinity = "entailment",
     prompts: bool = False,
+    answer: AnswerPart | None = None,
 ) -> Score:
     """How many meanings the answers have: a continuous count, from the spectrum of their graph.
 
@@ -40,11 +43,13 @@ async def eigv(
     Args:
         affinity: similarity by the probability of entailment, or by 1 - that of contradiction.
         prompts: judge each answer with the prompt before it, as the paper does.
+        answer: compare a part of each answer, as ``exact_match`` does; a sample without it
+            contradicts all others.
 
     ``raw`` is U in [1, n]: 1 where all answers say the same, n where none has to do with another.
     The risk is ``1 - 1 / U``. It is of the prompt: the response is one of the n answers.
     """
-    w = await similarity_graph(record, evidence, affinity, prompts)
+    w = await similarity_graph(record, evidence, affinity, prompts, answer)
     eigenvalues = np.linalg.eigvalsh(normalised_laplacian(w))
     raw = max(1.0, float(np.maximum(0.0, 1 - eigenvalues).sum()))  # below 1 by rounding alone
     return Score.of(1 - 1 / raw, raw=raw)

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
+
+from veridical.core.answer_parts import AnswerPart, answer_parts
 from veridical.core.evidence import Evidence
 from veridical.core.records import Against, Record
 from veridical.core.registry import scorer
@@ -17,9 +22,16 @@ from veridical.core.stated import stated_answer, stated_source
     cost="nli",
     version=3,
     raw_is="confidence",
+    added={"answer"},
     presets={"all", "auto"},
 )
-async def entailment(record: Record, evidence: Evidence, *, against: Against = "samples") -> Score:
+async def entailment(
+    record: Record,
+    evidence: Evidence,
+    *,
+    against: Against = "samples",
+    answer: AnswerPart | None = None,
+) -> Score:
     """Mean over samples of P(entailment) with the response, averaged over both directions.
 
     A short answer is judged with its question, as a statement (see
@@ -28,6 +40,8 @@ async def entailment(record: Record, evidence: Evidence, *, against: Against = "
     Args:
         against: what the response is compared with. The mean is over samples; of several
             contexts or references the nearest counts.
+        answer: compare a part of each text, as ``exact_match`` does; a sample without it
+            is entailed with 0.
 
     ``raw`` is that value, in [0, 1] (confidence); ``risk = 1 - raw``. Both directions count: a
     context that says more than the response, or less, never gives 1.
@@ -35,9 +49,13 @@ async def entailment(record: Record, evidence: Evidence, *, against: Against = "
     Raises:
         NotApplicable: the response is blank, or there is nothing to compare it with.
     """
-    response = stated_answer(record, record.need_response())
-    texts = [stated_source(record, evidence, s) for s in record.against(against)]
+    sources = record.against(against)
+    parts = answer_parts(record, sources, answer)
+    response = stated_answer(record, parts.response)
+    compared = [replace(sources[i], text=parts.others[i] or "") for i in parts.found]
+    texts = [stated_source(record, evidence, s) for s in compared]
     pairs = [(response, t) for t in texts] + [(t, response) for t in texts]
-    agreement = (await evidence.nli(pairs)).entailment.reshape(2, -1).mean(axis=0)
+    agreement = np.zeros(len(parts.others))
+    agreement[parts.found] = (await evidence.nli(pairs)).entailment.reshape(2, -1).mean(axis=0)
     raw = float(agreement.mean() if against == "samples" else agreement.max())
     return Score.of(1 - raw, raw=raw)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from veridical.core.answer_parts import AnswerPart, answer_parts
 from veridical.core.evidence import Evidence
 from veridical.core.records import Against, Record
 from veridical.core.registry import scorer
@@ -35,20 +36,35 @@ def normalized(text: str) -> str:
     source="Bouchard & Chauhan 2025, eq. 4",
     cost="free",
     raw_is="confidence",
+    added={"answer"},
     presets={"all", "fast"},
 )
 async def exact_match(
-    record: Record, evidence: Evidence, *, normalize: bool = False, against: Against = "samples"
+    record: Record,
+    evidence: Evidence,
+    *,
+    normalize: bool = False,
+    against: Against = "samples",
+    answer: AnswerPart | None = None,
 ) -> Score:
     """Share of the samples that equal the response.
 
-    ``raw`` is that share, in [0, 1]; ``risk = 1 - raw``. With ``normalize``, texts are compared
-    without regard to case, white space, punctuation and English articles.
+    Args:
+        normalize: compare without regard to case, white space, punctuation and English articles.
+        against: what the response is compared with.
+        answer: compare a part of each text: ``regex:PATTERN`` (the first match, or of it the first
+            group), ``number`` (that after an answer's mark, else the last) or ``json:FIELD`` (of
+            the first JSON object that has it; ``a.b`` is a path). A sample without it does not
+            equal.
+
+    ``raw`` is that share, in [0, 1]; ``risk = 1 - raw``.
+
+    Raises:
+        NoAnswerPart: the response has nothing that ``answer`` names, or no sample has.
     """
-    response = record.need_response()
-    texts = [s.text for s in record.against(against)]
+    response, texts = answer_parts(record, record.against(against), answer)
     if normalize:
         response = normalized(response)
-        texts = [normalized(t) for t in texts]
+        texts = [None if t is None else normalized(t) for t in texts]
     share = texts.count(response) / len(texts)
     return Score.of(1 - share, raw=share)

@@ -8,6 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from veridical.arrays import Matrix
+from veridical.core.answer_parts import AnswerPart
 from veridical.core.evidence import Evidence
 from veridical.core.records import Record
 from veridical.core.registry import scorer
@@ -29,6 +30,7 @@ _WEIGHTS = np.array([1.0, 0.5, 0.0])
     cost="nli",
     version=3,
     raw_is="risk",
+    added={"answer"},
     presets={"all"},
 )
 async def kle(
@@ -40,6 +42,7 @@ async def kle(
     kappa: Scale = 1.0,
     nu: Scale = 1.0,
     prompts: bool = False,
+    answer: AnswerPart | None = None,
 ) -> Score:
     """Von Neumann entropy of a graph kernel over the n answers: the response and its samples.
 
@@ -54,12 +57,14 @@ async def kle(
         kappa: length scale of the Matern kernel, in the same range.
         nu: smoothness of the Matern kernel, in the same range.
         prompts: judge each answer with the prompt before it.
+        answer: compare a part of each answer, as ``exact_match`` does; a sample without it
+            contradicts all others.
 
     ``raw`` is VNE in nats, in [0, log n]: log n where every two answers contradict each other. Even
     equal answers are above 0 by as much as the kernel is short of constant; their entropy falls
     with n and t. The risk is ``1 - exp(-VNE)``.
     """
-    matrix = await response_matrix(record, evidence, prompts)
+    matrix = await response_matrix(record, evidence, prompts, answer)
     weights = _WEIGHTS[matrix.probabilities.argmax(axis=2)]
     eigenvalues, eigenvectors = np.linalg.eigh(laplacian(weights + weights.T))
     eigenvalues = np.maximum(eigenvalues, 0.0)  # below 0 by rounding alone

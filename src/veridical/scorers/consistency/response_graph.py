@@ -18,7 +18,11 @@ Affinity = Literal["entailment", "contradiction"]
 
 
 async def similarity_graph(
-    record: Record, evidence: Evidence, affinity: Affinity, prompts: bool
+    record: Record,
+    evidence: Evidence,
+    affinity: Affinity,
+    prompts: bool,
+    answer: str | None = None,
 ) -> Matrix:
     """Similarities of all answers (Lin et al. 2023, section 4.1): (n, n) in [0, 1], symmetric.
 
@@ -29,7 +33,7 @@ async def similarity_graph(
         NotApplicable: no response or sample, or the model has no class for contradiction where
             the affinity needs it.
     """
-    matrix = await response_matrix(record, evidence, prompts)
+    matrix = await response_matrix(record, evidence, prompts, answer)
     a = matrix.entailment if affinity == "entailment" else 1 - matrix.contradiction
     w: Matrix = (a + a.T) / 2
     np.fill_diagonal(w, 1.0)

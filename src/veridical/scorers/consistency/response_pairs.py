@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from veridical.core.answer_parts import answer_parts
 from veridical.core.evidence import Evidence
 from veridical.core.prompt_text import prompt_text
 from veridical.core.records import Record
@@ -72,7 +73,7 @@ class ResponseMatrix:
 
 
 async def response_matrix(
-    record: Record, evidence: Evidence, prompts: bool = False
+    record: Record, evidence: Evidence, prompts: bool = False, answer: str | None = None
 ) -> ResponseMatrix:
     """Judge all m (m + 1) ordered pairs of different places in one request.
 
@@ -80,21 +81,28 @@ async def response_matrix(
         prompts: judge answers as they are, not short ones as statements, with the prompt and a line
             break before both texts of every pair, as the UQLM package can; a record without a
             prompt is judged by its texts alone.
+        answer: judge this part of each answer (see :func:`answer_parts`). A sample without it
+            contradicts all others; to a model without that class it is neutral.
 
     Raises:
         NotApplicable: the response is blank, or no sample has a text.
+        NoAnswerPart: the response, or every sample, lacks that part.
     """
-    texts = [record.need_response(), *(s.text for s in record.against("samples"))]
+    response, others = answer_parts(record, record.against("samples"), answer)
+    texts = [response, *(text or "" for text in others)]
     judged = (prompted if prompts else stated)(record, texts)
     n = len(texts)
+    there = np.array([True, *(text is not None for text in others)])
     different = ~np.eye(n, dtype=bool)
-    first, second = np.nonzero(different)
+    asked = different & there & there[:, None]
+    first, second = np.nonzero(asked)
     verdicts = await evidence.nli(
         [(judged[i], judged[j]) for i, j in zip(first.tolist(), second.tolist(), strict=True)]
     )
     probabilities = np.zeros((n, n, 3))
-    probabilities[..., 0] = 1.0
-    probabilities[different] = verdicts.probabilities
+    probabilities[..., 0] = np.eye(n)
+    probabilities[different & ~asked, 2 if verdicts.contradicts else 1] = 1.0
+    probabilities[asked] = verdicts.probabilities
     return ResponseMatrix(texts, probabilities, verdicts.contradicts)
 
 

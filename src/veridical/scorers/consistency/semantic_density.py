@@ -7,6 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from veridical.core.answer_parts import AnswerPart, answer_parts
 from veridical.core.evidence import Evidence
 from veridical.core.records import Record
 from veridical.core.registry import scorer
@@ -23,6 +24,7 @@ from veridical.scorers.consistency.sequence_weights import Weights, log_weights
     cost="nli",
     version=3,
     raw_is="confidence",
+    added={"answer"},
     presets={"all"},
 )
 async def semantic_density(
@@ -33,6 +35,7 @@ async def semantic_density(
     length_normalize: bool = True,
     prompts: bool = True,
     unique: bool = False,
+    answer: AnswerPart | None = None,
 ) -> Score:
     """Density of the samples about the response, in a space where distance is semantic.
 
@@ -51,6 +54,8 @@ async def semantic_density(
             prompt is judged by its texts alone.
         unique: count samples of the same text once, as the paper does, whose samples are
             distinct; else every sample counts, as in the UQLM package.
+        answer: compare a part of each answer, as ``exact_match`` does; a sample without it
+            contradicts the response.
 
     ``raw`` is the density, in [0, 1] (confidence); ``risk = 1 - raw``.
 
@@ -59,13 +64,15 @@ async def semantic_density(
             for contradiction, every sample has probability 0, or ``weights="probability"`` and
             log-probabilities are missing.
     """
-    texts = [record.need_response(), *(s.text for s in record.against("samples"))]
+    parts = answer_parts(record, record.against("samples"), answer)
+    texts = [parts.response, *(text or "" for text in parts.others)]
     response, *samples = (prompted if prompts else stated)(record, texts)
     weight = np.exp(log_weights(record, weights, length_normalize, response=False))
-    verdicts = await evidence.nli([(response, sample) for sample in samples])
+    verdicts = await evidence.nli([(response, samples[i]) for i in parts.found])
     distance = verdicts.contradiction + verdicts.neutral * (math.sqrt(2) / 2)
     squared = verdicts.contradiction + verdicts.neutral / 2
-    kernel = np.where(distance <= 1, 1 - squared, 0.0)
+    kernel = np.zeros(len(samples))
+    kernel[parts.found] = np.where(distance <= 1, 1 - squared, 0.0)
     if unique:
         weight *= _most_probable(samples, weight)
     raw = min(float((weight * kernel).sum() / weight.sum()), 1.0)

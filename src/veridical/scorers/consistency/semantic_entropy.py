@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from veridical.core.answer_parts import AnswerPart
 from veridical.core.evidence import Evidence
 from veridical.core.records import Record
 from veridical.core.registry import scorer
@@ -20,6 +21,7 @@ from veridical.scorers.consistency.sequence_weights import Weights, log_weights
     cost="nli",
     version=3,
     raw_is="risk",
+    added={"answer"},
     presets={"all"},
 )
 async def semantic_entropy(
@@ -30,6 +32,7 @@ async def semantic_entropy(
     weights: Weights = "auto",
     length_normalize: bool = True,
     prompts: bool = False,
+    answer: AnswerPart | None = None,
 ) -> Score:
     """Entropy over the meanings of the response and the samples.
 
@@ -42,6 +45,8 @@ async def semantic_entropy(
         length_normalize: an answer's probability is the geometric mean of its tokens'
             probabilities; else their product, which favours short answers.
         prompts: judge each answer with the prompt before it, so that short ones make sense.
+        answer: compare a part of each answer, as ``exact_match`` does; a sample without it is a
+            meaning of its own.
 
     ``raw`` is the entropy in nats, from 0 (one meaning) to log(m + 1) (as many as answers, with
     m samples). ``risk = 1 - exp(-raw)``: 1 - 1/k for k equally likely meanings.
@@ -50,6 +55,6 @@ async def semantic_entropy(
         NotApplicable: the response is blank, no sample has a text, or ``weights="probability"``
             and log-probabilities are missing.
     """
-    clusters = await semantic_clusters(record, evidence, cluster, prompts)
+    clusters = await semantic_clusters(record, evidence, cluster, prompts, answer)
     raw = entropy(clusters, log_weights(record, weights, length_normalize, response=True))
     return Score.of(-math.expm1(-raw), raw=raw)

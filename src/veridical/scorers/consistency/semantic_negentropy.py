@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Literal
 
+from veridical.core.answer_parts import AnswerPart
 from veridical.core.evidence import Evidence
 from veridical.core.records import Record
 from veridical.core.registry import scorer
@@ -25,6 +26,7 @@ _LARGEST = math.log(3) / math.log(2)
     cost="nli",
     version=3,
     raw_is="confidence",
+    added={"answer"},
     presets={"all"},
 )
 async def semantic_negentropy(
@@ -36,6 +38,7 @@ async def semantic_negentropy(
     weights: Weights = "discrete",
     length_normalize: bool = True,
     prompts: bool = False,
+    answer: AnswerPart | None = None,
 ) -> Score:
     """1 - the semantic entropy of the response and m samples, as a share of the largest possible.
 
@@ -44,8 +47,8 @@ async def semantic_negentropy(
             that the value is in [0, 1] (as the UQLM package does). ``paper`` divides by log(m),
             as printed: the value may be negative, down to 1 - log(3)/log(2) = -0.585, and needs
             two samples.
-        cluster, weights, length_normalize, prompts: as in ``semantic_entropy``. The equation is
-            for ``discrete`` weights.
+        cluster, weights, length_normalize, prompts, answer: as in ``semantic_entropy``. The
+            equation is for ``discrete`` weights.
 
     ``raw`` is that value (confidence). The risk is ``1 - raw``; for ``form="paper"`` it is
     ``(1 - raw) * log(2)/log(3)``, which is in [0, 1] for every m.
@@ -53,7 +56,7 @@ async def semantic_negentropy(
     Raises:
         NotApplicable: as for ``semantic_entropy``; or ``form="paper"`` with a single sample.
     """
-    clusters = await semantic_clusters(record, evidence, cluster, prompts)
+    clusters = await semantic_clusters(record, evidence, cluster, prompts, answer)
     nats = entropy(clusters, log_weights(record, weights, length_normalize, response=True))
     answers = sum(map(len, clusters))
     if form == "normalized":

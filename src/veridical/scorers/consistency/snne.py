@@ -9,6 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from veridical.arrays import Matrix
+from veridical.core.answer_parts import AnswerPart, answer_parts
 from veridical.core.evidence import Evidence
 from veridical.core.records import Record
 from veridical.core.registry import Cost, scorer
@@ -31,6 +32,7 @@ def _costs(similarity: Similarity, **_: object) -> set[Cost]:
     uses={"embed"},
     costs_by=_costs,
     raw_is="risk",
+    added={"answer"},
 )
 async def snne(
     record: Record,
@@ -39,6 +41,7 @@ async def snne(
     tau: Annotated[float, Field(ge=0.01, le=1000)] = 1.0,
     similarity: Similarity = "entailment",
     response: bool = True,
+    answer: AnswerPart | None = None,
 ) -> Score:
     """How few near neighbours the answers have: a soft count in the place of clusters.
 
@@ -52,6 +55,8 @@ async def snne(
             Both are in [0, 1], and 1 of an answer with itself.
         response: the response is one of the answers, as in ``semantic_entropy``; false takes the
             samples alone, as published.
+        answer: compare a part of each answer, as ``exact_match`` does; a sample without it has a
+            similarity of 0 to all others.
 
     ``raw`` is in nats, from ``-log n - 1 / tau`` (n equal answers) to ``-log(n - 1 + e^(1/tau))``.
     ``risk = exp(raw) (1 + e^(1/tau))``, at most 1 for two answers or more.
@@ -60,11 +65,14 @@ async def snne(
         NotApplicable: the response is blank, or no sample has a text.
     """
     if similarity == "entailment":
-        s = await similarity_graph(record, evidence, "entailment", False)
+        s = await similarity_graph(record, evidence, "entailment", False, answer)
     else:
-        texts = [record.need_response(), *(x.text for x in record.against("samples"))]
-        vectors = (await evidence.embed(texts)).astype(np.float64)
-        s = 0.5 + np.clip(vectors @ vectors.T, -1, 1) / 2
+        first, others = answer_parts(record, record.against("samples"), answer)
+        texts = [first, *others]
+        there = [i for i, text in enumerate(texts) if text is not None]
+        vectors = (await evidence.embed([t for t in texts if t is not None])).astype(np.float64)
+        s = np.zeros((len(texts), len(texts)))
+        s[np.ix_(there, there)] = 0.5 + np.clip(vectors @ vectors.T, -1, 1) / 2
         np.fill_diagonal(s, 1.0)
     raw = neighbour_entropy(s if response else s[1:, 1:], tau)
     # e^raw (1 + e^(1/tau)), as logarithms: 1/tau may be large
