@@ -207,10 +207,8 @@ def likeliest(record: Record, response_line: bytes, samples: Mapping[int | None,
     heads = _heads(lines)
     risks = _risks(record, heads)
     scores = Result.model_validate_json(response_line).scores.items()
-    raws = [
-        s.raw for key, s in scores if Identity.read(key).name == CLUSTERS and s.status == "scored"
-    ]
-    place = raws[0].get("best") if raws and isinstance(raws[0], dict) else None
+    raw = next((s.raw for key, s in scores if Identity.read(key).name == CLUSTERS), None)
+    place = raw.get("best") if isinstance(raw, dict) else None
     if place is None:
         return _nobody(record, risks)
     index = None if place == 0 else place - 1

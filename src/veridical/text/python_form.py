@@ -6,6 +6,7 @@ It is parsed, never run or compiled.
 from __future__ import annotations
 
 import ast
+import textwrap
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -31,6 +32,12 @@ def parsed(code: str) -> ast.Module | None:
         warnings.simplefilter("ignore")  # of escapes and the like in foreign code
         try:
             return ast.parse(code)
+        except IndentationError:  # the body of a function alone, perhaps
+            dedented = textwrap.dedent(code)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return None
+        try:
+            return ast.parse(dedented)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return None
 

@@ -55,7 +55,7 @@ async def cluster_probability(
     shares = cluster_shares(clusters, log_weights(record, weights, length_normalize, response=True))
     sources = record.against("samples")
     texts = [record.response, *(s.text for s in sources)]
-    likeliest = int(np.argmax(np.round(shares, 9)))
+    likeliest = int(np.argmax(shares))
     place = representative(clusters[likeliest], texts)
     raw = {
         "confidence": float(shares[0]),  # the response is in the first cluster
@@ -68,7 +68,8 @@ async def cluster_probability(
 def cluster_shares(clusters: Sequence[Sequence[int]], log_weights: Floats) -> Floats:
     """(len(clusters),) shares of the items' weights, which add up to 1."""
     logs = np.array([np.logaddexp.reduce(log_weights[list(c)]) for c in clusters])
-    shares: Floats = np.exp(logs - np.logaddexp.reduce(logs))
+    # rounded, so that equal ones stay equal
+    shares: Floats = np.exp(logs - np.logaddexp.reduce(logs)).round(9)
     return shares
 
 
