@@ -169,6 +169,13 @@ BIOGRAPHY = {
         {"text": "Here is a bio.", "is-relevant": False, "human-atomic-facts": None},
     ],
 }
+CODE = {
+    "task_id": "T/0",
+    "prompt": "def add(a, b):",
+    "completion": "    return a + b",
+    "passed": True,
+    "language": "python",
+}
 GRADED = {"prompt": "Where?", "response": "Here. There.", "label": 0.25}
 ANSWERED = {
     "prompt": "What is 2 + 2?",
@@ -195,6 +202,7 @@ ROWS: dict[str, tuple[str, dict[str, Any]]] = {
     "faithdial": ("test.jsonl", DIALOGUE),
     "factscore": ("ChatGPT.jsonl", BIOGRAPHY),
     "graded": ("mine.jsonl", GRADED),
+    "code": ("code.jsonl", CODE),
     "qa": ("answers.jsonl", ANSWERED),
     "extraction": ("mine.jsonl", CLAIMED),
 }

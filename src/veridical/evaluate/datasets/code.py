@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from veridical.core.records import Record, Sample
 from veridical.errors import RowError
@@ -30,6 +30,9 @@ _NEEDS = (
 )
 
 
+_WORDS = {"true": "1", "false": "0"}
+
+
 def _items(path: Path, options: object) -> Iterator[Item | BadItem]:
     files = files_of(path, (), lambda file: has_columns(file, "passed", "label"))
     for number, file in enumerate(files):
@@ -41,24 +44,28 @@ def _item(row: Row, ordinal: int, file: int) -> Iterator[Item]:
     fields = dict(row)
     if "completion" in fields and "response" not in fields:
         fields["response"] = fields.pop("completion")
-    if fields.get("passed") is not None:
-        fields["label"] = 1 - _share(fields["passed"])
-    if fields.get("label") is None:
+    passed, label = _share(row, "passed"), _share(row, "label")
+    if passed is None and label is None:
         raise RowProblem("is missing, and so is label", "passed")
+    fields["label"] = label if passed is None else 1 - passed
     record = record_of(fields, ordinal)
     task, language = (_name(row, column) for column in ("task_id", "language"))
     group = f"task {task}" if task else f"prompt {record.prompt}" if record.prompt else ""
     yield Item(record, language or "all", f"file {file} {group or f'row {ordinal}'}")
 
 
-def _share(passed: Any) -> float:
-    if isinstance(passed, str) and passed.lower() in ("true", "false"):  # a CSV cell
-        passed = passed.lower() == "true"
-    if not isinstance(passed, (bool, int, float)) or not 0 <= passed <= 1:
+def _share(row: Row, column: str) -> float | None:
+    value = row.get(column)
+    if isinstance(value, str):  # a CSV cell
+        with suppress(ValueError):
+            value = float(_WORDS.get(value.lower(), value)) if value else None
+    if value is None:
+        return None
+    if not isinstance(value, (bool, int, float)) or not 0 <= value <= 1:
         raise RowProblem(
-            f"must be true or false, or a share from 0 to 1, got {shown(passed)}", "passed"
+            f"must be true or false, or a share from 0 to 1, got {shown(value)}", column
         )
-    return float(passed)
+    return float(value)
 
 
 def _name(row: Row, column: str) -> str:
