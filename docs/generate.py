@@ -24,7 +24,7 @@ they need, `veridical scorers NAME` shows one.
 A scorer is named in `--scorers` as `name` or `name(parameter=value)`. `risk` is in [0, 1], 1 is
 worst; `raw` is the method's own number, and *raw is* says which way it points. `cost`: `free` needs
 no model, `embed` sentence vectors, `tokens` token vectors. `--against` sets the `against` of every
-scorer that takes it.
+scorer that takes it, `--answer` the `answer`.
 
 """
 
@@ -105,6 +105,35 @@ DIFFERENCES = (
         "`claims`",
         "by default a quarter of the verdict is by words; `checker=nli, merge=any` is published",
         "RefChecker",
+    ),
+    (
+        "`functional_equivalence`, `functional_negentropy`, `functional_sets`",
+        "by default by normal forms, without a model; `by=llm` asks of forms that differ, each "
+        "pair once; an answer without code agrees with none",
+        "UQLM: always asks an LLM, of texts that differ",
+    ),
+    (
+        "`functional_negentropy(weights=probability)`",
+        "each answer by its own probability",
+        "UQLM: by that of the answer before it",
+    ),
+    (
+        "`codebleu`",
+        "tokens are the language's; weighted BLEU is a precision, as printed; subtrees and data "
+        "flow are those of Python's own parser, of other languages they are left out; no data flow "
+        "in common is 0",
+        "the package codebleu: tokens at blanks; weighted BLEU divides by the reference; "
+        "tree-sitter; no data flow in common is 1. Its BLEU of equal tokens is the same",
+    ),
+    (
+        "`--answer`",
+        "a text without the part fails (response) or agrees with nothing (sample)",
+        "UQLM: a function of one's own, whose results are compared as they are",
+    ),
+    (
+        "`--select cluster`",
+        "each answer is in one meaning; the selected answer is judged by the others too",
+        "UQLM, `use_best`: an answer may be in several meanings",
     ),
 )
 PEERS = """

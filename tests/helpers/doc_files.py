@@ -181,6 +181,14 @@ def graded() -> Iterator[dict[str, Any]]:
             }
 
 
+SUM = {"prompt": "How much is 6 * 7?", "response": "It is 42.", "samples": ["42", "I get 41."]}
+TESTED = [
+    {"task_id": task, "completion": f"    return {body}", "passed": passed}
+    for task in ("add", "sum")
+    for body, passed in (("a + b", True), ("(a + b)  # both", True), ("a - b", False))
+]
+
+
 def write_rows(path: Path, rows: list[dict[str, Any]]) -> None:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
@@ -200,6 +208,8 @@ def write_files(folder: Path) -> None:
     for name in ("log.jsonl", "agent.jsonl"):
         write_rows(folder / name, [CONVERSATION])
     write_rows(folder / "spans.json", [SPAN])
+    write_rows(folder / "sums.jsonl", [SUM])
+    write_rows(folder / "tested.jsonl", TESTED)
     (folder / "policy.toml").write_text(POLICY)
     (folder / "veridical.toml").write_text(SETTINGS)
     (folder / "script.json").write_text(json.dumps(SCRIPT))
