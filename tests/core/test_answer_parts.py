@@ -41,7 +41,7 @@ def test_the_scorers_that_take_it() -> None:
 
 
 def test_what_is_found_is_compared() -> None:
-    parts = answer_parts(RECORD, RECORD.against("samples"), "number")
+    parts = answer_parts(RECORD, "samples", "number")
     assert parts.response == "42" and parts.others == ["42", "41", None, "42"]
     assert parts.found == [0, 1, 3]
     (score,) = score_locally(RECORD, REGISTRY.parse("exact_match(answer=number)"))

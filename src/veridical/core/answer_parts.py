@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from veridical.core.records import Record, Source
+from veridical.core.records import Against, Record, Source
 from veridical.errors import UsageError, VeridicalError
 from veridical.text.answer_part import part_finder
 
@@ -48,10 +47,12 @@ class Parts(NamedTuple):
     Attributes:
         response: text of the response.
         others: of each source, None where nothing was found: it agrees with nothing.
+        sources: they, in the same order.
     """
 
     response: str
     others: list[str | None]
+    sources: list[Source]
 
     @property
     def found(self) -> list[int]:
@@ -59,16 +60,18 @@ class Parts(NamedTuple):
         return [i for i, text in enumerate(self.others) if text is not None]
 
 
-def answer_parts(record: Record, sources: Sequence[Source], answer: str | None) -> Parts:
-    """The response and the sources, whole where ``answer`` is None, else that part of each.
+def answer_parts(record: Record, against: Against, answer: str | None) -> Parts:
+    """The response and what it is compared with: whole texts where ``answer`` is None, else that
+    part of each.
 
     Raises:
-        NotApplicable: the response is blank.
+        NotApplicable: the response is blank, or there is nothing to compare it with.
         NoAnswerPart: it is not found in the response, or in none of the sources.
     """
     response = record.need_response()
+    sources = record.against(against)
     if answer is None:
-        return Parts(response, [s.text for s in sources])
+        return Parts(response, [s.text for s in sources], sources)
     find = part_finder(answer)
     part = find(response)
     if part is None:
@@ -77,4 +80,4 @@ def answer_parts(record: Record, sources: Sequence[Source], answer: str | None) 
     if all(text is None for text in others):
         kinds = {"sample": "samples", "context": "contexts", "reference": "references"}
         raise NoAnswerPart(f"answer={answer} is not found in the {kinds[sources[0].kind]}")
-    return Parts(part, others)
+    return Parts(part, others, sources)

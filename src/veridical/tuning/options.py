@@ -207,6 +207,7 @@ class TuneKeywords(EngineKeywords, total=False):
     run: str | Path | None
     preset: str
     against: Against | Literal["auto"] | None
+    answer: str | None
     samples: int | None
     limit: int | None
     mapping: Mapping[str, str] | None

@@ -89,8 +89,8 @@ async def bert_score(
     ``{"value", "order", "matrix"}``. Rescaling is affine, so the risk, 1 - value before
     rescaling, does not depend on it; in the matrix form the risk is 1 - value.
     """
-    sources = record.against(against)
-    parts = answer_parts(record, sources, answer)
+    parts = answer_parts(record, against, answer)
+    sources = parts.sources
     texts = [text for text in parts.others if text is not None]
     if form == "matrix":
         if len(texts) < 2:

@@ -41,7 +41,7 @@ async def cosine(
 
     ``raw`` is that value (confidence). The risk is ``(1 - cos) / 2`` in either form.
     """
-    parts = answer_parts(record, record.against(against), answer)
+    parts = answer_parts(record, against, answer)
     texts = [text for text in parts.others if text is not None]
     vectors = await evidence.embed([parts.response, *texts])
     similarity = np.full(len(parts.others), -1.0)

@@ -49,10 +49,9 @@ async def entailment(
     Raises:
         NotApplicable: the response is blank, or there is nothing to compare it with.
     """
-    sources = record.against(against)
-    parts = answer_parts(record, sources, answer)
+    parts = answer_parts(record, against, answer)
     response = stated_answer(record, parts.response)
-    compared = [replace(sources[i], text=parts.others[i] or "") for i in parts.found]
+    compared = [replace(parts.sources[i], text=parts.others[i] or "") for i in parts.found]
     texts = [stated_source(record, evidence, s) for s in compared]
     pairs = [(response, t) for t in texts] + [(t, response) for t in texts]
     agreement = np.zeros(len(parts.others))

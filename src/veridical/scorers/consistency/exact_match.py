@@ -62,7 +62,7 @@ async def exact_match(
     Raises:
         NoAnswerPart: the response has nothing that ``answer`` names, or no sample has.
     """
-    response, texts = answer_parts(record, record.against(against), answer)
+    response, texts, _ = answer_parts(record, against, answer)
     if normalize:
         response = normalized(response)
         texts = [None if t is None else normalized(t) for t in texts]

@@ -49,10 +49,9 @@ async def noncontradiction(
         NotApplicable: the response is blank, there is nothing to compare it with, or the NLI
             model has no class for contradiction.
     """
-    sources = record.against(against)
-    parts = answer_parts(record, sources, answer)
+    parts = answer_parts(record, against, answer)
     response = stated_answer(record, parts.response)
-    compared = [replace(sources[i], text=parts.others[i] or "") for i in parts.found]
+    compared = [replace(parts.sources[i], text=parts.others[i] or "") for i in parts.found]
     texts = [stated_source(record, evidence, s) for s in compared]
     pairs = [(response, t) for t in texts] + [(t, response) for t in texts]
     contradiction = np.ones(len(parts.others))

@@ -88,7 +88,7 @@ async def response_matrix(
         NotApplicable: the response is blank, or no sample has a text.
         NoAnswerPart: the response, or every sample, lacks that part.
     """
-    response, others = answer_parts(record, record.against("samples"), answer)
+    response, others, _ = answer_parts(record, "samples", answer)
     texts = [response, *(text or "" for text in others)]
     judged = (prompted if prompts else stated)(record, texts)
     n = len(texts)

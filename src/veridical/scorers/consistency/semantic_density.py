@@ -64,7 +64,7 @@ async def semantic_density(
             for contradiction, every sample has probability 0, or ``weights="probability"`` and
             log-probabilities are missing.
     """
-    parts = answer_parts(record, record.against("samples"), answer)
+    parts = answer_parts(record, "samples", answer)
     texts = [parts.response, *(text or "" for text in parts.others)]
     response, *samples = (prompted if prompts else stated)(record, texts)
     weight = np.exp(log_weights(record, weights, length_normalize, response=False))

@@ -67,7 +67,7 @@ async def snne(
     if similarity == "entailment":
         s = await similarity_graph(record, evidence, "entailment", False, answer)
     else:
-        first, others = answer_parts(record, record.against("samples"), answer)
+        first, others, _ = answer_parts(record, "samples", answer)
         texts = [first, *others]
         there = [i for i, text in enumerate(texts) if text is not None]
         vectors = (await evidence.embed([t for t in texts if t is not None])).astype(np.float64)
