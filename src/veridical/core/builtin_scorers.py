@@ -27,6 +27,7 @@ _TABLE = {
     "checkembed": ("scorers.consistency.checkembed:checkembed", _ALL),
     "claim_frequency": ("scorers.consistency.claim_frequency:claim_frequency", _NONE),
     "claim_graph": ("scorers.consistency.claim_graph:claim_graph", _NONE),
+    "claim_qa": ("scorers.consistency.claim_qa:claim_qa", _NONE),
     "cosine": ("scorers.consistency.cosine:cosine", _ALL),
     "degree": ("scorers.consistency.degree:degree", _ALL),
     "eccentricity": ("scorers.consistency.eccentricity:eccentricity", _ALL),

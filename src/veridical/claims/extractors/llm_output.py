@@ -107,6 +107,7 @@ def output_of(reply: str, text: str) -> str:
 
 
 async def ask(
+    record: Record,
     evidence: Evidence,
     llm: str | None,
     prompts: tuple[str, str],
@@ -117,12 +118,13 @@ async def ask(
     """What a language model says of the claims of ``answer``, the record's response.
 
     Args:
+        record: whose response it is: the one under check, or one made of a sample.
         prompts: templates: of an answer with its question, and of an answer alone.
 
     Raises:
         LlmError: there is no whole reply, or it is longer than asked for.
     """
-    response = evidence.record.response
+    response = record.response
     parts: dict[str, Any] = {"answer": answer}
     if question is not None:
         parts["question"] = question
