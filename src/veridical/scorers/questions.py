@@ -13,7 +13,7 @@ _LONGEST = 500  # characters of one
 _MOST = 100  # that a reply may have
 
 
-def questions_request(template: str, count: int, **parts: str) -> ChatRequest:
+def questions_request(template: str, count: int, **parts: Any) -> ChatRequest:
     """The call for ``count`` questions, by a template with places for ``count`` and ``parts``."""
     messages = load_prompt(template).messages(count=str(count), **parts)
     return ChatRequest(messages, max_tokens=64 + _TOKENS * count, schema=_schema(count, count))

@@ -56,12 +56,24 @@ async def test_ten_claims_a_call_in_one_round():
     assert [found[text] for text in new[9:]] == [new[9], A, new[11]]
 
 
-async def test_claims_whose_numbers_differ_stay_apart_whatever_it_says():
-    later, again = "He died in 1913.", "In 1912 he died."
-    found, _ = await by_llm([[B], [later, again]], same(1, 1))
-    assert found == {B: B, later: later, again: B}
-    found, _ = await by_llm([["It costs 1,200 euros."], ["It costs 1200 euros."]], same(1))
-    assert len(set(found.values())) == 1
+@pytest.mark.parametrize(
+    ("one", "other", "alike"),
+    [
+        (B, "In 1912 he died.", True),
+        (B, "He died in 1913.", False),
+        (B, "He did not die in 1912.", False),
+        ("It costs 1,200 euros.", "It costs 1200 euros.", True),
+        ("He has two dogs.", "He has 2 dogs.", True),
+        ("Ada was born in Rome.", "Ada was born in Oslo.", False),
+        ("Ada was born in Rome.", "Ada was born there.", False),
+        ("Ada Byron was born in Rome.", "Rome is where Ada Byron was born.", True),
+        ("Sydney is the capital.", "Canberra is the capital.", False),
+        ("Sydney is the capital.", "The capital is Sydney.", True),
+    ],
+)
+async def test_claims_whose_facts_differ_stay_apart_whatever_it_says(one, other, alike):
+    found, _ = await by_llm([[one], [other]], same(1))
+    assert found == {one: one, other: one if alike else other}
 
 
 @pytest.mark.parametrize(

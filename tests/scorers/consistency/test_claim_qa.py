@@ -58,7 +58,7 @@ async def score(evidence=None, **parameters):
 
 
 async def test_answers_that_support_the_claim():
-    found, evidence = await score()
+    found, _ = await score()
     where = (0.8 / 0.8 + 0.1 / 0.9) / 2  # e / (e + c) of each answer
     which = (0.8 / 0.8 + 0) / 2  # who does not know supports nothing
     when = (0.6 / 0.8 + 0.2 / 0.8) / 2

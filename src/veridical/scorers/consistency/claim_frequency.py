@@ -12,9 +12,9 @@ from veridical.core.registry import Cost, scorer
 from veridical.core.scores import Score
 from veridical.core.stated import stated_source
 from veridical.errors import UsageError
-from veridical.scorers.claim_units import claim_costs, claim_prompts, claims_to_judge
-from veridical.scorers.consistency.claim_merging import PROMPT, Merge, merged
-from veridical.scorers.consistency.claim_samples import claims_of_samples, claims_score
+from veridical.scorers.claim_units import claim_costs, claims_to_judge
+from veridical.scorers.consistency.claim_merging import Merge, merged
+from veridical.scorers.consistency.claim_samples import SHARED, claims_of_samples, claims_score
 from veridical.scorers.consistency.luq import Aggregate, Measure, measured
 
 
@@ -31,21 +31,12 @@ def _costs(
     return claim_costs("claim_frequency", extractor, llm, {merge})
 
 
-def _prompts(extractor: str, merge: str, **_: object) -> tuple[str, ...]:
-    return claim_prompts(extractor) + ((PROMPT,) if merge == "llm" else ())
-
-
 @scorer(
     "claim_frequency",
     level="claim",
-    needs={"samples"},
     source="Zhang 2024 (LUQ-atomic), counted; RefChecker's claims against samples",
-    cost="llm",
-    uses={"nli"},
     costs_by=_costs,
-    prompts=_prompts,
-    raw_is="confidence",
-    added={"merge"},
+    **SHARED,
 )
 async def claim_frequency(
     record: Record,

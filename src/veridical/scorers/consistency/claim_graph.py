@@ -13,10 +13,10 @@ from veridical.core.registry import Cost, scorer
 from veridical.core.scores import Score
 from veridical.core.stated import stated_answer
 from veridical.errors import UsageError
-from veridical.scorers.claim_units import claim_costs, claim_prompts, claims_to_judge
+from veridical.scorers.claim_units import claim_costs, claims_to_judge
 from veridical.scorers.consistency.centrality import CENTRALITIES, Centrality
-from veridical.scorers.consistency.claim_merging import PROMPT, Merge, merged
-from veridical.scorers.consistency.claim_samples import claims_of_samples, claims_score
+from veridical.scorers.consistency.claim_merging import Merge, merged
+from veridical.scorers.consistency.claim_samples import SHARED, claims_of_samples, claims_score
 from veridical.scorers.consistency.luq import Aggregate
 
 
@@ -27,21 +27,12 @@ def _costs(extractor: str, merge: Merge, llm: str | None, **_: object) -> set[Co
     return claim_costs("claim_graph", extractor, llm, asked)
 
 
-def _prompts(extractor: str, merge: Merge, **_: object) -> tuple[str, ...]:
-    return claim_prompts(extractor) + ((PROMPT,) if merge == "llm" else ())
-
-
 @scorer(
     "claim_graph",
     level="claim",
-    needs={"samples"},
     source="Jiang 2024 (graph uncertainty); UQLM 0.6, LongTextGraph",
-    cost="llm",
-    uses={"nli"},
     costs_by=_costs,
-    prompts=_prompts,
-    raw_is="confidence",
-    added={"merge"},
+    **SHARED,
 )
 async def claim_graph(
     record: Record,
@@ -70,7 +61,8 @@ async def claim_graph(
         aggregate: the response's value is the mean over its claims, or the smallest.
         merge: which claims are one: by ``nli`` those that entail each other; or an ``llm`` is
             asked, as UQLM does, answer by answer which of the claims before say the same (10 claims
-            a call). Claims whose numbers differ stay apart whatever it says.
+            a call). Claims of which one has a number, date, name or negation that the other lacks
+            stay apart whatever it says.
         llm: of an extractor that asks one, and of ``merge=llm``; the run's own if None.
 
     ``raw`` is in [0, 1] (confidence), of claims and response; ``risk = 1 - raw``. Values of one

@@ -3,23 +3,25 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
 
+from veridical.claims.extractors.llm_output import denies
 from veridical.core.evidence import Evidence
 from veridical.core.messages import ChatRequest
 from veridical.llm.structured import read_json
 from veridical.prompts import load_prompt
 from veridical.scorers.consistency.clusters import grouped
+from veridical.text.fact_sources import FactSources
+from veridical.text.facts import Facts
+from veridical.text.words import content_spans
 
 Merge = Literal["nli", "llm"]
 #: The template by which an LLM is asked.
 PROMPT = "claim_merge"
 _ASKED = 10  # claims a call
-_NUMBER = re.compile(r"[0-9]+(?:[.,:][0-9]+)*")
 
 
 async def merged(
@@ -31,7 +33,8 @@ async def merged(
         groups: the claims of each answer, in order.
         by: ``nli``: claims that entail each other are one, whichever answers they are of. ``llm``:
             answer by answer, a language model says of each claim which of those before it, of
-            other answers, says the same; claims whose numbers differ stay apart whatever it says.
+            other answers, says the same; claims of which one has a number, date, name or negation
+            that the other lacks stay apart whatever it says.
         llm: the endpoint that is asked; the run's own if None.
 
     Raises:
@@ -68,7 +71,7 @@ async def _by_llm(
         for part, reply in zip(parts, replies, strict=True):
             places = read_json(reply.whole(), _schema(len(known), len(part)))["same"]
             for text, place in zip(part, map(int, places), strict=True):
-                if place and _numbers(text) == _numbers(known[place - 1]):
+                if place and not _apart(text, known[place - 1]):
                     first[text] = known[place - 1]
     return first
 
@@ -94,6 +97,23 @@ def _schema(known: int, new: int) -> dict[str, Any]:
     }
 
 
-def _numbers(text: str) -> set[str]:
-    """The numbers of a claim, without the commas that part thousands."""
-    return {number.replace(",", "") for number in _NUMBER.findall(text)}
+def _apart(a: str, b: str) -> bool:
+    """Whether one claim has a number, date, name or negation that the other lacks, or both begin
+    with a word that may be a name and is not the other's."""
+    if denies(a) != denies(b):
+        return True
+    return _lacks(a, b) or _lacks(b, a) or (_leads(a, b) and _leads(b, a))
+
+
+def _lacks(other: str, text: str) -> bool:
+    (facts,) = Facts(text).find([(0, len(text))])
+    said = FactSources([other])
+    return any(said.find(fact) is None for fact in facts)
+
+
+def _leads(text: str, other: str) -> bool:
+    """Whether ``text`` begins with a word that tells something and that ``other`` lacks."""
+    spans = content_spans(text)
+    if not spans or text[: spans[0].start].strip():
+        return False
+    return spans[0].text.casefold() not in {s.text.casefold() for s in content_spans(other)}

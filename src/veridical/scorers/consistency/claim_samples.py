@@ -11,11 +11,28 @@ from veridical.arrays import Floats, Matrix
 from veridical.claims.claim import Claim
 from veridical.core.evidence import Evidence
 from veridical.core.records import Record, Source
+from veridical.core.registry import SharedDeclaration
 from veridical.core.scores import SHOWN, EvidenceItem, Score, Unit
 from veridical.errors import NotApplicable
-from veridical.scorers.claim_units import claims_to_judge
+from veridical.scorers.claim_units import claim_prompts, claims_to_judge
+from veridical.scorers.consistency.claim_merging import PROMPT
 from veridical.scorers.consistency.luq import Aggregate
 from veridical.scorers.most_about import sentence_most_about
+
+
+def _prompts(extractor: str, merge: str, **_: object) -> tuple[str, ...]:
+    return claim_prompts(extractor) + ((PROMPT,) if merge == "llm" else ())
+
+
+#: What the scorers by claims and samples declare alike.
+SHARED: SharedDeclaration = {
+    "needs": {"samples"},
+    "cost": "llm",
+    "uses": {"nli"},
+    "prompts": _prompts,
+    "raw_is": "confidence",
+    "added": {"merge"},
+}
 
 
 async def claims_of_samples(

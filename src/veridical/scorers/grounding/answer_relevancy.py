@@ -117,4 +117,5 @@ async def answer_relevancy(
 async def _cosines(evidence: Evidence, question: str, texts: Sequence[str]) -> Floats:
     """(n,) cosine of each text with the question, in [-1, 1]."""
     vectors = (await evidence.embed([question, *texts])).astype(np.float64)
-    return np.clip(vectors[1:] @ vectors[0], -1, 1)
+    cosines: Floats = np.clip(vectors[1:] @ vectors[0], -1, 1)
+    return cosines
