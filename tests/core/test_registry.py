@@ -181,12 +181,14 @@ def test_signed_raw_grows_with_risk() -> None:
 
 # Every numeric parameter of a built-in scorer, with values just outside its limits.
 OUTSIDE = {
+    "answer_relevancy": {"questions": [0, 21]},
     "avg_entropy": {"k": [1, 10**7]},
     "bert_score": {"baseline": [-0.1, 1.0]},
     "boosted_prob": {"jump": [-0.1, 1.0], "least": [-0.1, 1.0]},
     "bsdetector": {"alpha": [-0.1, 1.1], "beta": [-0.1, 1.1]},
     "ccp": {"k": [1, 101], "least": [-0.1, 1.1]},
     "claim_graph": {"threshold": [0.0, 1.1]},
+    "claim_qa": {"questions": [0, 11], "answers": [0, 21], "temperature": [-0.1, 2.1]},
     "sar": {"lam": [0.0, 1001.0]},
     "self_certainty": {"vocabulary": [1, 10**8], "k": [1, 10**7]},
     "snne": {"tau": [0.0, 1001.0]},

@@ -13,11 +13,13 @@ if TYPE_CHECKING:
 
 
 class Method(NamedTuple):
-    """A module, what is called in it, and what that asks of the evidence layer."""
+    """A module, what is called in it, what that asks of the evidence layer, and where in the module
+    its templates are named, if it asks an LLM."""
 
     module: str
     function: str
     costs: frozenset[Cost] = frozenset()
+    prompts: str = "PROMPTS"
 
 
 class Methods:
@@ -40,9 +42,10 @@ class Methods:
 
     def prompts_of(self, name: str) -> tuple[str, ...]:
         """Templates by which the method may ask an LLM."""
-        if "llm" not in self._method(name).costs:
+        method = self._method(name)
+        if "llm" not in method.costs:
             return ()
-        prompts: tuple[str, ...] = self._module(name).PROMPTS
+        prompts: tuple[str, ...] = getattr(self._module(name), method.prompts)
         return prompts
 
     def load(self, name: str) -> Any:

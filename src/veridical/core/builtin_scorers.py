@@ -27,6 +27,7 @@ _TABLE = {
     "checkembed": ("scorers.consistency.checkembed:checkembed", _ALL),
     "claim_frequency": ("scorers.consistency.claim_frequency:claim_frequency", _NONE),
     "claim_graph": ("scorers.consistency.claim_graph:claim_graph", _NONE),
+    "claim_qa": ("scorers.consistency.claim_qa:claim_qa", _NONE),
     "cluster_probability": (
         "scorers.consistency.cluster_probability:cluster_probability",
         _NONE,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from typing import Any
 
@@ -12,9 +13,12 @@ _DEEPEST = 16
 
 def pretend(request: ChatRequest, usage: Usage) -> Reply:
     """A reply that ``request``'s schema allows; where it has none, a verdict if one is asked for,
-    else a word."""
-    words = request.verdict or "Yes."
-    text = words if request.schema is None else json.dumps(instance(request.schema))
+    else a word. Texts that other conversations bring are others, so that what is asked about them
+    is counted apart."""
+    text = request.verdict or "Yes."
+    if request.schema is not None:
+        asked = hashlib.blake2b(repr(request.messages).encode(), digest_size=2).hexdigest()
+        text = json.dumps(instance(request.schema, place=asked))
     return Reply(text, "stop", usage=usage)
 
 

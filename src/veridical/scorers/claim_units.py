@@ -4,11 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from veridical.claims import extractors
 from veridical.claims.claim import Claim
 from veridical.claims.extractors import find_extractor
 from veridical.core.evidence import Evidence
 from veridical.core.records import Record
-from veridical.errors import ModelError, NotApplicable
+from veridical.core.registry import Cost
+from veridical.errors import ModelError, NotApplicable, UsageError
+
+
+def claim_costs(name: str, extractor: str, llm: str | None, asked: set[Cost]) -> set[Cost]:
+    """What the scorer ``name`` asks for: ``asked``, and what its extractor does.
+
+    Raises:
+        UsageError: an llm is named and none is asked.
+    """
+    found = asked | extractors.costs_of(extractor)
+    if llm is not None and "llm" not in found:
+        raise UsageError(f"{name}(extractor={extractor}) asks no llm: leave llm={llm} out")
+    return found
+
+
+def claim_prompts(extractor: str, **_: object) -> tuple[str, ...]:
+    """Templates by which the extractor may ask an LLM."""
+    return extractors.prompts_of(extractor)
 
 
 async def claims_to_judge(

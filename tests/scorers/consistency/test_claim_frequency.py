@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 from nli_evidence import FixedVerdicts
 
+from veridical.core.messages import Reply
 from veridical.core.records import Record
 from veridical.core.registry import REGISTRY
 from veridical.errors import NotApplicable, UsageError
@@ -70,3 +73,72 @@ async def test_what_it_needs():
     (bound,) = REGISTRY.parse("claim_frequency(llm=x)")
     with pytest.raises(UsageError, match="asks no llm"):
         assert bound.costs
+
+
+BORN_TOO = "London is where he was born."
+MERGED = Record(response=f"{BORN} {DIED}", samples=[BORN_TOO, f"{FIRST} {DIED}"])
+YES = (0.9, 0.1, 0.0)
+SAME = {(BORN, BORN_TOO): YES, (BORN_TOO, BORN): YES, (FIRST, BORN): YES}
+SAME |= {(MERGED.samples[1].text, text): YES for text in (BORN, DIED)}
+
+
+async def merged_score(reply="", **parameters):
+    class Both(FixedVerdicts):
+        async def chat(self, requests, llm=None):
+            self.rounds.append(list(requests))
+            return [Reply(reply, "stop") for _ in requests]
+
+    evidence = Both(MERGED, SAME)
+    evidence.rounds = []
+    found = await claim_frequency(MERGED, evidence, extractor="sentences", **parameters)
+    return found, evidence
+
+
+async def test_share_of_the_samples_that_make_a_merged_claim():
+    found, evidence = await merged_score(merge="nli")
+    # FIRST says more than BORN, which does not entail it: only by whole samples does it count
+    assert [u.raw for u in found.units] == [0.5, 0.5]
+    assert (found.raw, found.risk) == (0.5, 0.5)
+    assert len(evidence.asked) == 1 and evidence.rounds == []
+    items = [(e.index, e.probability) for e in found.units[0].evidence]
+    assert items == [(1, 0.0), (0, 1.0)]
+    assert (await merged_score())[0].raw == 0.75
+
+
+async def test_merged_by_an_llm_it_asks_no_nli():
+    found, evidence = await merged_score('{"same": [1]}', merge="llm")
+    # the first sample's claim is BORN; FIRST has a number that BORN lacks, DIED stands already
+    assert [u.raw for u in found.units] == [0.5, 0.5]
+    assert evidence.asked == [] and len(evidence.rounds) == 2
+    (bound,) = REGISTRY.parse("claim_frequency(merge=llm, llm=x)")
+    assert bound.costs == {"llm"} and bound.models("llm") == ("x",)
+
+
+@pytest.mark.parametrize(
+    ("call", "why"),
+    [
+        ("merge=nli, extractor=given", "given has none"),
+        ("merge=llm, count=entailment", "leave count=entailment out"),
+        ("merge=nli, llm=x", "asks no llm"),
+    ],
+)
+def test_what_does_not_go_with_merging(call, why):
+    (bound,) = REGISTRY.parse(f"claim_frequency({call})")
+    with pytest.raises(UsageError, match=why):
+        assert bound.costs
+
+
+async def test_the_claims_of_an_llm_counted_by_luqs_measure():
+    """LUQ-atomic: claims that a language model lists, by whole samples."""
+
+    class Both(FixedVerdicts):
+        async def chat(self, requests, llm=None):
+            return [Reply(json.dumps({"claims": [BORN, DIED]}), "stop") for _ in requests]
+
+    found = await claim_frequency(
+        RECORD, Both(RECORD, TABLE), extractor="llm_zhang", count="contrasted_entailment"
+    )
+    born = (0.8 / 0.9 + 0.4 / 0.4) / 2  # e / (e + c), mean over samples
+    died = (0.5 / 0.8 + 0.6 / 1.0) / 2
+    assert [u.raw for u in found.units] == pytest.approx([born, died])
+    assert found.raw == pytest.approx((born + died) / 2)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from nli_evidence import FixedVerdicts
 
+from veridical.core.messages import Reply
 from veridical.core.records import Record
 from veridical.core.registry import REGISTRY
 from veridical.errors import NotApplicable, UsageError
@@ -78,3 +79,29 @@ async def test_what_it_needs():
         (bound,) = REGISTRY.parse(f"claim_graph({call})")
         with pytest.raises(UsageError, match=why):
             assert bound.costs
+
+
+async def test_merged_by_an_llm():
+    class Both(FixedVerdicts):
+        async def chat(self, requests, llm=None):
+            self.rounds = [*getattr(self, "rounds", []), list(requests)]
+            # the first sample's claims: the first is BORN in other words, the second is new
+            return [Reply('{"same": [1, 0]}', "stop") for _ in requests]
+
+    evidence = Both(RECORD, TABLE, default=NO)
+    found = await claim_graph(
+        RECORD, evidence, extractor="sentences", merge="llm", centrality="degree"
+    )
+    assert [u.raw for u in found.units] == pytest.approx([2 / 3, 1 / 3])
+    assert len(evidence.asked) == 1  # support alone: no NLI is asked about merging
+    assert [len(r) for r in evidence.rounds] == [1]  # the second sample says nothing new
+    (bound,) = REGISTRY.parse("claim_graph(merge=llm, llm=x)")
+    assert bound.costs == {"nli", "llm"}
+    assert bound.models("llm") == ("x",)
+
+
+def test_merging_by_entailment_is_the_score_it_was():
+    (bound,) = REGISTRY.parse("claim_graph")
+    (named,) = REGISTRY.parse("claim_graph(merge=nli)")
+    assert bound.identity == named.identity
+    assert named.key == "claim_graph"

@@ -26,6 +26,10 @@ _EXTRACTORS = {
     "llm_triplets_plain": Method("llm_triplets", "extract_plain", _LLM),
     "llm_subsentence": Method("llm_subsentence", "extract", _LLM),
     "llm_atomic": Method("llm_atomic", "extract", _LLM),
+    "llm_zhang": Method("llm_claims", "zhang", _LLM, "ZHANG"),
+    "llm_farquhar": Method("llm_claims", "farquhar", _LLM, "FARQUHAR"),
+    "llm_mohri": Method("llm_claims", "mohri", _LLM, "MOHRI"),
+    "llm_jiang": Method("llm_claims", "jiang", _LLM, "JIANG"),
     "given": Method("given", "extract"),
 }
 EXTRACTORS = tuple(_EXTRACTORS)

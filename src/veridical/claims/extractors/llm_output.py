@@ -107,6 +107,7 @@ def output_of(reply: str, text: str) -> str:
 
 
 async def ask(
+    record: Record,
     evidence: Evidence,
     llm: str | None,
     prompts: tuple[str, str],
@@ -117,12 +118,13 @@ async def ask(
     """What a language model says of the claims of ``answer``, the record's response.
 
     Args:
+        record: whose response it is: the one under check, or one made of a sample.
         prompts: templates: of an answer with its question, and of an answer alone.
 
     Raises:
         LlmError: there is no whole reply, or it is longer than asked for.
     """
-    response = evidence.record.response
+    response = record.response
     parts: dict[str, Any] = {"answer": answer}
     if question is not None:
         parts["question"] = question
@@ -256,9 +258,9 @@ class Taken:
         """Whether a claim denies what its sentence does not, or states what is denied there."""
         sentences = self._record.sentences
         near = sentences[max(0, place.sentence - 1) : place.sentence + 1]
-        if _denies(stated):
-            return not any(_denies(s.text) for s in near)
-        return _denies(self._record.response[place.start : place.end])
+        if denies(stated):
+            return not any(denies(s.text) for s in near)
+        return denies(self._record.response[place.start : place.end])
 
     def _trouble(self, part: Any) -> str | None:
         """Why ``part`` is no text of a claim; None if it may be."""
@@ -339,7 +341,8 @@ def _words(text: str) -> Counter[str]:
     return content(" ".join(_WORD.findall(text)))
 
 
-def _denies(text: str) -> bool:
+def denies(text: str) -> bool:
+    """Whether it has a word that denies."""
     return not _NEGATIONS.isdisjoint(_WORD.findall(text.lower()))
 
 

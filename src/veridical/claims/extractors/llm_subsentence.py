@@ -66,7 +66,7 @@ async def extract(record: Record, evidence: Evidence, *, llm: str | None = None)
         f"[{n}] {' '.join(record.sentences[i].text.split())}" for n, i in enumerate(shown, start=1)
     )
     question = question_of(record)
-    reply = await ask(evidence, llm, PROMPTS, _SCHEMA, numbered, question)
+    reply = await ask(record, evidence, llm, PROMPTS, _SCHEMA, numbered, question)
     taken = Taken(record)
     rows = list_in(reply, _KEY)
     if rows is None:

@@ -67,7 +67,7 @@ async def extract_plain(
 async def _extract(
     record: Record, evidence: Evidence, llm: str | None, question: str | None
 ) -> Extraction:
-    reply = await ask(evidence, llm, PROMPTS, _SCHEMA, record.response, question)
+    reply = await ask(record, evidence, llm, PROMPTS, _SCHEMA, record.response, question)
     taken = Taken(record)
     rows = list_in(reply, _KEY)
     if rows is None:

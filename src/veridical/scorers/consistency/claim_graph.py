@@ -2,51 +2,37 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field
 
-from veridical.arrays import Matrix
-from veridical.claims import extractors
 from veridical.core.evidence import Evidence
-from veridical.core.records import Record, Source
+from veridical.core.records import Record
 from veridical.core.registry import Cost, scorer
-from veridical.core.scores import SHOWN, Score, Unit
+from veridical.core.scores import Score
 from veridical.core.stated import stated_answer
-from veridical.errors import NotApplicable, UsageError
-from veridical.scorers.claim_units import claims_to_judge
+from veridical.errors import UsageError
+from veridical.scorers.claim_units import claim_costs, claims_to_judge
 from veridical.scorers.consistency.centrality import CENTRALITIES, Centrality
-from veridical.scorers.consistency.clusters import grouped
+from veridical.scorers.consistency.claim_merging import Merge, merged
+from veridical.scorers.consistency.claim_samples import SHARED, claims_of_samples, claims_score
 from veridical.scorers.consistency.luq import Aggregate
-from veridical.scorers.most_about import sentence_most_about
 
 
-def _costs(extractor: str, llm: str | None, **_: Any) -> set[Cost]:
-    costs = extractors.costs_of(extractor)
+def _costs(extractor: str, merge: Merge, llm: str | None, **_: object) -> set[Cost]:
     if extractor == "given":
         raise UsageError("claim_graph needs claims of the samples too: extractor=given has none")
-    if llm is not None and "llm" not in costs:
-        raise UsageError(f"claim_graph(extractor={extractor}) asks no llm: leave llm={llm} out")
-    return {"nli"} | costs
-
-
-def _prompts(extractor: str, **_: object) -> tuple[str, ...]:
-    return tuple(extractors.prompts_of(extractor))
+    asked: set[Cost] = {"nli", merge}
+    return claim_costs("claim_graph", extractor, llm, asked)
 
 
 @scorer(
     "claim_graph",
     level="claim",
-    needs={"samples"},
     source="Jiang 2024 (graph uncertainty); UQLM 0.6, LongTextGraph",
-    cost="llm",
-    uses={"nli"},
     costs_by=_costs,
-    prompts=_prompts,
-    raw_is="confidence",
+    **SHARED,
 )
 async def claim_graph(
     record: Record,
@@ -56,14 +42,15 @@ async def claim_graph(
     threshold: Annotated[float, Field(gt=0, le=1)] = 0.5,
     extractor: str = "clauses",
     aggregate: Aggregate = "mean",
+    merge: Merge = "nli",
     llm: str | None = None,
 ) -> Score:
     """How central the response's claims are among all claims and the answers that state them.
 
-    The claims of the response and of the samples are taken together; those that entail each other
-    are one (where UQLM asks an LLM to merge them). A claim is joined to each answer that entails it
-    with a probability of at least ``threshold``, which is the weight of the edge. A claim of the
-    response has the centrality of the claim that it was merged into.
+    The claims of the response and of the samples are taken together; those that say the same are
+    one. A claim is joined to each answer that entails it with a probability of at least
+    ``threshold``, which is the weight of the edge. A claim of the response has the centrality of
+    the claim that it was merged into.
 
     Args:
         centrality: ``closeness`` (UQLM's default) and ``betweenness``, normalised for graphs of two
@@ -72,7 +59,11 @@ async def claim_graph(
         threshold: of the probability of entailment.
         extractor: takes each answer apart, as in ``claims``; not ``given``.
         aggregate: the response's value is the mean over its claims, or the smallest.
-        llm: of an extractor that asks one; the run's own if None.
+        merge: which claims are one: by ``nli`` those that entail each other; or an ``llm`` is
+            asked, as UQLM does, answer by answer which of the claims before say the same (10 claims
+            a call). Claims of which one has a number, date, name or negation that the other lacks
+            stay apart whatever it says.
+        llm: of an extractor that asks one, and of ``merge=llm``; the run's own if None.
 
     ``raw`` is in [0, 1] (confidence), of claims and response; ``risk = 1 - raw``. Values of one
     centrality are not on the scale of another. A claim's evidence shows the samples that support it
@@ -81,70 +72,23 @@ async def claim_graph(
     Raises:
         NotApplicable: the response is blank, declines to answer or makes no claim, or no sample
             has a text.
-        LlmError: the extractor failed.
+        LlmError: the extractor, or the merging, failed.
     """
     response = record.need_response()
     sources = record.against("samples")
-    answers = [response, *(x.text for x in sources)]
     claims = await claims_to_judge(record, evidence, extractor, llm)
-    found = await asyncio.gather(
-        *(_claims_of(record, evidence, text, extractor, llm) for text in answers[1:])
-    )
-    texts = [c.text for c in claims] + [text for part in found for text in part]
-    distinct = list(dict.fromkeys(texts))
-    premises = [stated_answer(record, text) for text in answers]
+    own = [c.text for c in claims]
+    groups = [own, *await claims_of_samples(record, evidence, sources, extractor, llm)]
+    distinct = list(dict.fromkeys(text for part in groups for text in part))
+    premises = [stated_answer(record, text) for text in (response, *(x.text for x in sources))]
     support = (await evidence.nli([(p, t) for t in distinct for p in premises])).entailment
-    table = support.reshape(len(distinct), len(answers))
-    cluster = await _merged(evidence, distinct)
-    firsts = sorted(set(cluster))
-    weights = np.where(table[firsts] >= threshold, table[firsts], 0.0)
-    central = dict(zip(firsts, CENTRALITIES[centrality](weights).tolist(), strict=True))
-    rows = [distinct.index(c.text) for c in claims]
-    raws = [round(central[cluster[row]], 9) for row in rows]
-    units = [
-        Unit.of(
-            claim.span(response),
-            1 - raw,
-            raw=raw,
-            level="claim",
-            evidence=_evidence(evidence, claim.text, sources, table[row, 1:]),
-        )
-        for claim, row, raw in zip(claims, rows, raws, strict=True)
-    ]
-    value = float(np.mean(raws) if aggregate == "mean" else min(raws))
-    return Score.of(1 - value, raw=value, units=units)
-
-
-async def _claims_of(
-    record: Record, evidence: Evidence, text: str, extractor: str, llm: str | None
-) -> list[str]:
-    """Texts of the claims of a sample; none where it makes none."""
-    if not text.strip():
-        return []
-    sample = Record(prompt=record.prompt, response=text, contexts=record.contexts)
-    try:
-        return [c.text for c in await claims_to_judge(sample, evidence, extractor, llm)]
-    except NotApplicable:
-        return []
-
-
-async def _merged(evidence: Evidence, texts: Sequence[str]) -> list[int]:
-    """Of each of the distinct claims the first one that it means the same as."""
-    n = len(texts)
-    pairs = [(a, b) for a in texts for b in texts if a != b]
-    entails = np.eye(n, dtype=bool)
-    if pairs:
-        verdicts = await evidence.nli(pairs)
-        entails[~np.eye(n, dtype=bool)] = verdicts.probabilities.argmax(axis=1) == 0
-    first = list(range(n))
-    for members in grouped(entails & entails.T):
-        for member in members:
-            first[member] = members[0]
-    return first
-
-
-def _evidence(
-    evidence: Evidence, text: str, sources: Sequence[Source], support: Matrix
-) -> list[Any]:
-    least = np.argsort(support, kind="stable")[:SHOWN]
-    return [sentence_most_about(evidence, text, sources[n], float(support[n])) for n in least]
+    table = support.reshape(len(distinct), len(premises))
+    first = await merged(evidence, groups, merge, llm)
+    rows = {text: row for row, text in enumerate(distinct)}
+    firsts = [text for text in distinct if first[text] == text]
+    edges = table[[rows[text] for text in firsts]]
+    values = CENTRALITIES[centrality](np.where(edges >= threshold, edges, 0.0))
+    central = dict(zip(firsts, values.tolist(), strict=True))
+    raws = np.array([round(central[first[text]], 9) for text in own])
+    shown = table[[rows[text] for text in own], 1:]
+    return claims_score(record, evidence, claims, raws, sources, shown, aggregate)

@@ -16,12 +16,11 @@ from veridical.core.records import Record
 from veridical.core.registry import scorer
 from veridical.core.scores import Score
 from veridical.scorers.grounding.reference_statements import (
+    SHARED,
     CheckerName,
     ExtractorName,
     Judging,
-    costs,
     gold_statements,
-    prompts,
     response_statements,
 )
 from veridical.text.passages import windows
@@ -35,14 +34,9 @@ EVEN = 0.5
     level="response",
     needs={"contexts"},
     source="Es 2024 (Ragas), its library's context precision",
-    cost="llm",
-    uses={"nli"},
     apart=True,
-    raw_is="confidence",
     raw_key="precision",
-    presets={"all"},
-    costs_by=costs,
-    prompts=prompts,
+    **SHARED,
 )
 async def context_precision(
     record: Record,

@@ -11,13 +11,12 @@ from veridical.core.records import Record
 from veridical.core.registry import scorer
 from veridical.core.scores import Score
 from veridical.scorers.grounding.reference_statements import (
+    SHARED,
     CheckerName,
     ExtractorName,
     Judging,
-    costs,
     entailed,
     gold_statements,
-    prompts,
     shown,
     verdicts,
 )
@@ -28,14 +27,9 @@ from veridical.scorers.grounding.reference_statements import (
     level="response",
     needs={"contexts", "reference"},
     source="Es 2024 (Ragas), its library's context recall; statements after Hu 2024 (RefChecker)",
-    cost="llm",
-    uses={"nli"},
     apart=True,
-    raw_is="confidence",
     raw_key="recall",
-    presets={"all"},
-    costs_by=costs,
-    prompts=prompts,
+    **SHARED,
 )
 async def context_recall(
     record: Record,

@@ -12,13 +12,12 @@ from veridical.core.records import Record, Source
 from veridical.core.registry import scorer
 from veridical.core.scores import Score, Unit
 from veridical.scorers.grounding.reference_statements import (
+    SHARED,
     CheckerName,
     ExtractorName,
     Judging,
-    costs,
     entailed,
     gold_statements,
-    prompts,
     response_statements,
     shown,
     verdicts,
@@ -31,13 +30,8 @@ from veridical.scorers.grounding.reference_statements import (
     judges=True,
     needs={"reference"},
     source="Ragas 0.2 (FactualCorrectness); statements after Hu 2024 (RefChecker)",
-    cost="llm",
-    uses={"nli"},
-    raw_is="confidence",
     raw_key="score",
-    presets={"all"},
-    costs_by=costs,
-    prompts=prompts,
+    **SHARED,
 )
 async def factual_correctness(
     record: Record,

@@ -12,7 +12,7 @@ from veridical.claims.claim import Checker, Claim
 from veridical.core.evidence import Evidence
 from veridical.core.protocols import LABELS
 from veridical.core.records import Record, Source
-from veridical.core.registry import Cost
+from veridical.core.registry import Cost, SharedDeclaration
 from veridical.errors import NotApplicable, UsageError
 
 #: How a text is taken apart. By no LLM: those look up what a model wrote in the response.
@@ -54,6 +54,17 @@ def costs(extractor: str, checker: str, nli: str | None, llm: str | None, **_: o
 def prompts(checker: str, **_: object) -> tuple[str, ...]:
     """Templates by which the checker may ask an LLM."""
     return checkers.prompts_of(checker)
+
+
+#: What these scorers declare alike.
+SHARED: SharedDeclaration = {
+    "cost": "llm",
+    "uses": {"nli"},
+    "raw_is": "confidence",
+    "presets": {"all"},
+    "costs_by": costs,
+    "prompts": prompts,
+}
 
 
 async def statements_of(

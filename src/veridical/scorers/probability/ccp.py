@@ -11,15 +11,14 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from veridical.arrays import Floats
-from veridical.claims import extractors
 from veridical.claims.claim import Claim
 from veridical.core.evidence import Evidence
 from veridical.core.records import Record
 from veridical.core.registry import Cost, scorer
 from veridical.core.scores import SHOWN, Score, Unit
 from veridical.core.verdicts import Verdicts
-from veridical.errors import NotApplicable, UsageError
-from veridical.scorers.claim_units import claims_to_judge
+from veridical.errors import NotApplicable
+from veridical.scorers.claim_units import claim_costs, claim_prompts, claims_to_judge
 from veridical.scorers.consistency.luq import Aggregate
 from veridical.scorers.probability.alternatives import likeliest
 from veridical.scorers.probability.boosted_prob import Share
@@ -33,14 +32,7 @@ _ENTAILMENT, _NEUTRAL, _CONTRADICTION = range(3)
 
 
 def _costs(extractor: str, llm: str | None, **_: Any) -> set[Cost]:
-    costs = extractors.costs_of(extractor)
-    if llm is not None and "llm" not in costs:
-        raise UsageError(f"ccp(extractor={extractor}) asks no llm: leave llm={llm} out")
-    return {"probabilities", "nli"} | costs
-
-
-def _prompts(extractor: str, **_: object) -> tuple[str, ...]:
-    return tuple(extractors.prompts_of(extractor))
+    return claim_costs("ccp", extractor, llm, {"probabilities", "nli"})
 
 
 @scorer(
@@ -51,7 +43,7 @@ def _prompts(extractor: str, **_: object) -> tuple[str, ...]:
     cost="llm",
     uses={"probabilities", "nli"},
     costs_by=_costs,
-    prompts=_prompts,
+    prompts=claim_prompts,
     raw_is="confidence",
 )
 async def ccp(
