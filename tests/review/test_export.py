@@ -161,13 +161,16 @@ def test_the_published_form_of_triplets_is_read_too(tmp_path: Path) -> None:
     run = refchecker_run(tmp_path)
     claims = [{"triplet": t, "human_label": v} for m, t, v in CLAIMS if m == "gpt4"]
     answer = {"id": "7", "response": "Rome is a city.", "claude2_response_kg": claims}
-    nested = tmp_path / "nq_gpt4_answers.json"
+    nested = tmp_path / "answers.json"
     nested.write_text(json.dumps([answer]))
     with pytest.raises(UsageError, match="several answers of the run"):
         import_triplets(nested, items_of(run))
     nested.write_text(json.dumps([{**answer, "model": "gpt4"}]))
-    events = import_triplets(nested, items_of(run))
-    assert [e.label for e in events if e.event == "label"] == ["supported", "contradicted"]
+    named = tmp_path / "nq_gpt4_answers.json"  # tells setting, data set and model
+    named.write_text(json.dumps([answer]))
+    for file in (nested, named):
+        events = import_triplets(file, items_of(run))
+        assert [e.label for e in events if e.event == "label"] == ["supported", "contradicted"]
 
 
 @pytest.mark.parametrize(
