@@ -142,6 +142,9 @@ def test_200_labels_become_a_policy_with_a_promise(
     assert code == 0, refusal
     file = json.loads((at / "ensemble.json").read_text())
     assert file["fitted_on"]["n"] == LABELS // 2  # the other half makes the promise
+    promise = file["fit"]["guarantee"]
+    assert (promise["alpha"], promise["delta"], promise["n"]) == (0.1, 0.1, LABELS // 2)
+    assert promise["threshold"] is not None and promise["bound"] <= 0.1
     capfd.readouterr()
     # what is new: 30 right answers, then one of them wrong
     write(at / "new.jsonl", rows(1001, 30, wrong_in=10_000))
