@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 
 from veridical.review.estimate import (
     LEAST,
     estimate,
     forecast,
     intervals,
-    labels_for,
     next_strata,
     next_stratum,
-    plain_width,
     strata_of,
 )
 from veridical.stats.proportions import wilson
@@ -35,11 +34,15 @@ def test_the_rate_is_the_weighted_mean_of_the_strata() -> None:
     assert (found.n, found.wrong, found.total) == (20, 9, 400)
 
 
-def test_one_stratum_is_near_to_wilsons_interval() -> None:
-    found = estimate(np.array([10**7]), np.array([400]), np.array([120]))
-    low, high = wilson(0.3, 400)
-    assert (found.low, found.high) == pytest.approx((low, high), abs=0.002)
-    assert found.effective == pytest.approx(400, rel=0.02)
+@pytest.mark.parametrize("wrong", [0, 1, 120, 400])
+def test_one_stratum_is_near_to_clopper_and_pearsons_interval(wrong: int) -> None:
+    found = estimate(np.array([10**7]), np.array([400]), np.array([wrong]))
+    exact = binomtest(wrong, 400).proportion_ci()
+    # a share at the edge counts as one label from it, which widens the interval a little
+    assert (found.low, found.high) == pytest.approx((exact.low, exact.high), abs=0.009)
+    if wrong == 120:
+        assert (found.low, found.high) == pytest.approx((exact.low, exact.high), abs=0.001)
+        assert found.effective == pytest.approx(400, rel=0.02)
 
 
 def test_nothing_labelled_is_nothing_known_and_everything_labelled_is_known() -> None:
@@ -78,15 +81,12 @@ def test_more_labels_buy_a_narrower_interval() -> None:
     assert few == []  # 25 more than there are
 
 
-def test_labels_that_a_simple_draw_needs() -> None:
-    n = labels_for(0.1, 0.3, 10**6)
-    assert plain_width(0.3, n, 10**6) <= 0.1 < plain_width(0.3, n - 1, 10**6)
-    assert 300 < n < 340  # 1.96^2 * 0.21 / 0.05^2 = 323
-
-
-@pytest.mark.parametrize("base,pull", [(0.5, 0.0), (0.1, 2.0), (0.3, 1.5)])
+@pytest.mark.parametrize(
+    "base,pull", [(0.5, 0.0), (0.1, 2.0), (0.3, 1.5), (0.01, 1.0), (0.1, 0.0), (0.9, 1.0)]
+)
 def test_the_interval_holds_the_truth_in_95_of_100_draws(base: float, pull: float) -> None:
-    """Populations whose risk tells nothing, and much, of the truth; adaptive draws of 100."""
+    """Populations whose risk tells nothing, and much, of the truth; adaptive draws of 100, and such
+    as end once the interval is narrow (benchmarks/rate.py has public data)."""
     draw = np.random.default_rng(7)
     wrong = draw.random(1500) < base
     risks = 1 / (1 + np.exp(-(pull * wrong + draw.normal(size=1500))))
@@ -95,15 +95,19 @@ def test_the_interval_holds_the_truth_in_95_of_100_draws(base: float, pull: floa
     runs = 3000
     drawn, found = np.zeros((runs, len(sizes))), np.zeros((runs, len(sizes)))
     each = np.arange(runs)
+    truth = wrong.mean()
+    ended = np.full(runs, np.nan)
     for _ in range(100):
         h = next_strata(sizes, drawn, found)
         share = (of[h] - found[each, h]) / (sizes[h] - drawn[each, h])
         found[each, h] += draw.random(runs) < share
         drawn[each, h] += 1
-    rate, low, high, _ = intervals(sizes, drawn, found)
-    truth = wrong.mean()
-    covered = np.mean((low <= truth) & (truth <= high))
-    assert covered >= 0.945 - 2 * np.sqrt(0.05 * 0.95 / runs)
-    assert abs(rate.mean() - truth) < 0.005
-    if pull:
-        assert np.mean(high - low) < plain_width(truth, 100, 1500)
+        rate, low, high, _ = intervals(sizes, drawn, found)
+        held = (low <= truth) & (truth <= high)
+        ended = np.where(np.isnan(ended) & (high - low <= 0.25), held, ended)
+    chance = 2 * np.sqrt(0.05 * 0.95 / runs)
+    assert held.mean() >= 0.945 - chance and np.nanmean(ended) >= 0.945 - chance
+    assert abs(rate.mean() - truth) < 0.008  # draws that go by labels lean a little to the edge
+    if pull > 1:
+        plain = wilson(truth, 100 / (1 - 100 / 1500))
+        assert np.mean(high - low) < plain[1] - plain[0]

@@ -76,12 +76,17 @@ def test_redacted_exports_have_no_name_and_no_comment(desk: Desk) -> None:
 
 def test_draws_are_told_as_they_were(desk: Desk) -> None:
     order = [desk.items.rows[p] for p in desk.queue.chances.permutation]
-    for row in (*order[:6], order[20]):
+    for _ in range(6):
+        told = desk.next("ann")
+        assert told is not None
+        label_all(desk, "ann", told["row"], "supported")
+    for row in (order[6], order[20]):
         label_all(desk, "ann", row, "supported")
     told = {row["row"]: row for row in export_rows(desk.items, desk.labels)}
     assert all(told[row]["draw"] == "random" for row in order[:6])
     assert all(told[row]["draw_probability"] == pytest.approx(6 / 30) for row in order[:6])
-    assert (told[order[20]]["draw"], told[order[20]]["draw_probability"]) == ("chosen", None)
+    for row in (order[6], order[20]):
+        assert (told[row]["draw"], told[row]["draw_probability"]) == ("chosen", None)
 
 
 def test_stratified_draws_have_the_probability_of_their_stratum(run: Path) -> None:
@@ -156,13 +161,16 @@ def test_the_published_form_of_triplets_is_read_too(tmp_path: Path) -> None:
     run = refchecker_run(tmp_path)
     claims = [{"triplet": t, "human_label": v} for m, t, v in CLAIMS if m == "gpt4"]
     answer = {"id": "7", "response": "Rome is a city.", "claude2_response_kg": claims}
-    nested = tmp_path / "nq_gpt4_answers.json"
+    nested = tmp_path / "answers.json"
     nested.write_text(json.dumps([answer]))
     with pytest.raises(UsageError, match="several answers of the run"):
         import_triplets(nested, items_of(run))
     nested.write_text(json.dumps([{**answer, "model": "gpt4"}]))
-    events = import_triplets(nested, items_of(run))
-    assert [e.label for e in events if e.event == "label"] == ["supported", "contradicted"]
+    named = tmp_path / "nq_gpt4_answers.json"  # tells setting, data set and model
+    named.write_text(json.dumps([answer]))
+    for file in (nested, named):
+        events = import_triplets(file, items_of(run))
+        assert [e.label for e in events if e.event == "label"] == ["supported", "contradicted"]
 
 
 @pytest.mark.parametrize(

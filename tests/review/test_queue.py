@@ -79,14 +79,34 @@ def test_mixed_is_half_random_and_half_chosen(items: Items) -> None:
 def test_a_gap_in_the_random_order_ends_the_draw_until_it_is_filled(items: Items) -> None:
     desk = Desk(items, ("ann",), order="random")
     order = [items.rows[p] for p in desk.queue.chances.permutation]
-    for row in (*order[:3], *order[4:9]):
+    assert work(desk, "ann", 3) == order[:3]
+    for row in order[4:9]:
         label_all(desk, "ann", row, "supported")
     chances = desk.queue.chances
     assert len(random_prefix(items, desk.labels, chances)) == 3
-    told = desk.next("ann")
-    assert told is not None and told["row"] == order[3]  # what is missing comes first
-    label_all(desk, "ann", order[3], "supported")
-    assert len(random_prefix(items, desk.labels, chances)) == 9
+    assert work(desk, "ann", 1) == [order[3]]  # what is missing comes first
+    # what was chosen counts once the draw has gone past it
+    assert len(random_prefix(items, desk.labels, chances)) == 4
+    assert work(desk, "ann", 1) == [order[9]]
+    assert len(random_prefix(items, desk.labels, chances)) == 10
+    desk.close()
+
+
+@pytest.mark.parametrize("order", ["risk", "uncertain", "disagree"])
+def test_answers_chosen_by_their_scores_are_no_draw_wherever_they_lie(
+    items: Items, order: str
+) -> None:
+    """With 57 of 60 labelled the permutation begins with labelled ones; they were all chosen."""
+    desk = Desk(items, ("ann",), order=order)  # type: ignore[arg-type]
+    work(desk, "ann", 57)
+    chances = desk.queue.chances
+    assert desk.labels.is_done(items.rows[int(chances.permutation[0])])
+    assert len(random_prefix(items, desk.labels, chances)) == 0
+    parts = stratified_draw(items, desk.labels, chances)
+    whole = [len(part) for part in parts]
+    assert all(n in (0, size) for n, size in zip(whole, chances.sizes.tolist(), strict=True))
+    work(desk, "ann", 3)
+    assert len(random_prefix(items, desk.labels, chances)) == 60  # all answers are a draw of all
     desk.close()
 
 

@@ -16,6 +16,7 @@ from veridical.cli.pages import HOST, PORT, Host, Port
 from veridical.cli.review import Annotators, RunDirectory, UnitsName, UnitsOption
 from veridical.core.options import Group, Names
 from veridical.errors import UsageError
+from veridical.text.display import shown
 
 if TYPE_CHECKING:
     from veridical.review.desk import Desk
@@ -28,6 +29,7 @@ RATE_EXAMPLES = (
 )
 #: Seconds between the last label and the end, in which the page shows the estimate.
 _LINGER = 2.0
+_GROUPS = ("model", "group")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,10 +44,14 @@ class RateOptions:
         Group.LABELS,
     ] = None
     by: Annotated[
-        str,
-        typer.Option(help="Columns of the input whose values get rates of their own."),
+        str | None,
+        typer.Option(
+            help="Columns of the input whose values get rates of their own; else model and group, "
+            "where they are there.",
+            metavar="COLUMNS",
+        ),
         Group.LABELS,
-    ] = "model,group"
+    ] = None
     annotators: Annotators = None
     units: UnitsOption = UnitsName.auto
     json_path: Annotated[
@@ -72,10 +78,13 @@ def rate(options: RateOptions) -> int:
         raise UsageError(f"--width is a share above 0 and under 1, not {options.width}")
     people = people_of(options.annotators)
     results = reopen(options.run)
-    fields = [name.strip() for name in options.by.split(",") if name.strip()]
-    items = Items(results, units=options.units.value, fields=fields)
+    named = [name.strip() for name in (options.by or "").split(",") if name.strip()]
+    items = Items(results, units=options.units.value, fields=named or _GROUPS)
     if not len(items):
         raise UsageError(f"{options.run}: it has no result to label")
+    for name in named:
+        if not any(items.groups[name]):
+            raise UsageError(f"--by: no answer of the run has a column {shown(name)}")
     desk = Desk(items, people, order="neyman", budget=options.budget, width=options.width)
     try:
         if not desk.is_done():

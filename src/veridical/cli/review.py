@@ -105,7 +105,10 @@ class ReviewOptions:
     ] = False
     format: Annotated[
         FormatName,
-        typer.Option(help="With --export: label and unit_labels; or RefChecker's triplets."),
+        typer.Option(
+            help="With --export: label and unit_labels; or RefChecker's triplets, a claim a line, "
+            "or as published where FILE ends in .json."
+        ),
         Group.OUTPUT,
     ] = FormatName.labels
     take: Annotated[

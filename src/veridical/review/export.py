@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from veridical.errors import UsageError
+from veridical.evaluate.datasets.refchecker import EXTRACTED
 from veridical.files.outputs import writing
 from veridical.review.events import LABELS, NUMBERS, read_events
 from veridical.review.items import Items
 from veridical.review.labels import Labels, answer_label, finals
 from veridical.review.queue import Chances, random_prefix, stratified_draw
-from veridical.review.triplets import export_triplets
+from veridical.review.triplets import export_triplets, published
 
 if TYPE_CHECKING:
     from veridical.report.results import Results
@@ -83,7 +84,8 @@ def export_rows(items: Items, labels: Labels, *, redact: bool = False) -> Iterat
 
 
 def export(results: Results, path: Path, *, redact: bool = False, triplets: bool = False) -> int:
-    """Write :func:`export_rows`, or the labelled triplets, as JSON lines; how many.
+    """Write :func:`export_rows`, or the labelled triplets, as JSON lines; how many. Triplets to a
+    file named ``.json`` are written as RefChecker publishes them, an answer with its claims.
 
     Raises:
         UsageError: nobody is done with an answer, no label is of a triplet where those are wanted,
@@ -106,6 +108,11 @@ def export(results: Results, path: Path, *, redact: bool = False, triplets: bool
         rows = export_rows(items, labels, redact=redact)
     count = 0
     with writing(path) as out:
+        if triplets and path.suffix == ".json":
+            answers = published(rows)
+            json.dump(answers, out, ensure_ascii=False, indent=2)
+            out.write("\n")
+            return sum(len(answer[EXTRACTED]) for answer in answers)
         for row in rows:
             out.write(json.dumps(row, ensure_ascii=False) + "\n")
             count += 1

@@ -83,6 +83,11 @@ class Labels:
         """Whether somebody is done with an answer."""
         return any(said.done is not None for said in self.of.get(row, {}).values())
 
+    def orders(self, row: int) -> set[str]:
+        """By which orders an answer came before those who are done with it."""
+        done = [said.done for said in self.of.get(row, {}).values()]
+        return {event.draw.order for event in done if event is not None and event.draw is not None}
+
     def done_by(self, who: str) -> list[int]:
         """Rows of the answers that a person is done with, in the order in which they were."""
         times = [

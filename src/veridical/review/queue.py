@@ -1,10 +1,11 @@
 """Which answer a person looks at next.
 
 ``random`` goes by one permutation of the answers, drawn from the run's key, the same for everybody
-and in every life of the server. Its beginning, as far as all of it is labelled, is a simple random
-draw whoever labelled it and in whatever order: that is what a promise may rest on. ``mixed`` goes
-by it every second time, and by ``uncertain`` the other times. ``neyman`` draws within strata of the
-risk, where the next label tells most.
+and in every life of the server. Its beginning, as far as all of it is labelled and up to the last
+answer that was drawn by it, is a simple random draw: that is what a promise may rest on. What lies
+beyond was labelled for its risk or by a person's choice. ``mixed`` goes by it every second time,
+and by ``uncertain`` the other times. ``neyman`` draws within strata of the risk, where the next
+label tells most.
 """
 
 from __future__ import annotations
@@ -206,27 +207,33 @@ class Queue:
 
 
 def random_prefix(items: Items, labels: Labels, chances: Chances) -> Ints:
-    """The places that are a simple random draw of the run: the permutation's beginning, as far as
-    every answer of it is done."""
-    end = 0
-    rows = items.rows
-    while end < len(chances.permutation) and labels.is_done(rows[int(chances.permutation[end])]):
-        end += 1
-    return chances.permutation[:end]
+    """The places that are a simple random draw of the run: the permutation's beginning, see
+    :func:`_beginning`."""
+    return _beginning(chances.permutation, "random", items, labels)
 
 
 def stratified_draw(items: Items, labels: Labels, chances: Chances) -> list[Ints]:
-    """The places of each stratum that are a simple random draw of it: the longest beginning of its
-    own order that is done, or what the random order has of it where that is more."""
+    """The places of each stratum that are a simple random draw of it: the beginning of its own
+    order, or what the random order has of it where that is more."""
     prefix = random_prefix(items, labels, chances)
     out = []
     for h, places in enumerate(chances.within):
-        end = 0
-        while end < len(places) and labels.is_done(items.rows[int(places[end])]):
-            end += 1
+        own = _beginning(places, "neyman", items, labels)
         of_random = prefix[chances.strata[prefix] == h]
-        out.append(places[:end] if end >= len(of_random) else of_random)
+        out.append(own if len(own) >= len(of_random) else of_random)
     return out
+
+
+def _beginning(places: Ints, order: Order, items: Items, labels: Labels) -> Ints:
+    """Of places in the order in which they are drawn, the beginning that is done, up to the last
+    one that came by this order: how far it goes must not hang on the answers that lie there. All
+    of them, where all are done."""
+    end = last = 0
+    while end < len(places) and labels.is_done(row := items.rows[int(places[end])]):
+        end += 1
+        if order in labels.orders(row):
+            last = end
+    return places if end == len(places) else places[:last]
 
 
 def counts(

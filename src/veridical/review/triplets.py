@@ -3,17 +3,21 @@
 A file is a JSON list of answers; each has ``id``, ``response``, and under a key that names the
 extractor (``claude2_response_kg``) a list of ``{"triplet": [head, relation, tail], "human_label":
 "Entailment" | "Neutral" | "Contradiction"}`` (Hu et al. 2024, ``benchmark/human_annotations_v1``).
+The setting, the data set and the model are told by the file's name, as in
+``nq_gpt4_answers.json``. The flat form has a claim a row, with all of these as columns.
 """
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from veridical.errors import UsageError
 from veridical.evaluate.datasets.files import raw_rows
+from veridical.evaluate.datasets.refchecker import EXTRACTED, told_by_name
 from veridical.io.problems import RowProblem
 from veridical.review.events import Draw, Event, Label, UnitPlace, now
 from veridical.review.labels import finals
@@ -52,19 +56,21 @@ def import_triplets(path: Path, items: Items, *, who: str = "refchecker") -> lis
     seen: Counter[tuple[int, tuple[str, str, str]]] = Counter()
     at = now()
     for place, row in _claims(path):
-        name = (str(row.get("id")), row.get("response"))
-        found = answers.get(name, []) if isinstance(name[1], str) else []
-        found = _told_apart(found, row)
+        name, response = row.get("id"), row.get("response")
+        if not isinstance(name, (str, int)):
+            raise UsageError(f"{place}: id must be the answer's id, got {shown(name)}")
+        if not isinstance(response, str):
+            raise UsageError(f"{place}: response must be a text, got {shown(response)}")
+        found = _told_apart(answers.get((str(name), response), []), row)
         if len(found) != 1:
             many = "several answers" if found else "no answer"
-            told = f"id {shown(row.get('id'))} with that response is {many} of the run"
-            raise UsageError(f"{place}: {told}")
+            raise UsageError(f"{place}: id {shown(name)} with that response is {many} of the run")
         at_place = found[0].place
         triplet, label = _triplet(row.get("triplet"), place), _label(row.get("human_label"), place)
         unit = UnitPlace(
             level="claim",
             start=0,
-            end=len(name[1] or ""),
+            end=len(response),
             text=" ".join(triplet),
             triplet=triplet,
             again=seen[at_place, triplet],
@@ -87,6 +93,16 @@ def import_triplets(path: Path, items: Items, *, who: str = "refchecker") -> lis
         done = {"at": at, "who": who, "record": items.digests[at_place]}
         events.append(Event(event="done", row=items.rows[at_place], **done))
     return events
+
+
+def published(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The flat rows of :func:`export_triplets` as answers with their claims, as published."""
+    answers: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        shared = {k: v for k, v in row.items() if k not in ("triplet", "human_label")}
+        answer = answers.setdefault(json.dumps(shared), {**shared, EXTRACTED: []})
+        answer[EXTRACTED].append({k: row[k] for k in ("triplet", "human_label")})
+    return list(answers.values())
 
 
 def export_triplets(items: Items, labels: Labels) -> Iterator[dict[str, Any]]:
@@ -138,20 +154,26 @@ def _told_apart(answers: list[_Answer], row: Mapping[str, Any]) -> list[_Answer]
 
 def _claims(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Where each claim stands, and its flat row."""
-    for line, row in raw_rows(path):
-        place = f"{display(path)}, line {line}" if line is not None else display(path)
+    for ordinal, (line, row) in enumerate(raw_rows(path)):
+        place = f"{display(path)}, " + (f"row {ordinal}" if line is None else f"line {line}")
         if isinstance(row, RowProblem):
             raise UsageError(f"{place}: {row.error}")
-        nested = [k for k, v in row.items() if k.endswith("_response_kg") and isinstance(v, list)]
+        nested = [k for k in row if k.endswith("_response_kg")]
+        answer = {k: v for k, v in row.items() if k not in nested}
         if not nested:
             yield place, row
             continue
-        answer = {k: v for k, v in row.items() if k not in nested}
         for key in nested:
-            for claim in row[key]:
+            claims = row[key]
+            if not isinstance(claims, list):
+                raise UsageError(f"{place}: {key} must be a list of claims, got {shown(claims)}")
+            for n, claim in enumerate(claims):
+                at = f"{place}, {key}[{n}]"
                 if not isinstance(claim, Mapping):
-                    raise UsageError(f"{place}: {key} has {shown(claim)} in the place of a claim")
-                yield place, {**answer, **claim}
+                    raise UsageError(
+                        f"{at}: must be an object with triplet and human_label, got {shown(claim)}"
+                    )
+                yield at, {**told_by_name(path), **answer, **claim}
 
 
 def _triplet(value: Any, place: str) -> tuple[str, str, str]:

@@ -129,14 +129,21 @@ def shared_fields(row: Row, file: Path) -> Row:
     Raises:
         UsageError: the name tells nothing.
     """
-    match = _PUBLISHED.fullmatch(file.name)
-    if match is None:
+    told = told_by_name(file)
+    if not told:
         raise UsageError(
             f"{display(file)}: the setting and the model of published rows are told by the file's "
             "name, such as nq_gpt4_answers.json (nq, msmarco or dolly)"
         )
-    shared = {k: v for k, v in row.items() if k != EXTRACTED}
-    return {**shared, "setting": SETTINGS[match[1]], "dataset": match[1], "model": match[2]}
+    return {**{k: v for k, v in row.items() if k != EXTRACTED}, **told}
+
+
+def told_by_name(file: Path) -> dict[str, str]:
+    """``setting``, ``dataset`` and ``model`` of a published file; none of another name."""
+    match = _PUBLISHED.fullmatch(file.name)
+    if match is None:
+        return {}
+    return {"setting": SETTINGS[match[1]], "dataset": match[1], "model": match[2]}
 
 
 def setting_of(row: Row) -> str:
