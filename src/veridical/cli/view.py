@@ -53,15 +53,12 @@ def view(options: ViewOptions) -> int:
     from veridical.serve.pages.shelf import Shelf
     from veridical.serve.pages.view_app import view_app
 
-    listener = listen(options.host, options.port)
-    paths = options.runs or ([_USUAL] if _USUAL.is_dir() else [])
-    shelf = Shelf(paths)
-    engine = keywords_of(options, EngineOptions)
-    engine.pop("llm", None)
+    shelf = Shelf(options.runs) if options.runs else Shelf.of_usual(_USUAL)
     if options.llm is not None:
         from veridical.llm.endpoints import find_endpoint
 
         find_endpoint(options.llm)
+    listener = listen(options.host, options.port)
     door = Door(["viewer"])
-    app = view_app(shelf, door, engine=engine, llm=options.llm)
-    return serve_pages(app, door, listener, options.host, links(door))
+    app = view_app(shelf, door, keywords_of(options, EngineOptions))
+    return serve_pages(app, door, listener, options.host, links(door, end=""))

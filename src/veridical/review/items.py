@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import statistics
+import math
 import tempfile
 from array import array
 from collections import Counter
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from veridical.arrays import Floats
+    from veridical.core.scores import Verdict
     from veridical.report.results import Results
 
 Units = Literal["auto", "claim", "sentence", "span"]
@@ -55,6 +56,7 @@ class Items:
         rows: (n,) row of the input of each.
         risks: (n,) the record's risk, NaN without one.
         spreads: (n,) standard deviation of the risks of its scorers, 0 of fewer than two.
+        verdicts: (n,) verdict of each.
         groups: field -> the value that each answer has there, "" without one.
     """
 
@@ -69,21 +71,20 @@ class Items:
         risks, spreads = array("d"), array("d")
         self.groups: dict[str, list[str]] = {field: [] for field in fields}
         self.digests: list[str] = []
+        self.verdicts: list[Verdict] = []
         names: dict[str, str] = {}
         size = 0
-        for record, line in results.records():
-            if line is None:
-                continue
-            headline = Headline.model_validate_json(line)
+        for record, line, headline in results.headed():
             self.rows.append(record.row)
             self.digests.append(record.digest())
+            self.verdicts.append(headline.verdict)
             risks.append(float("nan") if headline.risk is None else headline.risk)
             spreads.append(_spread(headline))
             for field, values in self.groups.items():
                 value = record.meta.get(field)
                 text = "" if value is None or isinstance(value, (dict, list)) else str(value)
                 values.append(names.setdefault(text, text))
-            whole = to_json(record, by_alias=True, inf_nan_mode="constants", fallback=str)
+            whole = _as_json(record)
             self._file.write(b"%s\n%s" % (whole, line))
             size += len(whole) + 1 + len(line)
             self._starts.append(size)
@@ -159,7 +160,20 @@ class Items:
 
 def _spread(headline: Headline) -> float:
     risks = [s.risk for s in headline.scores.values() if s.risk is not None]
-    return statistics.pstdev(risks) if len(risks) > 1 else 0.0
+    if len(risks) < 2:
+        return 0.0
+    mean = sum(risks) / len(risks)
+    return math.sqrt(sum((risk - mean) ** 2 for risk in risks) / len(risks))
+
+
+def _as_json(record: Record) -> bytes:
+    """The record on one line. What JSON has no form for, as data frames may hold, is a text."""
+    try:
+        return to_json(record, by_alias=True, inf_nan_mode="constants", fallback=str)
+    except ValueError:  # bytes that are no text
+        return to_json(
+            record, by_alias=True, inf_nan_mode="constants", fallback=str, bytes_mode="base64"
+        )
 
 
 def _unit(unit: Unit, fact: Any) -> UnitPlace:

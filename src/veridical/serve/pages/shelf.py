@@ -3,36 +3,36 @@
 from __future__ import annotations
 
 import hashlib
-import heapq
 import json
 import tempfile
 import threading
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from veridical.api import reopen
-from veridical.core.prompt_text import question_text
-from veridical.core.records import Record
-from veridical.engine.outcome import outcome
+from veridical.diff.paging import Only, SideBySide
+from veridical.diff.reading import Side, Text
+from veridical.diff.view import HEADS, rows, said
 from veridical.errors import UsageError, VeridicalError
-from veridical.files.rundir import check_free
-from veridical.report import overview
+from veridical.files.rundir import RunFiles
+from veridical.serve.pages.opened import PAGE, REST, OpenRun, facts, is_live
 from veridical.text.display import display
 
 if TYPE_CHECKING:
-    from veridical.report.results import Results
+    from veridical.diff.result import Told
 
 #: Folders in each other that are looked through, entries that are listed, and bytes of a file of
 #: figures that is read.
 DEEPEST, MOST, LARGEST = 4, 1000, 32 << 20
-#: Records of a run that its page names, the riskiest; and of a page of a comparison.
-WORST, PAGE = 12, 50
-_SNIPPET = 160
-#: A run under way is read again after this many times the seconds that it took before.
-_REST = 5.0
+#: Runs that are open at a time, and comparisons.
+_OPEN, _COMPARED = 8, 2
+#: Of a run whose results are no larger than these bytes the index says what came of it.
+_GLANCE = 16 << 20
 
 
 @dataclass(frozen=True)
@@ -48,18 +48,16 @@ class Entry:
     kind: str
     path: Path
 
-    def as_dict(self) -> dict[str, Any]:
-        try:
-            changed = max(p.stat().st_mtime for p in _parts(self))
-        except (OSError, ValueError):
-            changed = 0.0
-        return {
-            "key": self.key,
-            "kind": self.kind,
-            "path": display(self.path),
-            "changed": changed,
-            "live": self.kind == "run" and _live(self.path),
-        }
+
+class _Glance(NamedTuple):
+    """What came of a run when it was last ``changed``; it is not read again before ``rest``."""
+
+    changed: float
+    rest: float
+    facts: dict[str, Any] | None
+
+    def holds(self, changed: float) -> bool:
+        return changed == self.changed or time.monotonic() < self.rest
 
 
 class Shelf:
@@ -73,97 +71,157 @@ class Shelf:
     """
 
     def __init__(self, paths: Iterable[Path]) -> None:
-        self._paths = list(paths)
+        self.paths = list(paths)
         self._entries: dict[str, Entry] = {}
-        self._runs: dict[str, _Run] = {}
-        self._guard = threading.Lock()
-        for path in self._paths:
-            if not path.exists():
-                raise UsageError(f"{display(path)}: there is no such file or folder")
-            if path.is_file() and _entry(path) is None:
-                raise UsageError(
-                    f"{display(path)} is none of: a run directory, a folder of runs, and figures "
-                    "of bench, tune or rank (--json)"
-                )
+        self._runs: OrderedDict[str, OpenRun] = OrderedDict()
+        self._compared: OrderedDict[tuple[str, str], tuple[Any, SideBySide]] = OrderedDict()
+        self._kinds: dict[Path, tuple[tuple[int, int], str | None]] = {}
+        self._glances: dict[str, _Glance] = {}
+        self._guard = threading.RLock()
+        self._comparing, self._glancing = threading.Lock(), threading.Lock()
+        for path in self.paths:
+            self._check(path)
+
+    @classmethod
+    def of_usual(cls, folder: Path) -> Shelf:
+        """What lies in a folder that need not be there yet."""
+        shelf = cls(())
+        shelf.paths = [folder]
+        return shelf
+
+    def _check(self, path: Path) -> None:
+        name = display(path)
+        if not path.exists():
+            raise UsageError(f"{name}: there is no such file or folder")
+        if path.is_dir() and (path / "manifest.json").exists():
+            RunFiles(path).manifest()
+        elif path.is_dir():
+            try:
+                next(path.iterdir(), None)
+            except OSError as e:
+                raise UsageError(f"{name} cannot be read: {e.strerror}") from None
+        elif self._entry(path) is None:
+            raise UsageError(
+                f"{name} is none of: a run directory, a folder of runs, and figures of bench, "
+                "tune or rank (--json)"
+            )
 
     def entries(self) -> list[dict[str, Any]]:
         """What is there now, the newest first."""
-        found = {}
-        for path in self._paths:
-            for entry in _below(path, DEEPEST):
+        found: dict[str, Entry] = {}
+        for path in self.paths:
+            for entry in self._below(path, DEEPEST):
                 found[entry.key] = entry
                 if len(found) >= MOST:
                     break
         with self._guard:
             self._entries |= found
-        return sorted((e.as_dict() for e in found.values()), key=lambda e: -e["changed"])
+        lines = sorted(map(self._line, found.values()), key=lambda line: -line["changed"])
+        threading.Thread(target=self._glance, args=(lines,), daemon=True).start()
+        return lines
 
-    def entry(self, key: str) -> Entry | None:
-        """The entry of a key."""
+    def named(self) -> list[str]:
+        """The keys of the paths that are runs themselves, in their order."""
+        found = (self._entry(path) for path in self.paths)
+        return [entry.key for entry in found if entry is not None and entry.kind == "run"]
+
+    def entry(self, key: str) -> Entry:
+        """The entry of a key.
+
+        Raises:
+            UsageError: there is none.
+        """
         if key not in self._entries:
             self.entries()
-        return self._entries.get(key)
+        entry = self._entries.get(key)
+        if entry is None:
+            raise UsageError("there is no such entry: it may have been removed")
+        return entry
 
-    def run(self, key: str) -> dict[str, Any]:
-        """How far a run is, and what came of it so far.
+    def run(self, key: str) -> OpenRun:
+        """A run, open. Of very many the one that was looked at longest ago is closed.
 
         Raises:
-            UsageError: there is no such run, or its input cannot be opened again.
+            UsageError: there is no such run.
         """
-        return self._run(key).told()
-
-    def _run(self, key: str) -> _Run:
         entry = self.entry(key)
-        if entry is None or entry.kind != "run":
-            raise UsageError("there is no such run")
+        if entry.kind != "run":
+            raise UsageError("that is no run")
         with self._guard:
-            return self._runs.setdefault(key, _Run(entry.path))
+            run = self._runs.setdefault(key, OpenRun(entry.path))
+            self._runs.move_to_end(key)
+            while len(self._runs) > _OPEN:
+                self._runs.popitem(last=False)
+            return run
 
-    def compared(self, a: str, b: str, page: int, *, changed: bool) -> dict[str, Any]:
-        """Two runs over the same input, record by record: those of a page, of all or of those
-        whose verdict is another.
+    def compared(self, a: str, b: str, page: int, only: Only) -> dict[str, Any]:
+        """Two runs side by side: the comparison, and a page of its pairs.
 
         Raises:
-            UsageError: they cannot be read, or have no record in common.
+            UsageError: they cannot be read, have not ended, or have no record in common.
         """
-        first, second = self._run(a).lines(), self._run(b).lines()
-        common = sorted(first.keys() & second.keys())
-        if not common and first and second:
-            raise UsageError("the two runs have no record in common")
-        moved: dict[tuple[str, str], int] = {}
-        rows = []
-        for row in common:
-            x, y = first[row], second[row]
-            moved[x["verdict"], y["verdict"]] = moved.get((x["verdict"], y["verdict"]), 0) + 1
-            if not changed or x["verdict"] != y["verdict"]:
-                rows.append(row)
-        pages = max(1, -(-len(rows) // PAGE))
-        page = min(max(page, 0), pages - 1)
-        shown = rows[page * PAGE : (page + 1) * PAGE]
-        texts = self._run(a).texts(set(shown)), self._run(b).texts(set(shown))
+        found = self._side_by_side(a, b)
+        diff, shown = found.diff, found.page(page, PAGE, only)
+        answer = said(diff)
         return {
-            "page": page,
-            "pages": pages,
-            "count": len(rows),
-            "common": len(common),
-            "only": [len(first) - len(common), len(second) - len(common)],
-            "moved": [[x, y, n] for (x, y), n in sorted(moved.items(), key=lambda m: -m[1])],
+            "a": diff.a.model_dump(),
+            "b": diff.b.model_dump(),
+            "sentence": answer.sentence,
+            "level": answer.level,
+            "meaning": answer.meaning,
+            "notes": diff.notes,
+            "paired_by": diff.paired_by,
+            "pairs": diff.n_pairs,
+            "heads": HEADS,
+            "figures": [[name, *cells] for name, cells in rows(diff.endpoints)],
+            "directions": diff.n_flips,
+            "page": shown.number,
+            "pages": shown.pages,
+            "count": shown.count,
             "records": [
-                {"row": row, "a": {**first[row], **texts[0].get(row, {})}}
-                | {"b": {**second[row], **texts[1].get(row, {})}}
-                for row in shown
+                {
+                    "id": pair.id,
+                    "question": pair.question,
+                    "direction": pair.direction,
+                    "a": _side(pair.a),
+                    "b": _side(pair.b),
+                    "scores": pair.scores,
+                }
+                for pair in shown.pairs
             ],
         }
 
+    def _side_by_side(self, a: str, b: str) -> SideBySide:
+        first, second = self.run(a), self.run(b)
+        with self._comparing:
+            stamp = first.stamp(), second.stamp()
+            known = self._compared.get((a, b))
+            if known is not None and known[0] == stamp:
+                return known[1]
+            sides = Side(first.path), Side(second.path)
+            for run in (first, second):
+                run.settle()
+            texts = _texts(first, sides[0]), _texts(second, sides[1])
+            found = SideBySide(*sides, texts)
+            self._compared[a, b] = stamp, found
+            while len(self._compared) > _COMPARED:
+                self._compared.popitem(last=False)
+            return found
+
+    def comparison(self, a: str, b: str) -> str:
+        """The whole HTML page of a comparison, as ``veridical diff --report`` writes it."""
+        from veridical.diff.html import write_diff_report
+
+        diff = self._side_by_side(a, b).diff
+        return _written(lambda to: write_diff_report(diff, to))
+
     def report(self, key: str) -> str:
-        """The whole HTML page of an entry, as ``veridical report`` writes it.
+        """The whole HTML page of an entry, as ``--report`` writes it.
 
         Raises:
             UsageError: there is none, or it cannot be made.
         """
         entry = self.entry(key)
-        if entry is None:
-            raise UsageError("there is no such page")
         if entry.kind == "run":
             return _written(lambda to: reopen(entry.path).report(to))
         if entry.kind == "bench":
@@ -176,9 +234,12 @@ class Shelf:
             from veridical.evaluate.rank.rank_html import write_ranking_report
             from veridical.evaluate.rank.result import Ranking
 
-            ranking = Ranking.model_validate_json(entry.path.read_bytes())
+            try:
+                ranking = Ranking.model_validate_json(entry.path.read_bytes())
+            except ValueError:
+                raise UsageError(f"{display(entry.path)} is no ranking of this version") from None
             return _written(lambda to: write_ranking_report(ranking, to))
-        raise UsageError("the figures of tune have no page of their own")
+        raise UsageError("figures of tune have no page of their own")
 
     def figures(self, key: str) -> dict[str, Any]:
         """The figures of tune: name and value of each, and its components.
@@ -187,106 +248,123 @@ class Shelf:
             UsageError: there are none.
         """
         entry = self.entry(key)
-        if entry is None or entry.kind != "tune":
-            raise UsageError("there are no such figures")
+        if entry.kind != "tune":
+            raise UsageError("those are no figures of tune")
         told = json.loads(entry.path.read_bytes())
-        honest = told.get("honest") or {}
+        honest = told.get("honest")
+        honest = honest if isinstance(honest, dict) else {}
         return {
             "path": display(entry.path),
-            "metric": honest.get("metric"),
+            "metric": str(honest.get("metric")),
             "n": honest.get("n"),
             "ensemble": honest.get("ensemble"),
-            "components": honest.get("components") or [],
+            "components": [c for c in honest.get("components") or [] if isinstance(c, dict)],
             "notes": [str(note) for note in told.get("notes") or []],
         }
 
-
-class _Run:
-    """A run that may be under way: read again where it has grown."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._guard = threading.Lock()
-        self._stamp: Any = None
-        self._after = 0.0
-        self._told: dict[str, Any] = {}
-        self._lines: dict[int, dict[str, Any]] = {}
-
-    def told(self) -> dict[str, Any]:
-        self._read()
-        return {**self._told, "live": _live(self._path)}
-
-    def lines(self) -> dict[int, dict[str, Any]]:
-        """Row -> id, verdict, risk and decision."""
-        self._read()
-        return self._lines
-
-    def texts(self, rows: set[int]) -> dict[int, dict[str, str]]:
-        """Row -> question and answer, shortened."""
-        if not rows:
-            return {}
-        return {
-            record.row: {
-                "question": _short(question_text(record.prompt) or ""),
-                "answer": _short(record.response),
-            }
-            for record, _ in reopen(self._path).pairs(rows)
+    def _line(self, entry: Entry) -> dict[str, Any]:
+        glance = self._glances.get(entry.key)
+        line = {
+            "key": entry.key,
+            "kind": entry.kind,
+            "path": display(entry.path),
+            "changed": _changed(entry),
+            "live": False,
+            "glance": None if glance is None else glance.facts,
         }
+        if entry.kind == "run":
+            line["live"] = is_live(entry.path)
+        return line
 
-    def _read(self) -> None:
-        with self._guard:
-            stamp = [
-                (p.name, p.stat().st_size, p.stat().st_mtime_ns)
-                for p in sorted(self._path.glob("*.jsonl"))
-                if p.name != "labels.jsonl"
-            ]
-            if stamp == self._stamp or (self._told and time.monotonic() < self._after):
-                return
-            begun = time.monotonic()
-            results = reopen(self._path)
-            lines, worst = _headlines(results)
-            summary = results.summary()
-            plain = summary.as_dict()
-            cards = overview.cards(plain)
-            total = _expected(results)
-            self._lines = lines
-            self._told = {
-                "path": display(self._path),
-                "outcome": outcome(summary),
-                "records": summary.records,
-                "total": total,
-                "row_errors": summary.row_errors,
-                "cards": [
-                    {"word": c.word, "mark": c.mark, "tone": c.tone, "records": c.records}
-                    for c in cards
-                ],
-                "risk": (plain.get("risk") or {}).get("mean"),
-                "worst": [{"row": row, **lines[row]} for row in worst],
-            }
-            self._stamp = stamp
-            self._after = time.monotonic() + _REST * (time.monotonic() - begun)
+    def _glance(self, lines: list[dict[str, Any]]) -> None:
+        """Find out what came of the runs that have changed and are not large, one by one."""
+        if not self._glancing.acquire(blocking=False):
+            return
+        try:
+            for line in lines:
+                known = self._glances.get(line["key"])
+                if line["kind"] != "run" or (known is not None and known.holds(line["changed"])):
+                    continue
+                begun, found = time.monotonic(), None
+                path = self._entries[line["key"]].path
+                try:
+                    if sum(p.stat().st_size for p in path.glob("results*.jsonl")) <= _GLANCE:
+                        found = facts(reopen(path).summary())
+                except (VeridicalError, OSError, ValueError) as e:
+                    found = {"outcome": str(e), "records": 0, "cards": []}
+                rest = time.monotonic() + REST * (time.monotonic() - begun)
+                self._glances[line["key"]] = _Glance(line["changed"], rest, found)
+        finally:
+            self._glancing.release()
+
+    def _below(self, path: Path, depth: int) -> Iterator[Entry]:
+        found = self._entry(path)
+        if found is not None:
+            yield found
+            return
+        if depth == 0 or not path.is_dir() or path.is_symlink():
+            return
+        try:
+            inside = sorted(path.iterdir())
+        except OSError:
+            return
+        for child in inside:
+            if child.is_dir() or child.suffix == ".json":
+                yield from self._below(child, depth - 1)
+
+    def _entry(self, path: Path) -> Entry | None:
+        from veridical.evaluate.result import STORED
+
+        kind = None
+        if (path / "manifest.json").is_file() and (path / "run.lock").exists():
+            kind = "run"
+        elif (path / STORED).is_file():
+            kind = "bench"
+        elif path.suffix == ".json" and path.is_file():
+            kind = self._figures_kind(path)
+        if kind is None:
+            return None
+        name = str(path.resolve())
+        key = hashlib.blake2b(name.encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
+        return Entry(key, kind, path)
+
+    def _figures_kind(self, path: Path) -> str | None:
+        """What figures a JSON file holds, by its members; read again where it has changed."""
+        try:
+            status = path.stat()
+            stamp = status.st_size, status.st_mtime_ns
+            known = self._kinds.get(path)
+            if known is None or known[0] != stamp:
+                told = json.loads(path.read_bytes()) if status.st_size <= LARGEST else None
+                self._kinds[path] = known = stamp, _kind(told)
+        except (OSError, ValueError, RecursionError):
+            return None
+        return known[1]
 
 
-def _headlines(results: Results) -> tuple[dict[int, dict[str, Any]], list[int]]:
-    lines: dict[int, dict[str, Any]] = {}
-    for _, headline in results.headlines():
-        lines[headline.row] = {
-            "id": _short(str(headline.row if headline.id is None else headline.id)),
-            "verdict": headline.verdict,
-            "risk": headline.risk,
-            "decision": headline.decision,
-        }
-    risky = ((-r["risk"], row) for row, r in lines.items() if r["risk"] is not None)
-    return lines, [row for _, row in heapq.nsmallest(WORST, risky)]
-
-
-def _expected(results: Results) -> int | None:
-    """How many records the input has; None where it is too large to count at every look."""
-    sizes = [i.get("bytes") for i in results.given.describe()]
-    if not all(isinstance(size, int) and size < LARGEST for size in sizes):
+def _kind(told: Any) -> str | None:
+    if not isinstance(told, dict):
         return None
-    total = sum(isinstance(row, Record) for row in results.rows())
-    return total if results.limit is None else min(total, results.limit)
+    if {"suite", "signature", "rows"} <= told.keys():
+        return "bench"
+    if {"ensemble", "honest", "calibration"} <= told.keys():
+        return "tune"
+    return "rank" if {"parts", "order", "paired_by"} <= told.keys() else None
+
+
+def _texts(run: OpenRun, side: Side) -> Callable[[AbstractSet[int]], dict[int, Text]]:
+    """The texts of a side, found without reading its whole input where its records are known."""
+
+    def found(places: AbstractSet[int]) -> dict[int, Text]:
+        if side.results is None:
+            return side.texts(places)
+        return {place: run.text(side.answers[place].row) for place in places}
+
+    return found
+
+
+def _side(told: Told) -> dict[str, Any]:
+    return told.model_dump(exclude={"file", "line"})
 
 
 def _written(write: Callable[[Path], Any]) -> str:
@@ -296,68 +374,12 @@ def _written(write: Callable[[Path], Any]) -> str:
         return path.read_text("utf-8")
 
 
-def _short(text: str) -> str:
-    return " ".join(text[: 4 * _SNIPPET].split())[:_SNIPPET]
-
-
-def _live(path: Path) -> bool:
-    """Whether a process is at work in a run directory."""
+def _changed(entry: Entry) -> float:
+    """When an entry was last written to, in seconds."""
+    paths = [entry.path]
+    if entry.path.is_dir():
+        paths = [p for p in entry.path.glob("*.json*") if p.name != "labels.jsonl"]
     try:
-        check_free(path)
-    except VeridicalError:
-        return True
-    return False
-
-
-def _below(path: Path, depth: int) -> Iterator[Entry]:
-    found = _entry(path)
-    if found is not None:
-        yield found
-        return
-    if depth == 0 or not path.is_dir() or path.is_symlink():
-        return
-    try:
-        inside = sorted(path.iterdir())
-    except OSError:
-        return
-    for child in inside:
-        if child.is_dir() or child.suffix == ".json":
-            yield from _below(child, depth - 1)
-
-
-def _entry(path: Path) -> Entry | None:
-    from veridical.evaluate.result import STORED
-
-    kind = None
-    if (path / "manifest.json").is_file() and (path / "run.lock").exists():
-        kind = "run"
-    elif (path / STORED).is_file():
-        kind = "bench"
-    elif path.suffix == ".json" and path.is_file() and path.stat().st_size <= LARGEST:
-        kind = _figures_kind(path)
-    if kind is None:
-        return None
-    name = str(path.resolve())
-    key = hashlib.blake2b(name.encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
-    return Entry(key, kind, path)
-
-
-def _figures_kind(path: Path) -> str | None:
-    """What figures a JSON file holds, by its members."""
-    try:
-        told = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return None
-    if not isinstance(told, dict):
-        return None
-    if {"suite", "signature", "rows"} <= told.keys():
-        return "bench"
-    if {"ensemble", "honest", "calibration"} <= told.keys():
-        return "tune"
-    return "rank" if {"parts", "order"} <= told.keys() else None
-
-
-def _parts(entry: Entry) -> list[Path]:
-    if entry.path.is_file():
-        return [entry.path]
-    return [p for p in entry.path.glob("*.json*") if p.name != "labels.jsonl"]
+        return max(p.stat().st_mtime for p in paths)
+    except (OSError, ValueError):
+        return 0.0

@@ -6,14 +6,17 @@ import asyncio
 import html
 import json
 import re
-from collections.abc import AsyncIterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Any, get_args
 
 from pydantic import ValidationError
 
+from veridical.core.scores import Verdict
+from veridical.diff.paging import Only
 from veridical.errors import UsageError, VeridicalError
 from veridical.report.html import asset as report_asset
 from veridical.serve.pages.door import Door, asset, json_body, page_app, whole_number
+from veridical.serve.pages.opened import Order
 from veridical.serve.pages.pasted import Pasted, steps
 from veridical.serve.pages.shelf import Shelf
 from veridical.serve.problems import Problem, invalid_request
@@ -23,20 +26,20 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
+    from veridical.engine.options import EngineKeywords
+
 #: The policy that a page of a report has in itself.
 _POLICY = re.compile(r'http-equiv="Content-Security-Policy" content="([^"]*)"')
 #: Checks of pasted answers at a time.
 _CHECKS = 2
+_SCRIPTS = ("pages.js", "view.js", "runs.js", "compare.js", "paste.js", "answers.js")
 
 
-def view_app(
-    shelf: Shelf, door: Door, *, engine: Mapping[str, Any] | None = None, llm: str | None = None
-) -> FastAPI:
+def view_app(shelf: Shelf, door: Door, options: EngineKeywords) -> FastAPI:
     """The page of a shelf.
 
     Args:
-        engine: options of the engine that checks what is pasted.
-        llm: that answers prompts; None for none.
+        options: of the engine that checks what is pasted; its ``llm`` answers prompts.
     """
     from starlette.responses import JSONResponse, Response, StreamingResponse
 
@@ -44,31 +47,49 @@ def view_app(
         "page.css": report_asset("page.css") + asset("pages.css"),
         "view.css": asset("view.css"),
         "theme.js": report_asset("theme.js"),
-        "pages.js": asset("pages.js"),
-        "view.js": asset("view.js"),
-        "paste.js": asset("paste.js"),
+        **{name: asset(name) for name in _SCRIPTS},
     }
     app = page_app(door, "view.html", static, "Runs")
+    llm = options.get("llm")
     checks = asyncio.Semaphore(_CHECKS)
 
     async def index(request: Request) -> Response:
-        return JSONResponse({"entries": await asyncio.to_thread(shelf.entries), "llm": llm})
+        entries = await asyncio.to_thread(shelf.entries)
+        named = await asyncio.to_thread(shelf.named)
+        about = {"entries": entries, "named": named, "llm": None if llm is None else str(llm)}
+        return JSONResponse(about)
 
     async def run(request: Request) -> Response:
-        return JSONResponse(await asyncio.to_thread(shelf.run, _key(request, "key")))
+        key = _key(request, "key")
+        return JSONResponse(await asyncio.to_thread(lambda: shelf.run(key).told()))
+
+    async def records(request: Request) -> Response:
+        key, page = _key(request, "key"), whole_number(request, "page", 0)
+        order: Order = _one_of(request, "order", get_args(Order), "risk")
+        verdict: str = _one_of(request, "verdict", ("", *get_args(Verdict)), "")
+        found = await asyncio.to_thread(lambda: shelf.run(key).page(page, order, verdict))
+        return JSONResponse(found)
+
+    async def record(request: Request) -> Response:
+        key, row = _key(request, "key"), whole_number(request, "row", 0)
+        return JSONResponse(await asyncio.to_thread(lambda: shelf.run(key).record(row)))
 
     async def compare(request: Request) -> Response:
-        changed = request.query_params.get("only") == "changed"
-        page = whole_number(request, "page", 0)
-        a, b = _key(request, "a"), _key(request, "b")
-        found = await asyncio.to_thread(lambda: shelf.compared(a, b, page, changed=changed))
-        return JSONResponse(found)
+        a, b, page = _key(request, "a"), _key(request, "b"), whole_number(request, "page", 0)
+        only: Only = _one_of(request, "only", get_args(Only), "changed")
+        return JSONResponse(await asyncio.to_thread(shelf.compared, a, b, page, only))
 
     async def figures(request: Request) -> Response:
         return JSONResponse(await asyncio.to_thread(shelf.figures, _key(request, "key")))
 
     async def report(request: Request) -> Response:
-        page = await asyncio.to_thread(shelf.report, _key(request, "key"))
+        return _whole(await asyncio.to_thread(shelf.report, _key(request, "key")))
+
+    async def comparison(request: Request) -> Response:
+        a, b = _key(request, "a"), _key(request, "b")
+        return _whole(await asyncio.to_thread(shelf.comparison, a, b))
+
+    def _whole(page: str) -> Response:
         policy = _POLICY.search(page)
         if policy is None:
             raise Problem(500, "the page has no policy")
@@ -87,7 +108,7 @@ def view_app(
         async def told() -> AsyncIterator[str]:
             async with checks:
                 try:
-                    async for step in steps(pasted, engine or {}, llm):
+                    async for step in steps(pasted, options):
                         yield json.dumps(step) + "\n"
                 except VeridicalError as e:
                     yield json.dumps({"event": "error", "error": str(e)}) + "\n"
@@ -97,10 +118,13 @@ def view_app(
     for path, method, route in (
         ("/api/index", "GET", index),
         ("/api/run", "GET", run),
+        ("/api/records", "GET", records),
+        ("/api/record", "GET", record),
         ("/api/compare", "GET", compare),
         ("/api/figures", "GET", figures),
         ("/api/check", "POST", check),
         ("/report", "GET", report),
+        ("/comparison", "GET", comparison),
     ):
         app.add_route(path, route, methods=[method])
     return app
@@ -111,3 +135,10 @@ def _key(request: Request, name: str) -> str:
     if not re.fullmatch("[0-9a-f]{16}", key):
         raise Problem(422, f"{name} must be the key of an entry")
     return key
+
+
+def _one_of(request: Request, name: str, names: tuple[Any, ...], default: Any) -> Any:
+    chosen = request.query_params.get(name, default)
+    if chosen not in names:
+        raise Problem(422, f"{name} must be one of: {', '.join(filter(None, names))}")
+    return chosen

@@ -1,46 +1,6 @@
 /* An answer that is pasted, and its check: each statement by itself, then the whole. */
-import { alarm, byId, cut, el, fill, points, say } from "./pages.js";
-
-export const TONES = {
-  contradicted: ["✗", "contradiction"], unsupported: ["?", "neutral"],
-  inconsistent: ["≠", "contradiction"], unchecked: ["–", "none"],
-  consistent: ["≈", "entailment"], supported: ["✓", "entailment"],
-  contradiction: ["✗", "contradiction"], neutral: ["?", "neutral"], entailment: ["✓", "entailment"],
-};
-
-export function verdict(name) {
-  const [mark, tone] = TONES[name] ?? ["–", "none"];
-  return el("span", { class: "verdict", "data-v": tone }, `${mark} ${name ?? "no label"}`);
-}
-
-let sources = [];
-
-function draw(pts, units) {
-  const pieces = [];
-  let end = 0;
-  for (const u of [...units].sort((a, b) => a.start - b.start)) {
-    if (u.start < end) continue;
-    pieces.push(cut(pts, end, u.start));
-    const [, tone] = TONES[u.label] ?? ["–", "none"];
-    pieces.push(el("span", { class: "piece", "data-v": tone }, cut(pts, u.start, u.end)));
-    end = u.end;
-  }
-  fill(byId("paste-answer"), ...pieces, cut(pts, end));
-}
-
-function claim(pts, u) {
-  return el("li", {},
-    el("p", { dir: "auto" }, cut(pts, u.start, u.end)),
-    el("p", {}, u.waiting ? "…" : verdict(u.label),
-      u.risk === null || u.risk === undefined ? "" : ` risk ${u.risk.toFixed(2)}`),
-    ...(u.evidence ?? []).slice(0, 1).map(([, index, start, end]) =>
-      el("p", { class: "evidence", dir: "auto" },
-        `Source ${index + 1}: “${cut(points(sources[index] ?? ""), start, end)}”`)));
-}
-
-function list(pts, units) {
-  fill(byId("paste-claims"), ...units.map((u) => claim(pts, u)));
-}
+import { draw, risk, statements, verdict } from "./answers.js";
+import { alarm, byId, el, fill, points, say } from "./pages.js";
 
 async function* lines(reply) {
   const reader = reply.body.pipeThrough(new TextDecoderStream()).getReader();
@@ -55,17 +15,25 @@ async function* lines(reply) {
   }
 }
 
+const state = (text) => { byId("paste-state").textContent = text; };
+
 async function check(llm) {
   const response = byId("paste-response").value;
-  sources = byId("paste-sources").value.split(/^---[ \t]*$/m).map((s) => s.trim()).filter(Boolean);
-  const body = { question: byId("paste-question").value, contexts: sources };
+  const sources = byId("paste-sources").value.split(/^---[ \t]*$/m).map((s) => s.trim());
+  const body = { question: byId("paste-question").value, contexts: sources.filter(Boolean) };
   if (response.trim() || !llm) body.response = response;
   let pts = points(response);
   let units = [];
+  let ended = false;
+  const show = () => {
+    byId("paste-made").hidden = false;
+    draw(byId("paste-answer"), pts, units);
+    statements(byId("paste-claims"), pts, units);
+  };
   byId("paste-verdict").textContent = "";
-  byId("paste-state").textContent = body.response === undefined ? `asking ${llm} …` : "checking …";
-  draw(pts, []);
-  list(pts, []);
+  byId("paste-scores").textContent = "";
+  byId("paste-made").hidden = true;
+  state(body.response === undefined ? `asking ${llm} …` : "checking …");
   const reply = await fetch("/api/check", { method: "POST", credentials: "same-origin",
     headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
   if (!reply.ok) throw new Error((await reply.json().catch(() => ({}))).detail ?? "not checked");
@@ -75,34 +43,38 @@ async function check(llm) {
       units = step.statements.map(([start, end]) => ({ start, end, waiting: true }));
     } else if (step.event === "claim") {
       Object.assign(units[step.number], step, { waiting: false });
-      byId("paste-state").textContent = `statement ${step.number + 1} of ${units.length}`;
+      state(`statement ${step.number + 1} of ${units.length}`);
     } else if (step.event === "result") {
+      ended = true;
       pts = points(step.response);
       units = step.units;
       fill(byId("paste-verdict"), verdict(step.verdict),
-        step.risk === null ? "" : `, risk ${step.risk.toFixed(2)}`,
-        el("span", { class: "soft" }, step.by ? ` by ${step.by}` : ""));
-      byId("paste-state").textContent = "done";
-      say(`${step.verdict}. Risk ${step.risk ?? "none"}.`);
+        step.risk === null ? null : el("span", {}, `, risk ${risk(step.risk)}`));
+      fill(byId("paste-scores"), step.why ? `${step.why}. ` : null, ...step.scores.filter(
+        ([, , status]) => status !== "not_applicable").map(([name, value, status]) =>
+        el("span", { class: "chip" }, `${name} ${status === "scored" ? risk(value) : status}`)));
+      state("done");
+      say(`${step.verdict}, risk ${risk(step.risk)}`);
     }
-    draw(pts, units);
-    list(pts, units);
+    if (step.event !== "asked") show();
   }
+  if (!ended) throw new Error("the check ended early: the server was stopped");
 }
 
 export function wirePaste(llm) {
-  byId("paste-llm").hidden = !llm;
   byId("paste-llm").textContent = llm ? `(empty: ${llm} answers the question)` : "";
   byId("paste-form").addEventListener("submit", async (e) => {
     e.preventDefault();
-    byId("paste-go").disabled = true;
+    const button = byId("paste-go");
+    if (button.getAttribute("aria-disabled")) return;
+    button.setAttribute("aria-disabled", "true"); // and keeps the focus, as disabled would not
     alarm(null);
     try {
       await check(llm);
     } catch (error) {
       alarm(error.message);
-      byId("paste-state").textContent = "";
+      state("");
     }
-    byId("paste-go").disabled = false;
+    button.removeAttribute("aria-disabled");
   });
 }
