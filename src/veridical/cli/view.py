@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from veridical.cli.declared import command
-from veridical.cli.options import STORE, Llm, Nli, Store, keywords_of
+from veridical.cli.options import STORE, Llm, Nli, Store
 from veridical.cli.pages import HOST, PORT, Host, Port
 from veridical.core.options import Names
 from veridical.engine.options import EngineOptions
@@ -48,17 +48,26 @@ class ViewOptions:
 def view(options: ViewOptions) -> int:
     """Open a page of runs: their index, runs under way, two side by side, benchmarks; and watch
     an answer being checked."""
+    from veridical.core.resolving import resolve
     from veridical.cli.pages import links
+    from veridical.engine.engine import Engine
+    from veridical.engine.run import Task
     from veridical.serve.pages.door import Door, listen, serve_pages
     from veridical.serve.pages.shelf import Shelf
     from veridical.serve.pages.view_app import view_app
 
     shelf = Shelf(options.runs) if options.runs else Shelf.of_usual(_USUAL)
-    if options.llm is not None:
-        from veridical.llm.endpoints import find_endpoint
-
-        find_endpoint(options.llm)
-    listener = listen(options.host, options.port)
-    door = Door(["viewer"])
-    app = view_app(shelf, door, keywords_of(options, EngineOptions))
-    return serve_pages(app, door, listener, options.host, links(door, end=""))
+    engine_options = EngineOptions(
+        nli=options.nli,
+        llm=options.llm,
+        store=options.store,
+        processes=0,
+        age=0.002,
+        fair=True,
+    )
+    with listen(options.host, options.port) as listener, Engine(engine_options) as engine:
+        if options.nli != EngineOptions.nli:
+            engine.models(Task(resolve("nli_grounding")))  # what cannot be had is told now
+        door = Door(["viewer"])
+        app = view_app(shelf, door, engine, options.llm)
+        return serve_pages(app, door, listener, options.host, links(door, end=""))

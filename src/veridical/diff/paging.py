@@ -34,11 +34,11 @@ class Pair(NamedTuple):
 
 
 class Page(NamedTuple):
-    """Some pairs: those of the page ``number`` from 0 of so many ``pages``; ``count`` in all."""
+    """Some pairs: those of the page ``number`` from 0 of so many ``pages``; ``total`` pairs in all."""
 
     number: int
     pages: int
-    count: int
+    total: int
     pairs: list[Pair]
 
 

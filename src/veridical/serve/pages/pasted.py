@@ -17,7 +17,7 @@ from veridical.sampling.sampling import Sampling
 from veridical.serve.pages.shown import judged, unit
 
 if TYPE_CHECKING:
-    from veridical.engine.options import EngineKeywords
+    from veridical.engine.engine import Engine
 
 #: Statements that are looked at one by one before the whole answer is.
 MOST = 60
@@ -38,13 +38,13 @@ class Pasted(BaseModel):
     contexts: list[str] = Field(default_factory=list, max_length=100)
 
 
-async def steps(pasted: Pasted, options: EngineKeywords) -> AsyncIterator[dict[str, Any]]:
+async def steps(pasted: Pasted, engine: Engine) -> AsyncIterator[dict[str, Any]]:
     """What is found out, in order: the ``statements`` of the answer, each ``claim`` by itself, and
     the ``result`` of the whole answer, which is the one that counts. Of a prompt, that it was
     ``asked``, and the result.
 
     Args:
-        options: of the engine. ``llm`` answers prompts, and judges.
+        engine: whose LLM, where it has one, answers prompts, and judges.
 
     Raises:
         UsageError: there is nothing to check, or a prompt and no model to answer it.
@@ -52,7 +52,7 @@ async def steps(pasted: Pasted, options: EngineKeywords) -> AsyncIterator[dict[s
     contexts = [text for text in pasted.contexts if text.strip()]
     question = pasted.question.strip() or None
     if pasted.response is None:
-        async for told in _answered(question, contexts, options):
+        async for told in _answered(question, contexts, engine):
             yield told
         return
     if not pasted.response.strip():
@@ -68,30 +68,29 @@ async def steps(pasted: Pasted, options: EngineKeywords) -> AsyncIterator[dict[s
                 contexts=contexts,
                 question=question,
                 scorers="nli_grounding",
-                **options,
+                engine=engine,
             )
             yield {"event": "claim", "number": number, **_claim(alone)}
     whole = await acheck_one(
-        pasted.response, contexts=contexts or None, question=question, **options
+        pasted.response, contexts=contexts or None, question=question, engine=engine
     )
     yield {"event": "result", **judged(record, whole)}
 
 
 async def _answered(
-    question: str | None, contexts: list[str], options: EngineKeywords
+    question: str | None, contexts: list[str], engine: Engine
 ) -> AsyncIterator[dict[str, Any]]:
-    llm = options.get("llm")
-    if llm is None:
+    if engine.llms.default is None:
         raise UsageError("response: paste an answer; veridical view --llm NAME answers prompts")
     if question is None:
         raise UsageError("question: there is nothing to answer")
     row: dict[str, Any] = {"prompt": question}
     if contexts:
         row["contexts"] = contexts
-    yield {"event": "asked", "llm": str(llm)}
+    yield {"event": "asked"}
 
     def run() -> tuple[Record, Result]:
-        results = check([row], sampling=Sampling(n=SAMPLES), **options)
+        results = check([row], sampling=Sampling(n=SAMPLES), engine=engine)
         for pair in results.pairs():
             return pair
         raise UsageError("; ".join(error.error for error in results.errors()))

@@ -177,7 +177,7 @@ class Shelf:
             "directions": diff.n_flips,
             "page": shown.number,
             "pages": shown.pages,
-            "count": shown.count,
+            "count": shown.total,
             "records": [
                 {
                     "id": pair.id,
@@ -251,14 +251,19 @@ class Shelf:
         if entry.kind != "tune":
             raise UsageError("those are no figures of tune")
         told = json.loads(entry.path.read_bytes())
-        honest = told.get("honest")
-        honest = honest if isinstance(honest, dict) else {}
+        honest = told.get("honest") if _kind(told) == "tune" else None
+        if not isinstance(honest, dict):
+            raise UsageError(f"{display(entry.path)} holds no figures of tune")
+        components = [c for c in honest.get("components") or [] if isinstance(c, dict)]
         return {
             "path": display(entry.path),
             "metric": str(honest.get("metric")),
-            "n": honest.get("n"),
-            "ensemble": honest.get("ensemble"),
-            "components": [c for c in honest.get("components") or [] if isinstance(c, dict)],
+            "n": str(honest.get("n")),
+            "ensemble": _figure(honest.get("ensemble")),
+            "components": [
+                [str(c.get("name")), _figure(c.get("alone")), _figure(c.get("weight"))]
+                for c in components
+            ],
             "notes": [str(note) for note in told.get("notes") or []],
         }
 
@@ -350,6 +355,16 @@ def _kind(told: Any) -> str | None:
     if {"ensemble", "honest", "calibration"} <= told.keys():
         return "tune"
     return "rank" if {"parts", "order", "paired_by"} <= told.keys() else None
+
+
+def _figure(told: Any) -> str:
+    """A figure and its interval, as text."""
+    told = told if isinstance(told, dict) else {}
+    value, low, high = (told.get(name) for name in ("value", "ci_low", "ci_high"))
+    if not isinstance(value, (int, float)):
+        return "–"
+    known = isinstance(low, (int, float)) and isinstance(high, (int, float))
+    return f"{value:.3f}" + (f" [{low:.3f}, {high:.3f}]" if known else "")
 
 
 def _texts(run: OpenRun, side: Side) -> Callable[[AbstractSet[int]], dict[int, Text]]:

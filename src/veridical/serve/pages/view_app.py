@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from veridical.engine.options import EngineKeywords
+    from veridical.engine.engine import Engine
 
 #: The policy that a page of a report has in itself.
 _POLICY = re.compile(r'http-equiv="Content-Security-Policy" content="([^"]*)"')
@@ -35,11 +35,12 @@ _CHECKS = 2
 _SCRIPTS = ("pages.js", "view.js", "runs.js", "compare.js", "paste.js", "answers.js")
 
 
-def view_app(shelf: Shelf, door: Door, options: EngineKeywords) -> FastAPI:
+def view_app(shelf: Shelf, door: Door, engine: Engine, llm: str | None = None) -> FastAPI:
     """The page of a shelf.
 
     Args:
-        options: of the engine that checks what is pasted; its ``llm`` answers prompts.
+        engine: that checks what is pasted.
+        llm: how the engine's LLM is called, which answers prompts; None where it has none.
     """
     from starlette.responses import JSONResponse, Response, StreamingResponse
 
@@ -50,13 +51,12 @@ def view_app(shelf: Shelf, door: Door, options: EngineKeywords) -> FastAPI:
         **{name: asset(name) for name in _SCRIPTS},
     }
     app = page_app(door, "view.html", static, "Runs")
-    llm = options.get("llm")
     checks = asyncio.Semaphore(_CHECKS)
 
     async def index(request: Request) -> Response:
         entries = await asyncio.to_thread(shelf.entries)
         named = await asyncio.to_thread(shelf.named)
-        about = {"entries": entries, "named": named, "llm": None if llm is None else str(llm)}
+        about = {"entries": entries, "named": named, "llm": llm}
         return JSONResponse(about)
 
     async def run(request: Request) -> Response:
@@ -108,7 +108,7 @@ def view_app(shelf: Shelf, door: Door, options: EngineKeywords) -> FastAPI:
         async def told() -> AsyncIterator[str]:
             async with checks:
                 try:
-                    async for step in steps(pasted, options):
+                    async for step in steps(pasted, engine):
                         yield json.dumps(step) + "\n"
                 except VeridicalError as e:
                     yield json.dumps({"event": "error", "error": str(e)}) + "\n"

@@ -1,5 +1,5 @@
 /* Which part of the page is open, by its address; what is under way is looked at again. */
-import { risk, table } from "./answers.js";
+import { table } from "./answers.js";
 import { openComparison, wireCompare } from "./compare.js";
 import { alarm, api, byId, el, enter, fill, say } from "./pages.js";
 import { wirePaste } from "./paste.js";
@@ -11,13 +11,10 @@ const fail = (error) => alarm(error.message);
 /* figures of tune */
 async function openFigures(key) {
   const told = await api(`/api/figures?key=${key}`);
-  const span = (f) => (f && typeof f.value === "number"
-    ? `${f.value.toFixed(3)} [${risk(f.ci_low)}, ${risk(f.ci_high)}]` : "–");
   fill(byId("figures-body"),
-    el("p", { class: "answer-line" }, `${told.metric} ${span(told.ensemble)} on ${told.n} answers`),
+    el("p", { class: "answer-line" }, `${told.metric} ${told.ensemble} on ${told.n} answers`),
     el("p", { class: "soft" }, el("bdi", {}, told.path)),
-    table("Components", ["Component", "Alone", "Weight", "Answers"], told.components.map((c) =>
-      [String(c.name), span(c.alone), span(c.weight), String(c.n)]), [1, 2, 3]),
+    table("Components", ["Component", "Alone", "Weight"], told.components, [1, 2]),
     el("ul", { class: "notes" }, ...told.notes.map((note) => el("li", {}, note))));
 }
 
