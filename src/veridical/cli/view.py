@@ -48,8 +48,8 @@ class ViewOptions:
 def view(options: ViewOptions) -> int:
     """Open a page of runs: their index, runs under way, two side by side, benchmarks; and watch
     an answer being checked."""
-    from veridical.core.resolving import resolve
     from veridical.cli.pages import links
+    from veridical.core.resolving import resolve
     from veridical.engine.engine import Engine
     from veridical.engine.run import Task
     from veridical.serve.pages.door import Door, listen, serve_pages

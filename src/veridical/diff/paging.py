@@ -34,7 +34,7 @@ class Pair(NamedTuple):
 
 
 class Page(NamedTuple):
-    """Some pairs: those of the page ``number`` from 0 of so many ``pages``; ``total`` pairs in all."""
+    """The pairs of the page ``number`` from 0 of so many ``pages``; there are ``total`` pairs."""
 
     number: int
     pages: int

@@ -303,10 +303,15 @@ class Shelf:
             self._glancing.release()
 
     def _below(self, path: Path, depth: int) -> Iterator[Entry]:
+        from veridical.evaluate.result import STORED
+
         found = self._entry(path)
+        own = set()  # what belongs to it
         if found is not None:
             yield found
-            return
+            if found.kind != "bench":
+                return
+            own = {STORED, "runs"}
         if depth == 0 or not path.is_dir() or path.is_symlink():
             return
         try:
@@ -314,7 +319,7 @@ class Shelf:
         except OSError:
             return
         for child in inside:
-            if child.is_dir() or child.suffix == ".json":
+            if child.name not in own and (child.is_dir() or child.suffix == ".json"):
                 yield from self._below(child, depth - 1)
 
     def _entry(self, path: Path) -> Entry | None:

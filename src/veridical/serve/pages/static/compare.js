@@ -6,7 +6,7 @@ let pair = null;
 let page = 0;
 
 function side(name, told, other) {
-  return el("section", { "aria-label": name },
+  return el("div", { role: "group", "aria-label": name },
     el("p", {}, `${name}: `, verdict(told.verdict), `, risk ${risk(told.risk)}`,
       told.decision ? `, ${told.decision}` : null),
     other !== null && told.answer === other.answer
