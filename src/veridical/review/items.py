@@ -171,9 +171,8 @@ def _as_json(record: Record) -> bytes:
     try:
         return to_json(record, by_alias=True, inf_nan_mode="constants", fallback=str)
     except ValueError:  # bytes that are no text
-        return to_json(
-            record, by_alias=True, inf_nan_mode="constants", fallback=str, bytes_mode="base64"
-        )
+        plain = record.model_dump(by_alias=True)
+        return to_json(plain, inf_nan_mode="constants", bytes_mode="base64", fallback=str)
 
 
 def _unit(unit: Unit, fact: Any) -> UnitPlace:

@@ -127,7 +127,9 @@ def test_a_run_a_verdict_of_it_and_a_record(
         pressed = page.locator("#run-cards [aria-pressed=true]")
         assert pressed.evaluate("(e) => e === document.activeElement")
         page.locator("#run-records a").first.click()
-        until(page, f"document.getElementById('record-title').textContent.endsWith('{wrong[0].row}')")
+        until(
+            page, f"document.getElementById('record-title').textContent.endsWith('{wrong[0].row}')"
+        )
         units = wrong[0].scores["nli_grounding"].units
         assert page.locator("#record-answer .piece").all_inner_texts() == [u.text for u in units]
         evidence = next(u for u in units if u.label == "contradiction").evidence[0].text
@@ -197,7 +199,10 @@ def test_a_pasted_answer_is_checked_claim_by_claim(browser: Browser, page_of: Se
         page.locator("#paste-response").fill("  ")  # empty: the LLM answers the question
         page.locator("#paste-question").fill("When was the bridge built?")
         page.locator("#paste-go").click()
-        until(page, f"document.getElementById('paste-answer').textContent.includes('in Porto') && {DONE}")
+        until(
+            page,
+            f"document.getElementById('paste-answer').textContent.includes('in Porto') && {DONE}",
+        )
 
 
 def test_hostile_text_stays_text(browser: Browser, page_of: Served, folder: Path) -> None:
