@@ -30,6 +30,7 @@ from veridical.cli.scorers import SCORERS_EXAMPLES, scorers
 from veridical.cli.serve import SERVE_EXAMPLES, serve
 from veridical.cli.train import train
 from veridical.cli.tune import TUNE_EXAMPLES, tune
+from veridical.cli.view import VIEW_EXAMPLES, view
 from veridical.cli.watch import WATCH_EXAMPLES, watch
 from veridical.version import __version__
 
@@ -66,6 +67,7 @@ app.command(epilog=TUNE_EXAMPLES)(tune)
 app.command(epilog=RANK_EXAMPLES)(rank)
 app.command(epilog=DIFF_EXAMPLES)(diff)
 app.command(epilog=REPORT_EXAMPLES)(report)
+app.command(epilog=VIEW_EXAMPLES)(view)
 app.command(epilog=REVIEW_EXAMPLES)(review)
 app.command(epilog=RATE_EXAMPLES)(rate)
 app.command(epilog=REDTEAM_EXAMPLES)(redteam)

@@ -24,15 +24,19 @@ Port = Annotated[
 HOST, PORT = "127.0.0.1", 0
 
 
-def links(door: Door) -> Callable[[str], None]:
+def links(door: Door, end: str = "; what was labelled is kept") -> Callable[[str], None]:
     """What prints the links once the server answers, and opens the only one in a browser where a
-    person sits before a terminal."""
+    person sits before a terminal.
+
+    Args:
+        end: what is added to how the page is ended.
+    """
 
     def started(address: str) -> None:
         for name in door.tokens:
             who = f"{name}: " if len(door.tokens) > 1 else ""
             print(f"{who}open {door.link(address, name)}", file=sys.stderr, flush=True)
-        print("Ctrl-C ends the page; what was labelled is kept", file=sys.stderr, flush=True)
+        print(f"Ctrl-C ends the page{end}", file=sys.stderr, flush=True)
         if sys.stdout.isatty() and len(door.tokens) == 1:
             import webbrowser
 

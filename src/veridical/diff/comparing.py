@@ -337,7 +337,7 @@ def _refusal(a: Side, b: Side, different: Sequence[r.Difference]) -> str:
     )
 
 
-def _direction(x: Answer, y: Answer) -> r.Direction | None:
+def direction_of(x: Answer, y: Answer) -> r.Direction | None:
     """How a pair changed; None where neither its verdict nor its decision did."""
     if (x.verdict, x.decision) == (y.verdict, y.decision):
         return None
@@ -356,11 +356,15 @@ _Changed = tuple[tuple[int, float, int], Answer, Answer, r.Direction]
 def _flips(pairs: Sequence[tuple[Answer, Answer]]) -> Iterator[_Changed]:
     """Pairs that changed, each with its rank: the worst first, then by the rise of the risk."""
     for i, (x, y) in enumerate(pairs):
-        direction = _direction(x, y)
+        direction = direction_of(x, y)
         if direction is not None:
-            rise = (y.risk or 0.0) - (x.risk or 0.0)
-            order = ("worse", "other", "better").index(direction)
-            yield (order, -rise, i), x, y, direction
+            yield rank_of(x, y, direction, i), x, y, direction
+
+
+def rank_of(x: Answer, y: Answer, direction: r.Direction | None, i: int) -> tuple[int, float, int]:
+    """The place among the pairs of the ``i``-th one: those that got worse come first."""
+    order = ("worse", "other", "better", None).index(direction)
+    return order, (x.risk or 0.0) - (y.risk or 0.0), i
 
 
 def _by_direction(flips: Sequence[_Changed]) -> dict[r.Direction, int]:
@@ -375,14 +379,16 @@ def _flip(
     texts_a: Mapping[int, Text],
     texts_b: Mapping[int, Text],
 ) -> r.Flip:
+    name, question, first, second = pair_of(x, y, texts_a, texts_b)
+    return r.Flip(id=name, question=question, direction=direction, a=first, b=second)
+
+
+def pair_of(
+    x: Answer, y: Answer, texts_a: Mapping[int, Text], texts_b: Mapping[int, Text]
+) -> tuple[str, str | None, r.Told, r.Told]:
+    """The id, the question and both answers of a pair."""
     first, second = texts_a[x.place], texts_b[y.place]
-    return r.Flip(
-        id=y.id,
-        question=second.question or first.question,
-        direction=direction,
-        a=_told(x, first),
-        b=_told(y, second),
-    )
+    return y.id, second.question or first.question, _told(x, first), _told(y, second)
 
 
 def _told(x: Answer, text: Text) -> r.Told:

@@ -6,9 +6,9 @@ import heapq
 import json
 import operator
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any, SupportsIndex, overload
+from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar, overload
 
 from veridical.core.records import Record
 from veridical.core.scores import Headline, Result
@@ -37,6 +37,7 @@ LEDGER = "ledger.json"
 #: A scorer that covers less of its applicable records than this is not to be trusted.
 MIN_COVERAGE = 0.98
 _SHOWN_FAILURES = 3
+_T = TypeVar("_T")
 
 
 class RunResults:
@@ -45,7 +46,10 @@ class RunResults:
     Attributes:
         path: the run directory.
         temporary: whether it goes when this object does.
+        waiting: records that had no result yet at the latest pass of :meth:`headed`.
     """
+
+    waiting = 0
 
     def __init__(
         self,
@@ -253,13 +257,34 @@ class RunResults:
 
     def headlines(self) -> Iterator[tuple[bytes, Headline]]:
         """Each result line with what it says, units aside. A full pass leaves the summary known."""
+        lines = ((None, line) for line in self.lines())
+        return ((line, headline) for _, line, headline in self._summed(lines))
+
+    def headed(self) -> Iterator[tuple[Record, bytes, Headline]]:
+        """Every record that has a result, with its line and what that says, in input order. A full
+        pass leaves the summary known.
+
+        Raises:
+            UsageError: a record is not what was scored.
+        """
+        return self._summed(self._scored())
+
+    def _scored(self) -> Iterator[tuple[Record, bytes]]:
+        self.waiting = 0
+        for record, line in self.records():
+            if line is not None:
+                yield record, line
+            else:
+                self.waiting += 1
+
+    def _summed(self, lines: Iterable[tuple[_T, bytes]]) -> Iterator[tuple[_T, bytes, Headline]]:
         summary = Summary(self.scorers)
-        for line in self.lines():
+        for given, line in lines:
             headline = Headline.model_validate_json(line)
             summary.add(headline)
             if summary.stopped:
                 summary.add_stops(line)
-            yield line, headline
+            yield given, line, headline
         for cause, n in self.error_causes():
             summary.add_row_error(cause, n)
         summary.llm = self.ledger

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import math
 import tempfile
 from array import array
 from collections import Counter
@@ -14,7 +14,7 @@ import numpy as np
 from pydantic_core import to_json
 
 from veridical.core.records import Record
-from veridical.core.scores import Result, Unit
+from veridical.core.scores import Headline, Result, Unit
 from veridical.errors import UsageError
 from veridical.review.events import Place, UnitPlace
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from veridical.arrays import Floats
+    from veridical.core.scores import Verdict
     from veridical.report.results import Results
 
 Units = Literal["auto", "claim", "sentence", "span"]
@@ -55,6 +56,7 @@ class Items:
         rows: (n,) row of the input of each.
         risks: (n,) the record's risk, NaN without one.
         spreads: (n,) standard deviation of the risks of its scorers, 0 of fewer than two.
+        verdicts: (n,) verdict of each.
         groups: field -> the value that each answer has there, "" without one.
     """
 
@@ -69,22 +71,22 @@ class Items:
         risks, spreads = array("d"), array("d")
         self.groups: dict[str, list[str]] = {field: [] for field in fields}
         self.digests: list[str] = []
+        self.verdicts: list[Verdict] = []
         names: dict[str, str] = {}
         size = 0
-        for record, result in results.pairs():
+        for record, line, headline in results.headed():
             self.rows.append(record.row)
             self.digests.append(record.digest())
-            risks.append(float("nan") if result.risk is None else result.risk)
-            spreads.append(_spread(result))
+            self.verdicts.append(headline.verdict)
+            risks.append(float("nan") if headline.risk is None else headline.risk)
+            spreads.append(_spread(headline))
             for field, values in self.groups.items():
                 value = record.meta.get(field)
                 text = "" if value is None or isinstance(value, (dict, list)) else str(value)
                 values.append(names.setdefault(text, text))
-            content = to_json(
-                {"record": record, "result": result}, by_alias=True, inf_nan_mode="constants"
-            )
-            self._file.write(content)
-            size += len(content)
+            whole = _as_json(record)
+            self._file.write(b"%s\n%s" % (whole, line))
+            size += len(whole) + 1 + len(line)
             self._starts.append(size)
         self._file.flush()
         self.risks: Floats = np.frombuffer(risks, dtype=np.float64) if risks else np.zeros(0)
@@ -102,8 +104,8 @@ class Items:
         """The answer at a place, and its result."""
         start, end = self._starts[place], self._starts[place + 1]
         self._file.seek(start)
-        both = json.loads(self._file.read(end - start))
-        return Record.model_validate(both["record"]), Result.model_validate(both["result"])
+        record, _, line = self._file.read(end - start).partition(b"\n")
+        return Record.model_validate_json(record), Result.model_validate_json(line)
 
     def asked(self, record: Record, result: Result) -> list[Asked]:
         """The units of an answer that are asked about, in their order in the answer."""
@@ -156,9 +158,21 @@ class Items:
             raise UsageError(f"the labels of row {row} are of another record than the run's")
 
 
-def _spread(result: Result) -> float:
-    risks = [s.risk for name, s in result.scores.items() if s.risk is not None]
-    return float(np.std(risks)) if len(risks) > 1 else 0.0
+def _spread(headline: Headline) -> float:
+    risks = [s.risk for s in headline.scores.values() if s.risk is not None]
+    if len(risks) < 2:
+        return 0.0
+    mean = sum(risks) / len(risks)
+    return math.sqrt(sum((risk - mean) ** 2 for risk in risks) / len(risks))
+
+
+def _as_json(record: Record) -> bytes:
+    """The record on one line. What JSON has no form for, as data frames may hold, is a text."""
+    try:
+        return to_json(record, by_alias=True, inf_nan_mode="constants", fallback=str)
+    except ValueError:  # bytes that are no text
+        plain = record.model_dump(by_alias=True)
+        return to_json(plain, inf_nan_mode="constants", bytes_mode="base64", fallback=str)
 
 
 def _unit(unit: Unit, fact: Any) -> UnitPlace:

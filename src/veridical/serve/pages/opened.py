@@ -1,0 +1,259 @@
+"""A run that a page has open, which may be under way: read again where it has grown.
+
+It is read by a thread of its own, so that no request waits for a large run: until the first
+reading is done a page is told how far it is, and later ones leave the former reading in place.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+
+from veridical.api import reopen
+from veridical.core.prompt_text import question_text
+from veridical.diff.reading import Text
+from veridical.engine.outcome import outcome
+from veridical.engine.results import MIN_COVERAGE
+from veridical.errors import UsageError, VeridicalError
+from veridical.files.rundir import check_free
+from veridical.report import overview
+from veridical.review.items import Items
+from veridical.serve.pages.shown import snippet, told
+from veridical.text.display import display
+
+if TYPE_CHECKING:
+    from veridical.arrays import Ints
+    from veridical.core.records import Record
+    from veridical.core.scores import Result
+    from veridical.engine.summary import Summary
+    from veridical.report.results import Results
+
+Order = Literal["risk", "row"]
+#: Records of a page.
+PAGE = 50
+#: A run under way is read again after this many times the seconds that it took before.
+REST = 4.0
+#: Seconds that a request waits for a reading: a small run is there at once.
+_PATIENCE = 0.8
+
+
+class _Reading(NamedTuple):
+    """What a run was when it was read."""
+
+    results: Results
+    items: Items
+    summary: Summary
+    total: int | None
+
+
+class OpenRun:
+    """A run directory.
+
+    Args:
+        path: of the run.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._guard = threading.Lock()
+        self._stamp: Any = None
+        self._after = 0.0
+        self._under_way: threading.Thread | None = None
+        self._opened: Results | None = None  # by the reading that is under way
+        self._reading: _Reading | None = None
+        self._trouble: str | None = None
+        self._orders: dict[tuple[str, Order], Ints] = {}
+
+    def told(self) -> dict[str, Any]:
+        """How far the run is, and what came of it so far; ``reading`` is the share of its input
+        that was read, where it was not read through yet.
+
+        Raises:
+            UsageError: its input cannot be opened again.
+        """
+        reading = self._look()
+        head = {"path": display(self.path), "live": self.live}
+        if reading is None:
+            opened = self._opened
+            return {**head, "reading": 0.0 if opened is None else opened.fraction() or 0.0}
+        return {**head, **facts(reading.summary), "total": reading.total}
+
+    @property
+    def live(self) -> bool:
+        """Whether a process is at work in it. One whose records all have a result is not asked."""
+        reading = self._reading
+        if reading is not None and reading.total == reading.summary.records:
+            return False
+        return is_live(self.path)
+
+    def page(self, number: int, order: Order, verdict: str) -> dict[str, Any]:
+        """A page of the run's records.
+
+        Args:
+            order: the riskiest first (those without a risk last), or that of the input.
+            verdict: those alone; "" for all.
+        """
+        reading = self._wait()
+        places = self._order(reading, order, verdict)
+        pages = max(1, -(-len(places) // PAGE))
+        number = min(max(number, 0), pages - 1)
+        shown = places[number * PAGE : (number + 1) * PAGE]
+        lines = [self._line(reading.items, int(place)) for place in shown]
+        return {"page": number, "pages": pages, "count": len(places), "records": lines}
+
+    def record(self, row: int) -> dict[str, Any]:
+        """A record whole: texts, statements with their evidence, and scores.
+
+        Raises:
+            UsageError: there is no such record.
+        """
+        return told(*self._whole(row))
+
+    def text(self, row: int) -> Text:
+        """What a comparison shows of a record.
+
+        Raises:
+            UsageError: there is no such record.
+        """
+        record, result = self._whole(row)
+        question = question_text(record.prompt) or None
+        return Text(question, record.response, True, result.worst, "", None)
+
+    def _whole(self, row: int) -> tuple[Record, Result]:
+        items = self._wait().items
+        place = items.place(row)
+        if place is None:
+            raise UsageError("there is no such record")
+        with self._guard:  # the file of the records has one place at a time
+            return items.get(place)
+
+    def settle(self) -> None:
+        """Wait until the run is read.
+
+        Raises:
+            UsageError: it cannot be.
+        """
+        while self._look() is None:
+            pass
+
+    def stamp(self) -> Any:
+        """What changes where the run goes on."""
+        return _stamp(self.path)
+
+    def _line(self, items: Items, place: int) -> dict[str, Any]:
+        with self._guard:
+            record, result = items.get(place)
+        return {
+            "row": record.row,
+            "id": snippet(str(result.id)),
+            "verdict": result.verdict,
+            "risk": result.risk,
+            "decision": result.decision,
+            "question": snippet(question_text(record.prompt) or ""),
+            "answer": snippet(record.response),
+        }
+
+    def _order(self, reading: _Reading, order: Order, verdict: str) -> Ints:
+        """The places of the records in an order."""
+        found = self._orders.get((verdict, order))
+        if found is None or reading is not self._reading:
+            verdicts: Sequence[str] = reading.items.verdicts
+            wanted = [i for i, v in enumerate(verdicts) if not verdict or v == verdict]
+            found = np.array(wanted, dtype=np.int64)
+            if order == "risk":
+                risks = np.nan_to_num(reading.items.risks[found], nan=-1.0)
+                found = found[np.argsort(-risks, kind="stable")]
+            if reading is self._reading:
+                self._orders[verdict, order] = found
+        return found
+
+    def _wait(self) -> _Reading:
+        reading = self._look()
+        if reading is None:
+            raise UsageError("the run is still being read")
+        return reading
+
+    def _look(self) -> _Reading | None:
+        """The newest reading; None where the first one takes its time. A new one is begun where
+        the run has changed.
+
+        Raises:
+            UsageError: it cannot be read.
+        """
+        with self._guard:
+            begin = self._under_way is None and time.monotonic() >= self._after
+            if begin and (stamp := _stamp(self.path)) != self._stamp:
+                self._stamp = stamp
+                self._under_way = threading.Thread(target=self._read, daemon=True)
+                self._under_way.start()
+            thread = self._under_way
+        if thread is not None:
+            thread.join(_PATIENCE if self._reading is None or self._trouble else _PATIENCE / 4)
+        if self._trouble is not None:
+            raise UsageError(self._trouble)
+        return self._reading
+
+    def _read(self) -> None:
+        begun = time.monotonic()
+        trouble, reading = None, None
+        try:
+            self._opened = results = reopen(self.path)
+            items = Items(results)
+            total = None if results.sampled else len(items) + results.waiting
+            reading = _Reading(results, items, results.summary(), total)
+        except (VeridicalError, OSError) as e:
+            trouble = str(e)
+        except BaseException:
+            trouble = "the run cannot be read"
+            raise
+        finally:
+            with self._guard:
+                self._trouble = trouble
+                if trouble is not None:
+                    self._stamp = None  # to be tried again
+                if reading is not None:
+                    self._reading, self._orders = reading, {}
+                self._after = time.monotonic() + REST * (time.monotonic() - begun)
+                self._under_way = self._opened = None
+
+
+def facts(summary: Summary) -> dict[str, Any]:
+    """What a page says of a run: its outcome, verdicts, and what limits them."""
+    plain = summary.as_dict()
+    banner = overview.banner({**plain, "min_coverage": MIN_COVERAGE})
+    return {
+        "outcome": outcome(summary),
+        "records": summary.records,
+        "row_errors": summary.row_errors,
+        "cards": [card._asdict() for card in overview.cards(plain)],
+        "banner": None
+        if banner is None
+        else {"level": banner.level, "headline": banner.headline, "points": banner.points},
+    }
+
+
+def is_live(path: Path) -> bool:
+    """Whether a process is at work in a run directory."""
+    try:
+        check_free(path)
+    except VeridicalError:
+        return True
+    return False
+
+
+def _stamp(path: Path) -> list[tuple[str, int, int]]:
+    """What changes where a run goes on."""
+    found = []
+    for file in sorted(path.glob("*.json*")):
+        if file.name != "labels.jsonl":
+            try:
+                status = file.stat()
+            except OSError:  # a draft that took its name meanwhile
+                continue
+            found.append((file.name, status.st_size, status.st_mtime_ns))
+    return found

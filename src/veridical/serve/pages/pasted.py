@@ -1,0 +1,109 @@
+"""An answer that somebody pastes, checked claim by claim while they watch."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from veridical.api import check
+from veridical.core.records import Context, Record
+from veridical.core.scores import Result
+from veridical.errors import UsageError
+from veridical.one import acheck_one
+from veridical.sampling.sampling import Sampling
+from veridical.serve.pages.shown import judged, unit
+
+if TYPE_CHECKING:
+    from veridical.engine.engine import Engine
+
+#: Statements that are looked at one by one before the whole answer is.
+MOST = 60
+#: Other answers that are drawn to a prompt.
+SAMPLES = 3
+
+
+class Pasted(BaseModel):
+    """What the page sends: an answer and its sources, or a prompt to be answered.
+
+    Attributes:
+        response: None for the model's own answer to ``question``.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+    question: str = Field(default="", max_length=50_000)
+    response: str | None = Field(default=None, max_length=200_000)
+    contexts: list[str] = Field(default_factory=list, max_length=100)
+
+
+async def steps(pasted: Pasted, engine: Engine) -> AsyncIterator[dict[str, Any]]:
+    """What is found out, in order: the ``statements`` of the answer, each ``claim`` by itself, and
+    the ``result`` of the whole answer, which is the one that counts. Of a prompt, that it was
+    ``asked``, and the result.
+
+    Args:
+        engine: whose LLM, where it has one, answers prompts, and judges.
+
+    Raises:
+        UsageError: there is nothing to check, or a prompt and no model to answer it.
+    """
+    contexts = [text for text in pasted.contexts if text.strip()]
+    question = pasted.question.strip() or None
+    if pasted.response is None:
+        async for told in _answered(question, contexts, engine):
+            yield told
+        return
+    if not pasted.response.strip():
+        raise UsageError("response: there is no answer to check")
+    sources = tuple(Context(text=text) for text in contexts)
+    record = Record(response=pasted.response, contexts=sources)
+    sentences = [s for s in record.sentences if s.text.strip()]
+    yield {"event": "statements", "statements": [[s.start, s.end] for s in sentences]}
+    if contexts:
+        for number, sentence in enumerate(sentences[:MOST]):
+            alone = await acheck_one(
+                sentence.text,
+                contexts=contexts,
+                question=question,
+                scorers="nli_grounding",
+                engine=engine,
+            )
+            yield {"event": "claim", "number": number, **_claim(alone)}
+    whole = await acheck_one(
+        pasted.response, contexts=contexts or None, question=question, engine=engine
+    )
+    yield {"event": "result", **judged(record, whole)}
+
+
+async def _answered(
+    question: str | None, contexts: list[str], engine: Engine
+) -> AsyncIterator[dict[str, Any]]:
+    if engine.llms.default is None:
+        raise UsageError("response: paste an answer; veridical view --llm NAME answers prompts")
+    if question is None:
+        raise UsageError("question: there is nothing to answer")
+    row: dict[str, Any] = {"prompt": question}
+    if contexts:
+        row["contexts"] = contexts
+    yield {"event": "asked"}
+
+    def run() -> tuple[Record, Result]:
+        results = check([row], sampling=Sampling(n=SAMPLES), engine=engine)
+        for pair in results.pairs():
+            return pair
+        raise UsageError("; ".join(error.error for error in results.errors()))
+
+    record, result = await asyncio.to_thread(run)
+    yield {"event": "result", **judged(record, result)}
+
+
+def _claim(result: Result) -> dict[str, Any]:
+    """What the scorer said of a statement alone; the places in it are not the answer's."""
+    (score,) = result.scores.values()
+    worst = max(score.units, key=lambda u: u.risk or 0.0, default=None)
+    if worst is None:
+        return {"risk": score.risk, "label": None, "evidence": []}
+    told = unit(worst)
+    return {"risk": score.risk, "label": told["label"], "evidence": told["evidence"]}

@@ -1,0 +1,405 @@
+"""What lies in folders for people to look at: runs, benchmarks, and figures of tune and rank."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tempfile
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from veridical.api import reopen
+from veridical.diff.paging import Only, SideBySide
+from veridical.diff.reading import Side, Text
+from veridical.diff.view import HEADS, rows, said
+from veridical.errors import UsageError, VeridicalError
+from veridical.files.rundir import RunFiles
+from veridical.serve.pages.opened import PAGE, REST, OpenRun, facts, is_live
+from veridical.text.display import display
+
+if TYPE_CHECKING:
+    from veridical.diff.result import Told
+
+#: Folders in each other that are looked through, entries that are listed, and bytes of a file of
+#: figures that is read.
+DEEPEST, MOST, LARGEST = 4, 1000, 32 << 20
+#: Runs that are open at a time, and comparisons.
+_OPEN, _COMPARED = 8, 2
+#: Of a run whose results are no larger than these bytes the index says what came of it.
+_GLANCE = 16 << 20
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Something to look at.
+
+    Attributes:
+        key: what pages call it.
+        kind: run, bench, tune or rank.
+    """
+
+    key: str
+    kind: str
+    path: Path
+
+
+class _Glance(NamedTuple):
+    """What came of a run when it was last ``changed``; it is not read again before ``rest``."""
+
+    changed: float
+    rest: float
+    facts: dict[str, Any] | None
+
+    def holds(self, changed: float) -> bool:
+        return changed == self.changed or time.monotonic() < self.rest
+
+
+class Shelf:
+    """The runs, benchmarks and figures below some paths.
+
+    Args:
+        paths: run directories, folders that hold some, or files of figures.
+
+    Raises:
+        UsageError: at a path is nothing of the kind.
+    """
+
+    def __init__(self, paths: Iterable[Path]) -> None:
+        self.paths = list(paths)
+        self._entries: dict[str, Entry] = {}
+        self._runs: OrderedDict[str, OpenRun] = OrderedDict()
+        self._compared: OrderedDict[tuple[str, str], tuple[Any, SideBySide]] = OrderedDict()
+        self._kinds: dict[Path, tuple[tuple[int, int], str | None]] = {}
+        self._glances: dict[str, _Glance] = {}
+        self._guard = threading.RLock()
+        self._comparing, self._glancing = threading.Lock(), threading.Lock()
+        for path in self.paths:
+            self._check(path)
+
+    @classmethod
+    def of_usual(cls, folder: Path) -> Shelf:
+        """What lies in a folder that need not be there yet."""
+        shelf = cls(())
+        shelf.paths = [folder]
+        return shelf
+
+    def _check(self, path: Path) -> None:
+        name = display(path)
+        if not path.exists():
+            raise UsageError(f"{name}: there is no such file or folder")
+        if path.is_dir() and (path / "manifest.json").exists():
+            RunFiles(path).manifest()
+        elif path.is_dir():
+            try:
+                next(path.iterdir(), None)
+            except OSError as e:
+                raise UsageError(f"{name} cannot be read: {e.strerror}") from None
+        elif self._entry(path) is None:
+            raise UsageError(
+                f"{name} is none of: a run directory, a folder of runs, and figures of bench, "
+                "tune or rank (--json)"
+            )
+
+    def entries(self) -> list[dict[str, Any]]:
+        """What is there now, the newest first."""
+        found: dict[str, Entry] = {}
+        for path in self.paths:
+            for entry in self._below(path, DEEPEST):
+                found[entry.key] = entry
+                if len(found) >= MOST:
+                    break
+        with self._guard:
+            self._entries |= found
+        lines = sorted(map(self._line, found.values()), key=lambda line: -line["changed"])
+        threading.Thread(target=self._glance, args=(lines,), daemon=True).start()
+        return lines
+
+    def named(self) -> list[str]:
+        """The keys of the paths that are runs themselves, in their order."""
+        found = (self._entry(path) for path in self.paths)
+        return [entry.key for entry in found if entry is not None and entry.kind == "run"]
+
+    def entry(self, key: str) -> Entry:
+        """The entry of a key.
+
+        Raises:
+            UsageError: there is none.
+        """
+        if key not in self._entries:
+            self.entries()
+        entry = self._entries.get(key)
+        if entry is None:
+            raise UsageError("there is no such entry: it may have been removed")
+        return entry
+
+    def run(self, key: str) -> OpenRun:
+        """A run, open. Of very many the one that was looked at longest ago is closed.
+
+        Raises:
+            UsageError: there is no such run.
+        """
+        entry = self.entry(key)
+        if entry.kind != "run":
+            raise UsageError("that is no run")
+        with self._guard:
+            run = self._runs.setdefault(key, OpenRun(entry.path))
+            self._runs.move_to_end(key)
+            while len(self._runs) > _OPEN:
+                self._runs.popitem(last=False)
+            return run
+
+    def compared(self, a: str, b: str, page: int, only: Only) -> dict[str, Any]:
+        """Two runs side by side: the comparison, and a page of its pairs.
+
+        Raises:
+            UsageError: they cannot be read, have not ended, or have no record in common.
+        """
+        found = self._side_by_side(a, b)
+        diff, shown = found.diff, found.page(page, PAGE, only)
+        answer = said(diff)
+        return {
+            "a": diff.a.model_dump(),
+            "b": diff.b.model_dump(),
+            "sentence": answer.sentence,
+            "level": answer.level,
+            "meaning": answer.meaning,
+            "notes": diff.notes,
+            "paired_by": diff.paired_by,
+            "pairs": diff.n_pairs,
+            "heads": HEADS,
+            "figures": [[name, *cells] for name, cells in rows(diff.endpoints)],
+            "directions": diff.n_flips,
+            "page": shown.number,
+            "pages": shown.pages,
+            "count": shown.total,
+            "records": [
+                {
+                    "id": pair.id,
+                    "question": pair.question,
+                    "direction": pair.direction,
+                    "a": _side(pair.a),
+                    "b": _side(pair.b),
+                    "scores": pair.scores,
+                }
+                for pair in shown.pairs
+            ],
+        }
+
+    def _side_by_side(self, a: str, b: str) -> SideBySide:
+        first, second = self.run(a), self.run(b)
+        with self._comparing:
+            stamp = first.stamp(), second.stamp()
+            known = self._compared.get((a, b))
+            if known is not None and known[0] == stamp:
+                return known[1]
+            sides = Side(first.path), Side(second.path)
+            for run in (first, second):
+                run.settle()
+            texts = _texts(first, sides[0]), _texts(second, sides[1])
+            found = SideBySide(*sides, texts)
+            self._compared[a, b] = stamp, found
+            while len(self._compared) > _COMPARED:
+                self._compared.popitem(last=False)
+            return found
+
+    def comparison(self, a: str, b: str) -> str:
+        """The whole HTML page of a comparison, as ``veridical diff --report`` writes it."""
+        from veridical.diff.html import write_diff_report
+
+        diff = self._side_by_side(a, b).diff
+        return _written(lambda to: write_diff_report(diff, to))
+
+    def report(self, key: str) -> str:
+        """The whole HTML page of an entry, as ``--report`` writes it.
+
+        Raises:
+            UsageError: there is none, or it cannot be made.
+        """
+        entry = self.entry(key)
+        if entry.kind == "run":
+            return _written(lambda to: reopen(entry.path).report(to))
+        if entry.kind == "bench":
+            from veridical.evaluate.report.html import write_bench_report
+            from veridical.evaluate.result import STORED, Bench
+
+            path = entry.path / STORED if entry.path.is_dir() else entry.path
+            return _written(lambda to: write_bench_report(Bench.read(path), to))
+        if entry.kind == "rank":
+            from veridical.evaluate.rank.rank_html import write_ranking_report
+            from veridical.evaluate.rank.result import Ranking
+
+            try:
+                ranking = Ranking.model_validate_json(entry.path.read_bytes())
+            except ValueError:
+                raise UsageError(f"{display(entry.path)} is no ranking of this version") from None
+            return _written(lambda to: write_ranking_report(ranking, to))
+        raise UsageError("figures of tune have no page of their own")
+
+    def figures(self, key: str) -> dict[str, Any]:
+        """The figures of tune: name and value of each, and its components.
+
+        Raises:
+            UsageError: there are none.
+        """
+        entry = self.entry(key)
+        if entry.kind != "tune":
+            raise UsageError("those are no figures of tune")
+        told = json.loads(entry.path.read_bytes())
+        honest = told.get("honest") if _kind(told) == "tune" else None
+        if not isinstance(honest, dict):
+            raise UsageError(f"{display(entry.path)} holds no figures of tune")
+        components = [c for c in honest.get("components") or [] if isinstance(c, dict)]
+        return {
+            "path": display(entry.path),
+            "metric": str(honest.get("metric")),
+            "n": str(honest.get("n")),
+            "ensemble": _figure(honest.get("ensemble")),
+            "components": [
+                [str(c.get("name")), _figure(c.get("alone")), _figure(c.get("weight"))]
+                for c in components
+            ],
+            "notes": [str(note) for note in told.get("notes") or []],
+        }
+
+    def _line(self, entry: Entry) -> dict[str, Any]:
+        glance = self._glances.get(entry.key)
+        line = {
+            "key": entry.key,
+            "kind": entry.kind,
+            "path": display(entry.path),
+            "changed": _changed(entry),
+            "live": False,
+            "glance": None if glance is None else glance.facts,
+        }
+        if entry.kind == "run":
+            line["live"] = is_live(entry.path)
+        return line
+
+    def _glance(self, lines: list[dict[str, Any]]) -> None:
+        """Find out what came of the runs that have changed and are not large, one by one."""
+        if not self._glancing.acquire(blocking=False):
+            return
+        try:
+            for line in lines:
+                known = self._glances.get(line["key"])
+                if line["kind"] != "run" or (known is not None and known.holds(line["changed"])):
+                    continue
+                begun, found = time.monotonic(), None
+                path = self._entries[line["key"]].path
+                try:
+                    if sum(p.stat().st_size for p in path.glob("results*.jsonl")) <= _GLANCE:
+                        found = facts(reopen(path).summary())
+                except (VeridicalError, OSError, ValueError) as e:
+                    found = {"outcome": str(e), "records": 0, "cards": []}
+                rest = time.monotonic() + REST * (time.monotonic() - begun)
+                self._glances[line["key"]] = _Glance(line["changed"], rest, found)
+        finally:
+            self._glancing.release()
+
+    def _below(self, path: Path, depth: int) -> Iterator[Entry]:
+        from veridical.evaluate.result import STORED
+
+        found = self._entry(path)
+        own = set()  # what belongs to it
+        if found is not None:
+            yield found
+            if found.kind != "bench":
+                return
+            own = {STORED, "runs"}
+        if depth == 0 or not path.is_dir() or path.is_symlink():
+            return
+        try:
+            inside = sorted(path.iterdir())
+        except OSError:
+            return
+        for child in inside:
+            if child.name not in own and (child.is_dir() or child.suffix == ".json"):
+                yield from self._below(child, depth - 1)
+
+    def _entry(self, path: Path) -> Entry | None:
+        from veridical.evaluate.result import STORED
+
+        kind = None
+        if (path / "manifest.json").is_file() and (path / "run.lock").exists():
+            kind = "run"
+        elif (path / STORED).is_file():
+            kind = "bench"
+        elif path.suffix == ".json" and path.is_file():
+            kind = self._figures_kind(path)
+        if kind is None:
+            return None
+        name = str(path.resolve())
+        key = hashlib.blake2b(name.encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
+        return Entry(key, kind, path)
+
+    def _figures_kind(self, path: Path) -> str | None:
+        """What figures a JSON file holds, by its members; read again where it has changed."""
+        try:
+            status = path.stat()
+            stamp = status.st_size, status.st_mtime_ns
+            known = self._kinds.get(path)
+            if known is None or known[0] != stamp:
+                told = json.loads(path.read_bytes()) if status.st_size <= LARGEST else None
+                self._kinds[path] = known = stamp, _kind(told)
+        except (OSError, ValueError, RecursionError):
+            return None
+        return known[1]
+
+
+def _kind(told: Any) -> str | None:
+    if not isinstance(told, dict):
+        return None
+    if {"suite", "signature", "rows"} <= told.keys():
+        return "bench"
+    if {"ensemble", "honest", "calibration"} <= told.keys():
+        return "tune"
+    return "rank" if {"parts", "order", "paired_by"} <= told.keys() else None
+
+
+def _figure(told: Any) -> str:
+    """A figure and its interval, as text."""
+    told = told if isinstance(told, dict) else {}
+    value, low, high = (told.get(name) for name in ("value", "ci_low", "ci_high"))
+    if not isinstance(value, (int, float)):
+        return "–"
+    known = isinstance(low, (int, float)) and isinstance(high, (int, float))
+    return f"{value:.3f}" + (f" [{low:.3f}, {high:.3f}]" if known else "")
+
+
+def _texts(run: OpenRun, side: Side) -> Callable[[AbstractSet[int]], dict[int, Text]]:
+    """The texts of a side, found without reading its whole input where its records are known."""
+
+    def found(places: AbstractSet[int]) -> dict[int, Text]:
+        if side.results is None:
+            return side.texts(places)
+        return {place: run.text(side.answers[place].row) for place in places}
+
+    return found
+
+
+def _side(told: Told) -> dict[str, Any]:
+    return told.model_dump(exclude={"file", "line"})
+
+
+def _written(write: Callable[[Path], Any]) -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "page.html"
+        write(path)
+        return path.read_text("utf-8")
+
+
+def _changed(entry: Entry) -> float:
+    """When an entry was last written to, in seconds."""
+    paths = [entry.path]
+    if entry.path.is_dir():
+        paths = [p for p in entry.path.glob("*.json*") if p.name != "labels.jsonl"]
+    try:
+        return max(p.stat().st_mtime for p in paths)
+    except (OSError, ValueError):
+        return 0.0

@@ -1,0 +1,62 @@
+"""What a page shows of an answer: its texts, its statements with their evidence, and its scores."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from veridical.core.prompt_text import question_text
+from veridical.report.overview import REASONS
+from veridical.report.payload import MAX_EVIDENCE, MAX_ITEMS, MAX_UNITS, shorten
+
+if TYPE_CHECKING:
+    from veridical.core.records import Record
+    from veridical.core.scores import Result, Unit
+
+#: Code points of a text in a table, and of a piece of evidence.
+_SNIPPET, _PIECE = 160, 4_000
+
+
+def snippet(text: str) -> str:
+    """The beginning of a text, on one line."""
+    return " ".join(text[: 4 * _SNIPPET].split())[:_SNIPPET]
+
+
+def told(record: Record, result: Result) -> dict[str, Any]:
+    """A record and its result, whole. Of very many sources or samples the first are there."""
+    return {
+        "row": result.row,
+        "id": snippet(str(result.id)),
+        "question": shorten(question_text(record.prompt) or ""),
+        "contexts": [shorten(c.text) for c in record.contexts[:MAX_ITEMS]],
+        "samples": [shorten(s.text or "") for s in record.samples[:MAX_ITEMS]],
+        "reference": [shorten(text) for text in record.reference[:MAX_ITEMS]],
+        **judged(record, result),
+    }
+
+
+def judged(record: Record, result: Result) -> dict[str, Any]:
+    """What came of an answer: its verdict, and the statements that the verdict's scorer judged."""
+    score = next((s for n, s in result.scores.items() if n.split("(")[0] == result.by), None)
+    units = () if score is None else score.units
+    return {
+        "response": shorten(record.response),
+        "verdict": result.verdict,
+        "why": None if result.reason is None else REASONS[result.reason],
+        "risk": result.risk,
+        "by": result.by,
+        "decision": result.decision,
+        "units": [unit(u) for u in units if u.level in ("sentence", "claim")][:MAX_UNITS],
+        "scores": [[name, s.risk, s.status, s.reason] for name, s in result.scores.items()],
+    }
+
+
+def unit(u: Unit) -> dict[str, Any]:
+    """A statement, its label and its evidence."""
+    return {
+        "start": u.start,
+        "end": u.end,
+        "text": shorten(u.text, _PIECE),
+        "risk": u.risk,
+        "label": u.label,
+        "evidence": [[e.kind, e.index, shorten(e.text, _PIECE)] for e in u.evidence[:MAX_EVIDENCE]],
+    }
