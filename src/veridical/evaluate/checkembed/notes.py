@@ -26,6 +26,10 @@ PAPER = {
 def notes_of(result: Studies, options: StudyOptions) -> list[str]:
     """Sentences, the size of each study first."""
     notes = [f"{study}: {size_of(study, options)}" for study in result.studies]
+    notes.append(
+        f"took {result.seconds / 3600:.2f} hours on {result.cores} cores, without what was kept "
+        "from earlier sessions"
+    )
     if result.local:
         notes.append(f"texts by {result.llm}, a small model that runs here (local)")
     notes += [note for replies in result.replies for note in _of_replies(replies)]

@@ -163,7 +163,8 @@ class Timing(BaseModel):
 
 class Studies(BaseModel):
     """All studies of a run, kept in ``folder``. ``coverage``: by study and scorer, the share of
-    texts with a score."""
+    texts with a score. ``seconds`` went by in
+    the session that ended the run, on so many ``cores``."""
 
     model_config = STORED_MODEL
     studies: list[str]
@@ -173,6 +174,8 @@ class Studies(BaseModel):
     version: str
     llm: str | None
     local: bool
+    seconds: float = 0.0
+    cores: int = 1
     models: dict[str, str] = {}
     settings: dict[str, Any] = {}
     replies: list[Replies] = []

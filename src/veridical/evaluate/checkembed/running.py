@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime
 import hashlib
+import os
+import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -131,6 +133,7 @@ def run_studies(
             holds another run; or no text was written.
         LlmError: the budget stopped it; the same call goes on.
     """
+    started = time.monotonic()
     request = Request.of(names, options, engine_options)
     with Engine(engine_options) as engine:
         identity = request.identity(engine)
@@ -141,6 +144,7 @@ def run_studies(
             result = _run(request, engine, path, run, display)
             if "runtime" in request.studies:
                 result.timings = timing.time_all(options, engine_options, path, display)
+            result.seconds = round(time.monotonic() - started, 1)
             result.notes = notes_of(result, request.options)
             result.write(path / STORED)
     return result
@@ -156,6 +160,7 @@ def _run(request: Request, engine: Engine, path: Path, run: str, display: Displa
         folder=str(path),
         created=datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         version=__version__,
+        cores=os.cpu_count() or 1,
         llm=None if endpoint is None else endpoint.name,
         local=endpoint is not None and endpoint.base_url.startswith(("local:", "torch:")),
         settings=options.settings(request.studies),
