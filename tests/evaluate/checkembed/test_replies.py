@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from veridical.evaluate.checkembed.replies import (
@@ -67,3 +69,14 @@ def test_precision_and_recall_of_terms() -> None:
         pytest.approx(0.4),
     )
     assert found_terms([], ["Buyer"]) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("mark", ['"', "*", "#", "1. ", "- ", "### PASSAGE ###\n", "a. "])
+def test_a_long_reply_of_marks_is_read_at_once(mark: str) -> None:
+    long = mark * 200_000
+    started = time.perf_counter()
+    for reply in (long, f"{long}\n{long}"):
+        terms(reply)
+        descriptions(reply)
+        passage(reply, forced=True)
+    assert time.perf_counter() - started < 20

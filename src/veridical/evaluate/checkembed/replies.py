@@ -16,8 +16,9 @@ _TAGS = re.compile(r"</?(?:formatting|example)>")
 _FIRST = "DESCRIPTION[ \\t]*1"
 _SECOND = "DESCRIPTION[ \\t]*2"
 _SHOWN = re.compile(r"^(?:the passage here|the actual description here)\W*$", re.IGNORECASE)
-_BULLET = r"^[ \t*•\-–]*(?:\d{1,3}[.)][ \t]+)?"
-_TERM = re.compile(_BULLET + r"[\"“'*]*(.{1,80}?)[\"”'*]*[.:][ \t*]+(\S.*)$")
+# Bounded runs, so that a long line of marks costs no more than its length.
+_BULLET = r"^[*•\-–]{0,3}[ \t]{0,8}(?:\d{1,3}[.)][ \t]{1,8})?"
+_TERM = re.compile(_BULLET + r"[\"“'*]{0,4}(.{1,80}?)[\"”'*]{0,4}[.:][ \t*]{1,8}(\S.*)$")
 
 
 @dataclass(frozen=True)
