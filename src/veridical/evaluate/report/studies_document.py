@@ -148,8 +148,8 @@ def _matrices(result: Studies, study: str) -> tuple[list[str], Rows]:
     heads = ["Measure", "Replies", "errors", "groups", "mean", "std", "norm", "ground-truth row"]
     groups = [g for g in result.groups if g.study == study]
     rows = []
-    places = dict.fromkeys((m.measure, g.kind, g.level) for g in groups for m in g.matrices)
-    for measure, kind, level in places:
+    places = dict.fromkeys((g.kind, g.level, m.measure) for g in groups for m in g.matrices)
+    for kind, level, measure in sorted(places, key=lambda place: place[:2]):
         chosen = [
             m
             for g in groups
