@@ -6,11 +6,19 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from rich.console import Console
 
 from veridical.engine.options import EngineOptions
+from veridical.evaluate.checkembed.matrices import summarised
+from veridical.evaluate.checkembed.measuring import (
+    error_separations,
+    pair_separations,
+    summaries_of,
+    trends_of,
+)
 from veridical.evaluate.checkembed.options import StudyOptions
-from veridical.evaluate.checkembed.result import Studies
+from veridical.evaluate.checkembed.result import Group, Studies, TermScore, Timing, Value
 from veridical.evaluate.checkembed.running import run_studies
 from veridical.llm.fake import FakeLlm
 from veridical.planning.display import Display
@@ -78,6 +86,72 @@ CHUNKS = {
         {"chunk_txt": "Nothing is defined here.", "definitions": []},
     ]
 }
+
+
+def made_up() -> Studies:
+    """A result with something of every study, foreign text in its names."""
+    values = [
+        Value(study=study, kind=kind, topic=topic, level=level, draw=0, scorer=scorer, value=value)
+        for study, kinds, levels in (
+            ("pairs", ("similar, generic", "different, generic"), (0,)),
+            ("errors", ("scientific",), (0, 1, 5)),
+        )
+        for kind in kinds
+        for level in levels
+        for scorer in ("checkembed", "selfcheck_nli(order=code)")
+        for topic, value in (("a", 0.9 - level / 10), ("<b>", 0.7 - level / 10))
+    ]
+    cosine = np.array([[1.0, 0.4, -0.2], [0.4, 1.0, 0.1], [-0.2, 0.1, 1.0]])
+    group = Group(
+        study="terms",
+        kind="terms",
+        topic="chunk <0>",
+        level=0,
+        order=["reply 1", "reply 2", "ground truth"],
+        matrices=[summarised(name, cosine, True) for name in ("checkembed", "comet_style")],
+    )
+    timings = [
+        Timing(
+            embedder="minilm",
+            scorer=scorer,
+            k=k,
+            words=words,
+            tokens=1,
+            seconds=k * words,
+            repeats=2,
+        )
+        for scorer in ("checkembed", "selfcheck_nli")
+        for k in (2, 4)
+        for words in (10, 20)
+    ]
+    return Studies(
+        studies=["pairs", "errors", "terms", "runtime"],
+        run="0" * 16,
+        folder="studies/0",
+        created="2026-11-24T12:00:00+00:00",
+        version="0.2",
+        llm="local:<model>",
+        local=True,
+        settings={"n": 3},
+        summaries=summaries_of(values),
+        separations=[*pair_separations(values), *error_separations(values)],
+        trends=trends_of(values),
+        groups=[group],
+        terms=[
+            TermScore(
+                topic="chunk <0>",
+                n=2,
+                expected=3,
+                extracted=2.5,
+                precision=0.5,
+                recall=None,
+                f1=None,
+            )
+        ],
+        timings=timings,
+        values=values,
+        notes=["Two topics."],
+    )
 
 
 def script_file(folder: Path, rules: list[dict[str, Any]] | None = None) -> str:
