@@ -69,7 +69,8 @@ def test_running_times_are_told(tmp_path: Path) -> None:
 def test_replies_of_no_use_fail_the_coverage(tmp_path: Path) -> None:
     useless = [{"contains": "VASTLY", "text": "I would rather not."}, *RULES]
     llm = script_file(tmp_path, useless)
-    done = run(tmp_path, "pairs", "--llm", llm, *SMALL, "--min-coverage", "0.9")
+    small = ("--limit", "1", "--n", "3", "--scorers", "checkembed", "--min-coverage", "0.9")
+    done = run(tmp_path, "pairs", "--llm", llm, *small)
     assert done.returncode == 2
     assert "replies of pairs 50.0 %" in done.stderr
 
@@ -81,6 +82,7 @@ def test_replies_of_no_use_fail_the_coverage(tmp_path: Path) -> None:
         (("pairs",), "--llm NAME"),
         (("terms", "--llm", "fake:script.json"), "--data PATH"),
         (("errors", "--llm", "fake:script.json", "--errors", "11"), "--errors"),
+        (("errors", "--llm", "fake:script.json", "--ks", "2,3"), "--ks is of the study 'runtime'"),
         (("errors", "--llm", "fake:script.json", "--report", "r.pdf"), "r.pdf"),
         (("errors", "--llm", "fake:script.json", "--json", "no/such/x.json"), "no/such"),
         (("runtime", "--embedders", "nowhere", "--ks", "2"), "nowhere"),

@@ -170,7 +170,11 @@ def studied(
     **options: Any,
 ) -> Studies:
     """The studies by ``llm``, small, in ``folder``."""
-    small = {"limit": 1, "n": 3, "errors": "1,5", "about": "scientific", "out": folder}
+    small: dict[str, Any] = {"out": folder}
+    if llm is not None:
+        small |= {"limit": 1, "n": 3}
+    if "errors" in names:
+        small |= {"errors": "1,5", "about": "scientific"}
     chosen = StudyOptions(**{**small, **options})
     engine = EngineOptions(llm=llm, store=store)
     return run_studies(names, chosen, engine, Display(Console(quiet=True)))

@@ -181,6 +181,8 @@ def test_the_plan_counts_what_would_be_asked(tmp_path: Path, chunks: Path) -> No
         (["pairs", "pairs"], {}, "asked for twice"),
         (["terms"], {}, "needs data"),
         (["pairs"], {"data": "x.json"}, "data is of the study 'terms'"),
+        (["errors"], {"ks": "2,3"}, "ks is of the study 'runtime'"),
+        (["terms"], {"scorers": "cosine"}, "scorers is of the study 'pairs' and 'errors'"),
         (["errors"], {"about": "medical"}, "unknown subject 'medical'"),
         (["errors"], {"errors": "0:3"}, "errors: whole numbers from 1 to 10"),
         (["errors"], {"errors": "some"}, "errors takes whole numbers"),
@@ -195,8 +197,9 @@ def test_what_cannot_be_meant_is_refused(
     tmp_path: Path, names: list[str], options: dict[str, Any], why: str
 ) -> None:
     llm = scripted()
+    only = None if names == ["runtime"] else llm
     with pytest.raises(UsageError) as caught:
-        studied(names, tmp_path / "run", llm, **options)
+        studied(names, tmp_path / "run", only, **options)
     assert why in str(caught.value)
     assert asked(llm) == 0 and not (tmp_path / "run").exists()
 

@@ -19,6 +19,13 @@ STUDIES = {
     "terms": "terms extracted from legal texts, with matrices and their ground truth",
     "runtime": "seconds by the number of samples, their length and the embedder",
 }
+#: The options that each study takes.
+_TAKES = {
+    "pairs": ("limit", "n", "temperature", "max_tokens", "scorers"),
+    "errors": ("about", "errors", "limit", "n", "temperature", "max_tokens", "scorers"),
+    "terms": ("data", "limit", "n", "temperature", "max_tokens"),
+    "runtime": ("ks", "lengths", "embedders", "seed", "scorers"),
+}
 #: Most false statements that a passage may be asked to have, the paper's too.
 MOST_ERRORS = 10
 
@@ -130,12 +137,6 @@ class StudyOptions(Options):
 
     def settings(self, studies: Sequence[str]) -> dict[str, Any]:
         """What the texts and figures of ``studies`` depend on."""
-        asked = {
-            "pairs": ("limit", "n", "temperature", "max_tokens", "scorers"),
-            "errors": ("about", "errors", "limit", "n", "temperature", "max_tokens", "scorers"),
-            "terms": ("limit", "n", "temperature", "max_tokens"),
-            "runtime": ("ks", "lengths", "embedders", "seed", "scorers"),
-        }
         parsed: dict[str, Any] = {
             "about": list(self.subjects),
             "errors": list(self.levels),
@@ -143,8 +144,22 @@ class StudyOptions(Options):
             "lengths": list(self.text_lengths),
             "embedders": list(self.encoders),
         }
-        names = dict.fromkeys(name for study in studies for name in asked[study])
+        names = dict.fromkeys(name for study in studies for name in _TAKES[study])
+        names.pop("data", None)  # its content counts, not its place
         return {name: parsed.get(name, getattr(self, name)) for name in names}
+
+    def refuse_unused(self, studies: Sequence[str]) -> None:
+        """
+        Raises:
+            UsageError: an option is set that none of ``studies`` takes.
+        """
+        for name in dict.fromkeys(name for takes in _TAKES.values() for name in takes):
+            of = [study for study, takes in _TAKES.items() if name in takes]
+            unused = not set(of) & set(studies)
+            if unused and getattr(self, name) != getattr(StudyOptions, name):
+                raise UsageError(
+                    f"{option_named(name)} is of the study {' and '.join(map(repr, of))}"
+                )
 
 
 def studies_of(names: Sequence[str]) -> tuple[str, ...]:

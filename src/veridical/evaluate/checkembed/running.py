@@ -70,6 +70,7 @@ class Request:
             UsageError: an unknown study or scorer, or something that one needs is missing.
         """
         studies = studies_of(names)
+        options.refuse_unused(studies)
         chunks: list[Chunk] = []
         digest = None
         if "terms" in studies:
@@ -79,8 +80,6 @@ class Request:
             chunks = read_chunks(Path(options.data))
             content = Path(options.data).read_bytes()
             digest = hashlib.blake2b(content, digest_size=8).hexdigest()
-        elif options.data is not None:
-            raise UsageError(f"{option_named('data')} is of the study 'terms'")
         asks = {s: asks_of(s, options, chunks) for s in studies if s in WRITTEN}
         if asks and engine.llm is None:
             what = option_named("llm", "NAME")
