@@ -1,5 +1,5 @@
-"""The runtime study: seconds by the number of samples, their length and the embedder (figures 14
-to 16 of Besta et al. 2025)."""
+"""The runtime study: seconds by the number of samples, their length and the embedder (figures 6
+and 14 to 16 of Besta et al. 2025)."""
 
 from __future__ import annotations
 
