@@ -18,9 +18,9 @@ PAPER = {
     "from the first error on by CheckEmbed",
     "terms": "paper (figures 3 and 10 to 13, GPT models): where CheckEmbed's replies agree they "
     "are close to the ground truth too",
-    "runtime": "paper (figures 6 and 14 to 16, RTX 3090 and A100): CheckEmbed with Stella takes the "
-    "same time whatever the samples and their length, the baselines 30 to 300 times that and more "
-    "with both; no other figure is printed",
+    "runtime": "paper (figures 6 and 14 to 16, RTX 3090 and A100): CheckEmbed with Stella takes "
+    "the same time whatever the samples and their length, the baselines 30 to 300 times that and "
+    "more with both; no other figure is printed",
 }
 
 
