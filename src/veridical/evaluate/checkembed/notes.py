@@ -57,7 +57,7 @@ def size_of(study: str, options: StudyOptions) -> str:
         each = len(ERRORS["scientific"])
         return (
             f"{of_limit} of {each} about {' and '.join(options.subjects)}, "
-            f"{_levels(options)} errors, {options.n} passages each (paper: 1 to 10 errors; topics "
+            f"{_levels(options)}, {options.n} passages each (paper: 1 to 10 errors; topics "
             "not printed)"
         )
     if study == "terms":
@@ -71,7 +71,8 @@ def size_of(study: str, options: StudyOptions) -> str:
 def _levels(options: StudyOptions) -> str:
     levels = options.levels
     whole = levels == tuple(range(levels[0], levels[-1] + 1)) and len(levels) > 2
-    return f"{levels[0]} to {levels[-1]}" if whole else ", ".join(map(str, levels))
+    told = f"{levels[0]} to {levels[-1]}" if whole else ", ".join(map(str, levels))
+    return "1 error" if told == "1" else f"{told} errors"
 
 
 def _of_replies(replies: Replies) -> Iterator[str]:
