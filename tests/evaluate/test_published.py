@@ -15,6 +15,7 @@ from typer.main import get_command
 from veridical.cli.app import app
 from veridical.core.registry import REGISTRY
 from veridical.core.resolving import resolve
+from veridical.evaluate.checkembed.options import STUDIES
 from veridical.evaluate.datasets import NAMES
 from veridical.evaluate.datasets.suite import METRICS
 from veridical.evaluate.published import (
@@ -267,7 +268,11 @@ def test_a_question_has_one_answer() -> None:
 @pytest.mark.parametrize("e", [e for e in ENTRIES if e.command], ids=lambda e: e.id)
 def test_commands_would_be_understood(e: Entry) -> None:
     words = shlex.split(e.command or "")
-    assert words[0] == "veridical" and words[1] in ("bench", "rank")
+    assert words[0] == "veridical" and words[1] in ("bench", "rank", "study")
+    if words[1] == "study":
+        study = get_command(app).commands["study"].commands[words[2]]  # type: ignore[attr-defined]
+        assert set(study.make_context(words[2], words[3:]).params["studies"]) <= set(STUDIES)
+        return
     command = get_command(app).commands[words[1]]  # type: ignore[attr-defined]
     context = command.make_context(words[1], words[2:])
     if words[1] == "rank":

@@ -118,6 +118,7 @@ NOT_HERE = {
     "--grid": "models of the reader's own",
     "train repc": "a proxy model",
     "train checker": "PyTorch",
+    "study checkembed": "texts by a language model",
     "train spans": "PyTorch",
     "--spans mine": "a trained model",
     "train halludetect": "hundreds of labelled answers",

@@ -15,11 +15,13 @@ import pytest
 from axe import axe_source, opened, violations
 from bench_builders import answered, full, hostile, study
 from scipy.special import expit
+from study_scripts import made_up
 
 from veridical.ensembles.graded import Graded
 from veridical.evaluate.rank.rank_html import write_ranking_report
 from veridical.evaluate.rank.result import ModelRates, Part, Ranking, Rate
 from veridical.evaluate.report.html import write_bench_report
+from veridical.evaluate.report.studies_html import write_studies_report
 from veridical.stats.tables import Comparison
 from veridical.tuning.options import TuneOptions
 from veridical.tuning.tune_text import write_tuned_page
@@ -110,6 +112,7 @@ PAGES: dict[str, Callable[[Path], None]] = {
     "tune": tune_page,
     "few": lambda path: write_tuned_page(tune_graded(graded(40), TuneOptions(bootstrap=20)), path),
     "rank": lambda path: write_ranking_report(ranking(), path),
+    "studies": lambda path: write_studies_report(made_up(), path),
 }
 
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from veridical.cli import hook, models, shard
+from veridical.cli import hook, models, shard, study
 from veridical.cli.bench import BENCH_EXAMPLES, bench
 from veridical.cli.check import CHECK_EXAMPLES, PLAN_EXAMPLES, check, plan
 from veridical.cli.corpus import CORPUS_EXAMPLES
@@ -82,4 +82,5 @@ app.command(epilog=SCORERS_EXAMPLES)(scorers)
 app.add_typer(models.app, name="models")
 app.add_typer(shard.app, name="shard")
 app.add_typer(hook.app, name="hook")
+app.add_typer(study.app, name="study")
 app.add_typer(train)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from statistics import fmean
 from typing import Any, Literal
 
+import numpy as np
+
+from veridical.arrays import Matrix
 from veridical.core.evidence import Evidence
 from veridical.core.records import Against, Record
 from veridical.core.registry import scorer
@@ -84,6 +88,17 @@ async def sacrebleu(
     signature = str(library.get_signature())
     _forget(library.tokenizer)
     return Score.of(1 - bleu / 100, raw={"bleu": bleu, "signature": signature})
+
+
+def bleu_matrix(texts: Sequence[str]) -> Matrix:
+    """Sentence BLEU of all pairs: (n, n) in [0, 1], the row's text with the column's as its
+    reference; 1 on the diagonal."""
+    library = _library("13a")
+    scores = [[library.sentence_score(a, [b]).score / 100 for b in texts] for a in texts]
+    _forget(library.tokenizer)
+    matrix: Matrix = np.clip(np.array(scores), 0, 1)
+    np.fill_diagonal(matrix, 1)
+    return matrix
 
 
 def _forget(tokenizer: Any) -> None:

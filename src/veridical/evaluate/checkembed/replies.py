@@ -1,0 +1,107 @@
+"""What a model wrote where the studies asked for passages or terms. Its words are foreign text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+#: ``marked``: in the form asked for; ``whole``: without its headings, so the reply is the passage;
+#: ``unusable``: the parts asked for cannot be told apart, or there is nothing.
+Form = Literal["marked", "whole", "unusable"]
+
+_HEADING = r"^[ \t>*#]*(?:{})\b[ \t]*[:#*]*[ \t]*"
+_TAGS = re.compile(r"</?(?:formatting|example)>")
+_FIRST = "DESCRIPTION[ \\t]*1"
+_SECOND = "DESCRIPTION[ \\t]*2"
+_SHOWN = re.compile(r"^(?:the passage here|the actual description here)\W*$", re.IGNORECASE)
+# Bounded runs, so that a long line of marks costs no more than its length.
+_BULLET = r"^[*•\-–]{0,3}[ \t]{0,8}(?:\d{1,3}[.)][ \t]{1,8})?"
+_TERM = re.compile(_BULLET + r"[\"“'*]{0,4}(.{1,80}?)[\"”'*]{0,4}[.:][ \t*]{1,8}(\S.*)$")
+
+
+@dataclass(frozen=True)
+class Read:
+    """The texts of a reply; none where it is unusable."""
+
+    texts: tuple[str, ...]
+    form: Form
+
+
+def passage(reply: str, *, forced: bool) -> Read:
+    """The passage of a reply.
+
+    Args:
+        forced: a list of errors was asked for before it. It is no part of the passage, and a reply
+            with that list and no heading of the passage is unusable.
+    """
+    text = _plain(reply)
+    parts = _after(text, "PASSAGE")
+    if parts is not None:
+        body = parts if not forced else _before(parts, "ERRORS")
+        return _read((body,), "marked")
+    if forced and _after(text, "ERRORS") is not None:
+        return Read((), "unusable")
+    return _read((text,), "whole")
+
+
+def descriptions(reply: str) -> Read:
+    """The two passages of a reply; unusable unless both are there and differ."""
+    text = _plain(reply)
+    second = _after(text, _SECOND)
+    first = _after(text, _FIRST)
+    if first is None or second is None:
+        return Read((), "unusable")
+    texts = (_before(first, _SECOND), _before(second, _FIRST))
+    if texts[0] == texts[1]:
+        return Read((), "unusable")
+    return _read(texts, "marked")
+
+
+def terms(reply: str) -> Read:
+    """The lines ``Term. Definition`` of a reply as one text. A reply without such a line is kept
+    whole, as the answer it is."""
+    lines = [line for line in _plain(reply).splitlines() if _TERM.match(line.strip())]
+    if lines:
+        return _read(("\n".join(line.strip() for line in lines),), "marked")
+    return _read((_plain(reply),), "whole")
+
+
+def term_names(text: str) -> list[str]:
+    """The terms of lines ``Term. Definition``, in order, each once."""
+    found = (_TERM.match(line.strip()) for line in text.splitlines())
+    return list(dict.fromkeys(m[1].strip() for m in found if m is not None))
+
+
+def found_terms(extracted: Sequence[str], expected: Sequence[str]) -> tuple[float, float, float]:
+    """Precision, recall and F1 of extracted terms, equal but for case and spaces; 0 where there is
+    none of either."""
+    got, wanted = ({" ".join(t.casefold().split()) for t in s} for s in (extracted, expected))
+    hits = len(got & wanted)
+    precision = hits / len(got) if got else 0.0
+    recall = hits / len(wanted) if wanted else 0.0
+    return precision, recall, 2 * precision * recall / (precision + recall) if hits else 0.0
+
+
+def _plain(reply: str) -> str:
+    return _TAGS.sub("", reply).strip()
+
+
+def _after(text: str, name: str) -> str | None:
+    """What follows the last heading of this name; None where there is none."""
+    found = list(re.finditer(_HEADING.format(name), text, re.MULTILINE))
+    return None if not found else text[found[-1].end() :].strip()
+
+
+def _before(text: str, name: str) -> str:
+    """What stands before the first heading of this name."""
+    found = re.search(_HEADING.format(name), text, re.MULTILINE)
+    return text if found is None else text[: found.start()].strip()
+
+
+def _read(texts: tuple[str, ...], form: Form) -> Read:
+    """Unusable where a text is empty, or is the line of the template that stands for it."""
+    if any(not t.strip() or _SHOWN.match(t.strip()) for t in texts):
+        return Read((), "unusable")
+    return Read(texts, form)

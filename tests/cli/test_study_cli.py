@@ -1,0 +1,95 @@
+"""veridical study checkembed, with a scripted model."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from study_scripts import CHUNKS, RULES, script_file
+
+
+def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "veridical", "study", "checkembed", *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+SMALL = ("--limit", "1", "--n", "3", "--errors", "1,5", "--scorers", "checkembed, selfcheck_nli")
+
+
+def test_all_studies_of_texts_with_json_and_reports(tmp_path: Path) -> None:
+    (tmp_path / "chunks.json").write_text(json.dumps(CHUNKS))
+    words = ("pairs", "errors", "terms", "--data", "chunks.json", "--llm", script_file(tmp_path))
+    outputs = ("--json", "-", "--report", "r.html", "--report", "r.md", "--report", "r.txt")
+    done = run(tmp_path, *words, *SMALL, *outputs)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["studies"] == ["pairs", "errors", "terms"] and told["trends"] and told["groups"]
+    page = (tmp_path / "r.html").read_text()
+    for part in ('class="violin', "Forced errors", "COMET-style: chunk 0", "paper (figures 4"):
+        assert part in page
+    assert "default-src" in page and "<script src" not in page
+    assert "| checkembed | " in (tmp_path / "r.md").read_text()
+    assert "Terms extracted from legal texts" in (tmp_path / "r.txt").read_text()
+    assert f"studies: {told['folder']}" in done.stderr
+    again = run(tmp_path, *words, *SMALL, "--json", "b.json")
+    assert again.returncode == 0
+    assert json.loads((tmp_path / "b.json").read_text())["values"] == told["values"]
+
+
+def test_the_plan_says_calls_tokens_and_hours(tmp_path: Path) -> None:
+    llm = script_file(tmp_path)
+    plan = ("errors", "--llm", llm, *SMALL, "--plan")
+    done = run(tmp_path, *plan, "--tokens-per-second", "20")
+    assert done.returncode == 0, done.stderr
+    told = " ".join(done.stdout.split())
+    assert "18 LLM calls, about" in told and "hours on this machine: at most 0." in told
+    assert "the first 1 topics of 8 about scientific and legal" in told
+    unknown = " ".join(run(tmp_path, *plan).stdout.split())
+    assert "hours on this machine: unknown" in unknown and "--tokens-per-second X" in unknown
+    assert not (tmp_path / ".veridical" / "studies").exists()
+
+
+def test_running_times_are_told(tmp_path: Path) -> None:
+    small = ("--ks", "2,3", "--lengths", "10", "--scorers", "checkembed")
+    done = run(tmp_path, "runtime", *small, "--report", "t.html")
+    assert done.returncode == 0, done.stderr
+    assert "k 2" in done.stdout and "minilm" in done.stdout
+    assert "Seconds, 10 words a sample" in (tmp_path / "t.html").read_text()
+
+
+def test_replies_of_no_use_fail_the_coverage(tmp_path: Path) -> None:
+    useless = [{"contains": "VASTLY", "text": "I would rather not."}, *RULES]
+    llm = script_file(tmp_path, useless)
+    small = ("--limit", "1", "--n", "3", "--scorers", "checkembed", "--min-coverage", "0.9")
+    done = run(tmp_path, "pairs", "--llm", llm, *small)
+    assert done.returncode == 2
+    assert "replies of pairs 50.0 %" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (("pears", "--llm", "fake:x"), "did you mean 'pairs'"),
+        (("pairs",), "--llm NAME"),
+        (("terms", "--llm", "fake:script.json"), "--data PATH"),
+        (("errors", "--llm", "fake:script.json", "--errors", "11"), "--errors"),
+        (("errors", "--llm", "fake:script.json", "--ks", "2,3"), "--ks is of the study 'runtime'"),
+        (("errors", "--llm", "fake:script.json", "--report", "r.pdf"), "r.pdf"),
+        (("errors", "--llm", "fake:script.json", "--json", "no/such/x.json"), "no/such"),
+        (("runtime", "--embedders", "nowhere", "--ks", "2"), "nowhere"),
+    ],
+)
+def test_usage(tmp_path: Path, arguments: tuple[str, ...], why: str) -> None:
+    script_file(tmp_path)
+    done = run(tmp_path, *arguments)
+    assert done.returncode == 1 and why in done.stderr
+    assert "Traceback" not in done.stderr and "internal error" not in done.stderr
