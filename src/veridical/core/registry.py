@@ -46,9 +46,11 @@ ENTRY_POINT_GROUP = "veridical.scorers"
 _DECLARED = "__veridical_scorer__"  # attribute of a function that is registered
 
 
-class SharedDeclaration(TypedDict, total=False):
-    """Those options of :func:`scorer` that several scorers may have in common."""
+class Declaration(TypedDict, total=False):
+    """The options of :func:`scorer`; :class:`Scorer` says what they mean."""
 
+    level: Required[Level]
+    source: Required[str]
     judges: bool
     apart: bool
     needs: Iterable[str]
@@ -67,13 +69,6 @@ class SharedDeclaration(TypedDict, total=False):
     checkpoints: Mapping[str, str]
     parts: Parts | None
     stages: Callable[..., Iterable[str]] | None
-
-
-class Declaration(SharedDeclaration):
-    """The options of :func:`scorer`; :class:`Scorer` says what they mean."""
-
-    level: Required[Level]
-    source: Required[str]
 
 
 @dataclass(frozen=True)

@@ -255,7 +255,7 @@ class _Evidence:
     """What calls under way may be checked against, for a time."""
 
     def __init__(self) -> None:
-        self._calls: OrderedDict[tuple[str, str], tuple[float, list[str]]] = OrderedDict()
+        self._calls: OrderedDict[tuple[str, str], tuple[float, list[Context]]] = OrderedDict()
 
     def keep(self, call: tuple[str, str], contexts: list[Context]) -> None:
         now = time.monotonic()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +12,6 @@ from veridical.arrays import Floats, Matrix
 from veridical.claims.claim import Claim
 from veridical.core.evidence import Evidence
 from veridical.core.records import Record, Source
-from veridical.core.registry import SharedDeclaration
 from veridical.core.scores import SHOWN, EvidenceItem, Score, Unit
 from veridical.errors import NotApplicable
 from veridical.scorers.claim_units import claim_prompts, claims_to_judge
@@ -25,7 +25,7 @@ def _prompts(extractor: str, merge: str, **_: object) -> tuple[str, ...]:
 
 
 #: What the scorers by claims and samples declare alike.
-SHARED: SharedDeclaration = {
+SHARED: dict[str, Any] = {
     "needs": {"samples"},
     "cost": "llm",
     "uses": {"nli"},

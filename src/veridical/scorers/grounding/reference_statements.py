@@ -4,7 +4,7 @@ correctness, context recall and context precision have in common."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from veridical.claims import checkers, extractors
 from veridical.claims.attribution import Reading, Verdict, judge
@@ -12,7 +12,7 @@ from veridical.claims.claim import Checker, Claim
 from veridical.core.evidence import Evidence
 from veridical.core.protocols import LABELS
 from veridical.core.records import Record, Source
-from veridical.core.registry import Cost, SharedDeclaration
+from veridical.core.registry import Cost
 from veridical.errors import NotApplicable, UsageError
 
 #: How a text is taken apart. By no LLM: those look up what a model wrote in the response.
@@ -57,7 +57,7 @@ def prompts(checker: str, **_: object) -> tuple[str, ...]:
 
 
 #: What these scorers declare alike.
-SHARED: SharedDeclaration = {
+SHARED: dict[str, Any] = {
     "cost": "llm",
     "uses": {"nli"},
     "raw_is": "confidence",
