@@ -11,6 +11,7 @@ from builders import HOSTILE
 from review_runs import items_of, make_run, rows
 
 import veridical
+from veridical.core.prompt_text import question_text
 
 
 @pytest.fixture(scope="module")
@@ -85,3 +86,26 @@ def test_bytes_that_are_no_text_are_kept(tmp_path: Path) -> None:
         kept, told = items.get(place)
         assert told == result and kept.response == record.response
         assert kept.meta["x"] == record.meta["x"] and isinstance(kept.meta["blob"], str)
+
+
+def test_answers_that_hold_a_text(run: Path) -> None:
+    items = items_of(run)
+    pairs = list(veridical.api.reopen(run).pairs())
+    for wanted in (*HOSTILE, "RESPONSE", "model", "🙂", '"', "\\"):
+        held = [
+            place
+            for place, (record, _) in enumerate(pairs)
+            if any(
+                wanted.casefold() in text.casefold()
+                for text in (
+                    record.response,
+                    question_text(record.prompt) or "",
+                    str(record.id),
+                    *(c.text for c in record.contexts),
+                    *record.reference,
+                    *(s.text for s in record.samples if s.text),
+                )
+            )
+        ]
+        assert items.holding(wanted) == held
+    assert items.holding("nobody says this") == []

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from pydantic_core import to_json
 
+from veridical.core.prompt_text import question_text
 from veridical.core.records import Record
 from veridical.core.scores import Headline, Result, Unit
 from veridical.errors import UsageError
@@ -107,6 +108,20 @@ class Items:
         record, _, line = self._file.read(end - start).partition(b"\n")
         return Record.model_validate_json(record), Result.model_validate_json(line)
 
+    def holding(self, text: str) -> list[int]:
+        """The places of the answers that hold ``text``, in any case: in the answer, the question,
+        the id, or a source, reference or sample."""
+        wanted = text.casefold()
+        quoted = to_json(wanted)[1:-1].decode("utf-8")
+        found = []
+        self._file.seek(0)
+        for place in range(len(self)):
+            size = self._starts[place + 1] - self._starts[place]
+            line = self._file.read(size).partition(b"\n")[0].decode("utf-8")
+            if quoted in line.casefold() and _holds(Record.model_validate_json(line), wanted):
+                found.append(place)
+        return found
+
     def asked(self, record: Record, result: Result) -> list[Asked]:
         """The units of an answer that are asked about, in their order in the answer."""
         found = self._of(result)
@@ -156,6 +171,13 @@ class Items:
             raise UsageError(f"there are labels of row {row}, which the run has no result of")
         if digests - {self.digests[place]}:
             raise UsageError(f"the labels of row {row} are of another record than the run's")
+
+
+def _holds(record: Record, wanted: str) -> bool:
+    texts = [record.response, question_text(record.prompt) or "", str(record.id)]
+    texts += [c.text for c in record.contexts]
+    texts += [*record.reference, *(s.text for s in record.samples if s.text)]
+    return any(wanted in text.casefold() for text in texts)
 
 
 def _spread(headline: Headline) -> float:

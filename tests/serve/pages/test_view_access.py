@@ -103,6 +103,7 @@ def test_only_what_was_named_is_there_and_by_keys_alone(ask: httpx.Client) -> No
         ("/api/records", {"page": "x"}, "page must be a whole number"),
         ("/api/records", {"order": "id"}, "order must be one of: risk, row"),
         ("/api/records", {"verdict": "good"}, "verdict must be one of"),
+        ("/api/records", {"find": "x" * 201}, "find must be of at most 200 characters"),
         ("/api/record", {"row": "99"}, "there is no such record"),
         ("/api/figures", {}, "no figures of tune"),
     ],

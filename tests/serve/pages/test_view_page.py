@@ -122,6 +122,15 @@ def test_a_run_a_verdict_of_it_and_a_record(
         assert risks == sorted(risks, reverse=True)
         page.locator("#run-order").select_option("row")
         until(page, "document.querySelector('#run-records small').textContent.startsWith('row 0')")
+        held = [p for p, _ in veridical.api.reopen(folder / "second").pairs()]
+        text = held[0].response[:12]
+        found = sum(text in "\n".join([r.response, *(c.text for c in r.contexts)]) for r in held)
+        page.locator("#run-find").fill(text.upper())
+        until(page, f"{RECORDS} === {found}")
+        page.locator("#run-find").fill("nobody says this")
+        until(page, f"{RECORDS} === 0 && !document.getElementById('run-none').hidden")
+        page.locator("#run-find").fill("")
+        until(page, f"{RECORDS} === {len(results)}")
         page.locator("#run-cards").get_by_text("Contradicted").click()
         until(page, f"{RECORDS} === {len(wrong)}")
         pressed = page.locator("#run-cards [aria-pressed=true]")

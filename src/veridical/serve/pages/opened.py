@@ -68,6 +68,7 @@ class OpenRun:
         self._reading: _Reading | None = None
         self._trouble: str | None = None
         self._orders: dict[tuple[str, Order], Ints] = {}
+        self._found: tuple[_Reading, str, Ints] | None = None
 
     def told(self) -> dict[str, Any]:
         """How far the run is, and what came of it so far; ``reading`` is the share of its input
@@ -91,15 +92,18 @@ class OpenRun:
             return False
         return is_live(self.path)
 
-    def page(self, number: int, order: Order, verdict: str) -> dict[str, Any]:
+    def page(self, number: int, order: Order, verdict: str, find: str = "") -> dict[str, Any]:
         """A page of the run's records.
 
         Args:
             order: the riskiest first (those without a risk last), or that of the input.
             verdict: those alone; "" for all.
+            find: those alone that hold this text; "" for all.
         """
         reading = self._wait()
         places = self._order(reading, order, verdict)
+        if find:
+            places = places[np.isin(places, self._holding(reading, find))]
         pages = max(1, -(-len(places) // PAGE))
         number = min(max(number, 0), pages - 1)
         shown = places[number * PAGE : (number + 1) * PAGE]
@@ -171,6 +175,14 @@ class OpenRun:
             if reading is self._reading:
                 self._orders[verdict, order] = found
         return found
+
+    def _holding(self, reading: _Reading, find: str) -> Ints:
+        """The places of the records that hold a text. That of the last search is kept."""
+        with self._guard:
+            if self._found is None or self._found[:2] != (reading, find):
+                places = np.array(reading.items.holding(find), dtype=np.int64)
+                self._found = reading, find, places
+            return self._found[2]
 
     def _wait(self) -> _Reading:
         reading = self._look()

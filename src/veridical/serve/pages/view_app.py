@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 _POLICY = re.compile(r'http-equiv="Content-Security-Policy" content="([^"]*)"')
 #: Checks of pasted answers at a time.
 _CHECKS = 2
+_LONGEST_FIND = 200  # characters
 _SCRIPTS = ("pages.js", "view.js", "runs.js", "compare.js", "paste.js", "answers.js")
 
 
@@ -67,7 +68,10 @@ def view_app(shelf: Shelf, door: Door, engine: Engine, llm: str | None = None) -
         key, page = _key(request, "key"), whole_number(request, "page", 0)
         order: Order = _one_of(request, "order", get_args(Order), "risk")
         verdict: str = _one_of(request, "verdict", ("", *get_args(Verdict)), "")
-        found = await asyncio.to_thread(lambda: shelf.run(key).page(page, order, verdict))
+        find = request.query_params.get("find", "").strip()
+        if len(find) > _LONGEST_FIND:
+            raise Problem(422, f"find must be of at most {_LONGEST_FIND} characters")
+        found = await asyncio.to_thread(lambda: shelf.run(key).page(page, order, verdict, find))
         return JSONResponse(found)
 
     async def record(request: Request) -> Response:

@@ -115,8 +115,12 @@ function filters(cards) {
 
 async function lookRecords() {
   const order = byId("run-order").value;
-  const told = await api(`/api/records?key=${run}&page=${page}&order=${order}&verdict=${only}`);
+  const find = byId("run-find").value.trim();
+  const told = await api(`/api/records?key=${run}&page=${page}&order=${order}&verdict=${only}`
+    + `&find=${encodeURIComponent(find)}`);
+  if (find !== byId("run-find").value.trim()) return; // typed on meanwhile: another answer follows
   page = told.page;
+  byId("run-none").hidden = told.count > 0 || !find;
   redraw("run-records", [run, told.records], () => told.records.map((r) => el("tr", {},
     el("td", { class: "n" }, risk(r.risk)), el("td", {}, verdict(r.verdict)),
     el("th", { scope: "row" }, el("a", { href: `#record=${run},${r.row}`, "data-key": `row-${r.row}` },
@@ -145,6 +149,7 @@ export async function openRun(key) {
   if (run !== key) {
     [run, page, only, drawn] = [key, 0, "", {}];
     fill(byId("run-records"));
+    byId("run-find").value = "";
   }
   await lookRun();
 }
@@ -187,6 +192,11 @@ export async function openRecord(key, row) {
 export function wireRuns(fail) {
   const go = (to) => { page = Math.max(0, to); lookRun().catch(fail); };
   byId("run-order").addEventListener("change", () => go(0));
+  let typed = 0;
+  byId("run-find").addEventListener("input", () => {
+    clearTimeout(typed);
+    typed = setTimeout(() => go(0), 250);
+  });
   byId("run-before").addEventListener("click", () => go(page - 1));
   byId("run-after").addEventListener("click", () => go(page + 1));
   byId("run-page").addEventListener("change", (e) => go((Number.parseInt(e.target.value, 10) || 1) - 1));
