@@ -87,9 +87,10 @@ def test_the_plan_of_mqag_counts_every_round() -> None:
     arguments = "backend=llm, questions=3"
     with Engine(llm=llm, processes=0) as engine:
         found = veridical.plan(ROWS, f"selfcheck_qa({arguments})", engine=engine)
-    # Three sentences; three pretended questions, alike for all; three distinct passages answer
-    # them, and of two it is asked whether they can.
-    assert found["llm"]["calls"] == 3 + 3 * 3 + 3 * 2
+    # Three sentences with three pretended questions each. The first record's six are answered by
+    # three passages, and of two it is asked whether they can; the second's three by two passages,
+    # as its response is one of its samples, and of both it is asked.
+    assert found["llm"]["calls"] == 3 + 6 * 3 + 6 * 2 + 3 * 2 + 3 * 2
     assert found["llm"]["complete"]
     assert not llm.asked
 
