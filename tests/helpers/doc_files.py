@@ -155,6 +155,24 @@ CONVERSATION = {
         {"role": "assistant", "content": "The Nile is in Africa."},
     ]
 }
+AGENT = {
+    "messages": [
+        {"role": "user", "content": "Please email Ann when the pool opens."},
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [
+                {
+                    "id": "1",
+                    "type": "function",
+                    "function": {"name": "send_email", "arguments": '{"to": "Ann"}'},
+                }
+            ],
+        },
+        {"role": "tool", "tool_call_id": "1", "content": "Sent to Ann: the pool opens on May 4."},
+        {"role": "assistant", "content": "I emailed Ann. The pool opens on May 4."},
+    ]
+}
 SPAN = {
     "name": "chat",
     "attributes": {
@@ -206,8 +224,10 @@ def write_files(folder: Path) -> None:
     for name in ("gpt4", "llama"):
         write_rows(folder / f"{name}.jsonl", [r for r in unlabelled[:6] if r["model"] == name])
     write_rows(folder / "prompts.jsonl", prompts)
-    for name in ("log.jsonl", "agent.jsonl"):
-        write_rows(folder / name, [CONVERSATION])
+    gold = [{**row, "reference": row["contexts"][0]} for row in unlabelled[:4]]
+    write_rows(folder / "gold.jsonl", gold)
+    write_rows(folder / "log.jsonl", [CONVERSATION])
+    write_rows(folder / "agent.jsonl", [AGENT])
     write_rows(folder / "spans.json", [SPAN])
     write_rows(folder / "sums.jsonl", [SUM])
     write_rows(folder / "tested.jsonl", TESTED)
