@@ -88,6 +88,7 @@ def test_a_budget_is_kept() -> None:
 )
 def test_a_small_model_keeps_to_the_forms() -> None:
     """It knows little: what it writes is read, or the score fails and says why."""
+    pytest.importorskip("xllamacpp")
     scorers = "claim_qa(questions=1, answers=1), claim_graph(merge=llm), answer_relevancy(by=llm)"
     result = run(scorers, "local:smollm2")
     scores = {key.partition("(")[0]: s for key, s in result.scores.items()}

@@ -103,6 +103,12 @@ def test_every_template_is_listed() -> None:
         "mqag_answerable",
         "nli",
         "nli_binary",
+        *(f"claims_{author}" for author in ("farquhar", "jiang", "mohri", "zhang")),
+        *("claim_answer", "claim_merge", "claim_questions"),
+        "relevancy_questions",
+        "code_equivalence",
+        # of the studies of CheckEmbed
+        *(f"checkembed_{kind}" for kind in ("different", "errors", "passage", "similar", "terms")),
     }
     assert listed | of_others == set(prompt_names())
 

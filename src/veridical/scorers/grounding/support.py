@@ -24,7 +24,6 @@ AUTO_ORDER: tuple[Against, ...] = ("contexts", "samples", "reference")  # as rel
 @scorer(
     "support",
     level="sentence",
-    version=2,
     needs={"against"},
     source="Veridical: items looked up in sources, after the presence n-gram of Manakul 2023",
     raw_is="confidence",
