@@ -95,10 +95,21 @@ PLACEHOLDERS = {
     '"..."': "support",
 }
 
+#: Commands that go on until somebody ends them, and what they wait for: read to the end, not run.
+GOING_ON = {
+    "serve": "a server that goes on until it is stopped",
+    "guard": "a server that goes on until it is stopped",
+    "view": "a page that goes on until it is stopped",
+    "review": "a page that goes on until it is stopped",
+    "watch": "somebody who ends it",
+    "mcp": "a client of MCP",
+    "hook": "an agent",
+}
+#: Options with which some of them end by themselves.
+ENDING = {"--once", "--export", "--import"}
+
 #: Lines that need what a test run does not have, by a part of the line: read to the end, not run.
 NOT_HERE = {
-    "serve --host": "a server that goes on until it is stopped",
-    "serve --llm": "an LLM",
     "models get": "a download",
     "models convert": "a download and PyTorch",
     "alignscore": "a download",
@@ -125,11 +136,7 @@ NOT_HERE = {
     "--nli my-checker": "a trained model",
     "mine.jsonl": "graded extractions",
     "runs/0123456789abcdef": "a run of that name",
-    "watch ./logs": "somebody who ends it",
-    "veridical mcp": "a client of MCP",
-    "veridical hook": "an agent",
     "runs/guard-": "a run of that name",
-    "veridical guard": "a server that runs on",
 }
 
 #: Exit codes other than 0.
@@ -275,8 +282,9 @@ def arguments(line: str, run: str = "") -> list[str]:
 
 def needs(line: str) -> str | None:
     """What a line needs that is not here; None where it runs."""
-    if line == "veridical serve":
-        return "a server that goes on until it is stopped"
+    _, command, *rest = line.split()
+    if command in GOING_ON and not ENDING & set(rest):
+        return GOING_ON[command]
     for name, here in PLACEHOLDERS.items():
         if "--proxy" not in line:
             line = line.replace(name, here)
