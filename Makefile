@@ -1,11 +1,12 @@
 # make demo: check the example answers and write demo/report.html; with the [local] extra in .venv
 #            also let the embedded LLM answer a few prompts, and check those
 # make test: lint, types and tests, WORKERS test files at a time; those marked alone after them
+# make coverage: the share of the lines that the tests run
 PYTHON ?= python3
 BIN := .venv/bin
 WORKERS ?= 2
 
-.PHONY: demo test clean
+.PHONY: demo test coverage clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv .venv
@@ -38,6 +39,11 @@ test: .venv/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy --strict src
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/pytest -m "not alone" -n $(WORKERS) --dist loadfile
+	$(BIN)/pytest -m alone
+
+# what the tests run of the package; several times as slow
+coverage: .venv/.dev
 	$(BIN)/pytest -m "not alone" -n $(WORKERS) --dist loadfile --cov --cov-report=
 	$(BIN)/pytest -m alone --cov --cov-append --cov-report=term
 

@@ -81,5 +81,5 @@ def test_other_words_stay() -> None:
 
 
 def test_it_takes_time_linear_in_the_text() -> None:
-    text = KEY[:7] * 10_000
-    assert len(redact(text, KEY)) < len(text)
+    text = KEY[:7] * 100_000  # one word, in which every place gives the key away
+    assert redact(text, KEY) == "[key]"

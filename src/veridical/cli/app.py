@@ -1,40 +1,87 @@
-"""``veridical check | plan | bench | report | scorers``, and the commands of other modules."""
+"""The commands of ``veridical``, each imported when it is asked for."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
+from typer.main import get_command, get_group
 
-from veridical.cli import hook, models, shard, study
-from veridical.cli.bench import BENCH_EXAMPLES, bench
-from veridical.cli.check import CHECK_EXAMPLES, PLAN_EXAMPLES, check, plan
-from veridical.cli.corpus import CORPUS_EXAMPLES
-from veridical.cli.corpus import corpus as corpus_command
-from veridical.cli.demo import DEMO_EXAMPLES, demo
-from veridical.cli.diff import DIFF_EXAMPLES, diff
-from veridical.cli.doctor import DOCTOR_EXAMPLES, doctor
-from veridical.cli.explain import EXPLAIN_EXAMPLES, explain
-from veridical.cli.guard import GUARD_EXAMPLES, guard
-from veridical.cli.help import App
-from veridical.cli.init import INIT_EXAMPLES, init
-from veridical.cli.mcp import MCP_EXAMPLES, mcp
-from veridical.cli.prompts import PROMPTS_EXAMPLES, prompts
-from veridical.cli.rank import RANK_EXAMPLES, rank
-from veridical.cli.rate import RATE_EXAMPLES, rate
-from veridical.cli.redteam import REDTEAM_EXAMPLES, redteam
-from veridical.cli.report import REPORT_EXAMPLES, report
-from veridical.cli.review import REVIEW_EXAMPLES, review
-from veridical.cli.sample import SAMPLE_EXAMPLES, sample
-from veridical.cli.scorers import SCORERS_EXAMPLES, scorers
-from veridical.cli.serve import SERVE_EXAMPLES, serve
-from veridical.cli.train import train
-from veridical.cli.tune import TUNE_EXAMPLES, tune
-from veridical.cli.view import VIEW_EXAMPLES, view
-from veridical.cli.watch import WATCH_EXAMPLES, watch
+from veridical.cli.help import App, HelpGroup
 from veridical.version import __version__
 
+#: Each command's module in this package, in the order of ``--help``.
+_MODULES = {
+    "demo": "demo",
+    "check": "check",
+    "explain": "explain",
+    "watch": "watch",
+    "mcp": "mcp",
+    "init": "init",
+    "plan": "check",
+    "sample": "sample",
+    "bench": "bench",
+    "tune": "tune",
+    "rank": "rank",
+    "diff": "diff",
+    "report": "report",
+    "view": "view",
+    "review": "review",
+    "rate": "rate",
+    "redteam": "redteam",
+    "guard": "guard",
+    "prompts": "prompts",
+    "doctor": "doctor",
+    "serve": "serve",
+    "corpus": "corpus",
+    "scorers": "scorers",
+    "models": "models",
+    "shard": "shard",
+    "hook": "hook",
+    "study": "study",
+    "train": "train",
+}
+
+
+class _Commands(Mapping[str, Any]):
+    """The commands by name: a module with an ``app`` is a group of commands; of others it is the
+    function of that name, with its ``..._EXAMPLES``."""
+
+    def __init__(self) -> None:
+        self._read: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._read:
+            module = import_module(f"veridical.cli.{_MODULES[name]}")
+            if hasattr(module, "app"):
+                self._read[name] = get_group(module.app)
+            else:
+                alone = App()
+                examples = getattr(module, f"{name.upper()}_EXAMPLES")
+                alone.command(name, epilog=examples)(getattr(module, name))
+                self._read[name] = get_command(alone)
+        return self._read[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_MODULES)
+
+    def __len__(self) -> int:
+        return len(_MODULES)
+
+
+class _Veridical(HelpGroup):
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = _Commands()  # type: ignore[assignment]
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(self.commands)
+
+
 app = App(
+    cls=_Veridical,
     name="veridical",
     help="How far can an LLM's answer be trusted: how likely is it hallucinated, where, and on "
     "what evidence.",
@@ -52,35 +99,3 @@ def _root(
     if version:
         print(f"veridical {__version__}")
         raise typer.Exit
-
-
-app.command(epilog=DEMO_EXAMPLES)(demo)
-app.command(epilog=CHECK_EXAMPLES)(check)
-app.command(epilog=EXPLAIN_EXAMPLES)(explain)
-app.command(epilog=WATCH_EXAMPLES)(watch)
-app.command(epilog=MCP_EXAMPLES)(mcp)
-app.command(epilog=INIT_EXAMPLES)(init)
-app.command(epilog=PLAN_EXAMPLES)(plan)
-app.command(epilog=SAMPLE_EXAMPLES)(sample)
-app.command(epilog=BENCH_EXAMPLES)(bench)
-app.command(epilog=TUNE_EXAMPLES)(tune)
-app.command(epilog=RANK_EXAMPLES)(rank)
-app.command(epilog=DIFF_EXAMPLES)(diff)
-app.command(epilog=REPORT_EXAMPLES)(report)
-app.command(epilog=VIEW_EXAMPLES)(view)
-app.command(epilog=REVIEW_EXAMPLES)(review)
-app.command(epilog=RATE_EXAMPLES)(rate)
-app.command(epilog=REDTEAM_EXAMPLES)(redteam)
-app.command(epilog=GUARD_EXAMPLES)(guard)
-app.command(epilog=PROMPTS_EXAMPLES)(prompts)
-app.command(epilog=DOCTOR_EXAMPLES)(doctor)
-app.command(epilog=SERVE_EXAMPLES)(serve)
-app.command(name="corpus", epilog=CORPUS_EXAMPLES)(corpus_command)
-
-
-app.command(epilog=SCORERS_EXAMPLES)(scorers)
-app.add_typer(models.app, name="models")
-app.add_typer(shard.app, name="shard")
-app.add_typer(hook.app, name="hook")
-app.add_typer(study.app, name="study")
-app.add_typer(train)

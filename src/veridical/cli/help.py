@@ -39,8 +39,8 @@ class App(typer.Typer):
     """A typer application whose commands print their help as this module does."""
 
     def __init__(self, **settings: Any) -> None:
-        settings = {"add_completion": False, "pretty_exceptions_enable": False, **settings}
-        super().__init__(cls=HelpGroup, **settings)
+        usual = {"cls": HelpGroup, "add_completion": False, "pretty_exceptions_enable": False}
+        super().__init__(**{**usual, **settings})
 
     def command(self, name: str | None = None, **settings: Any) -> Callable[[Function], Function]:
         """As :meth:`typer.Typer.command`."""

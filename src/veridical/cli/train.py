@@ -28,8 +28,7 @@ from veridical.files.temporary import temporary_folder
 if TYPE_CHECKING:
     from veridical.scorers.probability.halludetect_train import Labelled, Outcome
 
-train = App(
-    name="train",
+app = App(
     help="Train the methods that learn from labelled records.",
     no_args_is_help=True,
     epilog="Examples:\n\n"
@@ -51,9 +50,9 @@ class ConditionName(str, Enum):
     none = "none"
 
 
-train.command("repc", epilog=train_repc.EPILOG)(train_repc.repc)
-train.command("checker", epilog=train_checker.EPILOG)(train_checker.checker)
-train.command("spans", epilog=train_spans.EPILOG)(train_spans.spans)
+app.command("repc", epilog=train_repc.EPILOG)(train_repc.repc)
+app.command("checker", epilog=train_checker.EPILOG)(train_checker.checker)
+app.command("spans", epilog=train_spans.EPILOG)(train_spans.spans)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +87,7 @@ class HalludetectOptions:
     reader: Reader = None
 
 
-@train.command(
+@app.command(
     "halludetect",
     epilog="Examples:\n\n"
     "  veridical train halludetect labelled.jsonl --out model.json\n\n"

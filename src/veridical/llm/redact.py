@@ -82,6 +82,8 @@ def _without(text: str, spans: list[tuple[int, int]]) -> str:
     parts: list[str] = []
     done = 0
     for start, end in spans:
+        if end <= done:  # within a word that has gone already
+            continue
         while start > done and text[start - 1] in _WORD:
             start -= 1
         while end < len(text) and text[end] in _WORD:
