@@ -1,4 +1,4 @@
-"""Writes ``scorers.md`` and the JSON schemas: ``python docs/generate.py``.
+"""Writes ``scorers.md``, ``coverage.md`` and the JSON schemas: ``python docs/generate.py``.
 
 A test fails when they are out of date.
 """
@@ -8,6 +8,8 @@ from __future__ import annotations
 import inspect
 import json
 from pathlib import Path
+
+import papers
 
 from veridical.core.registry import REGISTRY, Scorer
 from veridical.core.scores import RESULT_VERSION, Result
@@ -216,6 +218,7 @@ def _shown(value: object) -> str:
 
 PAGES = {
     "scorers.md": scorers,
+    "coverage.md": papers.page,
     "result.schema.json": schema,
     "bench.schema.json": bench_schema,
     "diff.schema.json": diff_schema,

@@ -31,7 +31,8 @@ def unnamed(text: str) -> str:
     return re.sub(r"runs/[0-9a-f]{16}", "runs/RUN", text)
 
 
-def test_generated_pages_are_up_to_date() -> None:
+def test_generated_pages_are_up_to_date(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(ROOT / "docs")
     spec = importlib.util.spec_from_file_location("generate", ROOT / "docs" / "generate.py")
     assert spec is not None and spec.loader is not None
     generate = importlib.util.module_from_spec(spec)
