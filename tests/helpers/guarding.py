@@ -59,7 +59,8 @@ class Upstream:
         script: Script,
         number: int,
     ) -> bool:
-        head = f"HTTP/1.1 {status} X\r\ncontent-type: {kind}\r\ntransfer-encoding: chunked\r\n\r\n"
+        head = f"HTTP/1.1 {status} X\r\ncontent-type: {kind}\r\ntransfer-encoding: chunked\r\n"
+        head += "connection: close\r\n\r\n"
         writer.write(head.encode())
         watching = asyncio.ensure_future(reader.read(1))
         try:

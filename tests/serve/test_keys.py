@@ -13,7 +13,7 @@ import pytest
 from servers import running
 
 from veridical.errors import UsageError
-from veridical.llm.ledger import Ledger
+from veridical.serve import keys as serve_keys
 from veridical.serve.keys import KEY, Key, Keys, new_key, read_keys
 from veridical.serve.problems import Problem
 from veridical.serve.security import hash_of
@@ -80,20 +80,32 @@ def test_requests_a_minute_are_counted() -> None:
     assert refused.value.status == 429 and 1 <= int(refused.value.headers["retry-after"]) <= 20
 
 
-def test_money_of_a_day_is_counted_over_a_restart(tmp_path: Path) -> None:
+async def test_money_of_a_day_is_counted_over_a_restart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = tmp_path / "spent.json"
     key = entry(usd_per_day=1.0)
     keys = Keys([key], file)
     budget = keys.budget(key)
-    assert budget is not None and budget.limit == 1.0
-    keys.charge(key, Ledger(charged=0.75))
-    again = Keys([key], file)
+    assert budget is not None and budget.left() == 1.0
+    assert await budget.reserve(0.25, 5) == 4
+    budget.settle(0.5, 0.25)
+    keys.save()
+    again = Keys([key], file)  # what is under way may be paid although nobody will know
     left = again.budget(key)
-    assert left is not None and left.limit == 0.25
-    again.charge(key, Ledger(charged=0.25))
+    assert left is not None and left.left() == 0.25
+    left.settle(0.0, 0.25)
     with pytest.raises(Problem) as refused:
         again.budget(key)
     assert refused.value.status == 429 and int(refused.value.headers["retry-after"]) > 0
+    again.save()
+    with pytest.raises(Problem):
+        Keys([key], file).budget(key)
+    today = serve_keys._today()
+    monkeypatch.setattr(serve_keys, "_today", lambda: today + 1)
+    assert again.budget(key) is left and left.left() == 1.0
+    tomorrow = Keys([key], file).budget(key)
+    assert tomorrow is not None and tomorrow.left() == 1.0
     assert Keys([entry()]).budget(entry()) is None
     file.write_text("{}")
     with pytest.raises(UsageError, match=r"spent\.json"):

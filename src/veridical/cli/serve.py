@@ -133,10 +133,11 @@ def _serve(options: ServeOptions, keys: list[Key] | None, listener: socket.socke
         fair=True,
     )
     with Engine(engine_options) as engine:
+        spent = None if data is None else data / "spent.json"
         service = Service(
             engine,
             Offers(offers),
-            None if keys is None else Keys(keys, None if data is None else data / "spent.json"),
+            None if keys is None else Keys(keys, spent, engine.llms.budget),
             data,
             options.queue_tokens,
         )

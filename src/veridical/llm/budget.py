@@ -34,12 +34,14 @@ class Budget:
 
     Args:
         limit: in the currency of the endpoints' prices, at least 0.
+        within: another budget, in which a call has to fit too.
     """
 
-    def __init__(self, limit: float) -> None:
+    def __init__(self, limit: float, within: Budget | None = None) -> None:
         if not 0 <= limit < float("inf"):
             raise UsageError(f"the budget must be a number of at least 0, not {limit}")
         self.limit = limit
+        self.within = within
         self.spent = 0.0
         self._reserved = 0.0
         self._runs: set[tuple[str, str]] = set()
@@ -68,6 +70,18 @@ class Budget:
 
         Fewer than ``count`` only where what is spent, and not what is held back, is in the way.
         """
+        count = await self._hold(each, count)
+        if self.within is None or not count:
+            return count
+        fitting = 0
+        try:
+            fitting = await self.within.reserve(each, count)
+        finally:
+            if fitting < count:
+                self._let_go(each * (count - fitting))
+        return fitting
+
+    async def _hold(self, each: float, count: int) -> int:
         while self.spent + self._reserved + each * count > self.limit + _ROUNDING:
             if not self._reserved:
                 left = self.limit + _ROUNDING - self.spent
@@ -81,14 +95,29 @@ class Budget:
 
     def settle(self, reserved: float, spent: float) -> None:
         """Let go of ``reserved`` and count ``spent``."""
+        self.spent += spent
+        self._let_go(reserved)
+        if self.within is not None:
+            self.within.settle(reserved, spent)
+
+    def _let_go(self, reserved: float) -> None:
         self._reserved = max(0.0, self._reserved - reserved)
         if self._reserved < _ROUNDING:
             self._reserved = 0.0
-        self.spent += spent
         waiting, self._waiting = self._waiting, deque()
         for turn in waiting:
             if not turn.done():
                 turn.set_result(None)
+
+    def short_of(self, amount: float) -> Budget:
+        """Of this budget and those that it is within, the first that has less than ``amount``
+        left; this one where none has."""
+        budget: Budget | None = self
+        while budget is not None:
+            if budget.spent + amount > budget.limit + _ROUNDING:
+                return budget
+            budget = budget.within
+        return self
 
 
 def check_budgeted(endpoint: Endpoint) -> None:

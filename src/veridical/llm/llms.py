@@ -56,7 +56,7 @@ class Llms:
         self._store = store
         self._connect = connect
         self._named_only = named_only
-        self._budget = None if budget is None else Budget(budget)
+        self.budget = None if budget is None else Budget(budget)
         self._lock = threading.RLock()
         self._journal: Journal | None = None
         self._endpoints: dict[str, Endpoint] = {}
@@ -102,7 +102,7 @@ class Llms:
             return self._endpoints[spec]
 
     def _check(self, endpoint: Endpoint) -> None:
-        if self._budget is not None:
+        if self.budget is not None:
             check_budgeted(endpoint)
 
     def decoding(self, by: Decoding) -> str:
@@ -166,7 +166,7 @@ class Llms:
         """An account for the run called ``run`` in ``folder``, None for one that leaves nothing
         there; end it by :meth:`leave`."""
         journal = self._shared() or Journal(None if folder is None else folder / JOURNAL)
-        return Account(journal, run, retry=retry, budget=self._budget)
+        return Account(journal, run, retry=retry, budget=self.budget)
 
     def chat(self, account: Account, spec: str | None = None) -> RunChat:
         """An LLM, the default unless named, on ``account``."""

@@ -198,6 +198,7 @@ def _sum(costs: Sequence[float | None]) -> float | None:
 
 def not_sent(budget: Budget, amount: float) -> LlmError:
     """Why a call that may cost ``amount`` is not sent."""
+    budget = budget.short_of(amount)
     return LlmError(
         "budget",
         f"not sent: {budget.spent:.4f} of the budget of {budget.limit:g} is spent, and this call "

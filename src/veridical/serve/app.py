@@ -253,7 +253,8 @@ def _add_jobs(app: FastAPI, service: Service, jobs: Jobs) -> None:
             raise Problem(415, f"content-type may be {_JSON} or {_LINES}")
         if not lines.strip():
             raise Problem(422, "there are no records")
-        service.wanted(body, service.key_of(request.scope))
+        key = service.key_of(request.scope)
+        service.purse(key, asks=service.asks(service.wanted(body, key)))
         job = Asked(
             id=new_id(),
             owner=owner(request),

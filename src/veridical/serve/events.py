@@ -12,6 +12,7 @@ from pydantic_core import to_json
 
 from veridical.core.records import Record
 from veridical.engine.fair import Caller
+from veridical.engine.run import Task
 from veridical.errors import VeridicalError
 from veridical.serve.offsets import converted
 from veridical.serve.problems import Problem
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from veridical.core.registry import BoundScorer
+    from veridical.engine.engine import Engine
     from veridical.serve.keys import Key
     from veridical.serve.service import Service
 
@@ -33,10 +35,12 @@ def event(name: str, data: bytes) -> bytes:
     return b"event: " + name.encode("ascii") + b"\ndata: " + data + b"\n\n"
 
 
-def sentence_scorer(scorers: Sequence[BoundScorer]) -> BoundScorer | None:
-    """The first scorer that judges every sentence for itself; None where there is none."""
+def sentence_scorer(engine: Engine, scorers: Sequence[BoundScorer]) -> BoundScorer | None:
+    """The first scorer that judges every sentence for itself; None where there is none. One that
+    calls an LLM is none: each of its calls is paid once, for the result."""
     for bound in scorers:
-        if bound.scorer.judges and bound.scorer.level == "sentence" and not bound.parts:
+        alone = bound.scorer.level == "sentence" and not bound.parts
+        if bound.scorer.judges and alone and not engine.llms_of(Task([bound])):
             return bound
     return None
 
@@ -111,7 +115,7 @@ async def _previews(
     push: Any,
 ) -> None:
     """Push a ``unit`` event for each sentence as it is judged."""
-    bound = sentence_scorer(wanted.scorers)
+    bound = sentence_scorer(service.engine, wanted.scorers)
     if bound is None or not options["units"]:
         return
     caller = Caller()

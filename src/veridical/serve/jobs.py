@@ -6,6 +6,9 @@
 
 So a job survives the end of the server: what was done is kept, and the rest is done after the next
 start. Jobs are done one at a time, and get what interactive calls leave of the models.
+
+A job whose LLM calls do not fit into the money of its key any more is stopped. It goes on when the
+key has its money of the next day, or after the next start of the server.
 """
 
 from __future__ import annotations
@@ -18,29 +21,34 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from veridical.api import Job as Run
 from veridical.api import reopen
 from veridical.core.records import Record
 from veridical.engine.fair import BACKGROUND, CALLER, Caller
-from veridical.errors import VeridicalError
+from veridical.errors import UsageError, VeridicalError
 from veridical.files.atomic import write_atomic
+from veridical.serve.keys import Keys, seconds_left_today
+from veridical.serve.paying import PaidRun, Purse
 from veridical.serve.problems import Problem
 from veridical.serve.scoring import decided
 
 if TYPE_CHECKING:
     from veridical.engine.engine import Engine
+    from veridical.llm.budget import Budget
     from veridical.serve.wanted import Offers, Wanted
 
 _ID = re.compile(r"[A-Za-z0-9_-]{22}")
 _log = logging.getLogger("veridical.serve")
 
-Status = Literal["queued", "running", "done", "failed"]
+Status = Literal["queued", "running", "stopped", "done", "failed"]
+
+#: Seconds after which it is looked whether a job has any money left.
+_TICK = 0.25
 
 
 class Asked(BaseModel):
@@ -63,18 +71,31 @@ class Jobs:
     """The jobs in a folder.
 
     Args:
+        keys: whose money pays for LLM calls; None where nobody needs a key.
+        paid: called with what pays for a job, to count what was paid.
         most: jobs that may be there; a further one is refused until one is deleted.
     """
 
-    def __init__(self, folder: Path, engine: Engine, offers: Offers, most: int = 1000) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        engine: Engine,
+        offers: Offers,
+        keys: Keys | None,
+        paid: Callable[[Purse], Awaitable[None]],
+        most: int = 1000,
+    ) -> None:
         self._folder = folder / "jobs"
         self._engine = engine
         self._offers = offers
+        self._keys = keys
+        self._paid = paid
         self._most = most
         self._jobs: dict[str, Asked] = {}
         self._waiting: asyncio.Queue[str] = asyncio.Queue()
-        self._running: tuple[str, Run] | None = None
+        self._running: tuple[str, PaidRun] | None = None
         self._worker: asyncio.Task[None] | None = None
+        self._tomorrow: dict[str, asyncio.TimerHandle] = {}
 
     async def start(self) -> None:
         """Take up what an earlier server has left."""
@@ -87,12 +108,14 @@ class Jobs:
                 _log.warning("%s is no job", file.parent.name)
         for job in sorted(found, key=lambda j: j.created):
             self._jobs[job.id] = job
-            if job.status in ("queued", "running"):
+            if job.status in ("queued", "running", "stopped"):
                 self._waiting.put_nowait(job.id)
         self._worker = asyncio.create_task(self._work())
 
     async def stop(self) -> None:
         """Stop what is under way; it goes on after the next start."""
+        for timer in self._tomorrow.values():
+            timer.cancel()
         if self._worker is not None:
             self._worker.cancel()
             await asyncio.gather(self._worker, return_exceptions=True)
@@ -175,6 +198,9 @@ class Jobs:
     async def delete(self, job: Asked) -> None:
         """Stop a job and forget it."""
         self._jobs.pop(job.id, None)
+        timer = self._tomorrow.pop(job.id, None)
+        if timer is not None:
+            timer.cancel()
         if self._running is not None and self._running[0] == job.id:
             run = self._running[1]
             await asyncio.to_thread(run.cancel)
@@ -196,39 +222,94 @@ class Jobs:
                 self._settle(job, "failed", "the server failed; its log says why")
 
     async def _do(self, job: Asked) -> None:
-        self._settle(job, "running")
         wanted = self._wanted(job)
+        try:
+            purse = Purse(self._budget(job, asks=bool(self._engine.llms_of(wanted.task))))
+        except Problem as problem:  # nothing is left of today's money
+            self._stop(job, problem.detail)
+            return
+        self._settle(job, "running")
+        folder = self._folder / job.id
         context = contextvars.copy_context()
         context.run(CALLER.set, Caller(BACKGROUND))
-        folder = self._folder / job.id
-        run = await asyncio.to_thread(
-            context.run,
-            lambda: Run(
-                folder / "input.jsonl",
-                list(wanted.scorers),
-                out=folder / "run",
-                engine=self._engine,
-            ),
-        )
+        begun = (folder / "run").exists()
+        try:
+            run = await asyncio.to_thread(
+                context.run,
+                lambda: PaidRun(
+                    folder / "input.jsonl",
+                    wanted.scorers,
+                    purse,
+                    out=folder / "run",
+                    engine=self._engine,
+                    # what there was no money for; replies that came are not paid again
+                    retry_failed=begun,
+                ),
+            )
+        except UsageError:
+            if not begun:
+                raise
+            _log.exception("job %s cannot go on", job.id)  # names folders and options
+            raise VeridicalError(
+                "it cannot go on: the server has other models than when it began, or its files "
+                "were changed; begin it anew"
+            ) from None
         self._running = job.id, run
         try:
-            await asyncio.wrap_future(run.future)
-        except asyncio.CancelledError:
-            await asyncio.to_thread(run.cancel)
-            if job.id not in self._jobs:  # it was deleted: the worker goes on
-                return
-            raise
+            ended = await self._watch(run, purse)
         except BaseException:
             await asyncio.to_thread(run.cancel)
             raise
         finally:
             self._running = None
+            await self._paid(purse)
+        if not ended:  # it was deleted
+            return
+        if purse.empty:
+            await asyncio.to_thread(run.cancel)
+            if purse.budget is None:
+                self._settle(job, "stopped", "the server's budget has too little left for a call")
+            else:
+                self._stop(job, "this key has too little money left today for a call")
+            return
         results = await asyncio.to_thread(run.wait)
         summary = results.summary()
         state = {"records": summary.records, "errors": summary.row_errors}
         state["total"] = summary.records + summary.row_errors
         write_atomic(folder / "summary.json", json.dumps(state) + "\n", private=True)
         self._settle(job, "done")
+
+    async def _watch(self, run: PaidRun, purse: Purse) -> bool:
+        """Until a run is over or out of money; False where it was cancelled."""
+        working = asyncio.wrap_future(run.future)
+        while not working.done() and not purse.empty:
+            await asyncio.wait({working}, timeout=_TICK)
+            await self._paid(purse)
+        if working.done() and not working.cancelled():
+            working.exception()  # of which the run itself tells
+        return not working.cancelled()
+
+    def _budget(self, job: Asked, *, asks: bool) -> Budget | None:
+        """What pays for the LLM calls of a job.
+
+        Raises:
+            Problem: its key has no money left today.
+            UsageError: its key is not there any more.
+        """
+        if self._keys is None or job.owner is None or not asks:
+            return None
+        key = self._keys.named(job.owner)
+        if key is None:
+            raise UsageError("the key of this job is not there any more")
+        return self._keys.budget(key)
+
+    def _stop(self, job: Asked, why: str) -> None:
+        """Let a job wait for the money of the next day."""
+        self._settle(job, "stopped", f"{why}: the job goes on after midnight UTC")
+        if job.id in self._jobs:
+            self._tomorrow[job.id] = asyncio.get_running_loop().call_later(
+                seconds_left_today() + 1, self._waiting.put_nowait, job.id
+            )
 
     def _wanted(self, job: Asked) -> Wanted:
         return self._offers.wanted(

@@ -11,10 +11,12 @@ A field that is not there, or null, sets no limit.
 from __future__ import annotations
 
 import json
+import logging
 import math
 import secrets
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -29,7 +31,6 @@ from veridical.text.display import display, visible
 
 if TYPE_CHECKING:
     from veridical.core.registry import BoundScorer
-    from veridical.llm.ledger import Ledger
 
 #: What a key begins with, so that a search for leaked secrets finds it.
 PREFIX = "vk-"
@@ -37,6 +38,8 @@ PREFIX = "vk-"
 KEY = "veridical.key"
 _DAY = 86_400
 _OPEN = ("/healthz", "/readyz")
+
+_log = logging.getLogger("veridical.serve")
 
 
 class Key(BaseModel):
@@ -88,22 +91,74 @@ class _File(BaseModel):
         return keys
 
 
+class DayBudget(Budget):
+    """Money of one day: each day begins with all of it.
+
+    Args:
+        spent: what of it is spent today.
+        changed: called where what is spent or held back has changed.
+    """
+
+    def __init__(
+        self, limit: float, spent: float, changed: Callable[[], None], within: Budget | None
+    ) -> None:
+        super().__init__(limit, within)
+        self.spent = spent
+        self._changed = changed
+        self._day = _today()
+
+    async def reserve(self, each: float, count: int) -> int:
+        """See :meth:`Budget.reserve`."""
+        self._turn_day()
+        fitting = await super().reserve(each, count)
+        self._changed()
+        return fitting
+
+    def settle(self, reserved: float, spent: float) -> None:
+        """See :meth:`Budget.settle`."""
+        self._turn_day()
+        super().settle(reserved, spent)
+        self._changed()
+
+    def left(self) -> float:
+        """What may still be spent today, calls under way aside."""
+        self._turn_day()
+        return self.limit - self.spent
+
+    def owed(self) -> float:
+        """What is spent today, if calls under way cost what they may cost at worst."""
+        self._turn_day()
+        return self.spent + self._reserved
+
+    def _turn_day(self) -> None:
+        if (today := _today()) != self._day:
+            self._day, self.spent = today, 0.0
+
+
 class Keys:
     """The keys of a file, and what was used of their limits.
 
     Args:
         keys: see :func:`read_keys`.
         spent: file that keeps the money spent today over a restart; None: none does.
+        within: budget of the whole server.
     """
 
-    def __init__(self, keys: Sequence[Key], spent: Path | None = None) -> None:
+    def __init__(
+        self, keys: Sequence[Key], spent: Path | None = None, within: Budget | None = None
+    ) -> None:
         self.keys = list(keys)
         self._file = spent
         self._allowed = {key.name: float(key.requests_per_minute or 0) for key in keys}
         self._seen = dict.fromkeys(self._allowed, time.monotonic())
-        self._day = _today()
-        self._spent = self._read_spent()
-        self._budgets: dict[str, Budget] = {}
+        self._saving = threading.Lock()
+        self._unsaved = False
+        before = self._read_spent()
+        self._budgets = {
+            key.name: DayBudget(key.usd_per_day, before.get(key.name, 0.0), self._note, within)
+            for key in keys
+            if key.usd_per_day is not None
+        }
 
     def admit(self, scope: Scope) -> None:
         """Let a request in whose key is known and has requests left; the key is then in its scope.
@@ -143,38 +198,42 @@ class Keys:
             )
         self._allowed[key.name] = left - 1
 
-    def budget(self, key: Key | None) -> Budget | None:
-        """What a request of the key may still spend today; None: there is no limit.
+    def named(self, name: str) -> Key | None:
+        """The key of an owner."""
+        return next((key for key in self.keys if key.name == name), None)
+
+    def budget(self, key: Key | None) -> DayBudget | None:
+        """What pays for the LLM calls of the key; None: there is no limit.
 
         Raises:
-            Problem: 429, nothing is left.
+            Problem: 429, nothing is left of today's money.
         """
-        if key is None or key.usd_per_day is None:
-            return None
-        self._turn_day()
-        left = key.usd_per_day - self._spent.get(key.name, 0.0)
-        if left <= 0:
-            wait = _DAY - int(time.time()) % _DAY
+        budget = None if key is None else self._budgets.get(key.name)
+        if budget is not None and budget.left() <= 0:
             raise Problem(
-                429, "this key has spent its money for today", headers={"retry-after": str(wait)}
+                429,
+                "this key has spent its money for today",
+                headers={"retry-after": str(seconds_left_today())},
             )
-        if key.name not in self._budgets:
-            self._budgets[key.name] = Budget(left)
-        return self._budgets[key.name]
+        return budget
 
-    def charge(self, key: Key | None, ledger: Ledger | None) -> None:
-        """Count what a request has cost."""
-        if key is None or ledger is None or not ledger.charged:
-            return
-        self._turn_day()
-        self._spent[key.name] = self._spent.get(key.name, 0.0) + ledger.charged
-        if self._file is not None:
-            text = json.dumps({"day": self._day, "usd": self._spent})
-            write_atomic(self._file, text + "\n", private=True)
+    def _note(self) -> None:
+        self._unsaved = True
 
-    def _turn_day(self) -> None:
-        if (today := _today()) != self._day:
-            self._day, self._spent, self._budgets = today, {}, {}
+    def save(self) -> None:
+        """Write down what is owed today, where that has changed: what calls under way may cost at
+        worst is part of it, as they may be paid without this server."""
+        with self._saving:
+            if not self._unsaved or self._file is None:
+                return
+            self._unsaved = False
+            usd = {name: budget.owed() for name, budget in self._budgets.items()}
+            text = json.dumps({"day": _today(), "usd": usd})
+            try:
+                write_atomic(self._file, text + "\n", private=True)
+            except OSError:
+                self._unsaved = True
+                _log.exception("what keys have spent could not be written down")
 
     def _read_spent(self) -> dict[str, float]:
         if self._file is None or not self._file.exists():
@@ -186,11 +245,16 @@ class Keys:
             raise UsageError(
                 f"{display(self._file)} does not say what keys have spent today: remove it"
             ) from None
-        return usd if kept["day"] == self._day else {}
+        return usd if kept["day"] == _today() else {}
 
 
 def _today() -> int:
     return int(time.time()) // _DAY
+
+
+def seconds_left_today() -> int:
+    """Seconds until keys have their money again, at midnight UTC."""
+    return _DAY - int(time.time()) % _DAY
 
 
 def read_keys(path: Path) -> list[Key]:

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from veridical.core.records import Record
     from veridical.decide.policy import Policy
     from veridical.engine.engine import Engine
-    from veridical.llm.budget import Budget
-    from veridical.llm.ledger import Ledger
+    from veridical.serve.paying import Purse
     from veridical.serve.wanted import Wanted
 
 #: Called with a record and its result line, on the engine's thread, as soon as it is done.
@@ -38,25 +37,22 @@ async def score(
     *,
     caller: Caller,
     deadline: float | None = None,
-    budget: Budget | None = None,
-) -> Ledger | None:
+    purse: Purse | None = None,
+) -> None:
     """Score records; cancelling stops the work.
 
     Args:
         caller: whose turn at the models it is.
         deadline: time of the monotonic clock at which scores that are not done have failed.
-        budget: money that their LLM calls may cost.
-
-    Returns:
-        what the LLM calls came to; None where none could be made.
+        purse: pays for their LLM calls.
     """
     task = wanted.task
     services = await asyncio.to_thread(engine.services, task)
     account = None
     if engine.llms_of(task):
         account = engine.llms.account(uuid.uuid4().hex, None)
-        if budget is not None:
-            account.budget = budget
+        if purse is not None:
+            purse.open(account)
     sink = _Sink(done)
 
     async def work() -> None:
@@ -70,7 +66,6 @@ async def score(
     context = contextvars.copy_context()
     context.run(CALLER.set, caller)
     await asyncio.wrap_future(context.run(engine.submit, work()))
-    return None if account is None else account.ledger
 
 
 def decided(line: bytes, policy: Policy | None, record: Record | None = None) -> bytes:

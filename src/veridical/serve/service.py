@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from veridical.api import Job
 from veridical.core.records import Record
 from veridical.core.registry import REGISTRY
 from veridical.core.resolving import resolve
@@ -24,6 +23,7 @@ from veridical.serve.jobs import Jobs
 from veridical.serve.keys import KEY, Key, Keys
 from veridical.serve.metrics import Metrics
 from veridical.serve.offsets import Offsets, converted
+from veridical.serve.paying import PaidRun, Purse
 from veridical.serve.problems import Problem, Scope
 from veridical.serve.schemas import Scoring
 from veridical.serve.scoring import Done, decided, score
@@ -33,8 +33,12 @@ from veridical.text.display import reason
 if TYPE_CHECKING:
     from starlette.requests import Request
 
+    from veridical.report.results import Results
+
 T = TypeVar("T")
 
+#: Seconds after which what keys have spent is written down.
+_SAVED = 0.5
 #: Tokens that may wait: about as many as two cores do in four seconds.
 QUEUE_TOKENS = 32_768
 
@@ -60,7 +64,11 @@ class Service:
     def __post_init__(self) -> None:
         self.admission = Admission(self.queue_tokens)
         self.metrics = Metrics(self.engine, self.admission)
-        self.jobs = None if self.data is None else Jobs(self.data, self.engine, self.offers)
+        self.jobs = (
+            None
+            if self.data is None
+            else Jobs(self.data, self.engine, self.offers, self.keys, self.paid)
+        )
         self.unready = "the models are being loaded"
         self.draining = False
 
@@ -68,6 +76,7 @@ class Service:
     async def running(self) -> AsyncIterator[None]:
         """From the start of the server to its end."""
         warming = asyncio.create_task(self._warm())
+        saving = asyncio.create_task(self._save())
         if self.jobs is not None:
             await self.jobs.start()
         try:
@@ -75,13 +84,22 @@ class Service:
         finally:
             self.drain()
             warming.cancel()
+            saving.cancel()
             if self.jobs is not None:
                 await self.jobs.stop()
-            await asyncio.gather(warming, return_exceptions=True)
+            await asyncio.gather(warming, saving, return_exceptions=True)
+            if self.keys is not None:
+                await asyncio.to_thread(self.keys.save)
 
     def drain(self) -> None:
         """The server was told to stop: it is not ready any more, and finishes what it has."""
         self.draining = True
+
+    async def _save(self) -> None:
+        """Keep a record of what keys have spent, also of calls whose asker has gone."""
+        while self.keys is not None:
+            await asyncio.sleep(_SAVED)
+            await asyncio.to_thread(self.keys.save)
 
     async def _warm(self) -> None:
         """Load the models of the default, and have pairs judged whose class is known."""
@@ -154,6 +172,27 @@ class Service:
             key.check_scorers(wanted.scorers, self._llms(wanted))
         return wanted
 
+    def purse(self, key: Key | None, *, asks: bool) -> Purse:
+        """What pays for LLM calls.
+
+        Args:
+            asks: whether there may be any.
+
+        Raises:
+            Problem: 429, the key has no money left for them.
+        """
+        return Purse(self.keys.budget(key) if asks and self.keys is not None else None)
+
+    async def paid(self, purse: Purse) -> None:
+        """Count what was paid from a purse."""
+        self.metrics.usd.inc(purse.charged())
+        if self.keys is not None:
+            await asyncio.to_thread(self.keys.save)
+
+    def asks(self, wanted: Wanted) -> bool:
+        """Whether scoring may call an LLM."""
+        return bool(self.engine.llms_of(wanted.task))
+
     def _llms(self, wanted: Wanted) -> list[str]:
         specs = self.engine.llms_of(wanted.task)
         return [self.engine.llms.endpoint(spec).name for spec in specs]
@@ -179,7 +218,7 @@ class Service:
                 ready.
         """
         self.check_ready()
-        budget = None if self.keys is None else self.keys.budget(key)
+        purse = self.purse(key, asks=self.asks(wanted))
         deadline = None if deadline_ms is None else time.monotonic() + deadline_ms / 1000
         lines: dict[int, bytes] = {}
 
@@ -191,42 +230,56 @@ class Service:
                 done(record, line)
 
         with self.admission.room(records):
-            ledger = await score(
-                self.engine,
-                records,
-                wanted,
-                finished,
-                caller=Caller(),
-                deadline=deadline,
-                budget=budget,
-            )
-        if ledger is not None:
-            self.metrics.usd.inc(ledger.charged)
-        if self.keys is not None:
-            self.keys.charge(key, ledger)
+            try:
+                await score(
+                    self.engine,
+                    records,
+                    wanted,
+                    finished,
+                    caller=Caller(),
+                    deadline=deadline,
+                    purse=purse,
+                )
+            finally:
+                await self.paid(purse)
         return [lines[row] for row in sorted(lines)]
 
     async def repair(
         self, records: Sequence[Record], wanted: Wanted, how: str, key: Key | None
     ) -> list[bytes]:
-        """Result lines with what a repair made of the answers."""
+        """Result lines with what a repair made of the answers.
+
+        Raises:
+            Problem: as of :meth:`check`; or the key is not for the LLM that rewrites.
+        """
         self.check_ready()
-        if self.keys is not None:
-            self.keys.budget(key)
+        rewriting = how == "rewrite"
+        if rewriting and key is not None:
+            key.check_scorers((), [self.engine.llms.endpoint().name])
+        purse = self.purse(key, asks=rewriting or self.asks(wanted))
         with self.admission.room(records):
             options: dict[str, Any] = {"engine": self.engine, "repair": how}
-            job = await asyncio.to_thread(Job, list(records), list(wanted.scorers), **options)
             try:
-                await asyncio.wrap_future(job.future)
-            except BaseException:
-                await asyncio.shield(asyncio.to_thread(job.cancel))
-                raise
-            results = await asyncio.to_thread(job.wait)
+                results = await self._run(list(records), wanted, purse, options)
+            finally:
+                await self.paid(purse)
         lines = []
         for record, line in zip(records, results.lines(), strict=True):
             lines.append(decided_repair(line, wanted, record))
             self.metrics.result(lines[-1])
         return lines
+
+    async def _run(
+        self, records: list[Record], wanted: Wanted, purse: Purse, options: dict[str, Any]
+    ) -> Results:
+        """The results of a run that nothing is kept of."""
+        run = await asyncio.to_thread(PaidRun, records, wanted.scorers, purse, **options)
+        try:
+            await asyncio.wrap_future(run.future)
+        except BaseException:
+            await asyncio.shield(asyncio.to_thread(run.cancel))
+            raise
+        return await asyncio.to_thread(run.wait)
 
 
 def decided_repair(line: bytes, wanted: Wanted, record: Record) -> bytes:
