@@ -128,6 +128,51 @@ def test_one_invalid_record_and_nothing_is_scored(server: Running) -> None:
     assert _metric(server, 'veridical_verdicts_total{verdict="unchecked"}') == before
 
 
+#: Records that are none, the field to blame, and what the message has to say.
+BAD = (
+    ({}, "response", "the row is empty; call it one of response, answer"),
+    ({"respons": "b"}, "response", "did you mean 'respons'? call it response"),
+    ({"query": "q"}, "response", "call it one of response, answer"),
+    ({"answer": None}, "answer", "is null"),
+    ({"answer": "a", "output": "b"}, "answer", "'output' both mean response and differ: send one"),
+    ({"answer": 7}, "answer", "must be text, got 7"),
+    ({"response": "a", "id": 2**70}, "id", "64 bits"),
+    ({"response": "a", "documents": ["x", 1]}, "documents[1]", "text or an object with 'text'"),
+    ({"response": "a", "sentences": [[0, 9]]}, "sentences[0]", "outside the response"),
+    ({"response": "a", "logprobs": [{"token": "a"}]}, "logprobs[0].logprob", "is missing"),
+    ({"response": "a", "unit_labels": [1]}, "unit_labels[0]", "'start', 'end' and 'label'"),
+    ({"response": "a", "meta": 3}, "meta", "must be an object"),
+    ({"response": "a", "label": 2}, "label", "from 0 (right) to 1"),
+)
+
+
+@pytest.mark.parametrize(("bad", "field", "says"), BAD)
+@pytest.mark.parametrize("path", ["/v1/check", "/v1/repair"])
+def test_a_bad_record_is_named_by_its_row_and_field_without_options(
+    server: Running, path: str, bad: dict[str, Any], field: str, says: str
+) -> None:
+    answer = post(server, path, {"records": [{"response": "a"}, {"response": "b"}, bad]})
+    assert answer.status_code == 422, answer.text
+    problem = answer.json()
+    (error,) = problem["errors"]
+    assert (error["index"], error["field"]) == (2, field)
+    assert says in error["error"]
+    assert problem["detail"] == f"records[2].{field}: {error['error']}"
+    assert "--" not in answer.text and "mapping" not in answer.text
+
+
+def test_what_needs_an_llm_is_refused_without_options(server: Running) -> None:
+    for path, more, field in (
+        ("/v1/check", {"scorers": "judge"}, "scorers"),
+        ("/v1/jobs", {"scorers": "selfcheck_prompt"}, "scorers"),
+        ("/v1/repair", {"how": "rewrite"}, "how"),
+    ):
+        answer = post(server, path, {"records": [BRIDGE], **more})
+        assert answer.status_code == 422, answer.text
+        assert answer.json()["errors"][0]["field"] == field
+        assert "LLM" in answer.text and "--" not in answer.text
+
+
 @pytest.mark.parametrize(
     ("body", "field"),
     [

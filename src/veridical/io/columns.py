@@ -39,14 +39,22 @@ class Columns:
         mapping: record field -> column, or a dotted path into nested objects and lists.
         prompts: rows may lack the response; those that do must have a prompt, and become
             :class:`~veridical.io.prompts.Unanswered` records.
+        fixed: whoever sends the rows can give no options: messages name none.
 
     Raises:
         UsageError: an unknown field, or an empty column name.
     """
 
-    def __init__(self, mapping: Mapping[str, str] | None = None, *, prompts: bool = False) -> None:
+    def __init__(
+        self,
+        mapping: Mapping[str, str] | None = None,
+        *,
+        prompts: bool = False,
+        fixed: bool = False,
+    ) -> None:
         self.mapping = dict(mapping or {})
         self._prompts = prompts
+        self._fixed = fixed
         for field, column in self.mapping.items():
             _check_field(field)
             if not isinstance(column, str) or not column:
@@ -66,7 +74,7 @@ class Columns:
         fields = {self.field_of(column) for column in columns}
         if "response" in fields or (self._prompts and "prompt" in fields):
             return
-        hint = _answers_hint([c for c in columns if field_by_name(c) == "response"], fields)
+        hint = self._answers_hint([c for c in columns if field_by_name(c) == "response"], fields)
         raise UsageError(
             f"the table has no column of answers; it has {named(columns) or 'no columns'}; {hint}"
         )
@@ -156,7 +164,7 @@ class Columns:
         for field, candidates in known:
             column = candidates[0]
             if len(candidates) > 1:
-                column = _choose(row, field, candidates)
+                column = self._choose(row, field, candidates)
                 for other in candidates:
                     if other != column and row[other] is not None:
                         meta[other] = row[other]
@@ -228,24 +236,41 @@ class Columns:
         # to compare spellings takes time, which a file of very many shapes of rows does not get
         meant = field_by_name if len(self._plans) < _MOST_PLANS else known_name
         likely = [c for c, v in some.items() if isinstance(v, str) and meant(c) == "response"]
-        hint = _answers_hint(likely, {self.field_of(column) for column in some})
+        hint = self._answers_hint(likely, {self.field_of(column) for column in some})
         return RowProblem(f"is missing; {has}; {hint}", "response")
 
+    def _answers_hint(self, likely: Sequence[str], fields: Container[str | None]) -> str:
+        """What to do where there is no column of answers.
 
-def _answers_hint(likely: Sequence[str], fields: Container[str | None]) -> str:
-    """What to do where there is no column of answers.
+        Args:
+            likely: columns that may be it, the likeliest first.
+            fields: those that there are columns of.
+        """
+        if likely:
+            how = "call it response" if self._fixed else mapping_named("response", likely[0])
+            return f"did you mean {shown(likely[0])}? {how}"
+        name = f"call it one of {', '.join(('response', *ALIASES['response']))}"
+        if self._fixed:
+            return name
+        name = f"{name}, or name it: {mapping_named('response', 'COLUMN')}"
+        if "prompt" not in fields:
+            return name
+        return f"{name}; or have a language model answer the prompts: {option_named('llm', 'NAME')}"
 
-    Args:
-        likely: columns that may be it, the likeliest first.
-        fields: those that there are columns of.
-    """
-    if likely:
-        return f"did you mean {shown(likely[0])}? {mapping_named('response', likely[0])}"
-    usual = ", ".join(("response", *ALIASES["response"]))
-    name = f"call it one of {usual}, or name it: {mapping_named('response', 'COLUMN')}"
-    if "prompt" not in fields:
-        return name
-    return f"{name}; or have a language model answer the prompts: {option_named('llm', 'NAME')}"
+    def _choose(self, row: Mapping[str, Any], field: str, candidates: Iterable[str]) -> str:
+        """The field's own column when it has a value, else the one alias that has one."""
+        filled = [c for c in candidates if row[c] is not None]
+        if not filled:
+            return next(iter(candidates))
+        if filled[0] != field:
+            for other in filled[1:]:
+                if row[other] != row[filled[0]]:
+                    both = f"{filled[0]!r} and {other!r} both mean {field} and differ"
+                    if self._fixed:
+                        raise RowProblem(f"{both}: send one of them", filled[0])
+                    which = f"{mapping_named(field, 'COLUMN')} says which"
+                    raise RowProblem(f"columns {both}; {which}", filled[0])
+        return filled[0]
 
 
 def no_column(path: str, columns: Sequence[str]) -> str:
@@ -288,22 +313,6 @@ def _check_field(field: str) -> None:
                 f"{known!r}: write {mapping_named(known, field)} (field, then column)"
             )
     raise unknown_name("record field", visible(str(field)), ALIASES)
-
-
-def _choose(row: Mapping[str, Any], field: str, candidates: Iterable[str]) -> str:
-    """The field's own column when it has a value, else the one alias that has one."""
-    filled = [c for c in candidates if row[c] is not None]
-    if not filled:
-        return next(iter(candidates))
-    if filled[0] != field:
-        for other in filled[1:]:
-            if row[other] != row[filled[0]]:
-                raise RowProblem(
-                    f"columns {filled[0]!r} and {other!r} both mean {field} and differ; "
-                    f"{mapping_named(field, 'COLUMN')} says which",
-                    filled[0],
-                )
-    return filled[0]
 
 
 def _lookup(row: Mapping[str, Any], path: str) -> Any:

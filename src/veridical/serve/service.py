@@ -250,12 +250,16 @@ class Service:
         """Result lines with what a repair made of the answers.
 
         Raises:
-            Problem: as of :meth:`check`; or the key is not for the LLM that rewrites.
+            Problem: as of :meth:`check`; or there is no LLM that rewrites, or the key is not for
+                it.
         """
         self.check_ready()
-        rewriting = how == "rewrite"
-        if rewriting and key is not None:
-            key.check_scorers((), [self.engine.llms.endpoint().name])
+        rewriting, llm = how == "rewrite", self.engine.llms.default
+        if rewriting and llm is None:
+            error = "this server has no LLM that could rewrite"
+            raise Problem(422, f"how: {error}", errors=[{"field": "how", "error": error}])
+        if rewriting and llm is not None and key is not None:
+            key.check_scorers((), [llm.name])
         purse = self.purse(key, asks=rewriting or self.asks(wanted))
         with self.admission.room(records):
             options: dict[str, Any] = {"engine": self.engine, "repair": how}

@@ -21,7 +21,9 @@ from veridical.decide.policy import Policy
 from veridical.decide.policy_file import policy_of
 from veridical.engine.run import Task
 from veridical.errors import RowError, UsageError
-from veridical.io import open_source
+from veridical.io import Source
+from veridical.io.columns import Columns
+from veridical.io.memory import MemoryPart
 from veridical.planning.request import Request
 from veridical.serve.problems import Problem, place
 from veridical.text.display import visible
@@ -124,6 +126,8 @@ class Offers:
                 if kind == "llm" and default is not None and spec == default.name:
                     continue
                 raise UsageError(f"the {kind} {visible(str(spec))!r} is not offered by this server")
+        if None in engine.llms_of(task) and engine.llms.default is None:
+            raise UsageError("one of the scorers asks an LLM, and this server has none")
 
 
 def records_of(rows: Sequence[Mapping[str, Any]]) -> list[Record]:
@@ -135,7 +139,8 @@ def records_of(rows: Sequence[Mapping[str, Any]]) -> list[Record]:
     records: list[Record] = []
     errors: list[dict[str, Any]] = []
     try:
-        for row in open_source([dict(r) for r in rows]).rows():
+        part = MemoryPart([dict(r) for r in rows])
+        for row in Source([part], Columns(fixed=True), None).rows():
             if isinstance(row, RowError):
                 errors.append({"index": row.row, "field": row.field, "error": row.error})
             else:
