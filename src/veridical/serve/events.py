@@ -15,6 +15,7 @@ from veridical.engine.fair import Caller
 from veridical.engine.run import Task
 from veridical.errors import VeridicalError
 from veridical.serve.offsets import converted
+from veridical.serve.patience import in_time
 from veridical.serve.problems import Problem
 from veridical.serve.scoring import score
 from veridical.serve.wanted import Wanted
@@ -93,8 +94,8 @@ async def answer(
         try:
             while True:
                 try:
-                    piece = await asyncio.wait_for(queue.get(), _ALIVE)
-                except asyncio.TimeoutError:
+                    piece = await in_time(queue.get(), _ALIVE)
+                except TimeoutError:
                     piece = b": waiting\n\n"
                 if piece is None:
                     return

@@ -8,7 +8,6 @@ embedding, caching or sniffing it.
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import hmac
 import ipaddress
@@ -20,6 +19,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from veridical.serve.patience import in_time
 from veridical.serve.problems import App, Message, Problem, Receive, Scope, Send
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -242,8 +242,8 @@ class Secured:
             while True:
                 left = end - time.monotonic()
                 try:
-                    message = await asyncio.wait_for(receive(), max(left, 0))
-                except asyncio.TimeoutError:
+                    message = await in_time(_one(receive), max(left, 0))
+                except TimeoutError:
                     raise Problem(408, f"the body took over {limits.seconds:g} s") from None
                 if message["type"] == "http.disconnect":
                     raise _Gone
@@ -327,9 +327,17 @@ class _Answer:
             headers += [pair for pair in self._defaults.items() if pair[0] not in present]
             message = {**message, "headers": headers}
         try:
-            await asyncio.wait_for(self._send(message), self._seconds)
-        except asyncio.TimeoutError:
+            await in_time(_give(self._send, message), self._seconds)
+        except TimeoutError:
             raise TimeoutError("the client stopped reading") from None
+
+
+async def _one(receive: Receive) -> Message:
+    return await receive()
+
+
+async def _give(send: Send, message: Message) -> None:
+    await send(message)
 
 
 def _closing(problem: Problem) -> Problem:

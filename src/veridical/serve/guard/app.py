@@ -71,7 +71,7 @@ class Guard:
             await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             gone.cancel()
-            # once may not do: a wait_for that ends at that moment swallows it (Python < 3.12)
+            # once may not do: a library that is at work at that moment may swallow it
             while not work.done():
                 work.cancel()
                 await asyncio.wait({work}, timeout=_AGAIN)
