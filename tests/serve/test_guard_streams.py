@@ -3,125 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import json
-from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 import pytest
+from flights import CUTS, QUICK, TEXTS, cut, flight, sent
 from guarding import STREAMS, chat_stream, chunk, delivered, sse
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from veridical.decide.policy_file import GuardRules
-from veridical.serve.guard.answers import Answer, Handling
-from veridical.serve.guard.app import APIS
-from veridical.serve.guard.checking import Finding
 from veridical.serve.guard.cutting import LONGEST, Cutter
 from veridical.serve.guard.sse import Events, Unreadable
-from veridical.serve.guard.streams import Annotating, Flight, Holding, judge_all, monitored
-
-QUICK = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-
-
-class Rule:
-    """A judge that rejects what has BAD in it, cannot judge BROKEN, and may take its time."""
-
-    def __init__(self, *, open_on_error: bool = False) -> None:
-        self.seen: list[str] = []
-        self._open = open_on_error
-
-    async def find(self, piece: str, tokens: Sequence[Any] = ()) -> Finding | None:
-        self.seen.append(piece)
-        await asyncio.sleep(0)
-        if not piece.strip():
-            return None
-        if "BROKEN" in piece:
-            decision: Any = "review" if self._open else "reject"
-            return Finding(piece, decision, "unchecked", None, "failed", "failed")
-        if "BAD" in piece:
-            return Finding(piece, "reject", "contradicted", 0.9, None, "checked")
-        return Finding(piece, "accept", "supported", 0.1, None, "checked")
-
-
-def flight(
-    path: str = "chat/completions",
-    mode: str = "hold",
-    rules: GuardRules | None = None,
-    *,
-    alone: bool = True,
-    again: Callable[[str], Any] | None = None,
-    rewrite: str | None = None,
-    final: bool = False,
-    open_on_error: bool = False,
-) -> Flight:
-    api = APIS[f"/v1/{path}"]
-    judge: Any = Rule(open_on_error=open_on_error)
-
-    async def anew(said: str) -> str | None:
-        return None if again is None else again(said)
-
-    async def written(finding: Finding) -> str | None:
-        return rewrite
-
-    def make() -> Answer:
-        handling = Handling(rules or GuardRules(), written, anew)
-        return Answer(judge, handling, mode in ("hold", "buffer"), mode == "buffer")
-
-    made = Flight(api, api.stream(strip=False), make, final=final, alone=alone, mode=mode)
-    made.judge = judge  # type: ignore[attr-defined]
-    return made
-
-
-async def _pieces(pieces: Sequence[bytes], broken: bool) -> AsyncIterator[bytes]:
-    for piece in pieces:
-        await asyncio.sleep(0)
-        yield piece
-    if broken:
-        raise OSError("RemoteProtocolError")
-
-
-def sent(made: Flight, pieces: Sequence[bytes], *, broken: bool = False) -> bytes:
-    """All that a client gets."""
-
-    async def main() -> bytes:
-        coming = _pieces(pieces, broken)
-        if made.mode == "monitor":
-            out = monitored(made, coming)
-        elif made.mode == "annotate":
-            out = Annotating(made).run(coming)
-        else:
-            out = Holding(made, open_on_error=made.judge._open).run(coming)  # type: ignore[attr-defined]
-        return b"".join([piece async for piece in out])
-
-    return asyncio.run(main())
-
-
-def cut(data: bytes, places: Sequence[int]) -> list[bytes]:
-    bounds = [0, *sorted(p % (len(data) + 1) for p in places), len(data)]
-    return [data[a:b] for a, b in itertools.pairwise(bounds) if a < b]
-
-
-SENTENCES = st.lists(
-    st.sampled_from(
-        [
-            *("It rains.", "This is BAD.", 'He said "yes." Then he left.', "See Dr. Wu."),
-            *(
-                "1. A list item\n2. Another",
-                "Grüße, 世界。それは。",
-                "no end",
-                "BROKEN one!",
-                "x = 1.5;",
-            ),
-            *("\n\n# Heading\nText", "e.g. this.", "(In brackets.) ", "A?! B…", "BAD BAD BAD."),
-        ]
-    ),
-    max_size=6,
-)
-TEXTS = st.tuples(SENTENCES, st.sampled_from([" ", "\n", "\n\n", "  "])).map(
-    lambda t: t[1].join(t[0])
-)
-CUTS = st.lists(st.integers(0, 100_000), max_size=12)
+from veridical.serve.guard.streams import judge_all
 
 
 @QUICK

@@ -42,6 +42,19 @@ class Step:
     retry: int = 0
 
 
+@dataclass(frozen=True)
+class Out:
+    """Text that is let out.
+
+    Attributes:
+        tokens: its log-probabilities, in a record's terms; none where it is not as it came, or
+            no tokens spell it.
+    """
+
+    text: str
+    tokens: tuple[dict[str, Any], ...] = ()
+
+
 @dataclass
 class Handling:
     """How rejected sentences are handled.
@@ -77,7 +90,9 @@ class Answer:
     notes: list[str] = field(default_factory=list)
     _cutter: Cutter = field(default_factory=Cutter)
     _tokens: list[dict[str, Any]] = field(default_factory=list)
-    _held: str = ""
+    _at: int = 0  # where the next piece begins, and the first of the tokens
+    _token_at: int = 0
+    _held: list[Out] = field(default_factory=list)
     _replaced: bool = False
 
     @property
@@ -85,38 +100,40 @@ class Answer:
         """Whether nothing more of it is let out."""
         return self.blocked or self.retried
 
-    async def take(self, text: str, tokens: Sequence[dict[str, Any]] = ()) -> str:
+    async def take(self, text: str, tokens: Sequence[dict[str, Any]] = ()) -> list[Out]:
         """More of the text as it came; what of it may be let out now."""
         self.received += text
         self._tokens += tokens
         if self.over:
-            return ""
+            return []
         return await self._settle(self._cutter.feed(text))
 
-    async def end(self) -> str:
+    async def end(self) -> list[Out]:
         """The text is complete; what of the rest may be let out."""
-        out = "" if self.over else await self._settle(self._cutter.end())
+        out = [] if self.over else await self._settle(self._cutter.end())
         if not self.whole:
             return out
-        held, self._held = "" if self.blocked else self._held, ""
-        self.delivered += held
+        held, self._held = [] if self.blocked else self._held, []
+        self.delivered += "".join(part.text for part in held)
         return held
 
-    async def _settle(self, pieces: Sequence[str]) -> str:
-        out = ""
+    async def _settle(self, pieces: Sequence[str]) -> list[Out]:
+        out = []
         for piece in pieces:
-            let_out = await self._one(piece)
+            tokens = self._tokens_of(piece)
+            let_out = await self._one(piece, tokens)
+            part = Out(let_out, tuple(tokens) if let_out == piece else ())
             if self.whole:
-                self._held += let_out
+                self._held.append(part)
             else:
                 self.delivered += let_out
-                out += let_out
+                out.append(part)
             if self.over:
                 break
         return out
 
-    async def _one(self, piece: str) -> str:
-        finding = await self.judge.find(piece, self._tokens_of(piece))
+    async def _one(self, piece: str, tokens: Sequence[dict[str, Any]]) -> str:
+        finding = await self.judge.find(piece, tokens)
         if finding is None or not finding.rejected or not self.enforce:
             self.steps.append(Step(piece, finding, "released", piece))
             if finding is not None:
@@ -125,13 +142,16 @@ class Answer:
         return await self._reject(piece, finding)
 
     def _tokens_of(self, piece: str) -> list[dict[str, Any]]:
-        """The tokens that spell a piece, which are used up; none where they do not."""
+        """The tokens that spell a piece, which are used up; none where they do not, as where one
+        is also of the next piece."""
+        begin, self._at = self._at, self._at + len(piece)
         taken: list[dict[str, Any]] = []
-        size = 0
-        while self._tokens and size < len(piece):
-            taken.append(self._tokens.pop(0))
-            size += len(taken[-1]["token"])
-        return taken if size == len(piece) else []
+        while self._tokens and self._token_at < self._at:
+            token = self._tokens.pop(0)
+            if self._token_at >= begin:
+                taken.append(token)
+            self._token_at += len(token["token"])
+        return taken if "".join(t["token"] for t in taken) == piece else []
 
     async def _reject(self, piece: str, finding: Finding) -> str:
         lead = piece[: len(piece) - len(piece.lstrip())]
@@ -187,7 +207,7 @@ class Answer:
                 self.steps += steps
                 self.retried = True
                 if self.whole:
-                    self._held = ""
+                    self._held = []
                 return "".join(pieces)
         self.steps[-1] = Step(piece, finding, "blocked", "")
         self.blocked = True
@@ -197,6 +217,19 @@ class Answer:
         """What is not let out yet never will be."""
         self.notes.append(why)
         self.blocked = True
+
+
+def joined(parts: Sequence[Out]) -> list[Out]:
+    """Fewer parts of the same text: those with log-probabilities apart from those without."""
+    found: list[Out] = []
+    for part in parts:
+        if not part.text:
+            continue
+        if found and bool(found[-1].tokens) == bool(part.tokens):
+            last = found.pop()
+            part = Out(last.text + part.text, last.tokens + part.tokens)
+        found.append(part)
+    return found
 
 
 def _cut(text: str) -> list[str]:

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from veridical.io.conversations import contexts_of, documents_of, from_chat
-from veridical.serve.guard.pieces import Channel, End, Over, Pass, Piece, Text, Whole, tokens_of
+from veridical.serve.guard.pieces import (
+    Channel,
+    End,
+    Over,
+    Pass,
+    Piece,
+    Text,
+    Whole,
+    entries_of,
+    tokens_of,
+)
 from veridical.serve.guard.sse import Event, Unreadable, rendered
 
 #: What is passed on of an event, a choice and a delta: what has no known meaning may hold text
@@ -116,8 +126,11 @@ class ChatStream:
         kept = [{**c, "logprobs": None} if isinstance(c, dict) else c for c in choices]
         return rendered({**found, "choices": kept}, event.name)
 
-    def text(self, channel: Channel, text: str) -> bytes:
-        return rendered({**self._base, "choices": [self._made(channel, {"content": text}, None)]})
+    def text(self, channel: Channel, text: str, tokens: Sequence[Mapping[str, Any]] = ()) -> bytes:
+        choice = self._made(channel, {"content": text}, None)
+        if tokens and not self._strip:
+            choice["logprobs"] = _told(tokens, self._chat)
+        return rendered({**self._base, "choices": [choice]})
 
     def blocked(self, channel: Channel) -> bytes:
         return rendered({**self._base, "choices": [self._made(channel, {}, "content_filter")]})
@@ -239,6 +252,17 @@ def _choices(reply: Mapping[str, Any]) -> list[dict[str, Any]]:
     if not isinstance(choices, list) or not all(isinstance(c, dict) for c in choices):
         raise Unreadable("the reply has no choices")
     return choices
+
+
+def _told(tokens: Sequence[Mapping[str, Any]], chat: bool) -> dict[str, Any]:
+    """Log-probabilities as the API gives them."""
+    if chat:
+        return {"content": entries_of(tokens), "refusal": None}
+    return {
+        "tokens": [t["token"] for t in tokens],
+        "token_logprobs": [t["logprob"] for t in tokens],
+        "top_logprobs": [{o["token"]: o["logprob"] for o in t["top"]} for t in tokens],
+    }
 
 
 def _tokens(logprobs: Any, chat: bool) -> tuple[dict[str, Any], ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from veridical.io.conversations import contexts_of, documents_of, from_anthropic
@@ -70,7 +70,7 @@ class MessagesStream:
         """An event as it is: this API has no log-probabilities."""
         return event.raw
 
-    def text(self, channel: Channel, text: str) -> bytes:
+    def text(self, channel: Channel, text: str, tokens: Sequence[Mapping[str, Any]] = ()) -> bytes:
         kind = "content_block_delta"
         delta = {"type": "text_delta", "text": text}
         return rendered({"type": kind, "index": channel[0], "delta": delta}, kind)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -75,8 +75,9 @@ class Stream(Protocol):
         """An event without log-probabilities that the guard alone has asked for."""
         ...
 
-    def text(self, channel: Channel, text: str) -> bytes:
-        """An event with text of a channel."""
+    def text(self, channel: Channel, text: str, tokens: Sequence[Mapping[str, Any]] = ()) -> bytes:
+        """An event with text of a channel, and with the log-probabilities of its tokens where the
+        client has asked for them."""
         ...
 
     def blocked(self, channel: Channel) -> bytes:
@@ -189,3 +190,17 @@ def tokens_of(entries: Any) -> tuple[dict[str, Any], ...]:
         ]
         found.append({"token": entry["token"], "logprob": min(float(logprob), 0.0), "top": top})
     return tuple(found)
+
+
+def entries_of(tokens: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Log-probabilities as OpenAI's APIs give them, of those that a record has."""
+
+    def entry(token: Mapping[str, Any]) -> dict[str, Any]:
+        text = token["token"]
+        return {
+            "token": text,
+            "logprob": token["logprob"],
+            "bytes": list(text.encode("utf-8", "replace")),
+        }
+
+    return [{**entry(t), "top_logprobs": [entry(other) for other in t["top"]]} for t in tokens]

@@ -19,7 +19,7 @@ from veridical.io.problems import RowProblem
 from veridical.serve.guard.answers import Answer, Handling, Summary, summary
 from veridical.serve.guard.chat import ChatApi
 from veridical.serve.guard.checking import Finding, Judge, spans_of
-from veridical.serve.guard.pieces import Api
+from veridical.serve.guard.pieces import Api, Channel, Whole
 from veridical.serve.guard.sse import Unreadable
 from veridical.serve.guard.streams import (
     BROKEN,
@@ -302,22 +302,12 @@ class Request:
         except (BodyError, Unreadable) as e:
             await self._unreadable(body, kind, str(e), send)
             return
+        answers = await self._judged(texts)
         groups: dict[int, list[Answer]] = {}
-        blocked: set[int] = set()
-        for channel, told in texts.items():
-            group = self.api.group(channel)
-            answer = self.make()
-            answer.notes += [f"not checked: {note}" for note in told.notes]
-            groups.setdefault(group, []).append(answer)
-            if group in blocked:
-                answer.received, answer.blocked = told.text, True
-            else:
-                await answer.take(told.text, told.tokens)
-                await answer.end()
-            if answer.blocked or answer.delivered != told.text:
+        for channel, answer in answers.items():
+            groups.setdefault(self.api.group(channel), []).append(answer)
+            if answer.blocked or answer.delivered != texts[channel].text:
                 self.api.put(reply, channel, answer.delivered, blocked=answer.blocked)
-            if answer.blocked:
-                blocked.add(group)
         if self.strip:
             self.api.strip(reply)
         found = summary([a for answers in groups.values() for a in answers])
@@ -331,6 +321,29 @@ class Request:
         headers = {**found.headers(), "x-veridical-mode": guard.mode}
         guard.behind(self._keep_groups(groups))
         await send_whole(send, 200, json.dumps(reply).encode("ascii"), headers)
+
+    async def _judged(self, texts: Mapping[Channel, Whole]) -> dict[Channel, Answer]:
+        """The texts of a whole reply, judged: those of one answer in order, and nothing of it
+        after what is blocked; several answers side by side."""
+        answers = {channel: self.make() for channel in texts}
+
+        async def one(channels: Sequence[Channel]) -> None:
+            blocked = False
+            for channel in channels:
+                answer, told = answers[channel], texts[channel]
+                answer.notes += [f"not checked: {note}" for note in told.notes]
+                if blocked:
+                    answer.received, answer.blocked = told.text, True
+                    continue
+                await answer.take(told.text, told.tokens)
+                await answer.end()
+                blocked = answer.blocked
+
+        groups: dict[int, list[Channel]] = {}
+        for channel in texts:
+            groups.setdefault(self.api.group(channel), []).append(channel)
+        await asyncio.gather(*(one(channels) for channels in groups.values()))
+        return answers
 
     async def _unreadable(self, body: bytes, kind: str, why: str, send: Send) -> None:
         """A reply that cannot be looked at."""
@@ -346,19 +359,15 @@ class Request:
         await send_whole(send, 200, body, headers, kind)
 
     async def _watch_whole(self, body: bytes) -> None:
-        groups: dict[int, list[Answer]] = {}
         try:
             reply = parse_json(body, LONGEST_REPLY)
             texts = self.api.texts(reply) if isinstance(reply, dict) else {}
         except (BodyError, Unreadable) as e:
             self.notes.append(f"{UNREADABLE}: {e}")
             texts = {}
-        for channel, told in texts.items():
-            answer = self.make()
-            answer.notes += [f"not checked: {note}" for note in told.notes]
+        groups: dict[int, list[Answer]] = {}
+        for channel, answer in (await self._judged(texts)).items():
             groups.setdefault(self.api.group(channel), []).append(answer)
-            await answer.take(told.text, told.tokens)
-            await answer.end()
         await self._keep_groups(groups or {0: [self.make()]})
 
     async def _keep_groups(self, groups: Mapping[int, Sequence[Answer]]) -> None:

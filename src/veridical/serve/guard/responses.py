@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from veridical.io.conversations import contexts_of, from_responses
-from veridical.serve.guard.pieces import Channel, End, Over, Pass, Piece, Text, Whole, tokens_of
+from veridical.serve.guard.pieces import (
+    Channel,
+    End,
+    Over,
+    Pass,
+    Piece,
+    Text,
+    Whole,
+    entries_of,
+    tokens_of,
+)
 from veridical.serve.guard.sse import Event, Unreadable, rendered
 
 _LAST = ("response.completed", "response.incomplete", "response.failed")
@@ -145,7 +155,7 @@ class ResponsesStream:
             return event.raw
         return rendered(_without(event.object), event.name)
 
-    def text(self, channel: Channel, text: str) -> bytes:
+    def text(self, channel: Channel, text: str, tokens: Sequence[Mapping[str, Any]] = ()) -> bytes:
         kind = "response.output_text.delta"
         data = {
             "type": kind,
@@ -153,7 +163,7 @@ class ResponsesStream:
             "output_index": channel[0],
             "content_index": channel[1],
             "delta": text,
-            "logprobs": [],
+            "logprobs": [] if self._strip else entries_of(tokens),
             "sequence_number": 0,
         }
         return self._numbered(data, kind)

@@ -8,10 +8,10 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from veridical.serve.guard.answers import Answer, Step, described, summary
+from veridical.serve.guard.answers import Answer, Out, Step, described, joined, summary
 from veridical.serve.guard.checking import spans_of
 from veridical.serve.guard.cutting import Cutter
-from veridical.serve.guard.pieces import Channel, End, Over, Pass, Text
+from veridical.serve.guard.pieces import Channel, End, Over, Pass, Piece, Text
 from veridical.serve.guard.sse import Event, Events, Unreadable, comment, events_of
 
 if TYPE_CHECKING:
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 BROKEN = "the upstream's answer broke off"
 UNREADABLE = "an event could not be read"
 WITHHELD = "the answer was withheld: a sentence was rejected"
+#: Pieces of several answers that are read while earlier ones are checked.
+_AHEAD = 1024
 
 
 @dataclass
@@ -233,45 +235,64 @@ async def _next(events: AsyncIterator[Event]) -> Event:
     return await events.__anext__()
 
 
+@dataclass(frozen=True)
+class _Settled:
+    """What became of a piece of a channel.
+
+    Attributes:
+        delivered: what was let out of the channel up to it.
+        blocked: whether the channel is blocked, and ``now``: whether by this piece.
+    """
+
+    out: tuple[Out, ...] = ()
+    delivered: str = ""
+    blocked: bool = False
+    now: bool = False
+
+
+#: What is read of a stream: a piece, with the work on it where it is of a channel that has text;
+#: or an event that is let through as it is.
+_Turn = tuple[Piece | bytes, "asyncio.Task[_Settled] | None"]
+
+
 class Holding:
-    """Lets text out when it is checked: sentence by sentence, or all at its end."""
+    """Lets text out when it is checked: sentence by sentence, or all at its end.
+
+    What belongs to one answer is settled in order; several answers are checked side by side. What
+    is let out is in the order of what came, whatever took longer.
+    """
 
     def __init__(self, flight: Flight, *, open_on_error: bool) -> None:
         self._flight = flight
         self._open = open_on_error
         self._over = False
+        self._last: dict[Channel, asyncio.Task[_Settled]] = {}
+        self._sent: dict[Channel, str] = {}
 
     async def run(self, pieces: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
         """The events of the answer as far as it is let out."""
         flight, stream = self._flight, self._flight.stream
         over: Callable[[], bytes] | None = None
         trouble: tuple[str, str] | None = None
+        turns = self._read(pieces)
         try:
-            async for event in events_of(pieces):
-                try:
-                    carried = list(stream.read(event))
-                except Unreadable as e:
-                    if not self._open:
-                        raise
-                    flight.note(f"{UNREADABLE}, and was let through: {e}")
-                    yield event.raw
-                    continue
-                for piece in carried:
+            async with contextlib.aclosing(turns if flight.alone else _ahead(turns)) as coming:
+                async for piece, work in coming:
                     if isinstance(piece, Over):
                         over = piece.render
                         break
-                    async for out in self._piece(piece):
+                    for out in await self._take(piece, work):
                         yield out
                     if self._over:
                         break
-                if over is not None or self._over:
-                    break
         except (EOFError, OSError):
             trouble = BROKEN, "upstream_broken"
         except Unreadable as e:
             trouble = f"{UNREADABLE}: {e}", "unreadable"
+        finally:
+            self._stop()
         if not self._over:
-            async for out in self._settle():
+            for out in await self._settle():
                 yield out
         if trouble is not None:
             flight.note(trouble[0])
@@ -285,43 +306,113 @@ class Holding:
         # what comes after [DONE] is not read
         yield error + ends if ends.endswith(b"[DONE]\n\n") else ends + error
 
-    async def _piece(self, piece: Text | End | Pass) -> AsyncIterator[bytes]:
+    async def _read(self, pieces: AsyncIterator[bytes]) -> AsyncGenerator[_Turn, None]:
+        """What comes, with the work that is begun on it."""
         flight = self._flight
-        if isinstance(piece, Pass):
-            if piece.note:
-                flight.note(f"not checked: {piece.note}")
-            known = flight.answers.get(piece.channel) if piece.channel is not None else None
-            if known is None or not known.blocked:
-                yield piece.render()
-            return
-        answer = flight.answer(piece.channel)
-        before = answer.over
+        async for event in events_of(pieces):
+            try:
+                carried = list(flight.stream.read(event))
+            except Unreadable as e:
+                if not self._open:
+                    raise
+                flight.note(f"{UNREADABLE}, and was let through: {e}")
+                yield event.raw, None
+                continue
+            for piece in carried:
+                work = None
+                if isinstance(piece, (Text, End)) or (
+                    isinstance(piece, Pass) and piece.channel in flight.answers
+                ):
+                    assert piece.channel is not None
+                    work = self._begin(piece.channel, piece)
+                yield piece, work
+                if isinstance(piece, Over):
+                    return
+
+    def _begin(self, channel: Channel, piece: Text | End | Pass) -> asyncio.Task[_Settled]:
+        """Settle a piece once those before it in its channel are."""
+        self._flight.answer(channel)
+        work = self._settled(channel, piece, self._last.get(channel))
+        self._last[channel] = task = asyncio.ensure_future(work)
+        return task
+
+    async def _settled(
+        self, channel: Channel, piece: Text | End | Pass, before: asyncio.Task[_Settled] | None
+    ) -> _Settled:
+        if before is not None:
+            await before
+        answer = self._flight.answer(channel)
+        over = answer.over
+        out: list[Out] = []
         if isinstance(piece, Text):
             out = await answer.take(piece.text, piece.tokens)
-        else:
+        elif isinstance(piece, End):
             out = await answer.end()
-        async for sent in self._let_out(piece.channel, answer, out, before):
-            yield sent
+        now = answer.blocked and not over
+        return _Settled(tuple(out), answer.delivered, answer.blocked, now)
 
-    async def _let_out(
-        self, channel: Channel, answer: Answer, out: str, before: bool
-    ) -> AsyncIterator[bytes]:
+    async def _take(self, piece: Piece | bytes, work: asyncio.Task[_Settled] | None) -> list[bytes]:
+        """The events that a piece is let out as."""
+        if isinstance(piece, bytes):
+            return [piece]
+        settled = _Settled() if work is None else await work
+        if isinstance(piece, (Text, End)):
+            return self._let_out(piece.channel, settled)
+        assert isinstance(piece, Pass)
+        if piece.note:
+            self._flight.note(f"not checked: {piece.note}")
+        return [] if settled.blocked else [piece.render()]
+
+    def _let_out(self, channel: Channel, settled: _Settled) -> list[bytes]:
         flight, stream = self._flight, self._flight.stream
-        if out:
-            stream.delivered[channel] = answer.delivered
-            yield stream.text(channel, out)
-        if answer.blocked and not before:
+        parts = joined(settled.out)
+        if parts:
+            self._sent[channel] = stream.delivered[channel] = settled.delivered
+        out = [stream.text(channel, part.text, part.tokens) for part in parts]
+        if settled.now:
             stream.delivered.setdefault(channel, "")
-            yield stream.blocked(channel)
+            out.append(stream.blocked(channel))
             self._over = flight.alone
+        return out
 
-    async def _settle(self) -> AsyncIterator[bytes]:
+    async def _settle(self) -> list[bytes]:
         """Let out what is left of texts whose end was not told."""
-        for channel, answer in list(self._flight.answers.items()):
-            before = answer.over
-            out = await answer.end()
-            async for sent in self._let_out(channel, answer, out, before):
-                yield sent
+        channels = list(self._flight.answers)
+        ended = await asyncio.gather(*(self._settled(c, End(c), None) for c in channels))
+        found = zip(channels, ended, strict=True)
+        return [event for channel, settled in found for event in self._let_out(channel, settled)]
+
+    def _stop(self) -> None:
+        """Give up work that nobody waits for, and say what was let out in the end."""
+        for task in self._last.values():
+            task.cancel()
+        for channel, answer in self._flight.answers.items():
+            answer.delivered = self._sent.get(channel, "")
+
+
+async def _ahead(turns: AsyncGenerator[_Turn, None]) -> AsyncGenerator[_Turn, None]:
+    """Turns as they come, read ahead of whoever takes them, so that work on later ones begins."""
+    queue: asyncio.Queue[_Turn | BaseException | None] = asyncio.Queue(_AHEAD)
+
+    async def read() -> None:
+        end: BaseException | None = None
+        try:
+            async with contextlib.aclosing(turns):
+                async for turn in turns:
+                    await queue.put(turn)
+        except Exception as e:
+            end = e
+        await queue.put(end)
+
+    reading = asyncio.ensure_future(read())
+    try:
+        while isinstance(turn := await queue.get(), tuple):
+            yield turn
+        if turn is not None:
+            raise turn
+    finally:
+        reading.cancel()
+        await asyncio.gather(reading, return_exceptions=True)
 
 
 def _any_blocked(flight: Flight) -> bool:
