@@ -11,16 +11,20 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from veridical.cli.declared import check_files, command, option_of
+from veridical.cli.serve import AllowHost, KeysFile, ServedHost, ServedPort, ServedStore
 from veridical.core.options import Group, Names
 from veridical.engine.options import EngineOptions
 
 if TYPE_CHECKING:
     import socket
 
+    from veridical.serve.keys import Key
+
 GUARD_EXAMPLES = (
     "Examples:\n\n  veridical guard --upstream NAME --policy policy.toml\n\n"
     "  veridical guard --upstream NAME --policy policy.toml --mode hold --port 8001\n\n"
     "  veridical guard --upstream local:smollm2 --policy policy.toml --mode buffer\n\n"
+    "  veridical guard --upstream NAME --policy policy.toml --host 0.0.0.0 --keys keys.json\n\n"
     "Clients set its address as their base URL: http://127.0.0.1:8001/v1\n\n"
     "Exit codes: 0 stopped by a signal, once answers under way were sent; 1 it could not start."
 )
@@ -72,12 +76,10 @@ class GuardOptions:
         typer.Option(help="A sentence that cannot be judged: closed rejects it, open does not."),
         Group.RUN,
     ] = OnErrorOption.closed
-    host: Annotated[str, typer.Option(help="Address to listen at: a loopback."), Group.RUN] = (
-        "127.0.0.1"
-    )
-    port: Annotated[
-        int, typer.Option(help="Port; 0 for one that is free.", min=0, max=65535), Group.RUN
-    ] = 8001
+    host: ServedHost = "127.0.0.1"
+    port: ServedPort = 8001
+    keys: KeysFile = None
+    allow_host: AllowHost = None
     out: Annotated[
         Path | None,
         typer.Option(help="Run directory of the answers. Default: .veridical/runs/guard-..."),
@@ -85,31 +87,27 @@ class GuardOptions:
         Names.RUN,
     ] = None
     nli: Annotated[str, option_of(EngineOptions, "nli")] = EngineOptions.nli
-    store: Annotated[
-        Path | None,
-        typer.Option(help="Folder that keeps model outputs. Default: nothing is kept."),
-        Group.RUN,
-        Names.OTHER,
-    ] = None
+    store: ServedStore = None
 
 
 @command
 def guard(options: GuardOptions) -> int:
     """Stand before a model's API and check each sentence of its answers, streamed or not."""
-    from veridical.serve.guard.setting_up import policy_and_scorers
+    from veridical.serve.guard.setting_up import policy_and_scorers, read_guard_keys
     from veridical.serve.running import need_extra, open_socket
 
     check_files(options)
     need_extra()
     policy_and_scorers(options.policy)
-    listener = open_socket(options.host, options.port, guarded=False)
+    keys = None if options.keys is None else read_guard_keys(options.keys)
+    listener = open_socket(options.host, options.port, guarded=keys is not None)
     try:
-        return _guard(options, listener)
+        return _guard(options, keys, listener)
     finally:
         listener.close()
 
 
-def _guard(options: GuardOptions, listener: socket.socket) -> int:
+def _guard(options: GuardOptions, keys: list[Key] | None, listener: socket.socket) -> int:
     from veridical.engine.engine import Engine
     from veridical.engine.run import Task
     from veridical.serve.guard.app import Guard
@@ -117,6 +115,7 @@ def _guard(options: GuardOptions, listener: socket.socket) -> int:
     from veridical.serve.guard.kept import Kept
     from veridical.serve.guard.setting_up import policy_and_scorers
     from veridical.serve.guard.upstream import Upstream
+    from veridical.serve.keys import Keys
     from veridical.serve.running import run_app
     from veridical.serve.security import Limits, Secured, names_for
 
@@ -139,7 +138,8 @@ def _guard(options: GuardOptions, listener: socket.socket) -> int:
                 app = Guard(upstream, checker, file.guard, options.mode.value, kept)
                 secured = Secured(
                     app,
-                    known_host=names_for(options.host),
+                    known_host=names_for(options.host, options.allow_host or ()),
+                    admit=None if keys is None else Keys(keys).admit,
                     limits=Limits(body=32 * 2**20, unpacked=64 * 2**20, together=256 * 2**20),
                 )
                 return run_app(secured, listener)

@@ -18,6 +18,31 @@ if TYPE_CHECKING:
 
     from veridical.serve.keys import Key
 
+# Options of servers.
+ServedHost = Annotated[
+    str, typer.Option(help="Address to listen at; any but a loopback needs --keys."), Group.RUN
+]
+ServedPort = Annotated[
+    int, typer.Option(help="Port; 0 for one that is free.", min=0, max=65535), Group.RUN
+]
+KeysFile = Annotated[
+    Path | None,
+    typer.Option(help="File of the keys' hashes; every request then needs a key."),
+    Group.RUN,
+    Names.OTHER,
+]
+AllowHost = Annotated[
+    list[str] | None,
+    typer.Option(help="Name by which requests may call the server; repeatable.", metavar="NAME"),
+    Group.RUN,
+]
+ServedStore = Annotated[
+    Path | None,
+    typer.Option(help="Folder that keeps model outputs. Default: nothing is kept."),
+    Group.RUN,
+    Names.OTHER,
+]
+
 SERVE_EXAMPLES = (
     "Examples:\n\n  veridical serve\n\n  veridical serve --port 9000 --data jobs\n\n"
     "  veridical serve --new-key web --keys keys.json\n\n"
@@ -30,30 +55,15 @@ SERVE_EXAMPLES = (
 class ServeOptions:
     """The options of ``veridical serve``."""
 
-    host: Annotated[
-        str, typer.Option(help="Address to listen at; any but a loopback needs --keys."), Group.RUN
-    ] = "127.0.0.1"
-    port: Annotated[
-        int, typer.Option(help="Port; 0 for one that is free.", min=0, max=65535), Group.RUN
-    ] = 8000
-    keys: Annotated[
-        Path | None,
-        typer.Option(help="File of the keys' hashes; every request then needs a key."),
-        Group.RUN,
-        Names.OTHER,
-    ] = None
+    host: ServedHost = "127.0.0.1"
+    port: ServedPort = 8000
+    keys: KeysFile = None
     new_key: Annotated[
         str | None,
         typer.Option(help="Make a key of this name in --keys, print it, and end.", metavar="NAME"),
         Group.RUN,
     ] = None
-    allow_host: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Name by which requests may call the server; repeatable.", metavar="NAME"
-        ),
-        Group.RUN,
-    ] = None
+    allow_host: AllowHost = None
     data: Annotated[
         Path | None,
         typer.Option(help="Folder of /v1/jobs, which is off without it."),
@@ -78,12 +88,7 @@ class ServeOptions:
     proxy: Annotated[str | None, option_of(EngineOptions, "proxy")] = None
     spans: Annotated[str | None, option_of(EngineOptions, "spans")] = None
     budget: Annotated[float | None, option_of(EngineOptions, "budget")] = None
-    store: Annotated[
-        Path | None,
-        typer.Option(help="Folder that keeps model outputs. Default: nothing is kept."),
-        Group.RUN,
-        Names.OTHER,
-    ] = None
+    store: ServedStore = None
 
 
 @command

@@ -13,6 +13,7 @@ from veridical.serve.guard.chat import ChatApi
 from veridical.serve.guard.messages import MessagesApi
 from veridical.serve.guard.requests import Request, send_whole
 from veridical.serve.guard.responses import ResponsesApi
+from veridical.serve.keys import KEY
 from veridical.serve.problems import Problem, Receive, Scope, Send
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from veridical.serve.guard.kept import Kept
     from veridical.serve.guard.pieces import Api
     from veridical.serve.guard.upstream import Upstream
+    from veridical.serve.keys import Key
 
 APIS: dict[str, Api] = {
     f"/v1/{api.path}": api
@@ -64,6 +66,9 @@ class Guard:
             raise Problem(404, f"the guard has no such route; it has {', '.join(APIS)}")
         if method != "POST":
             raise Problem(405, "only POST", headers={"allow": "POST"})
+        key: Key | None = scope.get(KEY)
+        if key is not None:
+            key.check_scorers((), [self.upstream.endpoint.name])
         body = await _body(receive)
         work = asyncio.ensure_future(Request(self, api, body, scope).answer(send))
         gone = asyncio.ensure_future(_until_gone(receive))

@@ -10,9 +10,12 @@ from veridical.core.resolving import resolve
 from veridical.decide.policy import Policy
 from veridical.decide.policy_file import PolicyFile, read_policy
 from veridical.errors import UsageError
+from veridical.serve.keys import read_keys
+from veridical.text.display import display, visible
 
 if TYPE_CHECKING:
     from veridical.core.registry import BoundScorer
+    from veridical.serve.keys import Key
 
 
 def scorers_of(file: PolicyFile, where: str) -> list[BoundScorer]:
@@ -49,3 +52,20 @@ def policy_and_scorers(path: Path) -> tuple[PolicyFile, Policy, list[BoundScorer
     if file.guard.on_reject == "repair" and policy.by is not None:
         raise UsageError(f"policy {path}: strata are of records, and a request has none")
     return file, policy, scorers
+
+
+def read_guard_keys(path: Path) -> list[Key]:
+    """The keys of a file, for a guard.
+
+    Raises:
+        UsageError: as of :func:`~veridical.serve.keys.read_keys`; or one has a limit that a guard
+            cannot hold it to: it does not know what the upstream's answers cost.
+    """
+    keys = read_keys(path)
+    for key in keys:
+        if key.usd_per_day is not None:
+            raise UsageError(
+                f"--keys {display(path)}: the key {visible(key.name)!r} has usd_per_day, and a "
+                "guard does not count money: use requests_per_minute, or a file of its own"
+            )
+    return keys
