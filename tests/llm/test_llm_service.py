@@ -206,6 +206,30 @@ async def test_no_more_calls_are_let_out_than_the_endpoint_takes() -> None:
     await service.close()
 
 
+async def test_a_budget_within_another() -> None:
+    whole = Budget(3.0)
+    one, other = Budget(2.0, whole), Budget(2.0, whole)
+    assert await one.reserve(1.0, 3) == 2  # fitting in its own
+    waiting = asyncio.ensure_future(other.reserve(1.0, 2))
+    await asyncio.sleep(0)
+    assert not waiting.done(), "what is held back in the whole may come free again"
+    one.settle(2.0, 2.0)
+    assert await waiting == 1
+    assert other.short_of(1.5) is whole and one.short_of(0.5) is one
+    other.settle(1.0, 0.5)
+    assert (whole.spent, one.spent, other.spent) == (2.5, 2.0, 0.5)
+    # nothing stays held back by who was given up while it waited
+    blocked = asyncio.ensure_future(other.reserve(0.5, 1))
+    assert await blocked == 1
+    given_up = asyncio.ensure_future(other.reserve(0.5, 2))
+    await asyncio.sleep(0)
+    given_up.cancel()
+    await asyncio.wait({given_up})
+    assert given_up.cancelled()
+    other.settle(0.5, 0.0)
+    assert await other.reserve(0.5, 1) == 1
+
+
 async def test_the_budget_stops_before_the_call() -> None:
     client = Client()
     budget = Budget(3.5)  # an answer costs 1, and 1 at worst
