@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -293,6 +295,22 @@ def test_the_servers_budget_holds_beside_those_of_keys(tmp_path: Path) -> None:
         assert 0 < found.count("scored") == len(llm.requests) < 4
         assert found.count("failed") == 4 - len(llm.requests)
         assert len(llm.requests) * CALL <= FEW
+
+
+def test_limits_of_money_need_prices(tmp_path: Path) -> None:
+    (tmp_path / "keys.json").write_text(json.dumps({"keys": [limited(MANY).model_dump()]}))
+    (tmp_path / "veridical.toml").write_text(
+        '[llm.free]\nbase_url = "http://127.0.0.1:9/v1"\nmodel = "m"\n'
+    )
+    words = ["serve", "--port", "0", "--keys", "keys.json", "--llm", "free"]
+    done = subprocess.run(
+        [sys.executable, "-m", "veridical", *words],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 1 and "price_in" in done.stderr, done.stderr
 
 
 def test_what_was_spent_survives_a_kill(tmp_path: Path) -> None:

@@ -198,6 +198,11 @@ class Keys:
             )
         self._allowed[key.name] = left - 1
 
+    @property
+    def pay(self) -> bool:
+        """Whether a key has a limit of money."""
+        return bool(self._budgets)
+
     def named(self, name: str) -> Key | None:
         """The key of an owner."""
         return next((key for key in self.keys if key.name == name), None)

@@ -18,6 +18,7 @@ from veridical.engine.engine import Engine
 from veridical.engine.fair import Caller
 from veridical.engine.run import Task
 from veridical.errors import VeridicalError
+from veridical.llm.budget import check_budgeted
 from veridical.serve.admission import Admission
 from veridical.serve.jobs import Jobs
 from veridical.serve.keys import KEY, Key, Keys
@@ -113,11 +114,14 @@ class Service:
         """Load the models of the default preset.
 
         Raises:
-            UsageError: one cannot be had.
+            UsageError: one cannot be had, or keys have a limit of money and the LLM no prices.
         """
+        llm = self.engine.llms.default
+        if self.keys is not None and self.keys.pay and llm is not None:
+            check_budgeted(llm)
         scorers = resolve(
             None,
-            llm=self.engine.llms.default is not None,
+            llm=llm is not None,
             proxy=self.engine.proxy,
             spans=self.engine.spans,
         )
