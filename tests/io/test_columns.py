@@ -101,6 +101,15 @@ def test_mapping_errors_name_the_column() -> None:
     assert good({"response": "r", "contexts": "kept in meta"}, contexts="gone").contexts == ()
 
 
+@pytest.mark.parametrize("column", ["messages", "conversation"])
+def test_a_conversation_is_pointed_to_its_reader(column: str) -> None:
+    said = [{"role": "user", "content": "Where?"}, {"role": "assistant", "content": "There."}]
+    error = bad({column: said})
+    assert error.field == "response" and "reader=openai-chat" in error.error
+    assert "reader" not in bad({column: [{"text": "no message"}]}).error
+    assert "reader" not in bad({column: said, "final_answer": "There."}).error
+
+
 def test_wrong_mappings() -> None:
     with pytest.raises(UsageError, match=r"did you mean .*'samples'"):
         open_source([{}], mapping={"sample": "a"})

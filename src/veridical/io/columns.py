@@ -237,6 +237,9 @@ class Columns:
         meant = field_by_name if len(self._plans) < _MOST_PLANS else known_name
         likely = [c for c, v in some.items() if isinstance(v, str) and meant(c) == "response"]
         hint = self._answers_hint(likely, {self.field_of(column) for column in some})
+        if not (likely or self._fixed) and any(_is_conversation(value) for value in some.values()):
+            readers = (option_named("reader", name) for name in ("openai-chat", "anthropic"))
+            hint = f"a conversation is read with {' or '.join(readers)}"
         return RowProblem(f"is missing; {has}; {hint}", "response")
 
     def _answers_hint(self, likely: Sequence[str], fields: Container[str | None]) -> str:
@@ -313,6 +316,15 @@ def _check_field(field: str) -> None:
                 f"{known!r}: write {mapping_named(known, field)} (field, then column)"
             )
     raise unknown_name("record field", visible(str(field)), ALIASES)
+
+
+def _is_conversation(value: Any) -> bool:
+    """Whether it is a list of messages: objects that say whose they are."""
+    return (
+        isinstance(value, list)
+        and bool(value)
+        and all(isinstance(message, dict) and "role" in message for message in value)
+    )
 
 
 def _lookup(row: Mapping[str, Any], path: str) -> Any:
