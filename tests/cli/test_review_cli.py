@@ -124,6 +124,9 @@ def test_the_same_answer_of_two_models_needs_the_model(
         (["--import", "absent.json"], "absent.json"),
         (["--redact"], "redact"),
         (["--format", "refchecker"], "format"),
+        (["--double", "0.5"], "--double goes with --annotators of two names"),
+        (["--double", "0.5", "--annotators", "ann"], "--double goes with --annotators"),
+        (["--order", "risk", "--policy", "absent.toml"], "--policy names the threshold of --order"),
     ],
 )
 def test_options_that_do_not_go_together_are_refused(
@@ -137,6 +140,31 @@ def test_options_that_do_not_go_together_are_refused(
     code, refusal = run(["review", str(at), *arguments])
     assert code == 1 and told in refusal
     assert not (at / "labels.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        ["--order", "risk"],
+        ["--annotators", "ann,ben"],
+        ["--double", "0.5"],
+        ["--units", "sentence"],
+        ["--policy", "absent.toml"],
+        ["--show"],
+        ["--host", "::1"],
+        ["--port", "8080"],
+    ],
+)
+@pytest.mark.parametrize("flag", ["--import", "--export"])
+def test_an_option_of_the_page_is_refused_where_none_is_opened(
+    tmp_path: Path, flag: str, page: list[str]
+) -> None:
+    """Before the run is looked at, which is not there."""
+    file = tmp_path / "file.jsonl"
+    code, refusal = run(["review", str(tmp_path / "absent"), flag, str(file), *page])
+    assert code == 1
+    assert refusal == f"{page[0]} is an option of the page, and {flag} opens none"
+    assert not file.exists()
 
 
 @pytest.fixture

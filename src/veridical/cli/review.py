@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import Enum
 from pathlib import Path
 from typing import Annotated
@@ -43,6 +43,12 @@ class FormatName(str, Enum):
     labels = "labels"
     refchecker = "refchecker"
 
+
+#: Options that say something of the page alone, or of the export alone; and the orders that go by
+#: a policy's threshold.
+_OF_PAGE = ("order", "annotators", "double", "units", "policy", "show", "host", "port")
+_OF_EXPORT = ("redact", "format")
+_BY_THRESHOLD = (OrderName.mixed, OrderName.uncertain)
 
 RunDirectory = Annotated[Path, typer.Argument(help="A run directory."), Names.OTHER]
 UnitsOption = Annotated[
@@ -129,28 +135,28 @@ def review(options: ReviewOptions) -> int:
     from veridical.api import reopen
     from veridical.review.desk import Desk, people_of
 
+    _check_together(options)
     check_files(options)
     people = people_of(options.annotators)
-    if options.export is None and options.redact:
-        raise UsageError("--redact goes with --export FILE")
-    if options.export is None and options.format is not FormatName.labels:
-        raise UsageError("--format goes with --export FILE")
-    if options.export is not None and options.take is not None:
-        raise UsageError("--import and --export are two commands: import first")
+    if len(people) < 2 and options.double != ReviewOptions.double:
+        raise UsageError("--double goes with --annotators of two names or more")
     threshold = _threshold(options.policy)
     if options.export is not None:
         return _export(options)
     if options.take is not None:
         return _import(options, options.take)
 
+    from veridical.cli.figures import error_console
     from veridical.cli.pages import links
+    from veridical.cli.progress import reading
     from veridical.review.items import Items
     from veridical.serve.pages.door import Door, listen, serve_pages
     from veridical.serve.pages.review_app import review_app
 
     listener = listen(options.host, options.port)
     results = reopen(options.run)
-    items = Items(results, units=options.units.value)
+    with reading(results, error_console()):
+        items = Items(results, units=options.units.value)
     if not len(items):
         raise UsageError(f"{options.run}: it has no result to review")
     desk = Desk(
@@ -171,6 +177,28 @@ def review(options: ReviewOptions) -> int:
     return code
 
 
+def _check_together(options: ReviewOptions) -> None:
+    """
+    Raises:
+        UsageError: of two options one says nothing beside the other.
+    """
+    given = {spec.name for spec in fields(options) if getattr(options, spec.name) != spec.default}
+    if {"take", "export"} <= given:
+        raise UsageError("--import and --export are two commands: import first")
+    for name in _OF_EXPORT:
+        if name in given and "export" not in given:
+            raise UsageError(f"--{name} goes with --export FILE")
+    for name, flag in (("take", "--import"), ("export", "--export")):
+        for other in _OF_PAGE:
+            if name in given and other in given:
+                raise UsageError(f"--{other} is an option of the page, and {flag} opens none")
+    if options.policy is not None and options.order not in _BY_THRESHOLD:
+        raise UsageError(
+            f"--policy names the threshold of --order mixed or uncertain; --order "
+            f"{options.order.value} goes by none"
+        )
+
+
 def _export(options: ReviewOptions) -> int:
     from veridical.api import reopen
     from veridical.review.export import export
@@ -188,7 +216,7 @@ def _import(options: ReviewOptions, path: Path) -> int:
     from veridical.review.items import Items
     from veridical.review.triplets import import_triplets
 
-    items = Items(reopen(options.run), units=options.units.value)
+    items = Items(reopen(options.run))
     events = import_triplets(path, items)
     desk = Desk(items, ("reviewer",))
     try:
