@@ -39,10 +39,12 @@ class Served:
 
 
 @contextmanager
-def served(*arguments: str, cwd: Path, env: Mapping[str, str] | None = None) -> Iterator[Served]:
-    """``veridical ARGUMENTS`` whose page answers."""
-    with running(arguments, cwd=cwd, env=env) as server:
-        end = time.monotonic() + 20
+def served(
+    *arguments: str, cwd: Path, env: Mapping[str, str] | None = None, patience: float = 20.0
+) -> Iterator[Served]:
+    """``veridical ARGUMENTS`` whose page answers, at the latest after seconds of ``patience``."""
+    with running(arguments, cwd=cwd, env=env, seconds=max(60, patience)) as server:
+        end = time.monotonic() + patience
         while not any("Ctrl-C" in line for line in server.errors):
             assert time.monotonic() < end, "".join(server.errors)
             time.sleep(0.02)

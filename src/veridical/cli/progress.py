@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -21,6 +22,25 @@ def loading(console: Console) -> Iterator[None]:
     with display.Display(console) as shown:
         shown.update("loading models", None)
         yield
+
+
+@contextmanager
+def reading(results: Results, console: Console) -> Iterator[None]:
+    """Say how far a run's input is read, while it is: of a large run that takes a while."""
+    done = threading.Event()
+
+    def tell() -> None:
+        with display.Display(console) as shown:
+            while not done.wait(display.TICK):
+                shown.update("reading the run", results.fraction())
+
+    telling = threading.Thread(target=tell, daemon=True)
+    telling.start()
+    try:
+        yield
+    finally:
+        done.set()
+        telling.join()
 
 
 def watch(job: Job, console: Console) -> Results:

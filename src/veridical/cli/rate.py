@@ -69,7 +69,9 @@ def rate(options: RateOptions) -> int:
     """Draw answers where labels tell most, have them labelled in a page, and print the estimated
     hallucination rate with its 95 % interval."""
     from veridical.api import reopen
+    from veridical.cli.figures import error_console
     from veridical.cli.outputs import opened
+    from veridical.cli.progress import reading
     from veridical.review.desk import Desk, people_of
     from veridical.review.items import Items
 
@@ -79,7 +81,8 @@ def rate(options: RateOptions) -> int:
     people = people_of(options.annotators)
     results = reopen(options.run)
     named = [name.strip() for name in (options.by or "").split(",") if name.strip()]
-    items = Items(results, units=options.units.value, fields=named or _GROUPS)
+    with reading(results, error_console()):
+        items = Items(results, units=options.units.value, fields=named or _GROUPS)
     if not len(items):
         raise UsageError(f"{options.run}: it has no result to label")
     for name in named:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
@@ -47,6 +48,8 @@ SEED, PERMUTATIONS, REPLICATES = 0, 9_999, 1_000
 _STRICTNESS: dict[str | None, int] = {"accept": 0, "review": 1, "reject": 2}
 _NAMED = 3
 _Figure = Callable[[Answer], float | None]
+#: What finds what is shown of the answers at some places of a side.
+Texts = Callable[[AbstractSet[int]], Mapping[int, Text]]
 
 
 def diff(a: str | Path, b: str | Path, **options: Unpack[DiffKeywords]) -> r.Diff:
@@ -65,13 +68,19 @@ def diff(a: str | Path, b: str | Path, **options: Unpack[DiffKeywords]) -> r.Dif
             or they were scored in different ways.
     """
     chosen = DiffOptions(**options)
-    sides = Side(Path(a), chosen.split_by), Side(Path(b), chosen.split_by)
-    return compared(*sides, chosen)
+    first, second = Side(Path(a), chosen.split_by), Side(Path(b), chosen.split_by)
+    pairs = paired(first, second, chosen.pair_by)
+    return compared(first, second, chosen, pairs, (first.texts, second.texts))
 
 
-def compared(a: Side, b: Side, options: DiffOptions) -> r.Diff:
-    """:func:`diff` of sides that are read already."""
-    pairs = paired(a, b, options.pair_by)
+def compared(
+    a: Side, b: Side, options: DiffOptions, pairs: Pairs, texts: tuple[Texts, Texts]
+) -> r.Diff:
+    """:func:`diff` of sides that are read and paired already.
+
+    Args:
+        texts: what finds what is shown of the answers at some places of each side.
+    """
     different = list(_different(pairs.pairs))
     if different and not options.allow_different:
         raise UsageError(_refusal(a, b, different))
@@ -79,7 +88,10 @@ def compared(a: Side, b: Side, options: DiffOptions) -> r.Diff:
     endpoints = list(table.endpoints())
     flips = sorted(_flips(pairs.pairs), key=lambda flip: flip[0])
     kept = flips[:MOST_FLIPS]
-    texts = a.texts({x.place for _, x, _, _ in kept}), b.texts({y.place for _, _, y, _ in kept})
+    of_kept = (
+        texts[0]({x.place for _, x, _, _ in kept}),
+        texts[1]({y.place for _, _, y, _ in kept}),
+    )
     gate = table.gate(options.tolerate)
     return r.Diff(
         version=__version__,
@@ -96,7 +108,7 @@ def compared(a: Side, b: Side, options: DiffOptions) -> r.Diff:
         split_by=options.split_by,
         strata=[] if options.split_by is None else _strata(pairs.pairs),
         n_flips=_by_direction(flips),
-        flips=[_flip(*flip[1:], *texts) for flip in kept],
+        flips=[_flip(*flip[1:], *of_kept) for flip in kept],
         different=different,
         signatures=_signatures(pairs.pairs),
         settings={
@@ -117,6 +129,7 @@ class _Table:
 
     def __init__(self, pairs: Sequence[tuple[Answer, Answer]]) -> None:
         self._pairs = pairs
+        self._answers = [x for pair in pairs for x in pair]
         prompts = [x.prompt or y.prompt for x, y in pairs]
         known = all(p is not None for p in prompts)
         self._groups: Ints = (
@@ -173,7 +186,9 @@ class _Table:
             yield from _corrected(filter(None, (self._share(kind, name) for name in names)))
         keys = dict.fromkeys(key for pair in self._pairs for x in pair for key in x.scores)
         yield from _corrected(filter(None, map(self._scorer, keys)))
-        rates = ((key, name) for key in keys for name in range(len(CLAIM_RATES)))
+        scores = (part for x in self._answers for part in x.scores.items())
+        judging = {key for key, part in scores if part.claims is not None}
+        rates = ((k, name) for k in keys if k in judging for name in range(len(CLAIM_RATES)))
         yield from _corrected(filter(None, (self._claims(*rate) for rate in rates)))
 
     def main(self) -> Iterator[r.Endpoint]:
@@ -240,8 +255,7 @@ class _Table:
 
     def _column(self, of: _Figure) -> Floats:
         """(n, 2) of a figure, NaN where an answer has none."""
-        values = [[of(x), of(y)] for x, y in self._pairs]
-        return np.array(values, dtype=np.float64).reshape(-1, 2)
+        return np.array([of(x) for x in self._answers], dtype=np.float64).reshape(-1, 2)
 
     def _known(self, column: Floats) -> tuple[Floats, Ints]:
         """The pairs that have the figure, and their groups."""

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from veridical.diff.comparing import compared, direction_of, pair_of, rank_of
+from veridical.diff.comparing import Texts, compared, direction_of, pair_of, rank_of
 from veridical.diff.options import DiffOptions
 from veridical.diff.pairing import paired
-from veridical.diff.reading import Answer, Side, Text
+from veridical.diff.reading import Answer, Side
 from veridical.diff.result import Diff, Direction, Told
 
 #: ``changed``: another verdict or decision; ``risk``: another risk.
 Only = Literal["all", "changed", "worse", "better", "other", "risk"]
-Texts = Callable[[AbstractSet[int]], Mapping[int, Text]]
 
 
 class Pair(NamedTuple):
@@ -59,8 +57,9 @@ class SideBySide:
     def __init__(self, a: Side, b: Side, texts: tuple[Texts, Texts] | None = None) -> None:
         options = DiffOptions(allow_different=True)
         self._texts = texts or (a.texts, b.texts)
-        self._pairs = paired(a, b, options.pair_by).pairs
-        self.diff: Diff = compared(a, b, options)
+        pairs = paired(a, b, options.pair_by)
+        self._pairs = pairs.pairs
+        self.diff: Diff = compared(a, b, options, pairs, self._texts)
         directions = [direction_of(*pair) for pair in self._pairs]
         changed = [i for i, direction in enumerate(directions) if direction is not None]
         changed.sort(key=lambda i: rank_of(*self._pairs[i], directions[i], i))

@@ -13,7 +13,7 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from pathlib import Path
 from sys import intern
@@ -80,6 +80,13 @@ class Text(NamedTuple):
     line: int | None
 
 
+class Read(NamedTuple):
+    """A run that is read already: its records, each with its result line, in input order."""
+
+    results: Results
+    records: Iterable[tuple[Record, bytes]]
+
+
 class _Score(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
     risk: float | None
@@ -108,6 +115,7 @@ class Side:
     Args:
         path: a run directory or a file of result lines, gzipped or not.
         split_by: field of the records' meta.
+        read: the run, where it is read already.
 
     Attributes:
         name: the path, printable.
@@ -120,7 +128,7 @@ class Side:
         UsageError: it is neither, has not ended, holds no result, or lacks the field to split by.
     """
 
-    def __init__(self, path: Path, split_by: str | None = None) -> None:
+    def __init__(self, path: Path, split_by: str | None = None, read: Read | None = None) -> None:
         self.path, self.name = path, display(path)
         self.kind = "run" if path.is_dir() else "file"
         self.row_errors = 0
@@ -128,6 +136,7 @@ class Side:
         self._copy: BinaryIO | None = None
         self._results: Results | None = None
         self._files: RunFiles | None = None
+        self._read = read
         if self.kind == "run":
             self._open_run()
         if split_by is not None and self._results is None:
@@ -172,7 +181,7 @@ class Side:
 
     def _open_run(self) -> None:
         try:
-            self._results = reopen(self.path)
+            self._results = reopen(self.path) if self._read is None else self._read.results
         except UsageError as e:
             self._files = files = RunFiles(self.path)
             files.manifest()
@@ -193,8 +202,11 @@ class Side:
 
     def _of_records(self, results: Results, split_by: str | None) -> Iterator[Answer]:
         missing = place = 0
+        records: Iterable[tuple[Record, bytes | None]] = results.records()
+        if self._read is not None:
+            records = self._read.records
         has_field = split_by is None
-        for record, line in results.records():
+        for record, line in records:
             if line is None:
                 missing += 1
                 continue

@@ -103,10 +103,15 @@ class Items:
 
     def get(self, place: int) -> tuple[Record, Result]:
         """The answer at a place, and its result."""
+        record, line = self.line(place)
+        return record, Result.model_validate_json(line)
+
+    def line(self, place: int) -> tuple[Record, bytes]:
+        """The answer at a place, and its result line."""
         start, end = self._starts[place], self._starts[place + 1]
         self._file.seek(start)
         record, _, line = self._file.read(end - start).partition(b"\n")
-        return Record.model_validate_json(record), Result.model_validate_json(line)
+        return Record.model_validate_json(record), line
 
     def holding(self, text: str) -> list[int]:
         """The places of the answers that hold ``text``, in any case: in the answer, the question,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -124,7 +125,9 @@ def test_pages_of_records_and_a_comparison(ask: httpx.Client) -> None:
     page = ask.get("/api/records", params=by_row).json()
     assert [r["row"] for r in page["records"]] == [0, 1, 2, 3] and page["page"] == 0
     sides = {"a": keys["one"], "b": keys["two"]}
-    both = ask.get("/api/compare", params={**sides, "only": "all"}).json()
+    end = time.monotonic() + 60
+    while "preparing" in (both := ask.get("/api/compare", params={**sides, "only": "all"}).json()):
+        assert 0 <= both["preparing"] <= 1 and time.monotonic() < end
     assert both["count"] == both["pairs"] == 3
     assert any("only in one" in note for note in both["notes"])
     assert ask.get("/api/compare", params={**sides, "only": "some"}).status_code == 422

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -16,7 +16,7 @@ import numpy as np
 
 from veridical.api import reopen
 from veridical.core.prompt_text import question_text
-from veridical.diff.reading import Text
+from veridical.diff.reading import Read, Text
 from veridical.engine.outcome import outcome
 from veridical.engine.results import MIN_COVERAGE
 from veridical.errors import UsageError, VeridicalError
@@ -49,6 +49,7 @@ class _Reading(NamedTuple):
     items: Items
     summary: Summary
     total: int | None
+    stamp: Any
 
 
 class OpenRun:
@@ -80,9 +81,16 @@ class OpenRun:
         reading = self._look()
         head = {"path": display(self.path), "live": self.live}
         if reading is None:
-            opened = self._opened
-            return {**head, "reading": 0.0 if opened is None else opened.fraction() or 0.0}
+            return {**head, "reading": self.share}
         return {**head, **facts(reading.summary), "total": reading.total}
+
+    @property
+    def share(self) -> float:
+        """How much of its input was read, 0 to 1, until it was read through once."""
+        opened = self._opened
+        if self._reading is not None:
+            return 1.0
+        return 0.0 if opened is None else opened.fraction() or 0.0
 
     @property
     def live(self) -> bool:
@@ -144,6 +152,21 @@ class OpenRun:
         """
         while self._look() is None:
             pass
+
+    def read(self) -> Read | None:
+        """The run with its records, which are read one by one as they are asked for; None where it
+        has gone on since it was read, or not every record has a result. To be called when it is
+        settled."""
+        reading = self._reading
+        if reading is None or reading.results.waiting or reading.stamp != self.stamp():
+            return None
+        return Read(reading.results, self._lines(reading.items))
+
+    def _lines(self, items: Items) -> Iterator[tuple[Record, bytes]]:
+        for place in range(len(items)):
+            with self._guard:
+                line = items.line(place)
+            yield line
 
     def stamp(self) -> Any:
         """What changes where the run goes on."""
@@ -211,13 +234,13 @@ class OpenRun:
         return self._reading
 
     def _read(self) -> None:
-        begun = time.monotonic()
+        begun, stamp = time.monotonic(), self._stamp
         trouble, reading = None, None
         try:
             self._opened = results = reopen(self.path)
             items = Items(results)
             total = None if results.sampled else len(items) + results.waiting
-            reading = _Reading(results, items, results.summary(), total)
+            reading = _Reading(results, items, results.summary(), total, stamp)
         except (VeridicalError, OSError) as e:
             trouble = str(e)
         except BaseException:

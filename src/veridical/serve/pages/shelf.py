@@ -9,17 +9,16 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from veridical.api import reopen
-from veridical.diff.paging import Only, SideBySide
-from veridical.diff.reading import Side, Text
+from veridical.diff.paging import Only
 from veridical.diff.view import HEADS, rows, said
 from veridical.errors import UsageError, VeridicalError
 from veridical.files.rundir import RunFiles
+from veridical.serve.pages.compared import Comparison
 from veridical.serve.pages.opened import PAGE, REST, OpenRun, facts, is_live
 from veridical.text.display import display
 
@@ -74,7 +73,7 @@ class Shelf:
         self.paths = list(paths)
         self._entries: dict[str, Entry] = {}
         self._runs: OrderedDict[str, OpenRun] = OrderedDict()
-        self._compared: OrderedDict[tuple[str, str], tuple[Any, SideBySide]] = OrderedDict()
+        self._compared: OrderedDict[tuple[str, str], Comparison] = OrderedDict()
         self._kinds: dict[Path, tuple[tuple[int, int], str | None]] = {}
         self._glances: dict[str, _Glance] = {}
         self._guard = threading.RLock()
@@ -155,12 +154,16 @@ class Shelf:
             return run
 
     def compared(self, a: str, b: str, page: int, only: Only) -> dict[str, Any]:
-        """Two runs side by side: the comparison, and a page of its pairs.
+        """Two runs side by side: the comparison, and a page of its pairs; or ``preparing``, the
+        share of the work that is done, where that takes its time.
 
         Raises:
             UsageError: they cannot be read, have not ended, or have no record in common.
         """
-        found = self._side_by_side(a, b)
+        comparison = self._comparison(a, b)
+        found = comparison.look()
+        if found is None:
+            return {"preparing": comparison.share}
         diff, shown = found.diff, found.page(page, PAGE, only)
         answer = said(diff)
         return {
@@ -191,28 +194,22 @@ class Shelf:
             ],
         }
 
-    def _side_by_side(self, a: str, b: str) -> SideBySide:
-        first, second = self.run(a), self.run(b)
-        with self._comparing:
-            stamp = first.stamp(), second.stamp()
+    def _comparison(self, a: str, b: str) -> Comparison:
+        runs = self.run(a), self.run(b)
+        with self._guard:
             known = self._compared.get((a, b))
-            if known is not None and known[0] == stamp:
-                return known[1]
-            sides = Side(first.path), Side(second.path)
-            for run in (first, second):
-                run.settle()
-            texts = _texts(first, sides[0]), _texts(second, sides[1])
-            found = SideBySide(*sides, texts)
-            self._compared[a, b] = stamp, found
+            if known is None or not known.holds():
+                known = self._compared[a, b] = Comparison(*runs, self._comparing)
+            self._compared.move_to_end((a, b))
             while len(self._compared) > _COMPARED:
                 self._compared.popitem(last=False)
-            return found
+            return known
 
     def comparison(self, a: str, b: str) -> str:
         """The whole HTML page of a comparison, as ``veridical diff --report`` writes it."""
         from veridical.diff.html import write_diff_report
 
-        diff = self._side_by_side(a, b).diff
+        diff = self._comparison(a, b).wait().diff
         return _written(lambda to: write_diff_report(diff, to))
 
     def report(self, key: str) -> str:
@@ -370,17 +367,6 @@ def _figure(told: Any) -> str:
         return "–"
     known = isinstance(low, (int, float)) and isinstance(high, (int, float))
     return f"{value:.3f}" + (f" [{low:.3f}, {high:.3f}]" if known else "")
-
-
-def _texts(run: OpenRun, side: Side) -> Callable[[AbstractSet[int]], dict[int, Text]]:
-    """The texts of a side, found without reading its whole input where its records are known."""
-
-    def found(places: AbstractSet[int]) -> dict[int, Text]:
-        if side.results is None:
-            return side.texts(places)
-        return {place: run.text(side.answers[place].row) for place in places}
-
-    return found
 
 
 def _side(told: Told) -> dict[str, Any]:

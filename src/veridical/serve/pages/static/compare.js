@@ -2,6 +2,7 @@
 import { KINDS, chips, count, risk, table, verdict } from "./answers.js";
 import { api, byId, el, fill } from "./pages.js";
 
+const EVERY = 1000; // milliseconds between two looks at how far a comparison is
 let pair = null;
 let page = 0;
 
@@ -36,11 +37,28 @@ const record = (r) => el("article", { class: "flip" },
   changes(r),
   el("div", { class: "sides" }, side("A", r.a, null), side("B", r.b, r.a)));
 
+/* The comparison; how far it is stands there until it is made. None where another is wanted now. */
+async function prepared() {
+  const [asked, state] = [pair.join(), byId("compare-state")];
+  const wanted = () => pair.join() === asked && !byId("compare").hidden;
+  state.textContent = "comparing …";
+  try {
+    for (;;) {
+      const only = byId("compare-only").value;
+      const told = await api(`/api/compare?a=${pair[0]}&b=${pair[1]}&page=${page}&only=${only}`);
+      if (!wanted()) return null;
+      if (told.preparing === undefined) return told;
+      fill(state, `comparing: ${Math.round(100 * told.preparing)} % `,
+        el("progress", { max: "1", value: String(told.preparing), "aria-label": "Compared" }));
+      await new Promise((resume) => { setTimeout(resume, EVERY); });
+      if (!wanted()) return null;
+    }
+  } finally { if (wanted()) state.textContent = ""; }
+}
+
 async function show() {
-  const only = byId("compare-only").value;
-  byId("compare-state").textContent = "comparing …";
-  const told = await api(`/api/compare?a=${pair[0]}&b=${pair[1]}&page=${page}&only=${only}`)
-    .finally(() => { byId("compare-state").textContent = ""; });
+  const told = await prepared();
+  if (told === null) return;
   page = told.page;
   byId("compare-a").textContent = `${told.a.path} (${count(told.a.n)} results)`;
   byId("compare-b").textContent = `${told.b.path} (${count(told.b.n)} results)`;
