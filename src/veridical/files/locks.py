@@ -4,16 +4,49 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from pathlib import Path
 
 #: Descriptors that locks were taken by, and the device and inode of their files.
 _taken: dict[int, tuple[int, int]] = {}
 
 
-def try_lock(path: Path) -> int | None:
+#: Seconds between two tries.
+_PAUSE = 0.01
+
+
+def try_lock(path: Path, patience: float = 0.0) -> int | None:
     """Take the exclusive lock of file ``path``: its descriptor (closing it releases), or None
-    when another process holds it. A forked process does not hold its parent's locks."""
+    when another process holds it. A forked process does not hold its parent's locks.
+
+    Args:
+        patience: seconds for which it is tried again: whoever looks whether a lock is taken
+            (:func:`is_locked`) has it for a moment.
+    """
+    end = time.monotonic() + patience
     fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    while not _lock(fd):
+        if time.monotonic() >= end:
+            os.close(fd)
+            return None
+        time.sleep(_PAUSE)
+    status = os.fstat(fd)
+    _taken[fd] = status.st_dev, status.st_ino
+    return fd
+
+
+def is_locked(path: Path) -> bool:
+    """Whether a process holds the exclusive lock of file ``path``, which is there. Those who look
+    at the same time do not see each other, except on Windows, which has no shared locks."""
+    fd = os.open(path, os.O_RDWR)
+    try:
+        return not _lock(fd, shared=True)
+    finally:
+        os.close(fd)
+
+
+def _lock(fd: int, *, shared: bool = False) -> bool:
+    """Lock an open file; False where that is another's."""
     try:
         if sys.platform == "win32":
             import msvcrt
@@ -22,13 +55,10 @@ def try_lock(path: Path) -> int | None:
         else:
             import fcntl
 
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(fd, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
     except OSError:
-        os.close(fd)
-        return None
-    status = os.fstat(fd)
-    _taken[fd] = status.st_dev, status.st_ino
-    return fd
+        return False
+    return True
 
 
 def _leave_to_parent() -> None:

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from veridical.errors import RowError, UsageError, count_cause
 from veridical.files.atomic import PRIVATE_FOLDER, is_draft, replacing, write_atomic
-from veridical.files.locks import try_lock
+from veridical.files.locks import is_locked, try_lock
 from veridical.files.rowlog import DISORDER, Distrusted, RowLog, Rows
 from veridical.files.seals import seal, sealed_hex
 from veridical.text.display import LONGEST_ERROR, cut
@@ -43,6 +43,8 @@ _MANIFEST = "manifest.json"
 _MORE_ERRORS = "errors.more.json"
 SPOOLED = "input"  # a copy of an input that could be read only once
 _LOCK = "run.lock"
+#: Seconds for which a lock is tried, as a page may just be looking whether the run is under way.
+_PATIENCE = 0.2
 _OWN = {_LOCK, _MANIFEST, "results.jsonl", "errors.jsonl", SPOOLED}
 #: All that a run leaves, but the journal of its LLM calls: what those cost stays paid.
 _MADE = re.compile(
@@ -84,12 +86,11 @@ def check_free(path: Path) -> None:
     if not (path / _LOCK).exists():
         return
     try:
-        lock = try_lock(path / _LOCK)
+        taken = is_locked(path / _LOCK)
     except OSError as e:
         raise UsageError(f"cannot make run directory {path}: {e}") from e
-    if lock is None:
+    if taken:
         raise UsageError(f"run directory {path} is in use by another process")
-    os.close(lock)
 
 
 class RunFiles:
@@ -214,7 +215,7 @@ class RunDirectory(RunFiles):
             known = fresh and self._is_run()
             path.parent.mkdir(parents=True, exist_ok=True)
             path.mkdir(PRIVATE_FOLDER, exist_ok=True)
-            self._lock = try_lock(path / _LOCK)
+            self._lock = try_lock(path / _LOCK, _PATIENCE)
         except OSError as e:
             raise UsageError(f"cannot make run directory {path}: {e}") from e
         if self._lock is None:
