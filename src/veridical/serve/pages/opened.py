@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -83,6 +84,27 @@ class OpenRun:
         if reading is None:
             return {**head, "reading": self.share}
         return {**head, **facts(reading.summary), "total": reading.total}
+
+    def figures(self) -> dict[str, Any]:
+        """The mean risk of the run and the share of each verdict; ``reading`` as of
+        :meth:`told`.
+
+        Raises:
+            UsageError: its input cannot be opened again.
+        """
+        reading = self._look()
+        head = {"path": display(self.path), "live": self.live}
+        if reading is None:
+            return {**head, "reading": self.share}
+        risks, records = reading.items.risks, len(reading.items)
+        known = risks[~np.isnan(risks)]
+        found = Counter(reading.items.verdicts)
+        return {
+            **head,
+            "records": records,
+            "risk": float(known.mean()) if len(known) else None,
+            "verdicts": {name: n / records for name, n in found.items()},
+        }
 
     @property
     def share(self) -> float:

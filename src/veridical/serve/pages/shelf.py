@@ -11,9 +11,10 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from veridical.api import reopen
+from veridical.core.scores import Verdict
 from veridical.diff.paging import Only
 from veridical.diff.view import HEADS, rows, said
 from veridical.errors import UsageError, VeridicalError
@@ -152,6 +153,29 @@ class Shelf:
             while len(self._runs) > _OPEN:
                 self._runs.popitem(last=False)
             return run
+
+    def several(self, keys: list[str]) -> dict[str, Any]:
+        """Runs beside each other: of each its ``key``, mean risk and the share of each verdict.
+        Large ones are read one after another: ``reading`` says how far they are, and those whose
+        turn has not come are at 0.
+
+        Raises:
+            UsageError: there is no such run, there are too many, or one cannot be read.
+        """
+        if len(keys) > _OPEN:
+            raise UsageError(f"at most {_OPEN} runs are shown beside each other")
+        lines: list[dict[str, Any]] = []
+        waiting = False
+        for key in keys:
+            run = self.run(key)
+            if waiting:
+                told = {"path": display(run.path), "live": False, "reading": 0.0}
+            else:
+                told = run.figures()
+                waiting = "reading" in told
+            lines.append({"key": key, **told})
+        met = {name for line in lines for name in line.get("verdicts", ())}
+        return {"runs": lines, "verdicts": [v for v in get_args(Verdict) if v in met]}
 
     def compared(self, a: str, b: str, page: int, only: Only) -> dict[str, Any]:
         """Two runs side by side: the comparison, and a page of its pairs; or ``preparing``, the

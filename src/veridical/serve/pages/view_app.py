@@ -33,7 +33,11 @@ _POLICY = re.compile(r'http-equiv="Content-Security-Policy" content="([^"]*)"')
 #: Checks of pasted answers at a time.
 _CHECKS = 2
 _LONGEST_FIND = 200  # characters
-_SCRIPTS = ("pages.js", "view.js", "runs.js", "compare.js", "paste.js", "answers.js")
+_KEY = re.compile("[0-9a-f]{16}")
+_SCRIPTS = (
+    *("pages.js", "view.js", "runs.js", "compare.js", "several.js", "paste.js"),
+    "answers.js",
+)
 
 
 def view_app(shelf: Shelf, door: Door, engine: Engine, llm: str | None = None) -> FastAPI:
@@ -83,6 +87,12 @@ def view_app(shelf: Shelf, door: Door, engine: Engine, llm: str | None = None) -
         only: Only = _one_of(request, "only", get_args(Only), "changed")
         return JSONResponse(await asyncio.to_thread(shelf.compared, a, b, page, only))
 
+    async def several(request: Request) -> Response:
+        keys = request.query_params.get("keys", "").split(",")
+        if not all(map(_KEY.fullmatch, keys)):
+            raise Problem(422, "keys must be keys of runs, comma-separated")
+        return JSONResponse(await asyncio.to_thread(shelf.several, keys))
+
     async def figures(request: Request) -> Response:
         return JSONResponse(await asyncio.to_thread(shelf.figures, _key(request, "key")))
 
@@ -125,6 +135,7 @@ def view_app(shelf: Shelf, door: Door, engine: Engine, llm: str | None = None) -
         ("/api/records", "GET", records),
         ("/api/record", "GET", record),
         ("/api/compare", "GET", compare),
+        ("/api/several", "GET", several),
         ("/api/figures", "GET", figures),
         ("/api/check", "POST", check),
         ("/report", "GET", report),
@@ -136,7 +147,7 @@ def view_app(shelf: Shelf, door: Door, engine: Engine, llm: str | None = None) -
 
 def _key(request: Request, name: str) -> str:
     key = request.query_params.get(name, "")
-    if not re.fullmatch("[0-9a-f]{16}", key):
+    if not _KEY.fullmatch(key):
         raise Problem(422, f"{name} must be the key of an entry")
     return key
 

@@ -4,6 +4,7 @@ import { openComparison, wireCompare } from "./compare.js";
 import { alarm, api, byId, el, enter, fill, say } from "./pages.js";
 import { wirePaste } from "./paste.js";
 import { lookIndex, lookRun, openRecord, openRun, wireRuns } from "./runs.js";
+import { lookSeveral, openSeveral } from "./several.js";
 
 const EVERY = 2000; // milliseconds between two looks
 const fail = (error) => alarm(error.message);
@@ -23,6 +24,7 @@ const VIEWS = {
   paste: async () => {},
   run: openRun,
   record: (value) => openRecord(...value.split(",")),
+  several: openSeveral,
   compare: (value) => openComparison(...value.split(",")),
   figures: openFigures,
 };
@@ -53,7 +55,7 @@ async function follow() {
   let broken = false;
   for (;;) {
     await new Promise((resume) => { setTimeout(resume, EVERY); });
-    const look = { index: lookIndex, run: lookRun }[open];
+    const look = { index: lookIndex, run: lookRun, several: lookSeveral }[open];
     if (document.hidden || look === undefined) continue;
     try {
       await look();
@@ -76,6 +78,11 @@ async function start() {
     wireCompare(fail);
     if (!location.hash && told.named.length === 1) history.replaceState(null, "", `#run=${told.named[0]}`);
     if (!location.hash && told.named.length === 2) history.replaceState(null, "", `#compare=${told.named}`);
+    if (told.named.length > 2) {
+      byId("several-go").href = `#several=${told.named}`;
+      byId("several-go").hidden = false;
+      if (!location.hash) history.replaceState(null, "", `#several=${told.named}`);
+    }
     window.addEventListener("hashchange", route);
     await route();
     follow();
