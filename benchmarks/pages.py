@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import tempfile
 import time
@@ -111,6 +112,12 @@ class Asking:
         answer.raise_for_status()
         return answer.json()
 
+    def processor(self) -> float:
+        """Seconds of processor time of the process."""
+        fields = Path(f"/proc/{self._page.server.process.pid}/stat").read_text().split(") ")[1]
+        user, system = fields.split()[11:13]
+        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
     def memory(self) -> float:
         """Peak of the process in MB."""
         status = Path(f"/proc/{self._page.server.process.pid}/status").read_text()
@@ -127,8 +134,9 @@ def opened(*arguments: str, cwd: Path) -> Iterator[Asking]:
     begun = time.perf_counter()
     with served(*arguments, cwd=cwd, patience=600) as page:
         print(f"veridical {arguments[0]}", flush=True)
-        say("until its page answers", time.perf_counter() - begun)
         asking = Asking(page)
+        say("until its page answers", time.perf_counter() - begun)
+        say("processor time until then", asking.processor())
         yield asking
         print(f"  {'peak memory':58} {asking.memory():8.0f} MB", flush=True)
 
@@ -190,6 +198,7 @@ def ready(asking: Asking, key: str) -> None:
     while "reading" in asking.get("/api/run", key=key):
         time.sleep(0.2)
     say("until a run is read", time.perf_counter() - begun)
+    say("processor time until then", asking.processor())
     say("a look at how far it is, the slowest", asking.slowest)
 
 
@@ -214,6 +223,7 @@ def view(first: Path, second: Path) -> None:
         while "preparing" in (told := asking.get("/api/compare", a=a, b=b)):
             time.sleep(0.2)
         say("until the comparison is there", time.perf_counter() - begun)
+        say("processor time until then", asking.processor())
         say("a look at how far it is, the slowest", asking.slowest)
         asking.get("/api/compare", a=a, b=b, page=told["pages"] - 1)
         say("its last page", asking.took)

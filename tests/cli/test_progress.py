@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import io
 import re
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -91,6 +92,26 @@ def test_loading_is_said_on_a_terminal() -> None:
     with progress.loading(Console(file=out, force_terminal=True, width=80)):
         pass
     assert "loading models" in out.getvalue()
+
+
+def test_how_far_a_run_is_read_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    results = Job([{"response": "a"}], "exact_match").wait()
+    shares = iter((0.25, 0.5))
+    told = threading.Event()
+
+    def fraction() -> float | None:
+        share = next(shares, None)
+        if share is None:
+            told.set()
+        return share
+
+    monkeypatch.setattr(results, "fraction", fraction)
+    monkeypatch.setattr(display, "TICK", 0.01)
+    monkeypatch.setattr(display, "LINE_EVERY", 0.0)
+    out = io.StringIO()
+    with progress.reading(results, Console(file=out)):
+        assert told.wait(20)
+    assert out.getvalue().splitlines() == ["reading the run 25 %", "reading the run 50 %"]
 
 
 def test_ctrl_c_cancels_the_job(slow: str, monkeypatch: pytest.MonkeyPatch) -> None:
