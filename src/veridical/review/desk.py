@@ -12,6 +12,7 @@ import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from veridical.core.prompt_text import question_text
@@ -33,6 +34,8 @@ from veridical.review.queue import Queue, counts, rate, undecided
 from veridical.text.sentences import split_sentences
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from veridical.core.records import Record
     from veridical.core.scores import Result
     from veridical.review.items import Items
@@ -111,6 +114,7 @@ class Desk:
         self.queue = Queue(
             items, self.labels, people, order=order, double=double, threshold=threshold
         )
+        self._members: dict[str, dict[str, NDArray[np.bool_]]] = {}
         self._guard = threading.RLock()
 
     def close(self) -> None:
@@ -234,7 +238,10 @@ class Desk:
             whole = rate(self.items, self.labels, chances)
             drawn, wrong = counts(self.items, self.labels, chances)
             groups = {
-                field: {name: self._rate_of(values, name) for name in _largest(values)}
+                field: {
+                    name: rate(self.items, self.labels, chances, which).as_dict()
+                    for name, which in self._groups(field).items()
+                }
                 for field, values in self.items.groups.items()
                 if any(values)
             }
@@ -251,10 +258,15 @@ class Desk:
                 ],
             }
 
-    def _rate_of(self, values: list[str], name: str) -> dict[str, float | int | None]:
-        """The rate of the answers with one value of a field."""
-        chances = self.queue.chances
-        return rate(self.items, self.labels, chances, lambda p: values[p] == name).as_dict()
+    def _groups(self, field: str) -> dict[str, NDArray[np.bool_]]:
+        """The commonest values of a field, each with (n,) which answers have it."""
+        if field not in self._members:
+            values = self.items.groups[field]
+            self._members[field] = {
+                name: np.fromiter((value == name for value in values), bool, len(values))
+                for name in _largest(values)
+            }
+        return self._members[field]
 
     def is_done(self) -> bool:
         """Whether the estimate has its labels, or its interval is narrow enough."""

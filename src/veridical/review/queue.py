@@ -24,6 +24,8 @@ from veridical.review.labels import Labels, finals, outcome
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from numpy.typing import NDArray
+
     from veridical.arrays import Ints
     from veridical.review.estimate import Estimate
     from veridical.review.items import Items
@@ -237,18 +239,18 @@ def _beginning(places: Ints, order: Order, items: Items, labels: Labels) -> Ints
 
 
 def counts(
-    items: Items, labels: Labels, chances: Chances, which: Callable[[int], bool] | None = None
+    items: Items, labels: Labels, chances: Chances, which: NDArray[np.bool_] | None = None
 ) -> tuple[Ints, Ints]:
     """(h,) answers of each stratum that were drawn and labelled, and hallucinated ones of them.
 
     Args:
-        which: of the places, those that count.
+        which: (n,) of the places, those that count.
     """
     drawn = np.zeros(len(chances.sizes), dtype=np.int64)
     wrong = np.zeros(len(chances.sizes), dtype=np.int64)
     for h, places in enumerate(stratified_draw(items, labels, chances)):
         for place in places.tolist():
-            if which is not None and not which(place):
+            if which is not None and not which[place]:
                 continue
             found = outcome(finals(labels, items.rows[place]))
             drawn[h] += 1
@@ -257,7 +259,7 @@ def counts(
 
 
 def rate(
-    items: Items, labels: Labels, chances: Chances, which: Callable[[int], bool] | None = None
+    items: Items, labels: Labels, chances: Chances, which: NDArray[np.bool_] | None = None
 ) -> Estimate:
     """The estimated share of hallucinated answers of the run, or of some of them.
 
@@ -267,8 +269,7 @@ def rate(
     drawn, wrong = counts(items, labels, chances, which)
     sizes = chances.sizes
     if which is not None:
-        of = [which(place) for place in range(len(items))]
-        sizes = np.bincount(chances.strata[np.array(of, dtype=bool)], minlength=len(sizes))
+        sizes = np.bincount(chances.strata[which], minlength=len(sizes))
     return estimate(sizes, drawn, wrong)
 
 

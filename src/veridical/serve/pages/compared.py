@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from veridical.serve.pages.opened import OpenRun
 
 #: Seconds that a request waits: small runs are compared by then.
-_PATIENCE = 0.8
+_PATIENCE = 0.5
 #: Of the work, what reading one run takes, and what is compared of it.
 _READ, _SIDE = 0.35, 0.1
 

@@ -40,7 +40,7 @@ def review_app(desk: Desk, door: Door, *, finished: Callable[[], None] | None = 
     app = page_app(door, "review.html", static, "Review")
 
     async def session(request: Request) -> Response:
-        return JSONResponse(desk.session(door.name(request)))
+        return JSONResponse(await asyncio.to_thread(desk.session, door.name(request)))
 
     async def queue(request: Request) -> Response:
         only = request.query_params.get("only", "all")
@@ -78,8 +78,8 @@ def review_app(desk: Desk, door: Door, *, finished: Callable[[], None] | None = 
             seconds = None
         who = door.name(request)
         found = await asyncio.to_thread(desk.done, who, _row(body), seconds)
-        answer = {"answer": found, "session": desk.session(who)}
-        if finished is not None and desk.is_done():
+        answer = {"answer": found, "session": await asyncio.to_thread(desk.session, who)}
+        if finished is not None and await asyncio.to_thread(desk.is_done):
             finished()
         return JSONResponse(answer)
 
