@@ -249,7 +249,7 @@ def test_killed_and_run_again_is_as_if_never_killed(tmp_path: Path) -> None:
     path = tmp_path / "g.jsonl"
     with path.open("w", encoding="utf-8") as out:
         for i in range(160):
-            texts = [f"Answer {i} sample {k}: " + f"word{i * k} " * 60 for k in range(4)]
+            texts = [f"Answer {i} sample {k}: " + f"word{i * k} " * 15 for k in range(4)]
             row = {"response": texts[0], "samples": texts[1:], "label": i % 2}
             out.write(json.dumps(row) + "\n")
     arguments = ["bench", "graded", "--data", path, "--scorers", "cosine, ngram",

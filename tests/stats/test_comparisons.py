@@ -8,7 +8,7 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from sklearn import metrics
@@ -206,6 +206,7 @@ def test_bootstrap_p_needs_replicates() -> None:
 # Holm
 
 
+@settings(max_examples=30)  # statsmodels takes its time
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=30))
 def test_holm_is_that_of_statsmodels(p: list[float]) -> None:
     assert holm(p) == pytest.approx(multipletests(p, method="holm")[1].tolist(), abs=1e-12)
