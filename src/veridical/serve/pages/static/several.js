@@ -31,7 +31,7 @@ function line(run, i, told) {
     ...told.verdicts.map((v) => cell(run.verdicts[v] ?? 0, base.verdicts ? base.verdicts[v] ?? 0 : null,
       percent, i === 0)),
     el("td", {}, i === 0 ? "the first" : el("a", { href: `#compare=${first.key},${run.key}`,
-      "aria-label": `${first.path} against ${run.path}` }, "A against B")));
+      "aria-label": `A against B: ${first.path} against ${run.path}` }, "A against B")));
 }
 
 export async function lookSeveral() {
