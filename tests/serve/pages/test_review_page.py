@@ -200,7 +200,7 @@ def test_a_killed_server_loses_no_label(browser: Browser, tmp_path: Path) -> Non
             page_of.server.process.send_signal(signal.SIGKILL)
             page_of.server.process.wait()
             page.close()  # what it still asked for has failed, as it must
-            pages.trouble[:] = [t for t in pages.trouble if "ERR_CONNECTION" not in t]
+            pages.trouble[:] = [t for t in pages.trouble if "net::ERR_" not in t]
         assert len(events(run)) > seen
         seen = len(events(run))
     with served("review", str(run), cwd=tmp_path) as page_of, watched(browser) as pages:

@@ -14,7 +14,10 @@ const STATES = { open: "open", begun: "begun", done: "✓ done" };
 let page = 0;
 
 export async function showQueue(open) {
-  const told = await api(`/api/queue?page=${page}&only=${byId("only").value}`);
+  const wanted = () => `/api/queue?page=${page}&only=${byId("only").value}`;
+  const asked = wanted();
+  const told = await api(asked);
+  if (asked !== wanted()) return; // something else was asked for meanwhile: its answer follows
   page = told.page;
   fill(byId("rows"), ...told.answers.map((answer) => {
     const button = el("button", { type: "button", class: "link" }, `row ${answer.row}`);

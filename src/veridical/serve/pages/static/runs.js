@@ -6,6 +6,7 @@ let entries = [];
 let chosen = []; // keys of runs to compare
 let run = null; // key of the run that is open
 let page = 0;
+let paging = false; // a page's number is being typed
 let only = "";
 let drawn = {}; // what each part was drawn from: what has not changed is left alone
 
@@ -114,11 +115,12 @@ function filters(cards) {
 }
 
 async function lookRecords() {
-  const order = byId("run-order").value;
+  const wanted = () => `/api/records?key=${run}&page=${page}&order=${byId("run-order").value}`
+    + `&verdict=${only}&find=${encodeURIComponent(byId("run-find").value.trim())}`;
+  const asked = wanted();
   const find = byId("run-find").value.trim();
-  const told = await api(`/api/records?key=${run}&page=${page}&order=${order}&verdict=${only}`
-    + `&find=${encodeURIComponent(find)}`);
-  if (find !== byId("run-find").value.trim()) return; // typed on meanwhile: another answer follows
+  const told = await api(asked);
+  if (asked !== wanted()) return; // something else was asked for meanwhile: its answer follows
   page = told.page;
   byId("run-none").hidden = told.count > 0 || !find;
   redraw("run-records", [run, told.records], () => told.records.map((r) => el("tr", {},
@@ -129,7 +131,7 @@ async function lookRecords() {
       r.question ? " · " : null, el("bdi", {}, r.question))))));
   byId("run-count").textContent = `page ${page + 1} of ${count(told.pages)} (${count(told.count)} records)`;
   byId("run-page").max = told.pages;
-  byId("run-page").value = page + 1;
+  if (!paging) byId("run-page").value = page + 1;
   byId("run-before").disabled = page === 0;
   byId("run-after").disabled = page + 1 >= told.pages;
 }
@@ -199,5 +201,9 @@ export function wireRuns(fail) {
   });
   byId("run-before").addEventListener("click", () => go(page - 1));
   byId("run-after").addEventListener("click", () => go(page + 1));
-  byId("run-page").addEventListener("change", (e) => go((Number.parseInt(e.target.value, 10) || 1) - 1));
+  byId("run-page").addEventListener("input", () => { paging = true; });
+  byId("run-page").addEventListener("change", (e) => {
+    paging = false;
+    go((Number.parseInt(e.target.value, 10) || 1) - 1);
+  });
 }
