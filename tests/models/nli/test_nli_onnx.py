@@ -149,8 +149,19 @@ def test_probabilities_and_batches(tmp_path: Path) -> None:
     assert cooler.revision != model.revision
 
 
+def exact_int8() -> bool:
+    """Whether this processor multiplies bytes exactly: AVX2 alone saturates their sums, and some
+    graphs do not agree by it."""
+    told = Path("/proc/cpuinfo")
+    return not told.exists() or "vnni" in told.read_text() or "avx2" not in told.read_text()
+
+
 def test_int8_that_agrees_is_used(tmp_path: Path) -> None:
     exact = OnnxNli(build(tmp_path), threads=1)
+    if not exact_int8():
+        with pytest.raises(ModelError, match="int8 gives the class of float32"):
+            OnnxNli(tmp_path, threads=1, precision="int8")
+        pytest.skip("INT8 NOT EXACT: this processor has no VNNI; the graph was refused, as it must")
     model: Any = load_nli(f"{tmp_path}?precision=int8", threads=1)
     assert model.revision != exact.revision
     found = judge(model, PAIRS)
