@@ -15,6 +15,7 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processor
 
 from veridical.errors import ModelError, UsageError
 from veridical.models import LABELS, load_nli
+from veridical.models.causal.int8 import multiplies_exactly
 from veridical.models.nli.int8 import agreement_pairs, require_agreement
 from veridical.models.nli.labels import PLAIN
 from veridical.models.nli.onnx import OnnxNli
@@ -149,19 +150,12 @@ def test_probabilities_and_batches(tmp_path: Path) -> None:
     assert cooler.revision != model.revision
 
 
-def exact_int8() -> bool:
-    """Whether this processor multiplies bytes exactly: AVX2 alone saturates their sums, and some
-    graphs do not agree by it."""
-    told = Path("/proc/cpuinfo")
-    return not told.exists() or "vnni" in told.read_text() or "avx2" not in told.read_text()
-
-
 def test_int8_that_agrees_is_used(tmp_path: Path) -> None:
     exact = OnnxNli(build(tmp_path), threads=1)
-    if not exact_int8():
+    if not multiplies_exactly():
         with pytest.raises(ModelError, match="int8 gives the class of float32"):
             OnnxNli(tmp_path, threads=1, precision="int8")
-        pytest.skip("INT8 NOT EXACT: this processor has no VNNI; the graph was refused, as it must")
+        pytest.skip("this processor cuts sums of products; the graph was refused, as it must be")
     model: Any = load_nli(f"{tmp_path}?precision=int8", threads=1)
     assert model.revision != exact.revision
     found = judge(model, PAIRS)
