@@ -35,7 +35,7 @@ def tokenizer(kind: str) -> Tokenizer:
     return Tokenizer.from_str(_trained(kind))
 
 
-@cache  # training gives another vocabulary each time
+@cache
 def _trained(kind: str) -> str:
     if kind == "gpt2":  # byte-level pairs, nothing put before a text, trimmed offsets
         made = Tokenizer(models.BPE())

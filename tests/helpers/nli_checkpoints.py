@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import string
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -47,36 +49,54 @@ PAIRS = [
 
 def tokenizer(kind: str) -> Tokenizer:
     """As the architecture's own: word pieces, byte-level pairs, or unigrams; and its template."""
-    return Tokenizer.from_str(_trained(kind))
+    return Tokenizer.from_str(_made(kind))
 
 
-@cache  # training gives another vocabulary each time
-def _trained(kind: str) -> str:
+def _pieces(corpus: str, start: str, inner: str) -> list[str]:
+    """Letters, short words whole, long words in two pieces: the same list in every process."""
+    words = sorted(set(re.findall(r"\w+|[^\w\s]", corpus)))
+    letters = sorted({*"".join(words), *string.ascii_lowercase, *string.digits})
+    halves = [(w[: len(w) // 2], w[len(w) // 2 :]) if len(w) > 5 else (w, "") for w in words]
+    return list(
+        dict.fromkeys(
+            [start + c for c in letters]
+            + [inner + c for c in letters]
+            + [start + first for first, _ in halves]
+            + [inner + last for _, last in halves if last]
+        )
+    )
+
+
+@cache
+def _made(kind: str) -> str:
+    # a word-piece or unigram trainer gives another vocabulary each time: theirs are written out
     if kind == "bert":
         special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
-        made = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+        pieces = _pieces(" ".join(CORPUS).lower(), "", "##")
+        made = Tokenizer(models.WordPiece(_numbered(special + pieces), unk_token="[UNK]"))
         made.normalizer = normalizers.BertNormalizer()
         made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-        trainer: Any = trainers.WordPieceTrainer(vocab_size=200, special_tokens=special)
+        made.add_special_tokens(special)
     elif kind == "deberta":
         special = ["[PAD]", "[CLS]", "[SEP]", "[UNK]"]
-        made = Tokenizer(models.Unigram())
+        scores = [(p, -9.0 + min(len(p), 5)) for p in _pieces(" ".join(CORPUS), "▁", "")]
+        made = Tokenizer(models.Unigram([*((t, 0.0) for t in special), *scores], unk_id=3))
         made.pre_tokenizer = pre_tokenizers.Metaspace()
-        trainer = trainers.UnigramTrainer(
-            vocab_size=120, special_tokens=special, unk_token="[UNK]", show_progress=False
-        )
+        made.add_special_tokens(special)
     else:
         special = ["<s>", "<pad>", "</s>"] if kind == "roberta" else ["[CLS]", "[PAD]", "[SEP]"]
         made = Tokenizer(models.BPE())
         made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
         made.decoder = decoders.ByteLevel()
-        trainer = trainers.BpeTrainer(
-            vocab_size=330,
-            special_tokens=special,
-            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-            show_progress=False,
+        made.train_from_iterator(
+            CORPUS,
+            trainers.BpeTrainer(
+                vocab_size=330,
+                special_tokens=special,
+                initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+                show_progress=False,
+            ),
         )
-    made.train_from_iterator(CORPUS, trainer)
     if kind == "roberta":
         made.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0))
     else:
@@ -86,6 +106,10 @@ def _trained(kind: str) -> str:
             special_tokens=[(t, made.token_to_id(t)) for t in ("[CLS]", "[SEP]")],
         )
     return str(made.to_str())
+
+
+def _numbered(tokens: list[str]) -> dict[str, int]:
+    return {t: i for i, t in enumerate(tokens)}
 
 
 def config(kind: str, vocabulary: int, names: tuple[str, ...] | None, classes: int) -> Any:
