@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
@@ -100,13 +101,16 @@ class Answer:
         """Whether nothing more of it is let out."""
         return self.blocked or self.retried
 
-    async def take(self, text: str, tokens: Sequence[dict[str, Any]] = ()) -> list[Out]:
-        """More of the text as it came; what of it may be let out now."""
+    async def take(
+        self, text: str, tokens: Sequence[dict[str, Any]] = (), *, last: bool = False
+    ) -> list[Out]:
+        """More of the text as it came, ``last`` with its end; what of it may be let out now."""
         self.received += text
         self._tokens += tokens
         if self.over:
             return []
-        return await self._settle(self._cutter.feed(text))
+        pieces = [*self._cutter.feed(text), *(self._cutter.end() if last else ())]
+        return await self._settle(pieces)
 
     async def end(self) -> list[Out]:
         """The text is complete; what of the rest may be let out."""
@@ -118,22 +122,31 @@ class Answer:
         return held
 
     async def _settle(self, pieces: Sequence[str]) -> list[Out]:
+        """What may be let out of pieces, which are judged side by side and settled in order."""
         out = []
-        for piece in pieces:
-            tokens = self._tokens_of(piece)
-            let_out = await self._one(piece, tokens)
-            part = Out(let_out, tuple(tokens) if let_out == piece else ())
-            if self.whole:
-                self._held.append(part)
-            else:
-                self.delivered += let_out
-                out.append(part)
-            if self.over:
-                break
+        tokens = [self._tokens_of(piece) for piece in pieces]
+        judging = [
+            asyncio.ensure_future(self.judge.find(piece, known))
+            for piece, known in zip(pieces, tokens, strict=True)
+        ]
+        try:
+            for piece, known, finding in zip(pieces, tokens, judging, strict=True):
+                let_out = await self._one(piece, await finding)
+                part = Out(let_out, tuple(known) if let_out == piece else ())
+                if self.whole:
+                    self._held.append(part)
+                else:
+                    self.delivered += let_out
+                    out.append(part)
+                if self.over:
+                    break
+        finally:
+            for finding in judging:
+                finding.cancel()
+            await asyncio.gather(*judging, return_exceptions=True)
         return out
 
-    async def _one(self, piece: str, tokens: Sequence[dict[str, Any]]) -> str:
-        finding = await self.judge.find(piece, tokens)
+    async def _one(self, piece: str, finding: Finding | None) -> str:
         if finding is None or not finding.rejected or not self.enforce:
             self.steps.append(Step(piece, finding, "released", piece))
             if finding is not None:

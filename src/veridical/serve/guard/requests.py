@@ -335,7 +335,7 @@ class Request:
                 if blocked:
                     answer.received, answer.blocked = told.text, True
                     continue
-                await answer.take(told.text, told.tokens)
+                await answer.take(told.text, told.tokens, last=True)
                 await answer.end()
                 blocked = answer.blocked
 
