@@ -310,7 +310,8 @@ class Coalescer(Generic[Q, V]):
                 free.release()
 
         running = []
-        for batch in pack(parts, self.model.budget):
+        share = shared([p[2].length for p in parts], self.model.workers)
+        for batch in pack(parts, min(self.model.budget, share)):
             await free.acquire()
             running.append(loop.create_task(forward(batch)))
         await asyncio.gather(*running)
@@ -400,6 +401,12 @@ class Coalescer(Generic[Q, V]):
             task.cancel()
         self._threads.shutdown(wait=True, cancel_futures=True)
         self._helper.shutdown(wait=True, cancel_futures=True)
+
+
+def shared(lengths: Sequence[int], threads: int) -> int:
+    """Padded tokens of a batch by which windows of these lengths keep all threads busy, however
+    few they are: the last one of a batch may be whole."""
+    return -(-sum(lengths) // threads) + max(lengths, default=1) - 1
 
 
 def pack(

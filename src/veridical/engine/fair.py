@@ -14,7 +14,6 @@ from __future__ import annotations
 import asyncio
 import heapq
 import itertools
-import os
 from collections.abc import Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -29,6 +28,7 @@ from veridical.engine.batching import (
     Model,
     as_model_error,
     get_many,
+    shared,
 )
 from veridical.errors import ModelError
 from veridical.files.store import Store
@@ -37,8 +37,8 @@ Q = TypeVar("Q")
 V = TypeVar("V")
 
 INTERACTIVE, BACKGROUND = 0, 1
-#: Padded tokens of a batch, for each core.
-_TOKENS_A_CORE = 1024
+#: Padded tokens of a batch: what the next caller waits for, and enough for full speed.
+_TOKENS = 1024
 _LOOK = 4  # batches' worth of windows among which those of like length are taken
 
 
@@ -89,7 +89,7 @@ class FairQueue(Coalescer[Q, V]):
         lookup: Lookup | None = get_many,
     ) -> None:
         super().__init__(model, gate, store, lookup=lookup)
-        self._cap = min(model.budget, _TOKENS_A_CORE * (os.cpu_count() or 1))
+        self._cap = min(model.budget, _TOKENS)
         self._turns: list[_Turn] = []  # a heap
         self._order = itertools.count()
         self._clock = [0.0, 0.0]  # the turn that was taken last, by lane
@@ -176,11 +176,15 @@ class FairQueue(Coalescer[Q, V]):
         self._clock[first[0]] = max(self._clock[first[0]], first[1])
         length = first[3].windows[first[4]].length
         longest = length
+        cap = self._cap
+        if tokens < _LOOK * cap:  # these are all that wait
+            free = self.model.workers - len(self._forwards)
+            cap = min(cap, shared([_length(t) for t in seen], free))
         batch: list[tuple[_Entry, int]] = []
         left: list[_Turn] = []
         for turn in sorted(seen, key=lambda t: (abs(_length(t) - length), t[:3])):
             padded = max(longest, _length(turn)) * (len(batch) + 1)
-            if batch and padded > self._cap:
+            if batch and padded > cap:
                 left.append(turn)
                 continue
             longest = max(longest, _length(turn))
