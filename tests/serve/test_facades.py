@@ -37,6 +37,45 @@ def test_an_answer_without_contexts_is_an_error_not_clean(server: Running, path:
         assert answer.status_code == 422, answer.text
 
 
+@pytest.mark.parametrize(
+    ("path", "body", "field"),
+    [
+        ("/v1/lettucedetect/spans", {"contexts": ["a"], "answer": "\0"}, "answer"),
+        ("/v1/lettucedetect/token", {"contexts": ["a", "\0b"], "answer": "a"}, "contexts[1]"),
+        (
+            "/v2/evaluate_factual_consistency",
+            {"source_texts": ["a"], "generated_text": "b\0"},
+            "generated_text",
+        ),
+        (
+            "/beta/litellm_basic_guardrail_api",
+            {
+                "input_type": "response",
+                "texts": ["b\0"],
+                "structured_messages": [TOOL],
+                "litellm_call_id": "nul",
+            },
+            "texts",
+        ),
+        (
+            "/v1/portkey",
+            {
+                "request": {"json": {"messages": [TOOL]}},
+                "response": {"json": {"choices": [{"message": {"content": "b\0"}}]}},
+            },
+            "response.json.choices",
+        ),
+    ],
+)
+def test_an_error_names_the_field_of_the_request(
+    server: Running, path: str, body: Any, field: str
+) -> None:
+    answer = ask(server, path, body)
+    assert answer.status_code == 422 and "records" not in answer.text
+    assert answer.json()["detail"].startswith(f"{field}: ")
+    assert answer.json()["errors"][0]["field"] == field
+
+
 def test_vectara_scores_consistency(server: Running) -> None:
     body = {"source_texts": [SOURCE], "model_parameters": {"model_name": "x"}, "language": "eng"}
     wrong = ask(server, "/v2/evaluate_factual_consistency", {**body, "generated_text": WRONG})

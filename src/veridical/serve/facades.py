@@ -26,6 +26,12 @@ Text = Annotated[str, Field(max_length=1_000_000)]
 Texts = Annotated[list[Text], Field(min_length=1, max_length=256)]
 Message = dict[str, JsonValue]
 
+#: What a request calls the fields of a record.
+_LETTUCE = {"response": "answer", "contexts": "contexts", "prompt": "question"}
+_VECTARA = {"response": "generated_text", "contexts": "source_texts"}
+_LITELLM = {"response": "texts", "contexts": "structured_messages"}
+_PORTKEY = {"response": "response.json.choices", "contexts": "request.json.messages"}
+
 _CLEAN = ("supported", "consistent")
 _SUSPECT = 0.5  # risk from which a piece is shown as hallucinated
 _KEPT, _SECONDS = 10_000, 600  # calls whose evidence is kept, and for how long
@@ -98,8 +104,10 @@ class PortkeyAnswer(BaseModel):
 def add(app: FastAPI, service: Service) -> None:
     """Add the routes."""
 
-    async def check(request: Request, rows: list[dict[str, Any]]) -> list[Result]:
-        records = records_of(rows)
+    async def check(
+        request: Request, rows: list[dict[str, Any]], names: Mapping[str, str]
+    ) -> list[Result]:
+        records = records_of(rows, names)
         key = service.key_of(request.scope)
         wanted = service.wanted(Scoring(), key)
         lines = await until_gone(request, lambda: service.check(records, wanted, key))
@@ -108,7 +116,7 @@ def add(app: FastAPI, service: Service) -> None:
     async def judged(request: Request, body: LettuceBody) -> Result:
         _need_sources(body.contexts)
         row = {"response": body.answer, "contexts": body.contexts, "prompt": body.question}
-        (result,) = await check(request, [row])
+        (result,) = await check(request, [row], _LETTUCE)
         if result.risk is None or (result.verdict == "unchecked" and body.answer.strip()):
             raise Problem(422, f"the answer could not be checked: {result.reason}")
         return result
@@ -148,7 +156,7 @@ def add(app: FastAPI, service: Service) -> None:
         """The shape of Vectara's evaluation: 1 is consistent with the sources, 0 is not."""
         _need_sources(body.source_texts)
         row = {"response": body.generated_text, "contexts": body.source_texts}
-        (result,) = await check(request, [row])
+        (result,) = await check(request, [row], _VECTARA)
         if result.risk is None or result.verdict == "unchecked":
             raise Problem(422, f"the text could not be checked: {result.reason}")
         return VectaraAnswer(score=round(1 - result.risk, 6))
@@ -170,7 +178,7 @@ def add(app: FastAPI, service: Service) -> None:
         allow = parameters.get("unchecked") == "allow"
         contexts = evidence.of(call) if body.litellm_call_id else []
         rows = [{"response": t, "contexts": contexts} for t in body.texts if t.strip()]
-        bad = _blocking(await check(request, rows), allow) if rows and contexts else None
+        bad = _blocking(await check(request, rows, _LITELLM), allow) if rows and contexts else None
         if rows and not contexts and not allow:
             bad = "unchecked: the call has no tool message or document to check against"
         return LiteLlmAnswer(action="BLOCKED" if bad else "NONE", blocked_reason=bad)
@@ -186,7 +194,7 @@ def add(app: FastAPI, service: Service) -> None:
         rows = [{"response": text, "contexts": contexts} for text in texts if text.strip()]
         if not rows or not contexts:
             return PortkeyAnswer(verdict=False, data={"checked": False, "verdict": "unchecked"})
-        results = await check(request, rows)
+        results = await check(request, rows, _PORTKEY)
         bad = _blocking(results, False)
         verdicts: list[str] = [result.verdict for result in results]
         return PortkeyAnswer(

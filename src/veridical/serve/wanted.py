@@ -130,8 +130,13 @@ class Offers:
             raise UsageError("one of the scorers asks an LLM, and this server has none")
 
 
-def records_of(rows: Sequence[Mapping[str, Any]]) -> list[Record]:
+def records_of(
+    rows: Sequence[Mapping[str, Any]], names: Mapping[str, str] | None = None
+) -> list[Record]:
     """The records of a request's rows, as :func:`veridical.check` reads them.
+
+    Args:
+        names: by a record's field, what a request in another shape than ours calls it.
 
     Raises:
         Problem: some are no valid records; ``errors`` names index and field of each.
@@ -149,7 +154,13 @@ def records_of(rows: Sequence[Mapping[str, Any]]) -> list[Record]:
         raise Problem(422, f"records: {e}") from None
     if errors:
         first = errors[0]
-        where = place(["records", first["index"], *([first["field"]] if first["field"] else [])])
+        if names is None:
+            parts = ["records", first["index"], *([first["field"]] if first["field"] else [])]
+            where = place(parts)
+        else:
+            name, bracket, item = (first["field"] or "").partition(".")[0].partition("[")
+            where = names[name] + bracket + item if name in names else "the request"
+            errors = [{"field": where, "error": first["error"]}]
         raise Problem(422, f"{where}: {first['error']}", errors=errors[:20])
     return records
 
