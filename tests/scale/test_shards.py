@@ -13,35 +13,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from places import ROOT
+from sharding import children, commands, written
 
-from veridical.cli import main
 from veridical.scale.merge import added
-
-ANSWERS = ROOT / "examples" / "answers.jsonl"
-BAD = '{"response": 7}\n{broken\n'
-
-
-def veridical(*arguments: Any, monkeypatch: pytest.MonkeyPatch) -> int:
-    """The exit code of a command line."""
-    monkeypatch.setattr(sys, "argv", ["veridical", *map(str, arguments)])
-    with pytest.raises(SystemExit) as stopped:
-        main()
-    return int(stopped.value.code or 0)
 
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     monkeypatch.chdir(tmp_path)
-    return lambda *arguments: veridical(*arguments, monkeypatch=monkeypatch)
-
-
-def written(path: Path, rows: int, bad: str = BAD) -> Path:
-    """A file of so many example answers, with bad rows in the middle."""
-    lines = ANSWERS.read_text("utf-8").splitlines(keepends=True)
-    some = [lines[i % len(lines)] for i in range(rows)]
-    path.write_text("".join(some[: rows // 2]) + bad + "".join(some[rows // 2 :]))
-    return path
+    return commands(monkeypatch)
 
 
 def parts_of(folder: Path) -> set[str]:
@@ -125,7 +105,8 @@ def test_the_first_run_settles_how_shards_are_scored(run: Any, tmp_path: Path, c
         (("run", "d"), "holds no shards: veridical shard plan INPUT --out d"),
         (("run", "planned", "--index", "9"), "--index 9: there are 2 shards, from 0"),
         (("run", "planned", "--index", "0", "--workers", "2"), "leave --workers out"),
-        (("run", "planned", "--executor", "ray"), "--executor ray is not in this version"),
+        (("run", "planned", "--executor", "ray", "--index", "0"), "leave --executor out"),
+        (("plan", "in.jsonl", "--out", "gs://bucket/d"), "addresses are s3://BUCKET/NAME"),
         (("run", "planned", "--preset", "fast", "--against", "reference", "--prior", "7"), "prior"),
         (("merge", "d"), "holds no shards"),
         (("merge", "planned"), "2 of 2 shards are not done (0, 1)"),
@@ -169,19 +150,6 @@ def test_changed_inputs_and_damaged_parts_are_refused(
     path.write_text(path.read_text() + '{"response": "more"}\n')
     assert run("shard", "run", "d") == 1
     assert "the input has changed since its shards were planned" in capsys.readouterr().err
-
-
-def children(parent: int) -> list[int]:
-    """Process ids of the workers of a process."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        try:
-            fields = (entry / "stat").read_text().rsplit(")", 1)[1].split()
-        except (OSError, IndexError):
-            continue
-        if entry.name.isdigit() and int(fields[1]) == parent:
-            found.append(int(entry.name))
-    return found
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds workers in /proc")

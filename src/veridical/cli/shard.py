@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass, fields
 from enum import Enum
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -44,7 +43,9 @@ app = App(
     "  veridical shard merge shards --json results.jsonl",
 )
 
-Dest = Annotated[Path, typer.Argument(help="Folder of the shards, of shard plan.")]
+Dest = Annotated[
+    str, typer.Argument(help="Folder or s3://BUCKET/PREFIX of the shards, of shard plan.")
+]
 
 
 class Executor(str, Enum):
@@ -59,8 +60,8 @@ class PlanOptions:
     inputs: Inputs
     rows: Annotated[int, typer.Option(min=1, help="Rows of a shard."), Group.RUN] = 50_000
     out: Annotated[
-        Path | None,
-        typer.Option(help="Folder to make for the shards.", metavar="DEST"),
+        str | None,
+        typer.Option(help="Folder or s3://BUCKET/PREFIX to make for the shards.", metavar="DEST"),
         Group.OUTPUT,
     ] = None
     mapping: Map = None
@@ -72,21 +73,23 @@ class PlanOptions:
 def plan(options: PlanOptions) -> int:
     """Say which rows each shard has. Nothing is scored yet."""
     from veridical.scale.manifest import plan as planned
+    from veridical.scale.place import place_of
 
     if options.out is None:
         raise UsageError("--out DEST names the folder of the shards")
     check_files(options)
+    place = place_of(options.out)
     inputs = rows_of(options.inputs)
     manifest = planned(
         [inputs] if isinstance(inputs, str) else inputs,
-        options.out,
+        place,
         rows=options.rows,
         mapping=mapping_of(options.mapping) or None,
         reader=options.reader,
     )
     count = len(manifest.shards)
-    print(f"{manifest.total} rows in {count} shards: {options.out}", file=sys.stderr)
-    print(f"next: veridical shard run {options.out} --workers 2", file=sys.stderr)
+    print(f"{manifest.total} rows in {count} shards: {place.name}", file=sys.stderr)
+    print(f"next: veridical shard run {place.name} --workers 2", file=sys.stderr)
     return 0
 
 
@@ -101,6 +104,15 @@ class RunShardsOptions:
     workers: Annotated[
         int, typer.Option(min=1, help="Processes, which share the cores."), Group.RUN
     ] = 1
+    lease: Annotated[
+        float,
+        typer.Option(
+            min=2,
+            max=86_400,
+            help="Seconds without a sign of life after which a worker's shard is another's (S3).",
+        ),
+        Group.RUN,
+    ] = 60.0
     index: Annotated[
         int | None,
         typer.Option(min=0, help="Score this shard alone: for array jobs of a cluster."),
@@ -126,7 +138,7 @@ class RunShardsOptions:
 
 
 #: Options of a run of shards that do not say how they are scored.
-_WHERE = ("dest", "executor", "workers", "index")
+_WHERE = ("dest", "executor", "workers", "lease", "index")
 
 
 @app.command(name="run", epilog=_RUN_EXAMPLES)
@@ -134,33 +146,40 @@ _WHERE = ("dest", "executor", "workers", "index")
 def run(options: RunShardsOptions) -> int:
     """Score the shards that are not done. Kill it at any time, start it again."""
     from veridical.scale import manifest as manifests
-    from veridical.scale.work import check_options, left, work, work_together
+    from veridical.scale.part import left
+    from veridical.scale.place import place_of
+    from veridical.scale.work import check_options, work, work_together
 
-    manifest = manifests.read(options.dest)
+    place = place_of(options.dest, options.lease)
+    manifest = manifests.read(place)
     if options.index is not None:
         manifest.shard(options.index)
         if options.workers > 1:
             raise UsageError("--index scores one shard, by one process: leave --workers out")
+        if options.executor is Executor.ray:
+            raise UsageError("--index scores one shard, by this process: leave --executor out")
     if options.executor is Executor.ray:
-        raise UsageError(
-            "--executor ray is not in this version: use --workers, or --index in an array job"
-        )
+        from veridical.scale import ray
+
+        ray.load_ray()
     check_options(scoring := scoring_of(options))
-    settled = manifests.settled(options.dest, scoring)
+    settled = manifests.settled(place, scoring)
     manifest.open()
     err = error_console()
 
     def tell(done: int, total: int) -> None:
         err.print(f"{done} of {total} shards done", markup=False)
 
-    if options.workers > 1:
-        work_together(options.dest, manifest, options.workers, tell)
+    if options.executor is Executor.ray:
+        ray.run(place, manifest, options.workers, tell, lease=options.lease)
+    elif options.workers > 1:
+        work_together(place, manifest, options.workers, tell, lease=options.lease)
     else:
-        work(options.dest, manifest, settled, index=options.index, workers=1)
-        remaining = len(left(options.dest, manifest))
+        work(place, manifest, settled, index=options.index, workers=1)
+        remaining = len(left(place, manifest))
         tell(len(manifest.shards) - remaining, len(manifest.shards))
-    if not left(options.dest, manifest):
-        err.print(f"next: veridical shard merge {options.dest}", markup=False)
+    if not left(place, manifest):
+        err.print(f"next: veridical shard merge {place.name}", markup=False)
     return 0
 
 
@@ -191,9 +210,10 @@ def merge(options: MergeOptions) -> int:
     from veridical.cli.finish import Asked, finish
     from veridical.decide.gates import Gates
     from veridical.scale.merge import merge as merged
+    from veridical.scale.place import place_of
 
     check_files(options)
-    results = merged(options.dest)
+    results = merged(place_of(options.dest))
     gates = Gates.parse(None, None, None, None, policy=False)
     with opened(options.json_path) as lines:
         return finish(results, lines, None, Asked(gates, 0.0), error_console())

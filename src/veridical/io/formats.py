@@ -22,6 +22,8 @@ Rows = Iterator[tuple[int | None, Raw]]
 
 LARGEST_JSON = 2 * 1024**3
 PARQUET_BATCH = 256
+#: Bytes of a column of a Parquet file that are read at a time.
+PARQUET_BUFFER = 1 << 18
 EXTENSIONS = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
@@ -246,11 +248,15 @@ def _csv_row(cells: list[str], header: list[str], fields: list[str | None]) -> R
     return row
 
 
-def parquet_rows(path: Any, cursor: Cursor, name: str) -> Rows:
-    """Rows of a Parquet file in batches; a part that cannot be read gives a problem a row."""
+def parquet_rows(path: Any, cursor: Cursor, name: str, *, buffer: int = PARQUET_BUFFER) -> Rows:
+    """Rows of a Parquet file in batches; a part that cannot be read gives a problem a row.
+
+    Args:
+        buffer: bytes of a column that are read at a time.
+    """
     import pyarrow as pa
 
-    with open_parquet(path, name) as file:
+    with open_parquet(path, name, buffer=buffer) as file:
         for group in range(file.metadata.num_row_groups):
             total = file.metadata.row_group(group).num_rows
             n_read = 0
@@ -274,7 +280,7 @@ def parquet_rows(path: Any, cursor: Cursor, name: str) -> Rows:
                     yield None, None if cursor.skips() else why
 
 
-def open_parquet(path: Any, name: str) -> Any:
+def open_parquet(path: Any, name: str, *, buffer: int = PARQUET_BUFFER) -> Any:
     """A ``pyarrow.parquet.ParquetFile``.
 
     Raises:
@@ -284,7 +290,7 @@ def open_parquet(path: Any, name: str) -> Any:
     import pyarrow.parquet as pq
 
     try:
-        file = pq.ParquetFile(path, pre_buffer=False, buffer_size=1 << 18)
+        file = pq.ParquetFile(path, pre_buffer=False, buffer_size=buffer)
     except (pa.ArrowException, OSError, ValueError) as e:
         raise UsageError(f"{name}: cannot be read as Parquet: {reason(e)}") from None
     twice = _first_twice(file.schema_arrow.names)

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from veridical.core.records import Record
 from veridical.errors import RowError, UsageError, mapping_named
+from veridical.files.s3 import is_address
 from veridical.io.columns import Columns, has_path, no_column
 from veridical.io.files import FilePart, StreamPart, open_path, open_stdin, spool_rows
 from veridical.io.formats import Cursor
 from veridical.io.memory import MemoryPart, frame_part
+from veridical.io.objects import ObjectPart, below
 from veridical.io.problems import RowProblem
 from veridical.io.readers import Reader, find_reader
 from veridical.text.display import cut, shown, visible
@@ -134,6 +136,11 @@ class Source:
         for number, part in enumerate(self._parts):
             self._reading = number
             cursor.done = 0
+            if part.format == "parquet" and (rows := part.count() or 0) <= cursor.skip:
+                cursor.skip -= rows
+                ordinal += rows
+                index += rows
+                continue
             for line, row in part.rows(cursor):
                 if row is None:
                     ordinal += 1
@@ -194,6 +201,15 @@ class Source:
         if self._digests is None:
             self._digests = [p.digest() for p in self._parts]
         return self._digests
+
+    def verify(self) -> None:
+        """See that all inputs are what they were when the fingerprint was asked for.
+
+        Raises:
+            UsageError: one is not, or the source is one-shot.
+        """
+        for part in self._parts:
+            part.digest()
 
     def check_mapping(self) -> None:
         """See before any model runs that every mapped column is there, in one row at least.
@@ -349,6 +365,7 @@ def open_source(
         inputs: a path, several paths, ``-`` for standard input; a list or other iterable of dicts
             or records; or a pandas, polars or pyarrow table. Files are JSONL, JSON (one list),
             CSV, TSV or Parquet by extension, else by content; text formats may be gzipped.
+            ``s3://BUCKET/NAME`` is a Parquet object, ``s3://BUCKET/PREFIX/`` all of them below.
         mapping: record field -> column or dotted path, instead of the aliases.
         reader: name of a published shape, see :mod:`veridical.io.readers`.
         prompts: rows may lack the response; see :class:`~veridical.io.columns.Columns`.
@@ -400,6 +417,8 @@ def _file_parts(
     for path in paths:
         if path == "-":
             parts.append(open_stdin(field_of, quotes, whole))
+        elif isinstance(path, str) and is_address(path):
+            parts += map(ObjectPart, below(path) if path.endswith("/") else [path])
         else:
             parts.append(open_path(path, field_of, quotes, whole))
     return parts

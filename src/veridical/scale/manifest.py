@@ -7,19 +7,16 @@
 from __future__ import annotations
 
 import json
-import os
-import secrets
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from veridical.core.records import Record
 from veridical.errors import RowError, UsageError
-from veridical.files.atomic import write_atomic
 from veridical.io import open_source
 from veridical.io.source import Source
+from veridical.scale.place import Place
 
 SHARDS, OPTIONS = "shards.json", "options.json"
 #: Records of a shard unless said otherwise.
@@ -96,16 +93,16 @@ class Manifest(BaseModel):
 
 def plan(
     inputs: Sequence[str],
-    dest: Path,
+    place: Place,
     *,
     rows: int = ROWS,
     mapping: Mapping[str, str] | None = None,
     reader: str | None = None,
 ) -> Manifest:
-    """Write the shards of ``inputs`` to the folder ``dest``. Doing so again is harmless.
+    """Write the shards of ``inputs`` to a place. Doing so again is harmless.
 
     Raises:
-        UsageError: an input cannot be read or has no rows, or ``dest`` holds other shards.
+        UsageError: an input cannot be read or has no rows, or the place holds other shards.
     """
     if "-" in inputs:
         raise UsageError("standard input has no shards: name a file")
@@ -124,63 +121,37 @@ def plan(
         rows=rows,
         total=total,
     )
-    try:
-        dest.mkdir(parents=True, exist_ok=True)
-        strange = next((p.name for p in dest.iterdir() if p.name != SHARDS), None)
-    except OSError as e:
-        raise UsageError(f"{dest}: {e.strerror}") from None
-    if not (dest / SHARDS).exists() and strange is not None:
-        raise UsageError(f"{dest} is not empty (it holds {strange!r}): name a new folder")
-    there = fixed(dest / SHARDS, manifest.model_dump_json(indent=1) + "\n")
-    if Manifest.model_validate_json(there) != manifest:
-        raise UsageError(f"{dest} holds other shards: name a new folder")
+    place.prepare(SHARDS)
+    there = place.fixed(SHARDS, manifest.model_dump_json(indent=1) + "\n")
+    if _parsed(place, there.encode()) != manifest:
+        raise UsageError(f"{place.name} holds other shards: name a new one")
     return manifest
 
 
-def read(dest: Path) -> Manifest:
-    """The shards of a folder.
+def read(place: Place) -> Manifest:
+    """The shards of a place.
 
     Raises:
         UsageError: it holds none.
     """
     try:
-        return Manifest.model_validate_json((dest / SHARDS).read_bytes())
+        return _parsed(place, place.read(SHARDS))
     except FileNotFoundError:
         raise UsageError(
-            f"{dest} holds no shards: veridical shard plan INPUT --out {dest}"
+            f"{place.name} holds no shards: veridical shard plan INPUT --out {place.name}"
         ) from None
-    except OSError as e:
-        raise UsageError(f"{dest}: {e.strerror}") from None
+
+
+def _parsed(place: Place, content: bytes) -> Manifest:
+    try:
+        return Manifest.model_validate_json(content)
     except ValidationError as e:
         where = ".".join(map(str, e.errors()[0]["loc"]))
-        raise UsageError(f"{dest / SHARDS} cannot be read ({where})") from None
+        raise UsageError(f"{place.name}/{SHARDS} cannot be read ({where})") from None
 
 
-def fixed(path: Path, text: str) -> str:
-    """Give the new file ``path`` the content ``text``, whole, unless it is there: its content.
-
-    Of several processes that do so at once one wins.
-
-    Raises:
-        UsageError: it can be neither written nor read.
-    """
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
-    try:
-        if not path.exists():
-            write_atomic(draft, text, private=True)
-            try:
-                os.link(draft, path)  # fails where another was quicker
-            except FileExistsError:
-                pass
-            finally:
-                draft.unlink(missing_ok=True)
-        return path.read_text("utf-8")
-    except OSError as e:
-        raise UsageError(f"cannot write {path}: {e.strerror}") from None
-
-
-def settled(dest: Path, given: Mapping[str, Any]) -> dict[str, Any]:
-    """How the shards of ``dest`` are scored: as ``given``, unless a run has settled it before.
+def settled(place: Place, given: Mapping[str, Any]) -> dict[str, Any]:
+    """How the shards are scored: as ``given``, unless a run has settled it before.
 
     Args:
         given: options by name; those that are not given are not in it.
@@ -189,18 +160,18 @@ def settled(dest: Path, given: Mapping[str, Any]) -> dict[str, Any]:
         UsageError: a run has settled it otherwise.
     """
     text = json.dumps(dict(given), sort_keys=True, indent=1) + "\n"
-    stored = fixed(dest / OPTIONS, text)
+    stored = place.fixed(OPTIONS, text)
     try:
         known = json.loads(stored)
     except ValueError:
         known = None
     if not isinstance(known, dict):
-        raise UsageError(f"{dest / OPTIONS} cannot be read")
+        raise UsageError(f"{place.name}/{OPTIONS} cannot be read")
     for name, value in given.items():
         if known.get(name) != value:
             had = f"by {name} {known[name]!r}" if name in known else f"without {name}"
             raise UsageError(
-                f"{name} {value!r}: {dest} is scored {had} since its first run; "
-                "give no options to go on, or plan another folder"
+                f"{name} {value!r}: {place.name} is scored {had} since its first run; "
+                "give no options to go on, or plan another place"
             )
     return known

@@ -5,11 +5,8 @@ The JSON file is written last: where both are, the shard is done, and doing it a
 
 from __future__ import annotations
 
-import hashlib
 import json
-import shutil
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -17,13 +14,14 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from veridical.engine.engine import Engine
 from veridical.engine.results import LEDGER
 from veridical.errors import RowError, UsageError, VeridicalError
-from veridical.files.atomic import replacing, write_atomic
+from veridical.files.atomic import replacing
 from veridical.files.rundir import RunFiles, Stored
 from veridical.io.source import Source, SourceSlice
 from veridical.scale.manifest import Manifest, Shard
+from veridical.scale.place import PARTS, Held, Place, digest, remove
 
-PARTS, WORK = "parts", "work"
 _BATCH = 4096  # result lines of a row group
+_LOOK = 1.0  # seconds between two looks whether the shard is still this process's
 
 
 class Part(BaseModel):
@@ -51,33 +49,44 @@ class Part(BaseModel):
     parquet: str
 
 
-def files(dest: Path, shard: Shard) -> tuple[Path, Path]:
-    """The Parquet and the JSON file of a shard's part."""
-    stem = dest / PARTS / f"part-{shard.name}"
-    return stem.with_suffix(".parquet"), stem.with_suffix(".json")
+def files(shard: Shard) -> tuple[str, str]:
+    """The names of the Parquet and the JSON file of a shard's part."""
+    return f"{PARTS}/part-{shard.name}.parquet", f"{PARTS}/part-{shard.name}.json"
 
 
-def is_done(dest: Path, shard: Shard) -> bool:
-    """Whether the shard has been scored."""
-    return all(path.exists() for path in files(dest, shard))
+def left(place: Place, manifest: Manifest) -> list[Shard]:
+    """The shards that are not done."""
+    there = place.names(PARTS)
+    return [
+        shard
+        for shard in manifest.shards
+        if any(name.removeprefix(f"{PARTS}/") not in there for name in files(shard))
+    ]
 
 
 def score_shard(
-    dest: Path,
+    place: Place,
     manifest: Manifest,
     whole: Source,
     shard: Shard,
     options: Mapping[str, Any],
     engine: Engine,
-) -> None:
+    held: Held,
+) -> bool:
     """Score a shard and write its part. A run that was killed goes on where it was.
 
+    Args:
+        held: the shard, taken.
+
+    Returns:
+        Whether it was scored; else another process has taken it meanwhile.
+
     Raises:
-        VeridicalError: it cannot be scored, or ``dest`` cannot be written.
+        VeridicalError: it cannot be scored, or the place cannot be written to.
     """
     from veridical.api import Job
 
-    folder = dest / WORK / shard.name
+    folder = place.work_folder(shard.name)
     keywords: dict[str, Any] = {k: v for k, v in options.items() if k != "scorers"}
     keywords |= {"mapping": manifest.mapping or None, "reader": manifest.reader}
     job = Job(
@@ -88,24 +97,33 @@ def score_shard(
         **keywords,
     )
     try:
-        job.wait()
+        while not held.lost:
+            try:
+                job.wait(_LOOK)
+                break
+            except TimeoutError:
+                continue
+        else:
+            job.cancel()
+            return False
     except BaseException:
         job.cancel()
         raise
+    whole.verify()
     try:
-        write_part(dest, shard, RunFiles(folder))
+        write_part(place, shard, RunFiles(folder))
     except OSError as e:
         raise VeridicalError(f"cannot write the part of shard {shard.index}: {e}") from None
-    shutil.rmtree(folder, ignore_errors=True)
+    remove(folder)
+    return True
 
 
-def write_part(dest: Path, shard: Shard, run: RunFiles) -> None:
+def write_part(place: Place, shard: Shard, run: RunFiles) -> None:
     """Write the part of a shard from the run directory that holds its results."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    parquet, about = files(dest, shard)
-    parquet.parent.mkdir(parents=True, exist_ok=True)
+    parquet, about = files(shard)
     schema = pa.schema(
         [
             ("row", pa.int64()),
@@ -117,8 +135,9 @@ def write_part(dest: Path, shard: Shard, run: RunFiles) -> None:
         ]
     )
     records = 0
+    draft = run.path.with_name(f"{run.path.name}.parquet")
     with (
-        replacing(parquet, private=True, binary=True) as file,
+        replacing(draft, private=True, binary=True) as file,
         pq.ParquetWriter(file, schema, compression="zstd") as writer,
     ):
         for batch in _batches(run.stored()):
@@ -134,9 +153,13 @@ def write_part(dest: Path, shard: Shard, run: RunFiles) -> None:
         errors=[error.as_dict() for error in run.errors()],
         more_errors=dict(run.more_errors()),
         ledger=json.loads(ledger.read_text("utf-8")) if ledger.exists() else None,
-        parquet=digest(parquet),
+        parquet="",
     )
-    write_atomic(about, part.model_dump_json(indent=1) + "\n", private=True)
+
+    def said(mark: str) -> str:
+        return part.model_copy(update={"parquet": mark}).model_dump_json(indent=1) + "\n"
+
+    place.commit(parquet, draft, about, said)
 
 
 def _batches(stored: Iterator[Stored]) -> Iterator[list[dict[str, Any]]]:
@@ -160,36 +183,30 @@ def _batches(stored: Iterator[Stored]) -> Iterator[list[dict[str, Any]]]:
         yield batch
 
 
-def digest(path: Path) -> str:
-    """BLAKE2b of a file, 32 hex digits."""
-    h = hashlib.blake2b(digest_size=16)
-    with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            h.update(block)
-    return h.hexdigest()
-
-
-def read_part(dest: Path, shard: Shard) -> Part:
+def read_part(place: Place, shard: Shard) -> Part:
     """What the JSON file of a shard's part says.
 
     Raises:
         UsageError: it cannot be read, or the Parquet file is not the one it is of.
     """
-    parquet, about = files(dest, shard)
+    parquet, about = files(shard)
     try:
-        part = Part.model_validate_json(about.read_bytes())
-        if part.shard != shard or digest(parquet) != part.parquet:
-            raise UsageError(f"{parquet} is damaged: remove it, and run the shard again")
+        part = Part.model_validate_json(place.read(about))
+        with place.local(parquet) as there:
+            if part.shard != shard or digest(there) != part.parquet:
+                raise UsageError(
+                    f"{place.name}/{parquet} is damaged: remove it, and run the shard again"
+                )
     except (OSError, ValidationError) as e:
-        raise UsageError(f"{about} cannot be read: {type(e).__name__}") from None
+        raise UsageError(f"{place.name}/{about} cannot be read: {type(e).__name__}") from None
     return part
 
 
-def lines_of(dest: Path, shard: Shard) -> Iterator[Stored]:
+def lines_of(place: Place, shard: Shard) -> Iterator[Stored]:
     """The result lines of a part, in row order."""
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(files(dest, shard)[0]) as file:
+    with place.local(files(shard)[0]) as there, pq.ParquetFile(there) as file:
         for batch in file.iter_batches(columns=["row", "record", "line"]):
             for row in batch.to_pylist():
                 yield Stored(row["row"], row["record"], row["line"].encode())

@@ -1,7 +1,8 @@
 """Shards scored by one process or several, each shard by one at a time.
 
-A shard is taken by the lock of a file, which a killed process lets go of: whoever comes next goes
-on with it. Nobody hands out work, so workers may be killed and started at any time.
+A shard is taken as its place has it (:mod:`veridical.scale.place`), and whoever is killed loses
+it: whoever comes next goes on with it. Nobody hands out work, so workers may be killed and started
+at any time.
 """
 
 from __future__ import annotations
@@ -11,31 +12,23 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from veridical.core.options import split
 from veridical.engine.engine import Engine
 from veridical.engine.options import EngineOptions
 from veridical.errors import UsageError, VeridicalError, typed_options
-from veridical.files.locks import try_lock
 from veridical.planning.options import RunOptions
 from veridical.planning.request import Request
 from veridical.scale import manifest as manifests
-from veridical.scale.manifest import Manifest, Shard
-from veridical.scale.part import is_done, score_shard
+from veridical.scale.manifest import Manifest
+from veridical.scale.part import left, score_shard
+from veridical.scale.place import Place, place_of
 
-LOCKS = "locks"
-_WAIT = 0.2  # seconds between two looks at shards that others have
 _STOPPING = 30.0  # seconds that a worker has to end in
 
 Tell = Callable[[int, int], None]
-
-
-def left(dest: Path, manifest: Manifest) -> list[Shard]:
-    """The shards that are not done."""
-    return [shard for shard in manifest.shards if not is_done(dest, shard)]
 
 
 def check_options(options: Mapping[str, Any]) -> None:
@@ -48,87 +41,111 @@ def check_options(options: Mapping[str, Any]) -> None:
     Request.of(options.get("scorers"), keywords)
 
 
-@contextlib.contextmanager
-def engine_for(options: Mapping[str, Any], workers: int) -> Iterator[tuple[Engine, dict[str, Any]]]:
-    """A warm engine with a worker's share of the cores, and the options that are a run's."""
-    run, of_engine = split(
-        {k: v for k, v in options.items() if k != "scorers"}, RunOptions, EngineOptions
-    )
-    if workers > 1:
-        of_engine |= {"threads": max(1, (os.cpu_count() or 1) // workers), "processes": 0}
-    engine = Engine(EngineOptions(**of_engine, store=None))
-    try:
-        yield engine, {**run, "scorers": options.get("scorers")}
-    finally:
-        engine.close()
+class Worker:
+    """A warm engine that scores shards of a place.
+
+    Args:
+        options: how they are scored.
+        threads: of the models; None where all cores are its own.
+    """
+
+    def __init__(
+        self, place: Place, manifest: Manifest, options: Mapping[str, Any], threads: int | None
+    ) -> None:
+        self._place, self._manifest = place, manifest
+        self._whole = manifest.open()
+        run, of_engine = split(
+            {k: v for k, v in options.items() if k != "scorers"}, RunOptions, EngineOptions
+        )
+        if threads is not None:
+            of_engine |= {"threads": threads, "processes": 0}
+        self._options = {**run, "scorers": options.get("scorers")}
+        self._engine = Engine(EngineOptions(**of_engine, store=None))
+
+    def work(self, index: int | None = None) -> None:
+        """Score what is to be scored: one shard, or all that nobody else has.
+
+        Args:
+            index: of the one shard; None for all.
+
+        Raises:
+            VeridicalError: a shard cannot be scored.
+        """
+        place, manifest = self._place, self._manifest
+        began, last = time.monotonic(), -1
+        while wanted := [s for s in left(place, manifest) if index in (None, s.index)]:
+            taken = False
+            # from where this worker is: where it has begun, others are too
+            for shard in sorted(wanted, key=lambda s: s.index <= last):
+                with place.taking(shard.name) as held:
+                    if held is None:
+                        continue
+                    taken, began, last = True, time.monotonic(), shard.index
+                    if shard in left(place, manifest):
+                        score_shard(
+                            place, manifest, self._whole, shard, self._options, self._engine, held
+                        )
+                    break
+            if taken:
+                continue
+            if index is not None and time.monotonic() - began >= place.patience:
+                raise UsageError(f"shard {index} is being scored by another process")
+            time.sleep(place.wait)  # others have them; if they are killed, they are ours
+
+    def close(self) -> None:
+        """Let the models go."""
+        self._engine.close()
 
 
 def work(
-    dest: Path, manifest: Manifest, options: Mapping[str, Any], *, index: int | None, workers: int
+    place: Place, manifest: Manifest, options: Mapping[str, Any], *, index: int | None, workers: int
 ) -> None:
-    """Score what is to be scored: one shard, or all that nobody else has.
+    """Score shards by this process.
 
     Args:
-        index: of the one shard; None for all.
+        index: of the one shard; None for all that nobody else has.
         workers: processes that share the machine's cores.
 
     Raises:
         VeridicalError: a shard cannot be scored.
     """
-    wanted = manifest.shards if index is None else [manifest.shard(index)]
-    whole = manifest.open()
-    (dest / LOCKS).mkdir(exist_ok=True)
-    with engine_for(options, workers) as (engine, run):
-        while wanted := [shard for shard in wanted if not is_done(dest, shard)]:
-            taken = False
-            for shard in wanted:
-                with taking(dest, shard) as mine:
-                    if mine and not is_done(dest, shard):
-                        taken = True
-                        score_shard(dest, manifest, whole, shard, run, engine)
-            if not taken:
-                if index is not None:
-                    raise UsageError(f"shard {index} is being scored by another process")
-                time.sleep(_WAIT)  # others have them; if they are killed, they are ours
-
-
-@contextlib.contextmanager
-def taking(dest: Path, shard: Shard) -> Iterator[bool]:
-    """Whether the shard is this process's while the block lasts."""
-    lock = try_lock(dest / LOCKS / f"{shard.name}.lock")
+    threads = max(1, (os.cpu_count() or 1) // workers) if workers > 1 else None
+    worker = Worker(place, manifest, options, threads)
     try:
-        yield lock is not None
+        worker.work(index)
     finally:
-        if lock is not None:
-            os.close(lock)
+        worker.close()
 
 
-def work_together(dest: Path, manifest: Manifest, workers: int, tell: Tell) -> None:
+def work_together(
+    place: Place, manifest: Manifest, workers: int, tell: Tell, *, lease: float
+) -> None:
     """Score all shards by ``workers`` processes. Those that are killed are not replaced: the
     others do their shards.
 
     Args:
         tell: is told the number of shards that are done, and of all, when it changes.
+        lease: seconds, as in :func:`~veridical.scale.place.place_of`.
 
     Raises:
         VeridicalError: every process has ended, and shards are left.
     """
-    command = [sys.executable, "-m", "veridical.scale.work", str(dest), str(workers)]
+    command = [sys.executable, "-m", __name__, place.name, str(workers), str(lease)]
     running = [subprocess.Popen(command, stdin=subprocess.DEVNULL) for _ in range(workers)]
     total = len(manifest.shards)
     known = -1
     try:
         while True:
-            done = total - len(left(dest, manifest))
+            done = total - len(left(place, manifest))
             if done != known:
                 known = done
                 tell(done, total)
             if done == total or all(process.poll() is not None for process in running):
                 break
-            time.sleep(_WAIT)
-        if left(dest, manifest):
+            time.sleep(place.wait)
+        if left(place, manifest):
             raise VeridicalError(
-                f"every worker has ended and {len(left(dest, manifest))} of {total} shards are "
+                f"every worker has ended and {len(left(place, manifest))} of {total} shards are "
                 "left: run the same command again to go on"
             )
     finally:
@@ -143,12 +160,13 @@ def work_together(dest: Path, manifest: Manifest, workers: int, tell: Tell) -> N
 
 
 def main() -> None:
-    """One of several workers: ``python -m veridical.scale.work DEST WORKERS``."""
-    dest, workers = Path(sys.argv[1]), int(sys.argv[2])
+    """One of several workers: ``python -m veridical.scale.work DEST WORKERS LEASE``."""
+    dest, workers, lease = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
     try:
         with typed_options():
-            options = manifests.settled(dest, {})
-            work(dest, manifests.read(dest), options, index=None, workers=workers)
+            place = place_of(dest, lease)
+            options = manifests.settled(place, {})
+            work(place, manifests.read(place), options, index=None, workers=workers)
     except VeridicalError as e:
         print(f"error: {e}", file=sys.stderr)
         raise SystemExit(1) from None

@@ -1,0 +1,306 @@
+"""Shards under a prefix of an object store: conditional writes say who has one, and what is done.
+
+A shard is taken by an object, its lease, which says who has it and changes at every sign of life.
+Whoever finds a lease unchanged for as long as it says takes it over, by a write that fails where
+it has changed. Time is measured by each computer for itself, so no two clocks are compared. An
+owner who cannot tell for long whether the lease is still its own stops by itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import secrets
+import socket
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from veridical.errors import UsageError
+from veridical.files import s3
+from veridical.scale.place import digest
+
+LEASES = "leases"
+_BEATS = 6  # signs of life in the time of a lease
+_SURE = 0.7  # part of that time for which an owner may go without knowing that it still is one
+_TRIES = 200  # of a change that others make at the same time
+
+
+class Lease(BaseModel):
+    """Who has a shard.
+
+    Attributes:
+        token: of this taking of it; nobody else's.
+        owner: the computer and process, for people.
+        seconds: unchanged for so long, it is void.
+        beat: signs of life so far.
+        released: it is nobody's.
+        takeovers: how often one was lost by its owner.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    token: str
+    owner: str
+    seconds: float = Field(gt=0, le=86_400)
+    beat: int = 0
+    released: bool = False
+    takeovers: int = 0
+
+
+class HeldLease:
+    """A lease that is this process's; a thread gives its signs of life.
+
+    Attributes:
+        lease: as it was written last.
+        lost: another has taken it over, or may have.
+    """
+
+    def __init__(self, place: ObjectPlace, name: str, lease: Lease, tag: str) -> None:
+        self._place, self._name, self._tag = place, name, tag
+        self.lease = lease
+        self.lost = False
+        self._sure = time.monotonic()
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._live, daemon=True, name="veridical-lease")
+        self._thread.start()
+
+    def _live(self) -> None:
+        while not self._end.wait(self.lease.seconds / _BEATS):
+            with contextlib.suppress(UsageError):  # the server will be there again
+                self._write(self.lease.model_copy(update={"beat": self.lease.beat + 1}))
+            if time.monotonic() - self._sure > _SURE * self.lease.seconds:
+                self.lost = True
+            if self.lost:
+                return
+
+    def _write(self, lease: Lease) -> None:
+        sent = time.monotonic()
+        tag = self._place.replace(self._name, lease.model_dump_json().encode(), self._tag)
+        if tag is None:  # of a write whose first answer was lost, the second is refused
+            content, tag = self._place.tagged(self._name)
+            if content != lease.model_dump_json().encode():
+                self.lost = True
+                return
+        self.lease, self._tag, self._sure = lease, tag, sent
+
+    def release(self) -> None:
+        """Let another take the shard."""
+        self._end.set()
+        self._thread.join()
+        if not self.lost:
+            with contextlib.suppress(UsageError, FileNotFoundError):  # it becomes void by itself
+                self._write(self.lease.model_copy(update={"released": True}))
+
+
+class ObjectPlace:
+    """Shards under ``s3://BUCKET/PREFIX``.
+
+    Args:
+        seconds: of a lease, see :class:`Lease`.
+
+    Raises:
+        UsageError: it is no such address, or the extra or the credentials are not there.
+    """
+
+    remote = True
+
+    def __init__(self, address: str, seconds: float) -> None:
+        self._address = s3.parse(address)
+        self.name = str(self._address).removesuffix("/")
+        self._store = s3.objects(self._address.bucket)
+        self._seconds = seconds
+        self.wait = min(2.0, seconds / 10)
+        self.patience = 2 * seconds
+        self._seen: dict[str, tuple[str, float]] = {}  # lease -> its tag, since when
+
+    def prepare(self, first: str) -> None:
+        """See :meth:`Place.prepare`."""
+        with self._told():
+            found = [
+                self._below(entry["path"])
+                for entry in next(iter(self._store.list(self._key("") or None, chunk_size=8)), [])
+            ]
+        strange = next((name for name in found if name != first), None)
+        if strange is not None and not self._is_there(first):
+            raise UsageError(f"{self.name} is not empty (it holds {strange!r}): name a new prefix")
+
+    def read(self, name: str) -> bytes:
+        """See :meth:`Place.read`."""
+        return self.tagged(name)[0]
+
+    def fixed(self, name: str, text: str) -> str:
+        """See :meth:`Place.fixed`."""
+        self._create(name, text.encode())
+        return self.read(name).decode("utf-8", "replace")
+
+    def names(self, folder: str) -> set[str]:
+        """See :meth:`Place.names`."""
+        prefix = f"{folder}/"
+        with self._told():
+            return {
+                self._below(entry["path"]).removeprefix(prefix)
+                for some in self._store.list(self._key(folder))
+                for entry in some
+            }
+
+    def commit(self, parquet: str, draft: Path, about: str, said: Callable[[str], str]) -> None:
+        """See :meth:`Place.commit`. What another has written of the same records stays."""
+        if self._create(parquet, draft) is None:
+            self._agree(parquet, draft)
+        draft.unlink()
+        with self.local(parquet) as there:
+            mark = digest(there)
+        content = said(mark).encode()
+        if self._create(about, content) is None:
+            known, tag = self.tagged(about)
+            if mark.encode() not in known:  # of a Parquet file that was removed
+                self.replace(about, content, tag)
+
+    def _agree(self, parquet: str, draft: Path) -> None:
+        """See that a Parquet file that is there already has the same records as ``draft``; else,
+        and where it is damaged, it is replaced."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        tag = self.tagged(parquet)[1]
+        columns = ["row", "record"]
+        with self.local(parquet) as there:
+            try:
+                alike = pq.read_table(there, columns=columns).equals(
+                    pq.read_table(draft, columns=columns)
+                )
+            except (pa.ArrowException, OSError, ValueError):
+                alike = False
+        if not alike:
+            self.replace(parquet, draft, tag)
+
+    @contextlib.contextmanager
+    def local(self, name: str) -> Iterator[Path]:
+        """See :meth:`Place.local`."""
+        with tempfile.TemporaryDirectory(prefix="veridical-") as folder:
+            path = Path(folder) / "part"
+            with self._told(), path.open("wb") as file:
+                for block in self._store.get(self._key(name)):
+                    file.write(block)
+            yield path
+
+    @contextlib.contextmanager
+    def taking(self, shard: str) -> Iterator[HeldLease | None]:
+        """See :meth:`Place.taking`."""
+        held = self._take(f"{LEASES}/{shard}.json")
+        try:
+            yield held
+        finally:
+            if held is not None:
+                held.release()
+
+    def _take(self, name: str) -> HeldLease | None:
+        lease = Lease(
+            token=secrets.token_hex(8),
+            owner=f"{socket.gethostname()}:{os.getpid()}",
+            seconds=self._seconds,
+        )
+        tag = self._create(name, lease.model_dump_json().encode())
+        if tag is None:
+            content, there = self.tagged(name)
+            known = _lease(content)
+            if known is not None and known.token == lease.token:
+                tag = there  # the answer to the write was lost
+            elif known is None or known.released or self._is_void(name, there, known.seconds):
+                lost = 0 if known is None else known.takeovers + (not known.released)
+                lease = lease.model_copy(update={"takeovers": lost})
+                tag = self.replace(name, lease.model_dump_json().encode(), there)
+        return None if tag is None else HeldLease(self, name, lease, tag)
+
+    def _is_void(self, name: str, tag: str, seconds: float) -> bool:
+        """Whether this process has seen the lease unchanged for as long as it lasts."""
+        seen, since = self._seen.get(name, ("", 0.0))
+        if seen != tag:
+            self._seen[name] = tag, time.monotonic()
+            return False
+        return time.monotonic() - since > seconds
+
+    def work_folder(self, shard: str) -> Path:
+        """See :meth:`Place.work_folder`."""
+        which = hashlib.blake2b(self.name.encode(), digest_size=8).hexdigest()
+        return Path(".veridical", "shards", which, shard).absolute()
+
+    def update(self, name: str, change: Callable[[bytes | None], bytes | None]) -> None:
+        """See :meth:`Place.update`."""
+        for _ in range(_TRIES):
+            try:
+                known, tag = self.tagged(name)
+            except FileNotFoundError:
+                content = change(None)
+                if content is None or self._create(name, content) is not None:
+                    return
+            else:
+                content = change(known)
+                if content is None or self.replace(name, content, tag) is not None:
+                    return
+            time.sleep(secrets.randbelow(100) / 1000)
+        raise UsageError(f"{self.name}/{name} is changed by others all the time")
+
+    def tagged(self, name: str) -> tuple[bytes, str]:
+        """The content of an object, and the tag of that version of it.
+
+        Raises:
+            FileNotFoundError: there is none.
+            UsageError: it cannot be read.
+        """
+        with self._told():
+            result = self._store.get(self._key(name))
+            return bytes(result.bytes()), str(result.meta["e_tag"])
+
+    def replace(self, name: str, content: bytes | Path, tag: str) -> str | None:
+        """Write an object where it is still the version ``tag``: the new tag, else None."""
+        from obstore.exceptions import PreconditionError
+
+        with contextlib.suppress(PreconditionError, FileNotFoundError), self._told():
+            return self._put(name, content, {"e_tag": tag})
+        return None
+
+    def _create(self, name: str, content: bytes | Path) -> str | None:
+        """Write an object unless there is one: its tag, else None."""
+        from obstore.exceptions import AlreadyExistsError, PreconditionError
+
+        try:
+            with self._told():
+                return self._put(name, content, "create")
+        except (AlreadyExistsError, PreconditionError):
+            return None
+
+    def _put(self, name: str, content: bytes | Path, mode: Any) -> str:
+        result = self._store.put(self._key(name), content, mode=mode, use_multipart=False)
+        return str(result["e_tag"])
+
+    def _is_there(self, name: str) -> bool:
+        try:
+            with self._told():
+                self._store.head(self._key(name))
+        except FileNotFoundError:
+            return False
+        return True
+
+    def _told(self) -> contextlib.AbstractContextManager[None]:
+        return s3.told(self._address)
+
+    def _key(self, name: str) -> str:
+        return "/".join(part for part in (self._address.key, name) if part)
+
+    def _below(self, key: str) -> str:
+        return key.removeprefix(f"{self._address.key}/") if self._address.key else key
+
+
+def _lease(content: bytes) -> Lease | None:
+    try:
+        return Lease.model_validate_json(content)
+    except ValidationError:
+        return None
