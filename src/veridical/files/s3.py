@@ -160,15 +160,15 @@ def _store(
         "secret_access_key": secret,
         "session_token": token,
     }
+    config: Any = {name: value for name, value in given.items() if value is not None}
     return S3Store(
         bucket,
-        region=_region(),
+        config={**config, "region": _region()},
         client_options={
             "allow_http": endpoint is not None and endpoint.startswith("http:"),
             "connect_timeout": timedelta(seconds=5),
         },
         retry_config={"max_retries": _TRIES, "retry_timeout": _PATIENCE},
-        **{name: value for name, value in given.items() if value is not None},
     )
 
 

@@ -7,23 +7,36 @@ makers are off, unless the environment says otherwise.
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import os
 import threading
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, cast
 
+from veridical.api import check
+from veridical.core.options import split
+from veridical.engine.engine import Engine
+from veridical.engine.frames import PREFIX
+from veridical.engine.options import EngineOptions
 from veridical.errors import UsageError, VeridicalError, typed_options
+from veridical.io.columns import no_column
+from veridical.io.names import ALIASES
+from veridical.one import OF_MANY
+from veridical.planning.options import RunOptions
+from veridical.planning.request import Request
 from veridical.scale import manifest as manifests
 from veridical.scale.manifest import Manifest
 from veridical.scale.part import left
 from veridical.scale.place import Place, place_of
 from veridical.scale.work import Tell, Worker
-from veridical.text.display import cut, printable
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from veridical.text.display import cut, printable, shown
 
 #: Names a cluster to join; without it, one is started on this computer while it is needed.
 ADDRESS = "RAY_ADDRESS"
+#: Columns of results beside the risks of scorers; the others quote the rows.
+_KEPT = ("verdict", "risk", "error")
 
 
 def load_ray() -> Any:
@@ -33,7 +46,6 @@ def load_ray() -> Any:
         UsageError: it is not installed.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault("RAY_DATA_DISABLE_PROGRESS_BARS", "1")
     try:
         import ray
         import ray.data
@@ -45,26 +57,113 @@ def load_ray() -> Any:
 class _Actor:
     """A worker of Ray's: a warm engine."""
 
-    def __init__(self, dest: str, lease: float, threads: int) -> None:
-        with typed_options():
+    def __init__(self, home: str, dest: str, lease: float, threads: int) -> None:
+        with contextlib.suppress(OSError):  # not on this node, and perhaps not needed
+            os.chdir(home)
+        self._given = dest, lease, threads
+        self._worker: Worker | None = None
+
+    def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
+        """Score the shards that a batch of descriptors names; what is wrong with one."""
+        wrong = []
+        for index in batch["index"]:
+            try:
+                with typed_options():
+                    self._warm().work(int(index))
+                wrong.append("")
+            except VeridicalError as e:  # raised here, Ray would try it again and tell at length
+                wrong.append(str(e))
+        return {"index": batch["index"], "wrong": wrong}
+
+    def _warm(self) -> Worker:
+        if self._worker is None:
+            dest, lease, threads = self._given
             place = place_of(dest, lease)
             options = manifests.settled(place, {})
             self._worker = Worker(place, manifests.read(place), options, threads)
+        return self._worker
 
-    def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
-        """Score the shards that a batch of descriptors names."""
-        for index in batch["index"]:
-            with typed_options():
-                self._worker.work(int(index))
-        return {"index": batch["index"]}
+
+class _Scorer:
+    """A worker of Ray's for rows of a data set."""
+
+    def __init__(self, scorers: Any, options: dict[str, Any], id_column: str, threads: int) -> None:
+        run, of_engine = split(options, RunOptions, EngineOptions)
+        made = {"threads": threads, "processes": 0, "store": None} | of_engine
+        self._engine = Engine(EngineOptions(**made))
+        self._scorers, self._options, self._id = scorers, run, id_column
+
+    def __call__(self, table: Any) -> Any:
+        """The ids and scores of a table's rows."""
+        results = check(table, self._scorers, engine=self._engine, **self._options)
+        whole = results.to_arrow(wide=True)
+        added = {n.removeprefix(PREFIX): n for n in whole.column_names[table.num_columns :]}
+        kept = [*_KEPT, *(scorer.key for scorer in results.scorers)]
+        return whole.select([self._id, *(added[name] for name in kept)])
+
+
+def score(
+    dataset: Any,
+    scorers: str | Iterable[str] | None = None,
+    *,
+    workers: int = 1,
+    cpus: int = 1,
+    batch_size: int = 512,
+    **options: Any,
+) -> Any:
+    """Score the rows of a Ray data set: another one with their ids and scores, lazily.
+
+    Nothing else of the rows is kept, so that the object store holds no contexts twice: join by
+    the id. Rows may come in another order, and are scored again where Ray tries again: for a
+    large job with results that are kept, plan shards.
+
+    Args:
+        dataset: a ``ray.data.Dataset`` with a column of ids (``id``, or as ``mapping`` says).
+        scorers, options: as :func:`veridical.check` takes them, but for those of a run's folder.
+        workers: actors, each with its own models.
+        cpus: cores of each, which is how many threads its models have.
+        batch_size: rows that an actor is given at a time.
+
+    Returns:
+        A ``ray.data.Dataset`` with the columns of ids, ``verdict``, ``risk``, ``error`` (why a
+        row is no record) and the risk of each scorer.
+
+    Raises:
+        UsageError: Ray is not installed, there is no column of ids, or an option does not fit.
+    """
+    ray = load_ray()
+    for name, number in (("workers", workers), ("cpus", cpus), ("batch_size", batch_size)):
+        if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+            raise UsageError(f"{name} must be a whole number of at least 1, not {shown(number)}")
+    foreign = sorted(options.keys() & (OF_MANY - {"mapping"} | {"engine"}))
+    if foreign:
+        raise UsageError(f"{foreign[0]} does not go with a data set: its rows come in batches")
+    if not isinstance(dataset, ray.data.Dataset):
+        raise UsageError(f"dataset must be a ray.data.Dataset, not {shown(dataset)}")
+    Request.of(scorers, cast(Any, options))
+    columns = dataset.schema().names
+    id_column = dict(options.get("mapping") or {}).get("id") or next(
+        (name for name in ("id", *ALIASES["id"]) if name in columns), "id"
+    )
+    if id_column not in columns:
+        raise UsageError(f"dataset needs a column of ids: {no_column(id_column, columns)}")
+    plain = None if scorers is None else scorers if isinstance(scorers, str) else list(scorers)
+    return dataset.map_batches(
+        _Scorer,
+        fn_constructor_args=(plain, options, id_column, cpus),
+        batch_size=batch_size,
+        batch_format="pyarrow",
+        num_cpus=cpus,
+        compute=ray.data.ActorPoolStrategy(size=workers, max_tasks_in_flight_per_actor=2),
+    )
 
 
 def run(place: Place, manifest: Manifest, workers: int, tell: Tell, *, lease: float) -> None:
     """Score all shards by ``workers`` actors. Ray starts those anew that are killed.
 
     The cluster is that of ``RAY_ADDRESS``; without it, one is started on this computer and
-    stopped at the end. Every node must see the place of the shards and the input under the names
-    they have here.
+    stopped at the end. Every node must see the place of the shards, the input and what the options
+    name as they are seen here; what is in an object store, it does.
 
     Args:
         tell: is told the number of shards that are done, and of all, when it changes.
@@ -86,16 +185,18 @@ def run(place: Place, manifest: Manifest, workers: int, tell: Tell, *, lease: fl
         descriptors = [{"index": s.index, "start": s.start, "stop": s.stop} for s in wanted]
         done = ray.data.from_items(descriptors, override_num_blocks=len(descriptors)).map_batches(
             _Actor,
-            fn_constructor_args=(_seen_by_all(place), lease, max(1, int(cpus))),
+            fn_constructor_args=(str(Path.cwd()), place.name, lease, max(1, int(cpus))),
             batch_size=1,
             num_cpus=cpus,
             compute=ray.data.ActorPoolStrategy(size=workers, max_tasks_in_flight_per_actor=1),
         )
         telling.start()
-        for _ in done.iter_batches(batch_size=1):
-            pass
+        for row in done.iter_rows():
+            if row["wrong"]:
+                raise VeridicalError(row["wrong"])
     except ray.exceptions.RayError as e:
-        raise VeridicalError(_why(e)) from None
+        said = " ".join(str(e).strip().splitlines()[-1:])
+        raise VeridicalError(f"Ray could not do it: {cut(printable(said), 300)}") from None
     finally:
         telling.stop()
         if mine:
@@ -112,8 +213,9 @@ def _start(ray: Any) -> None:
                 logging_level="ERROR",
                 log_to_driver=False,
             )
-        except (ConnectionError, RuntimeError, ValueError, OSError) as e:
+        except Exception as e:  # Ray raises it bare
             raise VeridicalError(f"Ray cannot be started: {cut(printable(str(e)), 300)}") from None
+    logging.getLogger("ray.data").setLevel(logging.ERROR)
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars = False
     context.print_on_execution_start = False
@@ -127,22 +229,6 @@ def _share(ray: Any, workers: int) -> float:
     if share >= 1:
         return float(int(min(share, max(nodes))))
     return int(100 * share) / 100  # Ray takes parts in steps
-
-
-def _seen_by_all(place: Place) -> str:
-    """The name of the place for processes with other current folders."""
-    path: Path | None = getattr(place, "path", None)
-    return place.name if path is None else str(path.absolute())
-
-
-def _why(error: BaseException) -> str:
-    """What an actor has said, without its traceback."""
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, VeridicalError):
-            return str(cause)
-        cause = getattr(cause, "cause", None) or cause.__cause__
-    return f"Ray could not do it: {cut(printable(str(error).strip().splitlines()[-1]), 300)}"
 
 
 class _Telling(threading.Thread):
