@@ -12,14 +12,14 @@ import os
 #: What each library reads. Those that are not here send nothing of their own accord (checked:
 #: numpy, scipy, pyarrow, pydantic, httpx, tokenizers, sentencex, sacrebleu, rouge-score, nltk,
 #: narwhals, pandas, polars, rich, typer, torch, safetensors, spacy, scikit-learn, prince, altair,
-#: pypdf, gguf, xllamacpp, prometheus-client).
+#: pypdf, gguf, xllamacpp, prometheus-client, obstore).
 SWITCHES = {
     # Sends events to its maker and keeps a device id under the user's cache. The call
     # disable_telemetry_events() comes too late: the import has already sent.
     "ORT_DISABLE_TELEMETRY": "1",
     # huggingface_hub, transformers, accelerate: requests and user agents that tell of the caller.
     "HF_HUB_DISABLE_TELEMETRY": "1",
-    # ray, should a program of the user's run checks on it.
+    # ray, which runs shards.
     "RAY_USAGE_STATS_ENABLED": "0",
     # Whatever else keeps to the common convention.
     "DO_NOT_TRACK": "1",

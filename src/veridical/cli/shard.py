@@ -73,7 +73,7 @@ class PlanOptions:
 def plan(options: PlanOptions) -> int:
     """Say which rows each shard has. Nothing is scored yet."""
     from veridical.scale.manifest import plan as planned
-    from veridical.scale.place import place_of
+    from veridical.scale.opening import place_of
 
     if options.out is None:
         raise UsageError("--out DEST names the folder of the shards")
@@ -146,8 +146,8 @@ _WHERE = ("dest", "executor", "workers", "lease", "index")
 def run(options: RunShardsOptions) -> int:
     """Score the shards that are not done. Kill it at any time, start it again."""
     from veridical.scale import manifest as manifests
+    from veridical.scale.opening import place_of
     from veridical.scale.part import left
-    from veridical.scale.place import place_of
     from veridical.scale.work import check_options, work, work_together
 
     place = place_of(options.dest, options.lease)
@@ -210,7 +210,7 @@ def merge(options: MergeOptions) -> int:
     from veridical.cli.finish import Asked, finish
     from veridical.decide.gates import Gates
     from veridical.scale.merge import merge as merged
-    from veridical.scale.place import place_of
+    from veridical.scale.opening import place_of
 
     check_files(options)
     results = merged(place_of(options.dest))

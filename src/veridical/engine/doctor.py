@@ -30,6 +30,8 @@ EXTRAS = {
     "train": ("torch", "sklearn"),
     "corpus": ("pypdf",),
     "meta": ("prince",),
+    "ray": ("ray",),
+    "s3": ("obstore",),
 }
 #: What the NLI model of the default is asked: premise, hypothesis, and the class that it must find.
 PAIRS = (

@@ -160,10 +160,10 @@ def _store(
         "secret_access_key": secret,
         "session_token": token,
     }
-    config: Any = {name: value for name, value in given.items() if value is not None}
+    config: Any = {"region": _region()} | {n: v for n, v in given.items() if v is not None}
     return S3Store(
         bucket,
-        config={**config, "region": _region()},
+        config=config,
         client_options={
             "allow_http": endpoint is not None and endpoint.startswith("http:"),
             "connect_timeout": timedelta(seconds=5),

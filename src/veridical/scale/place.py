@@ -9,6 +9,7 @@ it is done, goes by what the place does as a whole or not at all: a lock and a r
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import secrets
 import shutil
@@ -20,11 +21,8 @@ from typing import Protocol
 from veridical.errors import UsageError
 from veridical.files.atomic import write_atomic
 from veridical.files.locks import try_lock
-from veridical.files.s3 import is_address
 
 PARTS, WORK, LOCKS = "parts", "work", "locks"
-#: Seconds without a sign of life after which the owner of a shard in an object store has lost it.
-LEASE = 60.0
 _PATIENCE = 30.0  # seconds for a lock that is held for moments
 
 
@@ -239,26 +237,8 @@ class Folder:
                 os.close(lock)
 
 
-def place_of(text: str, lease: float = LEASE) -> Place:
-    """The place that ``text`` names: a folder, or ``s3://BUCKET/PREFIX``.
-
-    Args:
-        lease: seconds, see :data:`LEASE`.
-
-    Raises:
-        UsageError: it is an address that cannot be used.
-    """
-    if is_address(text):
-        from veridical.scale.objects import ObjectPlace
-
-        return ObjectPlace(text, lease)
-    return Folder(Path(text))
-
-
 def digest(path: Path) -> str:
     """BLAKE2b of a file, 32 hex digits."""
-    import hashlib
-
     h = hashlib.blake2b(digest_size=16)
     with path.open("rb") as file:
         while block := file.read(1 << 20):

@@ -1,8 +1,7 @@
 """Shards, and data sets of Ray's own, scored by a Ray cluster. Needs the extra ``[ray]``.
 
 Ray hands out descriptors alone: which shard is done, and whose it is, is decided by the place of
-the shards, so that Ray may lose workers, and try again, as it likes. Ray's own reports to its
-makers are off, unless the environment says otherwise.
+the shards, so that Ray may lose workers, and try again, as it likes.
 """
 
 from __future__ import annotations
@@ -28,8 +27,9 @@ from veridical.planning.options import RunOptions
 from veridical.planning.request import Request
 from veridical.scale import manifest as manifests
 from veridical.scale.manifest import Manifest
+from veridical.scale.opening import place_of
 from veridical.scale.part import left
-from veridical.scale.place import Place, place_of
+from veridical.scale.place import Place
 from veridical.scale.work import Tell, Worker
 from veridical.text.display import cut, printable, shown
 
@@ -45,7 +45,6 @@ def load_ray() -> Any:
     Raises:
         UsageError: it is not installed.
     """
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
         import ray
         import ray.data
@@ -167,7 +166,7 @@ def run(place: Place, manifest: Manifest, workers: int, tell: Tell, *, lease: fl
 
     Args:
         tell: is told the number of shards that are done, and of all, when it changes.
-        lease: seconds, as in :func:`~veridical.scale.place.place_of`.
+        lease: seconds, as in :func:`~veridical.scale.opening.place_of`.
 
     Raises:
         VeridicalError: a shard cannot be scored, or Ray cannot be started.

@@ -23,8 +23,9 @@ from veridical.planning.options import RunOptions
 from veridical.planning.request import Request
 from veridical.scale import manifest as manifests
 from veridical.scale.manifest import Manifest
+from veridical.scale.opening import place_of
 from veridical.scale.part import left, score_shard
-from veridical.scale.place import Place, place_of
+from veridical.scale.place import Place
 
 _STOPPING = 30.0  # seconds that a worker has to end in
 
@@ -125,7 +126,7 @@ def work_together(
 
     Args:
         tell: is told the number of shards that are done, and of all, when it changes.
-        lease: seconds, as in :func:`~veridical.scale.place.place_of`.
+        lease: seconds, as in :func:`~veridical.scale.opening.place_of`.
 
     Raises:
         VeridicalError: every process has ended, and shards are left.

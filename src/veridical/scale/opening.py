@@ -1,0 +1,27 @@
+"""Which kind of place a text names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from veridical.files.s3 import is_address
+from veridical.scale.place import Folder, Place
+
+#: Seconds without a sign of life after which the owner of a shard in an object store has lost it.
+LEASE = 60.0
+
+
+def place_of(text: str, lease: float = LEASE) -> Place:
+    """The place that ``text`` names: a folder, or ``s3://BUCKET/PREFIX``.
+
+    Args:
+        lease: seconds, see :data:`LEASE`.
+
+    Raises:
+        UsageError: it is an address that cannot be used.
+    """
+    if is_address(text):
+        from veridical.scale.objects import ObjectPlace
+
+        return ObjectPlace(text, lease)
+    return Folder(Path(text))
