@@ -135,10 +135,11 @@ class RunShardsOptions:
     llm: Annotated[str | None, option_of(EngineOptions, "llm")] = None
     proxy: Annotated[str | None, option_of(EngineOptions, "proxy")] = None
     spans: Annotated[str | None, option_of(EngineOptions, "spans")] = None
+    budget: Annotated[float | None, option_of(EngineOptions, "budget")] = None
 
 
 #: Options of a run of shards that do not say how they are scored.
-_WHERE = ("dest", "executor", "workers", "lease", "index")
+_WHERE = ("dest", "executor", "workers", "lease", "index", "budget")
 
 
 @app.command(name="run", epilog=_RUN_EXAMPLES)
@@ -148,6 +149,7 @@ def run(options: RunShardsOptions) -> int:
     from veridical.scale import manifest as manifests
     from veridical.scale.opening import place_of
     from veridical.scale.part import left
+    from veridical.scale.spending import set_limit
     from veridical.scale.work import check_options, work, work_together
 
     place = place_of(options.dest, options.lease)
@@ -165,6 +167,8 @@ def run(options: RunShardsOptions) -> int:
     check_options(scoring := scoring_of(options))
     settled = manifests.settled(place, scoring)
     manifest.open()
+    if options.budget is not None:
+        set_limit(place, options.budget, settled.get("llm"))
     err = error_console()
 
     def tell(done: int, total: int) -> None:
@@ -211,9 +215,18 @@ def merge(options: MergeOptions) -> int:
     from veridical.decide.gates import Gates
     from veridical.scale.merge import merge as merged
     from veridical.scale.opening import place_of
+    from veridical.scale.spending import purse_of
 
     check_files(options)
-    results = merged(place_of(options.dest))
+    place = place_of(options.dest)
+    results = merged(place)
+    purse = purse_of(place)
+    if purse is not None and purse.lent:
+        error_console().print(
+            f"{sum(purse.lent.values()):.4f} of the budget was lent to {len(purse.lent)} workers "
+            "that were lost: possibly paid, and twice where others took over",
+            markup=False,
+        )
     gates = Gates.parse(None, None, None, None, policy=False)
     with opened(options.json_path) as lines:
         return finish(results, lines, None, Asked(gates, 0.0), error_console())

@@ -22,10 +22,11 @@ from veridical.errors import UsageError, VeridicalError, typed_options
 from veridical.planning.options import RunOptions
 from veridical.planning.request import Request
 from veridical.scale import manifest as manifests
-from veridical.scale.manifest import Manifest
+from veridical.scale.manifest import Manifest, Shard
 from veridical.scale.opening import place_of
 from veridical.scale.part import left, score_shard
-from veridical.scale.place import Place
+from veridical.scale.place import Held, Place
+from veridical.scale.spending import Borrowed, purse_of
 
 _STOPPING = 30.0  # seconds that a worker has to end in
 
@@ -58,10 +59,16 @@ class Worker:
         run, of_engine = split(
             {k: v for k, v in options.items() if k != "scorers"}, RunOptions, EngineOptions
         )
+        purse = purse_of(place)
+        if purse is not None:
+            of_engine["budget"] = purse.limit  # an LLM without prices is refused
         if threads is not None:
             of_engine |= {"threads": threads, "processes": 0}
         self._options = {**run, "scorers": options.get("scorers")}
         self._engine = Engine(EngineOptions(**of_engine, store=None))
+        self._money = None if purse is None else Borrowed(place)
+        if self._money is not None:
+            self._engine.llms.budget = self._money
 
     def work(self, index: int | None = None) -> None:
         """Score what is to be scored: one shard, or all that nobody else has.
@@ -83,15 +90,28 @@ class Worker:
                         continue
                     taken, began, last = True, time.monotonic(), shard.index
                     if shard in left(place, manifest):
-                        score_shard(
-                            place, manifest, self._whole, shard, self._options, self._engine, held
-                        )
+                        self._score(shard, held)
                     break
             if taken:
                 continue
             if index is not None and time.monotonic() - began >= place.patience:
                 raise UsageError(f"shard {index} is being scored by another process")
             time.sleep(place.wait)  # others have them; if they are killed, they are ours
+
+    def _score(self, shard: Shard, held: Held) -> None:
+        try:
+            score_shard(
+                self._place,
+                self._manifest,
+                self._whole,
+                shard,
+                self._options,
+                self._engine,
+                held,
+            )
+        finally:
+            if self._money is not None:
+                self._money.settle_up()
 
     def close(self) -> None:
         """Let the models go."""

@@ -1,0 +1,158 @@
+"""Money for the LLM calls of many workers: one file says how much of it is lent to whom.
+
+A worker borrows a little more than it needs, counts what it spends of that itself, and settles it
+after every shard. What a lost worker had borrowed is never lent again, so the calls of all
+together cannot cost more than there is; they can cost less.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import socket
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from veridical.errors import UsageError
+from veridical.llm.budget import Budget, check_budgeted
+from veridical.llm.endpoints import find_endpoint
+from veridical.llm.ledger import Ledger
+from veridical.scale.place import Place
+
+PURSE = "budget.json"
+_SLICES = 1000  # a worker borrows this part of the whole, or what a call needs
+
+
+class Purse(BaseModel):
+    """What the file says.
+
+    Attributes:
+        limit: of all calls.
+        spent: by workers that have settled.
+        lent: to those that have not, by name.
+    """
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    limit: float = Field(ge=0, allow_inf_nan=False)
+    spent: float = Field(default=0.0, ge=0, allow_inf_nan=False)
+    lent: dict[str, float] = {}
+
+    @property
+    def left(self) -> float:
+        """What can still be lent."""
+        return max(0.0, self.limit - self.spent - sum(self.lent.values()))
+
+
+def set_limit(place: Place, limit: float, llm: str | None = None) -> None:
+    """From now on, the calls for the shards of a place may cost ``limit`` in all, what they have
+    cost before included.
+
+    Args:
+        llm: whose calls; None: that is seen later.
+
+    Raises:
+        UsageError: it is no such number, no budget can be kept with that LLM, or the file cannot
+            be read or written.
+    """
+    if not 0 <= limit < float("inf"):
+        raise UsageError(f"the budget must be a number of at least 0, not {limit}")
+    if llm is not None:
+        check_budgeted(find_endpoint(llm))
+
+    def change(content: bytes | None) -> bytes:
+        purse = Purse(limit=limit) if content is None else _parsed(place, content)
+        return purse.model_copy(update={"limit": limit}).model_dump_json().encode()
+
+    place.update(PURSE, change)
+
+
+def purse_of(place: Place) -> Purse | None:
+    """The money of a place; None where there is no limit.
+
+    Raises:
+        UsageError: the file cannot be read.
+    """
+    try:
+        return _parsed(place, place.read(PURSE))
+    except FileNotFoundError:
+        return None
+
+
+def _parsed(place: Place, content: bytes) -> Purse:
+    try:
+        return Purse.model_validate_json(content)
+    except ValidationError:
+        raise UsageError(f"{place.name}/{PURSE} cannot be read") from None
+
+
+class Borrowed(Budget):
+    """What a worker has borrowed, as the budget of its calls.
+
+    Attributes:
+        name: of the worker, nobody else's.
+    """
+
+    def __init__(self, place: Place) -> None:
+        super().__init__(0.0)
+        self.name = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
+        self._place = place
+        self._purse = Purse(limit=0.0)
+        self._asking = asyncio.Lock()
+
+    def resume(self, run: tuple[str, str], before: Ledger) -> None:
+        """See :meth:`Budget.resume`. What an earlier worker was charged, it had borrowed."""
+        spent = self.spent
+        super().resume(run, before)
+        self.spent = spent
+
+    async def _hold(self, each: float, count: int) -> int:
+        async with self._asking:
+            owed = self.spent + self._reserved - self.limit
+            if owed + each * count > 0:
+                await asyncio.to_thread(self._borrow, owed + each, owed + each * count)
+        return await super()._hold(each, count)
+
+    def _borrow(self, least: float, most: float) -> None:
+        """Borrow ``most`` or a little more; less where there is less, but not under ``least``,
+        which would be of no use here."""
+        got = 0.0
+
+        def change(content: bytes | None) -> bytes | None:
+            nonlocal got
+            self._purse = purse = _parsed(self._place, content or b"")
+            got = min(purse.left, max(most, purse.limit / _SLICES))
+            if got < least or got <= 0:
+                got = 0.0
+                return None
+            lent = {**purse.lent, self.name: purse.lent.get(self.name, 0.0) + got}
+            self._purse = purse.model_copy(update={"lent": lent})
+            return self._purse.model_dump_json().encode()
+
+        self._place.update(PURSE, change)
+        self.limit += got
+
+    def settle_up(self) -> None:
+        """Say what was spent, and give back the rest; calls under way there are none.
+
+        Raises:
+            UsageError: the file cannot be read or written.
+        """
+        if not self.limit:
+            return
+
+        def change(content: bytes | None) -> bytes:
+            purse = _parsed(self._place, content or b"")
+            lent = {name: sum_ for name, sum_ in purse.lent.items() if name != self.name}
+            update = {"lent": lent, "spent": purse.spent + self.spent}
+            return purse.model_copy(update=update).model_dump_json().encode()
+
+        self._place.update(PURSE, change)
+        self.limit = self.spent = 0.0
+
+    def short_of(self, amount: float) -> Budget:
+        """See :meth:`Budget.short_of`: that of all workers, with what is lent counted as spent."""
+        whole = Budget(self._purse.limit)
+        whole.spent = self._purse.limit - self._purse.left
+        return whole
