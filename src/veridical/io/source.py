@@ -136,7 +136,8 @@ class Source:
         for number, part in enumerate(self._parts):
             self._reading = number
             cursor.done = 0
-            if part.format == "parquet" and (rows := part.count() or 0) <= cursor.skip:
+            rows = part.count() if cursor.skip and part.format == "parquet" else None
+            if rows is not None and rows <= cursor.skip:
                 cursor.skip -= rows
                 ordinal += rows
                 index += rows
