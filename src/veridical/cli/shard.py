@@ -21,12 +21,14 @@ from veridical.planning.options import RunOptions
 
 _PLAN_EXAMPLES = (
     "Examples:\n\n  veridical shard plan answers.parquet --rows 50000 --out shards\n\n"
-    "  veridical shard plan a.jsonl b.jsonl --out shards"
+    "  veridical shard plan a.jsonl b.jsonl --out shards\n\n"
+    "  veridical shard plan s3://bucket/answers/ --out s3://bucket/shards"
 )
 _RUN_EXAMPLES = (
     "Examples:\n\n  veridical shard run shards --workers 4\n\n"
     "  veridical shard run shards --preset fast\n\n"
     "  veridical shard run shards --index 17\n\n"
+    "  veridical shard run s3://bucket/shards --executor ray --workers 8\n\n"
     "What was scored is kept: run the same command again to go on after an interrupt. The first "
     "run settles how all shards are scored."
 )
