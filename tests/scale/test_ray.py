@@ -28,7 +28,16 @@ def cluster() -> Iterator[Any]:
     from veridical.scale.ray import load_ray
 
     ray = load_ray()
-    ray.init(num_cpus=CPUS, include_dashboard=False, logging_level="ERROR", log_to_driver=False)
+    for attempt in range(3):  # it waits for 30 seconds, which a busy machine may need
+        try:
+            ray.init(
+                num_cpus=CPUS, include_dashboard=False, logging_level="ERROR", log_to_driver=False
+            )
+            break
+        except Exception:
+            ray.shutdown()
+            if attempt == 2:
+                raise
     yield ray
     ray.shutdown()
 
