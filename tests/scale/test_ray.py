@@ -25,10 +25,10 @@ CPUS = 4  # said to Ray: actors wait for one another on a machine with fewer
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
     pytest.importorskip("ray.data")
-    from veridical.scale.ray import load_ray
+    from veridical.scale.ray import load_ray, start
 
     ray = load_ray()
-    ray.init(num_cpus=CPUS, include_dashboard=False, logging_level="ERROR", log_to_driver=False)
+    start(ray, CPUS)
     yield ray
     ray.shutdown()
 
