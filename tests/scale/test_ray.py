@@ -15,7 +15,7 @@ from object_store import BUCKET, object_store
 from sharding import commands, parquet, written
 
 import veridical
-from veridical.errors import UsageError
+from veridical.errors import UsageError, VeridicalError
 
 pytestmark = pytest.mark.ray
 
@@ -28,7 +28,12 @@ def cluster() -> Iterator[Any]:
     from veridical.scale.ray import load_ray, start
 
     ray = load_ray()
-    start(ray, CPUS)
+    try:
+        start(ray, CPUS)
+    except VeridicalError as e:
+        if "timed out during startup" in str(e):  # Ray's own limit, on a busy computer
+            pytest.skip(f"RAY IS TOO SLOW HERE: {e}")
+        raise
     yield ray
     ray.shutdown()
 
