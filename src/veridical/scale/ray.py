@@ -35,6 +35,8 @@ from veridical.text.display import cut, printable, shown
 
 #: Names a cluster to join; without it, one is started on this computer while it is needed.
 ADDRESS = "RAY_ADDRESS"
+#: Tries of starting a cluster here: a busy computer is too slow for the time that Ray allows.
+_STARTS = 3
 #: Columns of results beside the risks of scorers; the others quote the rows.
 _KEPT = ("verdict", "risk", "error")
 
@@ -177,7 +179,7 @@ def run(place: Place, manifest: Manifest, workers: int, tell: Tell, *, lease: fl
     ray = load_ray()
     workers = min(workers, len(wanted))
     mine = not ray.is_initialized()
-    _start(ray)
+    start(ray)
     telling = _Telling(place, manifest, tell)
     try:
         cpus = _share(ray, workers)
@@ -202,18 +204,32 @@ def run(place: Place, manifest: Manifest, workers: int, tell: Tell, *, lease: fl
             ray.shutdown()
 
 
-def _start(ray: Any) -> None:
-    """Join the cluster, or start one here."""
+def start(ray: Any, cores: int | None = None) -> None:
+    """Join the cluster, or start one here; nothing where this process is part of one.
+
+    Args:
+        cores: that a cluster here is to have; default: those of this computer.
+
+    Raises:
+        VeridicalError: there is none, or it cannot be started.
+    """
+    address = os.environ.get(ADDRESS) or None
     if not ray.is_initialized():
-        try:
-            ray.init(
-                address=os.environ.get(ADDRESS) or "local",
-                include_dashboard=False if not os.environ.get(ADDRESS) else None,
-                logging_level="ERROR",
-                log_to_driver=False,
-            )
-        except Exception as e:  # Ray raises it bare
-            raise VeridicalError(f"Ray cannot be started: {cut(printable(str(e)), 300)}") from None
+        for left in reversed(range(_STARTS if address is None else 1)):
+            try:
+                ray.init(
+                    address=address or "local",
+                    num_cpus=cores,
+                    include_dashboard=False if address is None else None,
+                    logging_level="ERROR",
+                    log_to_driver=False,
+                )
+                break
+            except Exception as e:  # Ray raises it bare
+                ray.shutdown()
+                if not left:
+                    why = cut(printable(str(e)), 300)
+                    raise VeridicalError(f"Ray cannot be started: {why}") from None
     logging.getLogger("ray.data").setLevel(logging.ERROR)
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars = False
