@@ -44,6 +44,8 @@ DATA = ROOT / "src" / "veridical" / "models" / "data"
 Row = dict[str, Any]
 #: What an LLM may say at once: a model that repeats itself does not go on for ever.
 MOST_TOKENS = 400
+#: Answers below which an AUROC is not told.
+LEAST = 20
 
 
 @dataclass(frozen=True)
@@ -178,8 +180,10 @@ def measure(
         kept: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
         if kept["inputs"] == digest:
             return kept
-    print(f"{method.name} ({method.reads})", file=sys.stderr, flush=True)
     made: dict[str, Any] = {"inputs": digest, "version": version(given, method.package), "sets": {}}
+    if given.kept:
+        return made | {"failed": "it was not run to an end"}
+    print(f"{method.name} ({method.reads})", file=sys.stderr, flush=True)
     log = given.out / f"{name}.log"
     try:
         with Peer(given.peers, method.package, method.script, options, log) as peer:
@@ -193,17 +197,18 @@ def measure(
                     "peak": reply.peak,
                 }
     except SystemExit as e:  # the next ones run all the same
-        made["failed"] = str(e).strip().splitlines()[-1]
+        made["failed"] = " ".join(str(e).split())[-500:]
     file.write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
     return made
 
 
 def accuracy(risks: list[float | None], rows: list[Row]) -> dict[str, Any] | None:
     """AUROC of label "hallucinated" with the bootstrap's interval over prompts; None where the
-    answers that have a risk are all of one label."""
+    answers that have a risk are too few, or all of one label."""
     truth = np.array([r["label"] >= 0.5 for r in rows], dtype=np.float64)
     score = np.array([np.nan if r is None else r for r in risks], dtype=np.float64)
-    if len(set(truth[~np.isnan(score)])) < 2:
+    scored = truth[~np.isnan(score)]
+    if len(scored) < LEAST or len(set(scored)) < 2:
         return None
     groups = np.array([r.get("pair", i) for i, r in enumerate(rows)])
     return Measure("auroc", truth, groups)(score).as_dict()
@@ -245,7 +250,7 @@ def lines(found: dict[str, Any], sets: dict[str, list[Row]]) -> str:
 def line(made: dict[str, Any], figures: dict[str, Any] | None, rows: list[Row]) -> str:
     start = f"| {made['name']} | {made['version']} | {made['reads']} | {len(rows)} "
     if figures is None:
-        return f"{start}| {len(rows)} | {made.get('failed', '')} | | |"
+        return f"{start}| | did not end | | |"
     scored = len(rows) - len(figures["errors"])
     speed = len(rows) / figures["seconds"]
     return (
@@ -273,6 +278,7 @@ def main() -> None:
     )
     parser.add_argument("--llm", default="local:qwen-0.5b")
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--kept", action="store_true", help="run nothing: tables of what is kept")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--page", type=Path, help="the tables, after what the page says above them")
     given = parser.parse_args()
@@ -300,11 +306,14 @@ def main() -> None:
         if not method.asks:
             add(method)
     asking = [m for m in chosen if m.asks]
-    if asking:
+    if given.kept:
+        for method in asking:
+            add(method)
+    elif asking:
         model = read_local(f"{given.llm}?context=8192&parallel=1&threads={given.threads}")
         with LocalServer(model) as server:
             os.environ |= {"OPENAI_API_KEY": "none", "DEEPEVAL_TELEMETRY_OPT_OUT": "YES"}
-            os.environ["RAGAS_DO_NOT_TRACK"] = "true"
+            os.environ |= {"RAGAS_DO_NOT_TRACK": "true", "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
             options |= {"url": server.url, "model": model.name}
             for method in asking:
                 add(method)

@@ -36,7 +36,7 @@ def start(options: dict[str, Any]) -> Callable[[Any], Any]:
         claims = [c.content for c in extracted.claims]
         if not claims:
             raise ValueError("no claim was extracted")
-        (labels,) = judge.check([claims], [row["context"]], is_joint=True)
+        (labels,) = judge.check([claims], [row["context"]], [row["prompt"]], is_joint=True)
         return RISK[strict_agg(labels)]
 
     return lambda rows: each(rows, whole)

