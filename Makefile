@@ -2,11 +2,12 @@
 #            also let the embedded LLM answer a few prompts, and check those
 # make test: lint, types and tests, WORKERS test files at a time; those marked alone after them
 # make coverage: the share of the lines that the tests run
+# make release: build, hold to the rules and install what would be published, into dist; 15 minutes
 PYTHON ?= python3
 BIN := .venv/bin
 WORKERS ?= 2
 
-.PHONY: demo test coverage clean
+.PHONY: demo test coverage release clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv .venv
@@ -17,6 +18,10 @@ $(BIN)/python:
 
 .venv/.dev: .venv/.core
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	touch $@
+
+.venv/.release: .venv/.core
+	$(BIN)/python -m pip install --quiet --editable '.[release]'
 	touch $@
 
 demo: .venv/.core
@@ -46,6 +51,9 @@ test: .venv/.dev
 coverage: .venv/.dev
 	$(BIN)/pytest -m "not alone" -n $(WORKERS) --dist loadfile --cov --cov-report=
 	$(BIN)/pytest -m alone --cov --cov-append --cov-report=term
+
+release: .venv/.release
+	$(BIN)/python release/check.py --page docs/results/release.md
 
 clean:
 	rm -rf .venv demo build dist

@@ -1,4 +1,5 @@
-"""Writes ``scorers.md``, ``coverage.md`` and the JSON schemas: ``python docs/generate.py``.
+"""Writes ``scorers.md``, ``coverage.md``, the gallery and the JSON schemas: ``python
+docs/generate.py``.
 
 A test fails when they are out of date.
 """
@@ -7,8 +8,11 @@ from __future__ import annotations
 
 import inspect
 import json
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
+import gallery
 import papers
 
 from veridical.core.registry import REGISTRY, Scorer
@@ -216,14 +220,17 @@ def _shown(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) or value is None else str(value)
 
 
-PAGES = {
+PAGES: dict[str, Callable[[], str]] = {
     "scorers.md": scorers,
+    "gallery.md": gallery.page,
     "coverage.md": papers.page,
     "result.schema.json": schema,
     "bench.schema.json": bench_schema,
     "diff.schema.json": diff_schema,
+    **{f"images/gallery/{n}.svg": partial(gallery.picture, n) for n in gallery.kept()["scorers"]},
 }
 
 if __name__ == "__main__":
     for name, page in PAGES.items():
+        (HERE / name).parent.mkdir(exist_ok=True)
         (HERE / name).write_text(page(), encoding="utf-8")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from places import ROOT
 
-#: Bytes of the wheel: what a user downloads.
+#: Bytes of a distribution: what a user downloads. PyPI takes 100 MB.
 MOST = 80_000_000
 SOURCES = ROOT / "src" / "veridical"
 
@@ -59,6 +59,8 @@ def test_the_source_distribution_builds_what_the_tests_need(built: dict[str, Pat
         *("src/veridical/__init__.py", "tests/conftest.py"),
     ):
         assert name in names, name
+    assert built["sdist"].stat().st_size < MOST
+    assert not [n for n in names if n.startswith(("packages/", "training/", "benchmarks/"))]
     odd = (".git/", ".venv", "__pycache__", ".pyc", ".mypy_cache", ".veridical", "node_modules")
     assert not [n for n in names if any(part in n for part in odd)]
 

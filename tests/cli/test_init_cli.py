@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -55,7 +56,7 @@ def test_the_workflow_passes_and_fails_where_it_should(folder: Path) -> None:
     done = init("ci", cwd=folder)
     assert done.returncode == 0 and "wrote .github/workflows/veridical.yml" in done.stdout
     assert "next: veridical check evals/answers.jsonl" in done.stdout
-    install, check = steps(folder)
+    install, check, show = steps(folder)
     assert install == "pip install veridical"
     environment = {**os.environ, "PATH": f"{folder.parent / 'bin'}:{os.environ['PATH']}"}
 
@@ -69,10 +70,17 @@ def test_the_workflow_passes_and_fails_where_it_should(folder: Path) -> None:
     assert (folder / "answers-report.html").exists()
     told = [json.loads(line) for line in (folder / "answers-results.jsonl").open()]
     assert [t["verdict"] for t in told] == ["supported"] * 3
+    environment["GITHUB_STEP_SUMMARY"] = str(folder / "summary.md")
+    subprocess.run(show, shell=True, cwd=folder, env=environment, check=True)
+    assert (folder / "summary.md").read_text() == (folder / "answers.md").read_text() != ""
+    suites = ElementTree.parse(folder / "answers-junit.xml").getroot()
+    assert len(list(suites.iter("testcase"))) == 3 and not list(suites.iter("failure"))
     answers = folder / "evals/answers.jsonl"
     answers.write_text(answers.read_text().replace('200 desks.", "c', '300 desks.", "c'))
     bad = run()
     assert bad.returncode == 3 and "300 desks" in bad.stderr
+    (failure,) = ElementTree.parse(folder / "answers-junit.xml").getroot().iter("failure")
+    assert "300 desks" in (failure.text or "") + failure.get("message", "")
     assert [line.split(":")[0] for line in done.stdout.splitlines()][2] == "next"
 
 

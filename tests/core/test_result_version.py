@@ -38,6 +38,9 @@ def test_the_schema_and_the_guide_name_the_version() -> None:
     guide = (ROOT / "docs/guide.md").read_text("utf-8")
     assert f"version of the shape, now {RESULT_VERSION}" in guide
     assert f"**From version {RESULT_VERSION - 1} to {RESULT_VERSION}:**" in guide
+    upgrading = (ROOT / "docs/upgrading.md").read_text("utf-8")
+    assert f"## Result lines, from version {RESULT_VERSION - 1} to {RESULT_VERSION}" in upgrading
+    assert f"now {RESULT_VERSION} " in upgrading
 
 
 def test_a_line_of_version_1_is_read_and_is_unchecked() -> None:
