@@ -23,6 +23,7 @@ class CountingModel:
 
     budget = 64
     workers = 2
+    shares = True
 
     def __init__(self, poison: str = "\0") -> None:
         self.poison = poison

@@ -359,3 +359,13 @@ def test_revision_names_the_model_not_the_host() -> None:
     first = HttpEncoder("http://a/v1", "m").revision
     assert first == HttpEncoder("http://b/v1", "m").revision
     assert first != HttpEncoder("http://a/v1", "n").revision
+
+
+def test_a_plan_asks_the_server_nothing_and_a_check_once(server: Server) -> None:
+    row = {"response": "It is 5 km.", "samples": ["It is 5 km long.", "About 9 km.", "5 km"]}
+    chosen: Any = {"embedder": f"{server.address}/v1#minilm", "store": None, "processes": 0}
+    (model,) = veridical.plan([row], "cosine", **chosen)["models"]
+    assert model["requests"] == 4 and model["seconds"] is None
+    assert server.seen == []
+    veridical.check([row], "cosine", **chosen)
+    assert len(server.seen) == model["batches"] == 1

@@ -42,10 +42,15 @@ class Lookup(Protocol):
 
 
 class Model(Protocol[Q_contra, V]):
-    """A model as the coalescer sees it: keyed requests, windows, forwards, joined values."""
+    """A model as the coalescer sees it: keyed requests, windows, forwards, joined values.
+
+    Attributes:
+        shares: whether a few windows that wait are shared among the workers.
+    """
 
     budget: int
     workers: int
+    shares: bool
 
     def key(self, request: Q_contra) -> bytes: ...
     def windows(self, requests: Sequence[Q_contra]) -> list[list[Window]]: ...
@@ -310,8 +315,10 @@ class Coalescer(Generic[Q, V]):
                 free.release()
 
         running = []
-        share = shared([p[2].length for p in parts], self.model.workers)
-        for batch in pack(parts, min(self.model.budget, share)):
+        budget = self.model.budget
+        if self.model.shares:
+            budget = min(budget, shared([p[2].length for p in parts], self.model.workers))
+        for batch in pack(parts, budget):
             await free.acquire()
             running.append(loop.create_task(forward(batch)))
         await asyncio.gather(*running)

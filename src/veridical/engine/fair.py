@@ -177,7 +177,7 @@ class FairQueue(Coalescer[Q, V]):
         length = first[3].windows[first[4]].length
         longest = length
         cap = self._cap
-        if tokens < _LOOK * cap:  # these are all that wait
+        if self.model.shares and tokens < _LOOK * cap:  # these are all that wait
             free = self.model.workers - len(self._forwards)
             cap = min(cap, shared([_length(t) for t in seen], free))
         batch: list[tuple[_Entry, int]] = []

@@ -21,6 +21,7 @@ class Requests:
         self.model = model
         self.budget: int = model.batch_tokens
         self.workers: int = model.workers
+        self.shares: bool = getattr(model, "local", True)  # of a server's, as few as can be
 
     def key(self, request: Any) -> bytes:
         return content_key("checkpoint", self.model.revision, repr(request))

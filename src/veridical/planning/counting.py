@@ -5,6 +5,7 @@ The table of kinds (:mod:`veridical.core.kinds`) says which class stands for whi
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -36,15 +37,15 @@ class _Counting:
     """Tokenises like the model it stands for and computes nothing, but for a few timed
     forwards of a local model."""
 
-    workers = 1
-
     def __init__(self, model: Any) -> None:
         self._model = model
+        self.workers: int = model.workers  # by which a few windows are shared
         self.name: str = model.name
         self.revision: str = model.revision
         self.scripts: frozenset[str] | None = getattr(model, "scripts", None)
         self.batch_tokens: int = model.batch_tokens
         self._timings: list[tuple[int, float]] = []
+        self._timing = threading.Lock()  # one alone, so that none slows another
 
     def windows(self, requests: Sequence[Any]) -> list[list[Window]]:
         windows: list[list[Window]] = self._model.windows(requests)
@@ -60,9 +61,10 @@ class _Counting:
         """Outputs of a real forward; None once there have been enough."""
         if not self.local or len(self._timings) >= _TIMED:
             return None
-        started = time.perf_counter()
-        outputs: list[Any] = getattr(self._model, forward)(batch, *mode)
-        self._timings.append((self._size(batch), time.perf_counter() - started))
+        with self._timing:
+            started = time.perf_counter()
+            outputs: list[Any] = getattr(self._model, forward)(batch, *mode)
+            self._timings.append((self._size(batch), time.perf_counter() - started))
         return outputs
 
     def _size(self, batch: Sequence[Window]) -> int:
