@@ -56,6 +56,25 @@ def offline_scripts(tmp_path: Path, *scripts: list[str]) -> None:
         assert not strange, f"{command} left {strange}"
 
 
+@pytest.mark.skipif(jail() != "strace", reason="WHAT IS SENT IS NOT TRACED: no strace here")
+@pytest.mark.parametrize(
+    ("sends", "found"),
+    [
+        ("socket.socket().connect_ex(('127.0.0.1', 9))", True),
+        ("socket.socket(socket.AF_INET6).connect_ex(('::1', 9))", True),
+        ("socket.socket(type=socket.SOCK_DGRAM).sendto(b'x', ('127.0.0.1', 9))", True),
+        ("socket.create_server(('127.0.0.1', 0))", True),
+        ("socket.socket(socket.AF_INET6).bind(('::1', 0))", False),
+        ("a, b = socket.socketpair(); a.send(b'x')", False),
+    ],
+)
+def test_the_trace_shows_what_is_sent(tmp_path: Path, sends: str, found: bool) -> None:
+    environment = clean_environment(tmp_path / "home")
+    ran = run(tmp_path, environment, "-c", f"import socket; {sends}")
+    assert ran.code == 0, ran.errors
+    assert bool(ran.sockets) is found, ran.sockets
+
+
 @needs_jail
 def test_a_check_and_its_report(tmp_path: Path) -> None:
     offline(

@@ -1,4 +1,4 @@
-"""Commands under strace: the sockets they open and the files they write."""
+"""Commands under strace: what they connect to and the files they write."""
 
 from __future__ import annotations
 
@@ -16,9 +16,11 @@ _MAKES = "creat|mkdir|mkdirat|mknod|mknodat|rename|renameat|renameat2|link|linka
 _CALLS = f"network,open,openat,truncate,{_MAKES.replace('|', ',')}"
 _LINE = re.compile(rf"^\d+\s+(open|openat|truncate|{_MAKES})\((.*)$")
 _PATH = re.compile(r'(?:(?:AT_FDCWD|\d+)<([^>]*)>, )?"((?:[^"\\]|\\.)*)"')
-_SOCKET = re.compile(r"^\d+\s+(socket|connect)\(")
+#: Calls by which something may leave, or come. A socket alone carries nothing: urllib3 makes one
+#: when it is imported, as packages that are here by chance do, to see whether there is IPv6.
+_SOCKET = re.compile(r"^\d+\s+(connect\(|listen\(|(sendto|sendmsg|sendmmsg)\(.*AF_INET)")
 #: Users' names may be asked of a process of this machine.
-_NAMES = re.compile(r"socket\(AF_UNIX|sun_path=\"/(var/)?run/nscd/socket\"")
+_NAMES = re.compile(r"sun_path=\"/(var/)?run/nscd/socket\"")
 _WRITES = re.compile(r"O_WRONLY|O_RDWR|O_CREAT|O_TRUNC|O_APPEND|O_TMPFILE")
 
 
@@ -27,7 +29,7 @@ class Ran:
     """A finished command.
 
     Attributes:
-        sockets: the lines of calls for a socket to elsewhere; None where nothing could trace them.
+        sockets: the lines of calls to elsewhere or from there; None where nothing could trace them.
         written: files that were made, changed or renamed.
     """
 
