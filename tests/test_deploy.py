@@ -35,11 +35,6 @@ def instruction(name: str) -> list[str]:
     return words
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return int(free.getsockname()[1])
-
-
 @pytest.fixture(scope="module")
 def container(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Running, Path]]:
     """The server that the container runs, and the folder of its secrets."""
@@ -66,7 +61,7 @@ def container(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Runnin
     assert command[0] == "veridical" and command[1] == "serve"
     places = {"/run/secrets/keys.json": str(folder / "keys.json"), "/data": str(folder / "data")}
     arguments = [places.get(word, word) for word in command[1:]]
-    with running([*arguments, "--port", str(free_port())], cwd=folder / "data") as server:
+    with running([*arguments, "--port", "0"], cwd=folder / "data") as server:
         server.url = server.url.replace("0.0.0.0", "127.0.0.1")
         headers = {"Host": "veridical"}
         end = time.monotonic() + 60
@@ -140,7 +135,8 @@ def test_prometheus_answers_what_the_dashboard_asks(
             f"{server.url}/v1/check", json={"records": rows}, headers=key(folder), timeout=60
         )
         assert answer.status_code == 200
-    address = f"127.0.0.1:{free_port()}"
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = f"127.0.0.1:{free.getsockname()[1]}"
     process = subprocess.Popen(
         [
             program,

@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import heapq
 import itertools
+import os
 from collections.abc import Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -37,8 +38,8 @@ Q = TypeVar("Q")
 V = TypeVar("V")
 
 INTERACTIVE, BACKGROUND = 0, 1
-#: Padded tokens of a batch: what the next caller waits for, and enough for full speed.
-_TOKENS = 1024
+#: Padded tokens of a batch, for each core that computes it.
+_TOKENS_A_CORE = 1024
 _LOOK = 4  # batches' worth of windows among which those of like length are taken
 
 
@@ -89,7 +90,8 @@ class FairQueue(Coalescer[Q, V]):
         lookup: Lookup | None = get_many,
     ) -> None:
         super().__init__(model, gate, store, lookup=lookup)
-        self._cap = min(model.budget, _TOKENS)
+        cores = max(1, (os.cpu_count() or 1) // model.workers)  # of one forward
+        self._cap = min(model.budget, _TOKENS_A_CORE * cores)
         self._turns: list[_Turn] = []  # a heap
         self._order = itertools.count()
         self._clock = [0.0, 0.0]  # the turn that was taken last, by lane

@@ -152,11 +152,13 @@ class ObjectPlace:
 
     def commit(self, parquet: str, draft: Path, about: str, said: Callable[[str], str]) -> None:
         """See :meth:`Place.commit`. What another has written of the same records stays."""
-        if self._create(parquet, draft) is None:
+        if self._create(parquet, draft) is not None:
+            mark = digest(draft)
+        else:
             self._agree(parquet, draft)
+            with self.local(parquet) as there:
+                mark = digest(there)
         draft.unlink()
-        with self.local(parquet) as there:
-            mark = digest(there)
         content = said(mark).encode()
         if self._create(about, content) is None:
             known, tag = self.tagged(about)
