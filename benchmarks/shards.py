@@ -26,7 +26,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "helpers"))
 
-from sharding import children, written
+from sharding import children, ray_workers, written
 
 COMMAND = [sys.executable, "-m", "veridical"]
 FAST = ["--preset", "fast"]
@@ -40,17 +40,7 @@ def call(folder: Path, *arguments: str) -> None:
 
 def victims(group: int, executor: str) -> list[int]:
     """Workers that can be killed."""
-    if executor == "local":
-        return children(group)
-    found = []
-    for entry in Path("/proc").iterdir():
-        try:
-            title = (entry / "cmdline").read_bytes()
-        except OSError:
-            continue
-        if entry.name.isdigit() and b"MapWorker" in title:
-            found.append(int(entry.name))
-    return found
+    return children(group) if executor == "local" else ray_workers()
 
 
 def killed(folder: Path, dest: str, workers: int, executor: str, chance: random.Random) -> int:

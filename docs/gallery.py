@@ -18,6 +18,10 @@ from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
 
+import numpy as np
+
+from veridical.stats.metrics.ranking import auroc
+
 HERE = Path(__file__).parent
 KEPT = HERE / "images" / "gallery.json"
 EXAMPLES = HERE.parent / "examples" / "answers.jsonl"
@@ -35,7 +39,6 @@ FORMULAS = {
     "avg_logprob": "-(1/T) sum_t log p_t",
     "bert_score": "mean_j F1 of greedily matched token vectors of y and y_j",
     "checkembed": "mean of the cosines of all pairs of answers",
-    "citations": "1 - max_w e(w, s) over the windows w of what s cites",
     "cocoa": "(mean_j (0.5 + cos(y, y_j) / 2)) * (prod_t p_t)^(1/T)",
     "cosine": "mean_j cos(y, y_j)",
     "degree": "1 - D_jj / n; D the degrees of the graph of similarities of all n answers",
@@ -68,7 +71,6 @@ FORMULAS = {
     "semantic_negentropy": "1 - semantic entropy / log(m + 1)",
     "semantic_sets": "(m + 1 - number of meanings) / m",
     "sequence_probability": "prod_t p_t",
-    "spans": "max over the words of y of P(the word is wrong)",
     "summac_zs": "mean_s (max_d e(d, s) - max_d c(d, s)) over the pieces d of x",
     "support": "share of the sources that contain the numbers, dates and names of s",
     "token_negentropy": "mean_t 1 - H_t / log k",
@@ -124,8 +126,8 @@ def kept() -> dict[str, Any]:
 
 def separates(right: list[float], wrong: list[float]) -> float:
     """The share of pairs in which the wrong answer has the higher risk; ties are halves."""
-    wins = sum((w > r) + (w == r) / 2 for w in wrong for r in right)
-    return wins / (len(right) * len(wrong))
+    truth = np.array([0.0] * len(right) + [1.0] * len(wrong))
+    return float(auroc(truth, np.array(right + wrong)))
 
 
 def picture(name: str) -> str:

@@ -62,3 +62,16 @@ def children(parent: int) -> list[int]:
         if entry.name.isdigit() and int(fields[1]) == parent:
             found.append(int(entry.name))
     return found
+
+
+def ray_workers() -> list[int]:
+    """Process ids of Ray's workers that score."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            title = (entry / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if entry.name.isdigit() and b"MapWorker" in title:
+            found.append(int(entry.name))
+    return found

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from object_store import BUCKET, object_store
-from sharding import commands, parquet, written
+from sharding import commands, parquet, ray_workers, written
 
 import veridical
 from veridical.errors import UsageError, VeridicalError
@@ -44,19 +44,6 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     return commands(monkeypatch)
 
 
-def actors() -> list[int]:
-    """Process ids of Ray's workers that score."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        try:
-            title = (entry / "cmdline").read_bytes()
-        except OSError:
-            continue
-        if entry.name.isdigit() and b"MapWorker" in title:
-            found.append(int(entry.name))
-    return found
-
-
 def test_its_reports_to_its_makers_are_off(cluster: Any) -> None:
     usage = pytest.importorskip("ray._common.usage.usage_lib")
     assert os.environ["RAY_USAGE_STATS_ENABLED"] == "0"
@@ -77,7 +64,7 @@ def test_shards_on_ray_are_those_of_one_process_whoever_is_killed(
     def kill() -> None:
         chance = random.Random(0)
         while not over.wait(chance.uniform(1, 2)) and len(killed) < 3:
-            there = actors()
+            there = ray_workers()
             if there:
                 pid = chance.choice(there)
                 os.kill(pid, signal.SIGKILL)

@@ -18,6 +18,7 @@ from veridical.core.options import Group, Names
 from veridical.engine.options import EngineOptions
 from veridical.errors import UsageError
 from veridical.planning.options import RunOptions
+from veridical.scale.opening import LEASE
 
 _PLAN_EXAMPLES = (
     "Examples:\n\n  veridical shard plan answers.parquet --rows 50000 --out shards\n\n"
@@ -114,7 +115,7 @@ class RunShardsOptions:
             help="Seconds without a sign of life after which a worker's shard is another's (S3).",
         ),
         Group.RUN,
-    ] = 60.0
+    ] = LEASE
     index: Annotated[
         int | None,
         typer.Option(min=0, help="Score this shard alone: for array jobs of a cluster."),
