@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -110,21 +111,32 @@ def test_lines_that_are_no_messages_are_survived_and_the_end_of_input_ends_it() 
     assert "Traceback" not in err or "garbage" not in out
 
 
-def test_ctrl_c() -> None:
+def said(child: subprocess.Popen[str], number: int, method: str, **params: Any) -> None:
+    message = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+    assert child.stdin is not None
+    child.stdin.write(json.dumps(message) + "\n")
+    child.stdin.flush()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("moment", ["idle", "answering", "just answered"])
+def test_a_signal_ends_it_while_the_client_stays(number: signal.Signals, moment: str) -> None:
     child = start("--preset", "fast")
     try:
-        hello = {
-            "protocolVersion": "2025-06-18",
-            "capabilities": {},
-            "clientInfo": {"name": "t", "version": "0"},
-        }
-        message = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
-        assert child.stdin is not None and child.stdout is not None
-        child.stdin.write(json.dumps(message) + "\n")
-        child.stdin.flush()
+        client = {"name": "t", "version": "0"}
+        hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client}
+        said(child, 1, "initialize", **hello)
+        assert child.stdout is not None and child.stderr is not None
         assert json.loads(child.stdout.readline())["result"]["serverInfo"]["name"] == "veridical"
-        child.send_signal(signal.SIGINT)
-        _, err = child.communicate(timeout=20)
-        assert child.returncode == 130 and "Traceback" not in err
+        if moment == "idle":
+            time.sleep(0.5)
+        if moment == "answering":
+            arguments = {"answer": "It is blue. " * 500, "sources": SOURCES}
+            said(child, 2, "tools/call", name="check_answer", arguments=arguments)
+        child.send_signal(number)
+        assert child.wait(timeout=20) == 128 + number  # its standard input is open still
+        told = child.stderr.read()
+        assert told == ("interrupted\n" if number == signal.SIGINT else "")
     finally:
         child.kill()
+        child.communicate()

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import threading
+from concurrent.futures import Future, wait
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from veridical.cli.corpus import telling
 from veridical.cli.declared import command
@@ -22,6 +25,9 @@ from veridical.cli.options import (
     keywords_of,
 )
 from veridical.engine.options import EngineOptions
+
+if TYPE_CHECKING:
+    from mcp.server import MCPServer
 
 MCP_EXAMPLES = (
     "Examples:\n\n  veridical mcp\n\n  veridical mcp --corpus ./documents\n\n"
@@ -64,5 +70,23 @@ def mcp(options: McpOptions) -> int:
             stack.callback(lambda: engine.submit(retriever.close()).result())
         served = server(engine, retriever, scorers=options.scorers, preset=preset, prior=prior)
         engine.services(Task(request.scorers))  # the models, before the first call
-        served.run()
+        _until_it_ends(served)
     return 0
+
+
+def _until_it_ends(served: MCPServer) -> None:
+    """Run ``served`` in a thread that Python does not wait for: Ctrl-C raised within its loop is
+    logged as an error of whatever runs there, and its read of standard input lasts until a line
+    comes."""
+    ended: Future[None] = Future()
+
+    def run() -> None:
+        try:
+            ended.set_result(served.run())
+        except BaseException as e:
+            ended.set_exception(e)
+
+    threading.Thread(target=run, name="mcp", daemon=True).start()
+    while not ended.done():
+        wait([ended], timeout=0.5)  # Windows tells of Ctrl-C between two waits only
+    ended.result()
