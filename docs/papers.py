@@ -180,8 +180,20 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
         _row("demo page", "veridical view"),
         _row("a trained extractor", note="the published one runs by `--llm`; none is trained here"),
         _row(
-            "builder of the benchmark, NQ filter, copy rate, internal knowledge",
-            note="not here yet",
+            "builder of the benchmark: references, prompts, filter of NQ, hard cases",
+            "veridical study refchecker references",
+            "veridical study refchecker filter",
+            "veridical study refchecker hard",
+        ),
+        _row("copy rate", "veridical study refchecker copying"),
+        _row(
+            "internal knowledge of checkers, by masked contexts",
+            "veridical study refchecker masked",
+            note="words are found and masked, not by an LLM",
+        ),
+        _row(
+            "internal knowledge of the answering models",
+            note="needs the seven models of the paper, asked anew",
         ),
     ),
     "SelfCheckGPT": (
@@ -324,7 +336,7 @@ def _files(name: str) -> Iterator[str]:
     """The file of a scorer, an extractor, a command or a module, below ``src/veridical``."""
     if name.startswith("veridical "):
         words = name.split()[1:]
-        tries = ["_".join(words), words[0]]
+        tries = ["_".join(words[:n]) for n in range(len(words), 0, -1)]
         path = next(
             (f"cli/{t}.py" for t in tries if (ROOT / f"src/veridical/cli/{t}.py").exists()), None
         )
@@ -383,6 +395,8 @@ def _figures(name: str) -> Iterator[str]:
     """The pages with figures of a scorer or of a study."""
     told = {
         "veridical study checkembed": ["results/studies.md"],
+        "veridical study refchecker copying": ["results/studies.md"],
+        "veridical study refchecker masked": ["results/studies.md"],
         "veridical rank": ["reproduction.md"],
     }
     yield from told.get(name, [])

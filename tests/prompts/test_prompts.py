@@ -43,6 +43,8 @@ PRINTED = {
     "checkembed_errors": "completely false information (fact hallucinations) on ({topic})",
     "checkembed_terms": "Based on the provided context extract all the legal definitions",
     "checkembed_ragtruth": "evaluate the answer based on the original request, is the answer",
+    "refchecker_respond_passages": "answer the following question based on the provided passages.",
+    "refchecker_respond_context": "Provide a well-formed answer to the question using information",
     "mirage_begin": "subset of the knowledge snippet and is fully consistent with the dialog",
     "mirage_truthfulqa": "contains all the same details as one of the possible correct answer.",
     "mirage_faithdial": "disagreement between the submitted response and the expert response.",

@@ -1,4 +1,4 @@
-"""``veridical study checkembed``: the studies of a paper, run on texts made for them."""
+"""``veridical study``: the studies of papers; ``checkembed``, run on texts made for them."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from veridical.cli.options import (
     keywords_of,
 )
 from veridical.cli.outputs import coverage_code, opened, write_report_as
+from veridical.cli.study_refchecker import app as refchecker_app
 from veridical.core.options import Group, Names
 from veridical.engine.options import EngineOptions
 from veridical.evaluate.checkembed.options import STUDIES, StudyOptions
@@ -45,6 +46,7 @@ app = App(
     no_args_is_help=True,
     epilog=CHECKEMBED_EXAMPLES,
 )
+app.add_typer(refchecker_app, name="refchecker")
 
 
 @dataclass(frozen=True, kw_only=True)

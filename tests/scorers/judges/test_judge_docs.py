@@ -107,7 +107,12 @@ def test_every_template_is_listed() -> None:
         *("claim_answer", "claim_merge", "claim_questions"),
         "relevancy_questions",
         "code_equivalence",
-        # of the studies of CheckEmbed
+        # of the studies of RefChecker and CheckEmbed
+        *(f"refchecker_respond_{kind}" for kind in ("context", "instruction", "passages")),
+        *(
+            f"refchecker_drop_{what}"
+            for what in ("dated", "harmful", "lacking", "table", "torn", "vague")
+        ),
         *(f"checkembed_{kind}" for kind in ("different", "errors", "passage", "similar", "terms")),
     }
     assert listed | of_others == set(prompt_names())

@@ -1,0 +1,141 @@
+"""Which questions make a fair benchmark without contexts (Hu et al. 2024, appendix A.1).
+
+A language model says of each question whether the answer changes with time, may be declined, or is
+ambiguous, and of its reference whether it is a table, torn from its context, or lacks the answer.
+The paper's prompts are printed as a figure only and not in its text: these are worded anew, one to
+a question where the paper goes on in one conversation.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from veridical.api import Job
+from veridical.core.records import Record
+from veridical.core.registry import REGISTRY, BoundScorer
+from veridical.engine.engine import Engine
+from veridical.errors import RowError, UsageError
+from veridical.evaluate.datasets.files import each_row, text_list, text_of
+from veridical.evaluate.datasets.refchecker import SETTINGS
+from veridical.evaluate.refchecker.judged import Watch
+from veridical.files.atomic import write_atomic
+from veridical.io.problems import RowProblem
+from veridical.stats.tables import STORED_MODEL
+from veridical.text.display import shown
+
+#: Prompt template -> why a question to which it says yes is dropped.
+CHECKS = {
+    "refchecker_drop_dated": "its answer changes with time",
+    "refchecker_drop_harmful": "it may be declined",
+    "refchecker_drop_vague": "it is vague",
+    "refchecker_drop_table": "its reference is a table",
+    "refchecker_drop_torn": "its reference needs what stood before it",
+    "refchecker_drop_lacking": "its reference lacks the answer",
+}
+UNDECIDED = "a reply could not be read"
+
+
+class Dropped(BaseModel):
+    """A question that is left out, and why."""
+
+    model_config = STORED_MODEL
+    id: str
+    reasons: list[str]
+
+
+class Filtered(BaseModel):
+    """``kept`` of ``asked`` questions; ``reasons`` why others are dropped, by how often; a question
+    with a reply that could not be read is dropped too. ``passed_by``: those of other settings,
+    which the filter is not for."""
+
+    model_config = STORED_MODEL
+    asked: int
+    kept: int
+    passed_by: int
+    reasons: dict[str, int]
+    dropped: list[Dropped]
+
+
+def scorers() -> list[BoundScorer]:
+    """The judges that ask, in the order of :data:`CHECKS`."""
+    return [REGISTRY.parse(f"judge(template={name})")[0] for name in CHECKS]
+
+
+def questions_of(path: Path) -> list[dict[str, Any]]:
+    """The rows of a ``references.jsonl``.
+
+    Raises:
+        UsageError: a row lacks its id, question or reference, or its setting is none.
+    """
+    rows: list[dict[str, Any]] = []
+    for row in each_row(path, lambda row, _: [_checked(row)]):
+        if isinstance(row, RowError):
+            raise UsageError(str(row))
+        rows.append(row)
+    return rows
+
+
+def _checked(row: dict[str, Any]) -> dict[str, Any]:
+    if not isinstance(row.get("id"), (str, int)):
+        raise RowProblem(f"must be a question's id, got {shown(row.get('id'))}", "id")
+    if row.get("setting") not in (None, *SETTINGS.values()):
+        raise RowProblem(f"is no setting: {shown(row['setting'])}", "setting")
+    if not text_of(row.get("question"), "question").strip():
+        raise RowProblem("is empty", "question")
+    if not any(t.strip() for t in text_list(row.get("references"), "references")):
+        raise RowProblem("has no text", "references")
+    return row
+
+
+def filter_questions(
+    rows: Iterable[dict[str, Any]], engine: Engine, watch: Watch
+) -> tuple[list[dict[str, Any]], Filtered]:
+    """The rows that are kept, and what came of the others."""
+    rows = list(rows)
+    asked = [row for row in rows if row.get("setting") in (None, SETTINGS["nq"])]
+    records = [
+        Record(id=str(i), prompt=row["question"], response="\n\n".join(_references(row)))
+        for i, row in enumerate(asked)
+    ]
+    judges = scorers()
+    dropped: dict[int, Dropped] = {}
+    if records:
+        for row, result in zip(
+            asked, watch("questions", Job(records, judges, engine=engine)), strict=True
+        ):
+            risks = {
+                why: result.scores[bound.key].risk
+                for bound, why in zip(judges, CHECKS.values(), strict=True)
+            }
+            reasons = [why for why, risk in risks.items() if risk is not None and risk > 0.5]
+            if not reasons and None in risks.values():
+                reasons = [UNDECIDED]
+            if reasons:
+                dropped[id(row)] = Dropped(id=str(row["id"]), reasons=reasons)
+    kept = [row for row in rows if id(row) not in dropped]
+    counts: dict[str, int] = {}
+    for one in dropped.values():
+        for reason in one.reasons:
+            counts[reason] = counts.get(reason, 0) + 1
+    return kept, Filtered(
+        asked=len(asked),
+        kept=len(asked) - len(dropped),
+        passed_by=len(rows) - len(asked),
+        reasons=counts,
+        dropped=list(dropped.values()),
+    )
+
+
+def _references(row: dict[str, Any]) -> list[str]:
+    return text_list(row["references"], "references")
+
+
+def write_rows(rows: Iterable[dict[str, Any]], path: Path) -> None:
+    """As JSON lines, whole or not at all."""
+    lines = (json.dumps(row, ensure_ascii=False) for row in rows)
+    write_atomic(path, "".join(f"{line}\n" for line in lines))

@@ -1,0 +1,152 @@
+"""Claims with a label and the texts that they were judged by: people's, or a checker's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TypeAlias
+
+from veridical.api import Job
+from veridical.core.protocols import LABELS
+from veridical.core.records import Record
+from veridical.core.registry import REGISTRY
+from veridical.core.scores import Result, Score
+from veridical.engine.engine import Engine
+from veridical.errors import RowError, UsageError
+from veridical.evaluate.datasets import refchecker
+from veridical.evaluate.datasets.suite import BadItem
+from veridical.io import open_source
+from veridical.text.display import display
+
+#: (head, relation, tail).
+Triplet: TypeAlias = tuple[str, str, str]
+#: What labels claims that people have not: by meaning alone, as shared words would favour claims
+#: that copy.
+CHECKER = "claims(against=contexts,extractor=triplets,checker=nli)"
+#: Waits for a job, showing how far it is.
+Watch: TypeAlias = Callable[[str, Job], Iterator[Result]]
+
+
+@dataclass(frozen=True)
+class JudgedClaim:
+    """A triplet of a response.
+
+    Attributes:
+        response: which response it is from; claims of one depend on each other.
+        part: the setting, or ``all``.
+        label: one of :data:`~veridical.core.protocols.LABELS`.
+        contexts: what it was judged by.
+    """
+
+    response: str
+    part: str
+    triplet: Triplet
+    label: str
+    contexts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Claims and ``by`` whom they are labelled; ``left_out`` tells why some are missing."""
+
+    claims: list[JudgedClaim]
+    by: str
+    left_out: dict[str, int]
+
+
+def judged_claims(path: Path, engine: Engine, watch: Watch, *, limit: int | None = None) -> Judged:
+    """The claims of RefChecker's annotations, as people labelled them; of other records, the
+    triplets of their responses as :data:`CHECKER` labels them by their contexts.
+
+    Args:
+        path: annotations with their ``references.jsonl``, or records with contexts.
+        limit: take the first so many rows.
+
+    Raises:
+        UsageError: nothing can be judged there: no contexts, no triplets.
+    """
+    if refchecker.is_there(path):
+        judged = _by_people(path, limit)
+        lacking = "references: `veridical study refchecker references` makes references.jsonl"
+    else:
+        judged = _by_checker(path, engine, watch, limit)
+        lacking = "contexts, or no triplet was found in them"
+    if not judged.claims:
+        why = "; ".join(f"{n} {what}" for what, n in judged.left_out.items())
+        raise UsageError(f"{display(path)}: no claim has {lacking} ({why or 'no rows'})")
+    return judged
+
+
+def _by_people(path: Path, limit: int | None) -> Judged:
+    claims: list[JudgedClaim] = []
+    left_out: dict[str, int] = {}
+    for item in islice(refchecker.items(path), limit):
+        why = None
+        if isinstance(item, BadItem):
+            why = "rows that cannot be read"
+        elif item.record.label is None:
+            why = "bad triplets"
+        elif not any(c.text for c in item.record.contexts):
+            why = "claims without a reference"
+        if why is not None or isinstance(item, BadItem) or item.record.label is None:
+            left_out[str(why)] = left_out.get(str(why), 0) + 1
+            continue
+        head, relation, tail = item.record.meta["claims"][0]
+        claims.append(
+            JudgedClaim(
+                f"{item.part}/{item.group}/{item.facets['model']}",
+                item.part,
+                (head, relation, tail),
+                LABELS[round(2 * item.record.label)],
+                tuple(c.text for c in item.record.contexts),
+            )
+        )
+    return Judged(claims, "people", left_out)
+
+
+def _by_checker(path: Path, engine: Engine, watch: Watch, limit: int | None) -> Judged:
+    records: list[Record] = []
+    left_out: dict[str, int] = {}
+    for row in islice(open_source(path).rows(), limit):
+        if isinstance(row, RowError):
+            left_out["rows that cannot be read"] = left_out.get("rows that cannot be read", 0) + 1
+        elif not row.contexts:
+            left_out["records without contexts"] = left_out.get("records without contexts", 0) + 1
+        else:
+            records.append(row)
+    if not records:
+        return Judged([], CHECKER, left_out)
+    (bound,) = REGISTRY.parse(CHECKER)
+    claims = []
+    results = watch("claims", Job(records, [bound], engine=engine))
+    for record, result in zip(records, results, strict=True):
+        score = result.scores.get(bound.key)
+        contexts = tuple(c.text for c in record.contexts)
+        for triplet, label in labelled(score):
+            claims.append(JudgedClaim(str(result.row), "all", triplet, label, contexts))
+        if score is None or score.status == "failed":
+            left_out["records that failed"] = left_out.get("records that failed", 0) + 1
+    return Judged(claims, bound.key, left_out)
+
+
+def labelled(score: Score | None) -> list[tuple[Triplet, str]]:
+    """The triplets of a score of ``claims``, each with its label."""
+    if score is None or score.status != "scored" or not isinstance(score.raw, dict):
+        return []
+    found = []
+    for claim, unit in zip(score.raw.get("claims", ()), score.units, strict=True):
+        if claim.get("triplet") and unit.label in LABELS:
+            head, relation, tail = claim["triplet"]
+            found.append(((head, relation, tail), unit.label))
+    return found
+
+
+def by_part(claims: Sequence[JudgedClaim]) -> dict[str, list[JudgedClaim]]:
+    """The claims of each part, in the order of the settings."""
+    parts = [*refchecker.SETTINGS.values(), "all"]
+    found: dict[str, list[JudgedClaim]] = {part: [] for part in parts}
+    for claim in claims:
+        found[claim.part].append(claim)
+    return {part: of for part, of in found.items() if of}
