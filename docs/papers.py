@@ -148,6 +148,7 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
         _row(
             "claims of one sentence, with the sentences they come from", "extractor llm_subsentence"
         ),
+        _row("triplets, then claims made of them", "extractor llm_chained"),
         _row("extraction without a model", "extractor clauses", "extractor triplets"),
         _row(
             "checkers: LLM, joint LLM, NLI, AlignScore, RepC",

@@ -126,7 +126,7 @@ async def test_a_claim_the_response_does_not_make_is_left_out(chat):
 
 async def test_a_response_that_declines_is_not_sent(chat):
     record = Record(prompt="Who was Ada?", response="I'm sorry, I don't know.")
-    for name in ("llm_triplets", "llm_subsentence", "llm_atomic"):
+    for name in ("llm_triplets", "llm_subsentence", "llm_chained", "llm_atomic"):
         found, evidence = await extract(chat, name, "", record)
         assert found.abstained and not found.claims and evidence.rounds == []
     with pytest.raises(NotApplicable, match="empty"):
@@ -233,6 +233,51 @@ async def test_published_lines_of_subsentence_claims(chat):
     found, _ = await extract(chat, "llm_subsentence", said + "Her tutor was kind.")
     assert len(found.claims) == 2
     assert found.left_out == ('not a claim with its sentences: "Her tutor was kind."',)
+
+
+CHAIN = {
+    "triplets": [["Ada Lovelace", "was born in", "London"], ["tutor", "was", "De Morgan"]],
+    "claims": [
+        {"claim": "Ada Lovelace was born in London.", "sentences": [1]},
+        {"claim": "Her tutor was De Morgan.", "sentences": [2]},
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        json.dumps(CHAIN),
+        f"```json\n{json.dumps(CHAIN)}\n```",
+        "(Ada Lovelace, was born in, London) [1]\n### Claims\n"
+        "Ada Lovelace was born in London. [1]\nHer tutor was De Morgan. [2]\n",
+    ],
+)
+async def test_of_a_chained_reply_the_claims_are_taken(chat, said):
+    found, evidence = await extract(chat, "llm_chained", said)
+    assert [(c.text, c.sentence, c.triplet) for c in found.claims] == [
+        ("Ada Lovelace was born in London.", 0, None),
+        ("Her tutor was De Morgan.", 1, None),
+    ]
+    (request,) = evidence.rounds[0]
+    text = request.messages[-1]["content"]
+    assert "you should convert the KG to a list of claims" in text and "\n[1] Ada Love" in text
+    assert list(request.schema["properties"]) == ["triplets", "claims"]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "(Ada Lovelace, was born in, London) [1]",
+        "### Claims\nShe was.\n### Claims\nAda Lovelace was born in London. [1]",
+        json.dumps({"triplets": []}),
+        json.dumps({"claims": CHAIN["claims"]}),
+    ],
+)
+async def test_a_chained_reply_without_its_two_parts_is_malformed(chat, said):
+    with pytest.raises(LlmError) as e:
+        await extract(chat, "llm_chained", said)
+    assert e.value.trouble == "malformed"
 
 
 async def test_atomic_facts_are_asked_for_sentence_by_sentence(chat):

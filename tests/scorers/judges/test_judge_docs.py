@@ -95,7 +95,9 @@ def test_every_template_is_listed() -> None:
             listed.add(full)
     of_others = {
         *prompts_of("claims(extractor=llm_triplets, checker=llm_joint)"),
-        *prompts_of("claims(extractor=llm_subsentence), factscore, factool"),
+        *prompts_of(
+            "claims(extractor=llm_subsentence), claims(extractor=llm_chained), factscore, factool"
+        ),
         "grade_answer",
         "repair_rewrite",
         "mqag_questions",

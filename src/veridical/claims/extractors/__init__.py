@@ -25,6 +25,7 @@ _EXTRACTORS = {
     "llm_triplets": Method("llm_triplets", "extract", _LLM),
     "llm_triplets_plain": Method("llm_triplets", "extract_plain", _LLM),
     "llm_subsentence": Method("llm_subsentence", "extract", _LLM),
+    "llm_chained": Method("llm_subsentence", "extract_chained", _LLM, "CHAINED"),
     "llm_atomic": Method("llm_atomic", "extract", _LLM),
     "llm_zhang": Method("llm_claims", "zhang", _LLM, "ZHANG"),
     "llm_farquhar": Method("llm_claims", "farquhar", _LLM, "FARQUHAR"),

@@ -89,18 +89,21 @@ def answer_tokens(text: str) -> int:
     return min(4096, 500 + len(text) // 2)
 
 
-def output_of(reply: str, text: str) -> str:
+def output_of(reply: str, text: str, times: int = 1) -> str:
     """``reply`` of the claims of ``text``, if it is no longer than asked for.
+
+    Args:
+        times: how often the claims were asked for, in one form or another.
 
     Raises:
         LlmError: it is (``malformed``).
     """
-    most = _PER_TOKEN * answer_tokens(text)
+    tokens = times * answer_tokens(text)
+    most = _PER_TOKEN * tokens
     if len(reply) > most:
         raise LlmError(
             "malformed",
-            f"the answer has {len(reply)} characters, which its {answer_tokens(text)} tokens "
-            "cannot have",
+            f"the answer has {len(reply)} characters, which its {tokens} tokens cannot have",
             text=reply[:most],
         )
     return reply
@@ -114,12 +117,14 @@ async def ask(
     schema: dict[str, Any],
     answer: str,
     question: str | None,
+    times: int = 1,
 ) -> str:
     """What a language model says of the claims of ``answer``, the record's response.
 
     Args:
         record: whose response it is: the one under check, or one made of a sample.
         prompts: templates: of an answer with its question, and of an answer alone.
+        times: how often it is to tell the claims, in one form or another.
 
     Raises:
         LlmError: there is no whole reply, or it is longer than asked for.
@@ -129,8 +134,8 @@ async def ask(
     if question is not None:
         parts["question"] = question
     messages = load_prompt(prompts[question is None]).messages(**parts)
-    request = ChatRequest(messages, max_tokens=answer_tokens(response), schema=schema)
-    return output_of((await evidence.chat([request], llm))[0].whole(), response)
+    request = ChatRequest(messages, max_tokens=times * answer_tokens(response), schema=schema)
+    return output_of((await evidence.chat([request], llm))[0].whole(), response, times)
 
 
 class Taken:

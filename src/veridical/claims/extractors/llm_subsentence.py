@@ -1,7 +1,9 @@
-"""Sub-sentence claims by a language model, each with the sentences that it comes from."""
+"""Sub-sentence claims by a language model, each with the sentences that it comes from; alone, or
+after the triplets that they are made of."""
 
 from __future__ import annotations
 
+import json
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +17,8 @@ from veridical.claims.extractors.llm_output import (
     list_in,
     list_schema,
 )
+from veridical.core.messages import LlmError
+from veridical.llm.structured import read_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,6 +28,8 @@ if TYPE_CHECKING:
 
 #: Templates: of an answer with its question, and of an answer alone.
 PROMPTS = ("refchecker_subsentence_question", "refchecker_subsentence")
+#: Templates that ask for triplets first.
+CHAINED = ("refchecker_chained_question", "refchecker_chained")
 _KEY = "claims"
 _SCHEMA = list_schema(
     _KEY,
@@ -37,6 +43,16 @@ _SCHEMA = list_schema(
         "additionalProperties": False,
     },
 )
+_TRIPLETS = "triplets"
+_CHAINED_SCHEMA = {
+    **_SCHEMA,
+    "properties": {
+        _TRIPLETS: {"type": "array", "items": {"type": "array", "items": {"type": "string"}}},
+        **_SCHEMA["properties"],
+    },
+    "required": [_TRIPLETS, _KEY],
+}
+_HEADING = re.compile(r"^#+[ \t]*Claims\b[^\n]*$", re.MULTILINE)
 _LAST = re.compile(r"\[([0-9]{1,6})\]\Z")
 _WIDEST = 8  # characters of a sentence's number in brackets
 
@@ -61,19 +77,64 @@ async def extract(record: Record, evidence: Evidence, *, llm: str | None = None)
 
     Source: Hu et al. 2024 (RefChecker), section 5.1, and its released prompt.
     """
-    shown = [i for i, s in enumerate(record.sentences) if s.text.strip()]
-    numbered = "\n".join(
-        f"[{n}] {' '.join(record.sentences[i].text.split())}" for n, i in enumerate(shown, start=1)
-    )
+    numbered, shown = _numbered(record)
     question = question_of(record)
     reply = await ask(record, evidence, llm, PROMPTS, _SCHEMA, numbered, question)
+    return _taken(record, reply, reply, shown)
+
+
+@unless_abstained
+async def extract_chained(
+    record: Record, evidence: Evidence, *, llm: str | None = None
+) -> Extraction:
+    """:func:`extract`, where the model first writes triplets and then makes claims of them, as the
+    prompt of RefChecker 0.2 has it. The triplets are its notes: only the claims are taken.
+
+    The published form, a part ``### Claims`` of lines ``claim [1][2]``, is read too.
+
+    Raises:
+        NotApplicable, LlmError: as of :func:`extract`; a reply without the part with the claims.
+
+    Source: Hu et al. 2024 (RefChecker), its released prompt ``LLM_Triplet_To_Claim_PROMPT_Q``.
+    """
+    numbered, shown = _numbered(record)
+    question = question_of(record)
+    reply = await ask(record, evidence, llm, CHAINED, _CHAINED_SCHEMA, numbered, question, times=2)
+    return _taken(record, reply, _claims_of(reply), shown)
+
+
+def _claims_of(reply: str) -> str:
+    """The part of a chained reply that has the claims, in the form of one that has no triplets.
+
+    Raises:
+        LlmError: there is none.
+    """
+    if reply.lstrip().startswith(("{", "[", "```")):
+        return json.dumps({_KEY: read_json(reply, _CHAINED_SCHEMA)[_KEY]})
+    parts = _HEADING.split(reply)
+    if len(parts) != 2:
+        raise LlmError("malformed", "the answer has not one part with the claims", text=reply)
+    return parts[1]
+
+
+def _numbered(record: Record) -> tuple[str, list[int]]:
+    """The sentences of the response, a line each, numbered from 1, and their indices."""
+    shown = [i for i, s in enumerate(record.sentences) if s.text.strip()]
+    lines = (
+        f"[{n}] {' '.join(record.sentences[i].text.split())}" for n, i in enumerate(shown, start=1)
+    )
+    return "\n".join(lines), shown
+
+
+def _taken(record: Record, reply: str, claims: str, shown: Sequence[int]) -> Extraction:
+    """What is taken of ``claims``, a part of ``reply``."""
     taken = Taken(record)
-    rows = list_in(reply, _KEY)
+    rows = list_in(claims, _KEY)
     if rows is None:
-        rows = [_of_line(line) for line in lines_of(reply)]
+        rows = [_of_line(line) for line in lines_of(claims)]
     for row in rows:
         _take(row, shown, taken)
-    return taken.extraction(reply, question)
+    return taken.extraction(reply, question_of(record))
 
 
 def _of_line(line: str) -> Any:

@@ -100,8 +100,9 @@ async def claims(
             Contexts, and references, are read together; each sample is a source of its own, and
             the mean of their verdicts counts.
         extractor: ``response``, ``sentences``, ``clauses``, ``triplets``, ``spacy``; by an LLM
-            ``llm_triplets``, ``llm_triplets_plain``, ``llm_subsentence``, ``llm_atomic``, or in
-            the manner of four papers ``llm_zhang``, ``llm_farquhar``, ``llm_mohri``, ``llm_jiang``;
+            ``llm_triplets``, ``llm_triplets_plain``, ``llm_subsentence``, ``llm_chained`` (claims
+            made of triplets), ``llm_atomic``, or in the manner of four papers ``llm_zhang``,
+            ``llm_farquhar``, ``llm_mohri``, ``llm_jiang``;
             ``given`` takes the statements or triplets that the record has in a field ``claims``.
         checker: ``nli``, as published; ``nli_words``, a quarter of whose verdict is the words that
             claim and passage share, which orders better with the embedded NLI model; ``llm``,
