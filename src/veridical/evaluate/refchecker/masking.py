@@ -15,6 +15,7 @@ import numpy as np
 from pydantic import BaseModel
 
 from veridical.api import Job
+from veridical.claims import checkers
 from veridical.claims.triplets import FUNCTION_WORDS
 from veridical.core.protocols import LABELS
 from veridical.core.records import Context, Record
@@ -114,16 +115,17 @@ def checkers_of(names: str) -> list[BoundScorer]:
     listed = dict.fromkeys(name.strip() for name in names.split(",") if name.strip())
     if not listed:
         raise UsageError("name a checker of claims, such as nli")
-    found = [
-        REGISTRY.parse(f"claims(against=contexts,extractor=given,checker={name},merge=any)")[0]
-        for name in listed
-    ]
-    for bound in found:
-        _ = bound.costs  # looks the checker up
+    found = []
+    for name in listed:
+        checkers.costs_of(name)  # there is such a checker
+        spec = f"claims(against=contexts,extractor=given,checker={name},merge=any)"
+        (bound,) = REGISTRY.parse(spec)
+        _ = bound.costs  # and it needs no more than its name
+        found.append(bound)
     return found
 
 
-def bias(judged: Judged, checkers: Sequence[BoundScorer], engine: Engine, watch: Watch) -> Bias:
+def bias(judged: Judged, asked: Sequence[BoundScorer], engine: Engine, watch: Watch) -> Bias:
     """What each checker says of claims by their contexts, whole and masked."""
     left_out = dict(judged.left_out)
     pairs: list[tuple[JudgedClaim, tuple[str, ...]]] = []
@@ -141,11 +143,11 @@ def bias(judged: Judged, checkers: Sequence[BoundScorer], engine: Engine, watch:
     ]
     if not records:
         return Bias(left_out=left_out, checkers=[])
-    results = list(watch("masked contexts", Job(records, list(checkers), engine=engine)))
+    results = list(watch("masked contexts", Job(records, list(asked), engine=engine)))
     found = []
     places = {id(claim): 2 * i for i, (claim, _) in enumerate(pairs)}
     for part, claims in by_part([claim for claim, _ in pairs]).items():
-        for bound in checkers:
+        for bound in asked:
             labels = [
                 (_label(results[at], bound), _label(results[at + 1], bound))
                 for at in (places[id(claim)] for claim in claims)
