@@ -70,6 +70,10 @@ def test_copying_and_masked_of_plain_records(tmp_path: Path) -> None:
     (one,) = json.loads((tmp_path / "m.json").read_text())["checkers"]
     assert (one["n"], one["whole"]["entailment"], one["masked"]["entailment"]) == (1, 1.0, 0.0)
     assert "not neutral when masked" in done.stdout
+    write_lines(tmp_path / "mapped.jsonl", {"said": rows[0]["response"], "text": ["Nothing."]})
+    words = ("--map", "response=said", "--map", "contexts=text", "--nli", "mini")
+    done = run(tmp_path, "copying", "mapped.jsonl", *words)
+    assert done.returncode == 0 and "1 claims of 1 responses" in done.stdout, done.stderr
 
 
 @pytest.mark.parametrize(
@@ -81,6 +85,8 @@ def test_copying_and_masked_of_plain_records(tmp_path: Path) -> None:
         (("masked", "a.jsonl", "--checkers", "guess"), "guess"),
         (("masked", "none.jsonl"), "none.jsonl"),
         (("copying", "a.jsonl"), "no claim has contexts"),
+        (("copying", "claims.jsonl", "--map", "response=said"), "they take no --map"),
+        (("masked", "a.jsonl", "--reader", "guess"), "guess"),
         (("hard", "a"), "at least 2 runs"),
         (("prompts", "a.jsonl", "--out", "p.jsonl"), "question"),
         (("prompts", "a.jsonl", "--out", "none/p.jsonl"), "none"),
@@ -88,6 +94,7 @@ def test_copying_and_masked_of_plain_records(tmp_path: Path) -> None:
 )
 def test_what_does_not_fit_is_refused(words: tuple[str, ...], message: str, tmp_path: Path) -> None:
     write_lines(tmp_path / "a.jsonl", {"id": 1, "response": "It is red."})
+    write_lines(tmp_path / "claims.jsonl", {"human_label": "Neutral"})
     done = run(tmp_path, *words)
     assert done.returncode == 1, done.stderr
     assert message in done.stderr and "Traceback" not in done.stderr

@@ -14,7 +14,17 @@ from veridical.cli import figures, interrupts
 from veridical.cli.declared import check_files, command
 from veridical.cli.figures import JsonFigures
 from veridical.cli.help import App
-from veridical.cli.options import STORE, Budget, Llm, Nli, Store, keywords_of
+from veridical.cli.options import (
+    STORE,
+    Budget,
+    Llm,
+    Map,
+    Nli,
+    Reader,
+    Store,
+    keywords_of,
+    mapping_of,
+)
 from veridical.cli.outputs import opened
 from veridical.core.options import Group, Names
 from veridical.engine.options import EngineOptions
@@ -27,7 +37,7 @@ if TYPE_CHECKING:
     from veridical.core.scores import Result
     from veridical.engine.engine import Engine
     from veridical.evaluate.refchecker.copying import Copying
-    from veridical.evaluate.refchecker.judged import Watch
+    from veridical.evaluate.refchecker.judged import Judged, Watch
     from veridical.evaluate.refchecker.masking import Bias
 
 _EXAMPLES = (
@@ -219,6 +229,8 @@ class CopyingOptions:
     limit: First = None
     nli: Nli = EngineOptions.nli
     json_path: JsonFigures = None
+    mapping: Map = None
+    reader: Reader = None
     store: Store = STORE
 
 
@@ -227,13 +239,11 @@ class CopyingOptions:
 def copying(options: CopyingOptions) -> int:
     """Whether claims that copy the words of their context are more often entailed (figure 14)."""
     from veridical.evaluate.refchecker.copying import copying as copying_of
-    from veridical.evaluate.refchecker.judged import judged_claims
 
     check_files(options)
 
     def work(engine: Engine, watch: Watch) -> Copying:
-        judged = judged_claims(options.claims, engine, watch, limit=options.limit)
-        return copying_of(judged)
+        return copying_of(_judged(options, engine, watch))
 
     told = _worked(options, work)
     if told is None:
@@ -275,6 +285,8 @@ class MaskedOptions:
     llm: Llm = None
     budget: Budget = None
     json_path: JsonFigures = None
+    mapping: Map = None
+    reader: Reader = None
     store: Store = STORE
 
 
@@ -283,7 +295,6 @@ class MaskedOptions:
 def masked(options: MaskedOptions) -> int:
     """What checkers still say of a claim when its words are masked in the context: that, they
     take from what they know (tables 14 to 16)."""
-    from veridical.evaluate.refchecker.judged import judged_claims
     from veridical.evaluate.refchecker.masking import bias, checkers_of
 
     check_files(options)
@@ -294,8 +305,7 @@ def masked(options: MaskedOptions) -> int:
         )
 
     def work(engine: Engine, watch: Watch) -> Bias:
-        judged = judged_claims(options.claims, engine, watch, limit=options.limit)
-        return bias(judged, checkers, engine, watch)
+        return bias(_judged(options, engine, watch), checkers, engine, watch)
 
     told = _worked(options, work)
     if told is None:
@@ -317,6 +327,19 @@ def masked(options: MaskedOptions) -> int:
             )
     _tell_left_out(told.left_out, console)
     return 0 if told.checkers else 2
+
+
+def _judged(options: CopyingOptions | MaskedOptions, engine: Engine, watch: Watch) -> Judged:
+    from veridical.evaluate.refchecker.judged import judged_claims
+
+    return judged_claims(
+        options.claims,
+        engine,
+        watch,
+        limit=options.limit,
+        mapping=mapping_of(options.mapping),
+        reader=options.reader,
+    )
 
 
 def _worked(options: Any, work: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -14,7 +14,7 @@ from veridical.core.records import Record
 from veridical.core.registry import REGISTRY
 from veridical.core.scores import Result, Score
 from veridical.engine.engine import Engine
-from veridical.errors import RowError, UsageError
+from veridical.errors import RowError, UsageError, option_named
 from veridical.evaluate.datasets import refchecker
 from veridical.evaluate.datasets.suite import BadItem
 from veridical.io import open_source
@@ -56,22 +56,35 @@ class Judged:
     left_out: dict[str, int]
 
 
-def judged_claims(path: Path, engine: Engine, watch: Watch, *, limit: int | None = None) -> Judged:
+def judged_claims(
+    path: Path,
+    engine: Engine,
+    watch: Watch,
+    *,
+    limit: int | None = None,
+    mapping: Mapping[str, str] | None = None,
+    reader: str | None = None,
+) -> Judged:
     """The claims of RefChecker's annotations, as people labelled them; of other records, the
     triplets of their responses as :data:`CHECKER` labels them by their contexts.
 
     Args:
         path: annotations with their ``references.jsonl``, or records with contexts.
         limit: take the first so many rows.
+        mapping, reader: of records, as of :func:`veridical.check`.
 
     Raises:
-        UsageError: nothing can be judged there: no contexts, no triplets.
+        UsageError: an option of records is set beside annotations, or nothing can be judged there:
+            no contexts, no triplets.
     """
-    if refchecker.is_there(path):
+    if refchecker.is_there(path) and reader in (None, "refchecker"):
+        if mapping:
+            raise UsageError(f"{display(path)} are annotations: they take no {option_named('map')}")
         judged = _by_people(path, limit)
         lacking = "references: `veridical study refchecker references` makes references.jsonl"
     else:
-        judged = _by_checker(path, engine, watch, limit)
+        rows = open_source(path, mapping=mapping, reader=reader).rows()
+        judged = _by_checker(islice(rows, limit), engine, watch)
         lacking = "contexts, or no triplet was found in them"
     if not judged.claims:
         why = "; ".join(f"{n} {what}" for what, n in judged.left_out.items())
@@ -106,10 +119,10 @@ def _by_people(path: Path, limit: int | None) -> Judged:
     return Judged(claims, "people", left_out)
 
 
-def _by_checker(path: Path, engine: Engine, watch: Watch, limit: int | None) -> Judged:
+def _by_checker(rows: Iterable[Record | RowError], engine: Engine, watch: Watch) -> Judged:
     records: list[Record] = []
     left_out: dict[str, int] = {}
-    for row in islice(open_source(path).rows(), limit):
+    for row in rows:
         if isinstance(row, RowError):
             left_out["rows that cannot be read"] = left_out.get("rows that cannot be read", 0) + 1
         elif not row.contexts:
