@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import gzip
+import io
 import json
 import os
 import random
@@ -20,6 +23,8 @@ from object_store import BUCKET, ObjectStore, object_store
 from sharding import children, commands, parquet
 
 from veridical.errors import UsageError
+from veridical.io.formats import Cursor
+from veridical.io.objects import object_part
 from veridical.scale.objects import ObjectPlace
 
 DEST = f"s3://{BUCKET}/shards"
@@ -95,6 +100,54 @@ def test_all_parquet_files_below_a_prefix_are_one_input(
     assert (tmp_path / "merged.jsonl").read_bytes() == whole
 
 
+@pytest.mark.parametrize("ending", ["jsonl", "jsonl.gz", "csv", "tsv.gz"])
+def test_lines_in_s3_are_read_as_those_of_a_file(
+    ending: str, store: ObjectStore, run: Any, tmp_path: Path
+) -> None:
+    rows = [{"id": i, "response": f"It is {i}, is it?", "contexts": [f"{i}."]} for i in range(45)]
+    text = io.StringIO()
+    if ending.startswith("jsonl"):
+        text.writelines(json.dumps(row) + "\n\n" for row in rows)  # blank lines are no rows
+    else:
+        table = csv.writer(text, delimiter="\t" if ending.startswith("tsv") else ",")
+        table.writerow(rows[0])
+        table.writerows([r["id"], r["response"], json.dumps(r["contexts"])] for r in rows)
+    content = text.getvalue().encode()
+    content = gzip.compress(content) if ending.endswith("gz") else content
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.{ending}").write_bytes(content)
+        store.put(f"in/{name}.{ending}", content)
+    two = [f"{name}.{ending}" for name in ("a", "b")]
+    assert run("check", *two, "--preset", "fast", "--json", "whole.jsonl") == 0
+    assert run("check", f"s3://{BUCKET}/in/", "--preset", "fast", "--json", "s3.jsonl") == 0
+    assert run("shard", "plan", f"s3://{BUCKET}/in/", "--rows", 20, "--out", DEST) == 0
+    assert run("shard", "run", DEST, "--preset", "fast", "--workers", 2) == 0
+    assert run("shard", "merge", DEST, "--json", "merged.jsonl") == 0
+    whole = (tmp_path / "whole.jsonl").read_bytes()
+    assert whole.count(b"\n") == 90
+    assert (tmp_path / "s3.jsonl").read_bytes() == whole
+    assert (tmp_path / "merged.jsonl").read_bytes() == whole
+
+
+def test_lines_that_change_or_that_the_server_withholds_stop_the_run(
+    store: ObjectStore, run: Any, capsys: Any
+) -> None:
+    content = b"".join(b'{"response": "It is %d."}\n' % i for i in range(50_000))
+    address = store.put("in.jsonl", content)
+    assert run("shard", "plan", address, "--rows", 40_000, "--out", DEST) == 0
+    store.put("in.jsonl", content + b'{"response": "More."}\n')
+    capsys.readouterr()
+    assert run("shard", "run", DEST, "--preset", "fast", "--index", 0) == 1
+    assert "changed since its shards were planned" in capsys.readouterr().err
+    part = object_part(address, lambda column: column, True)
+    rows = part.rows(Cursor())
+    for _ in range(3):
+        next(rows)
+    store.refuse.add("GET")
+    with pytest.raises(UsageError, match=r"in\.jsonl: the rest of the file cannot be read"):
+        list(rows)
+
+
 def test_a_shard_reads_its_row_groups_and_no_more(
     store: ObjectStore, run: Any, tmp_path: Path
 ) -> None:
@@ -159,9 +212,14 @@ def test_changed_inputs_and_damaged_parts_are_refused(
         (("plan", "in.parquet", "--out", "s3://not-there/b"), "there is no such bucket"),
         (("plan", "in.parquet", "--out", "s3://answers/full"), "is not empty (it holds 'other')"),
         (("plan", "s3://answers/absent.parquet", "--out", "d"), "there is no such object"),
-        (("plan", "s3://answers/none/", "--out", "d"), "there are no Parquet files"),
+        (("plan", "s3://answers/none/", "--out", "d"), "there are no Parquet, JSON Lines, CSV or"),
+        (("plan", "s3://answers/several/", "--out", "d"), "of several formats (csv, jsonl)"),
         (("plan", "s3://answers/full/other", "--out", "d"), "cannot be read as Parquet"),
-        (("plan", "s3://answers/in.jsonl", "--out", "d"), "of S3 only Parquet is read"),
+        (("plan", "s3://answers/in.json", "--out", "d"), "CSV and TSV are read: convert it"),
+        (("plan", "s3://answers/in.parquet.gz", "--out", "d"), "CSV and TSV are read: convert it"),
+        (("plan", "s3://answers/in.gz", "--out", "d"), "CSV and TSV are read: convert it"),
+        (("plan", "s3://answers/absent.jsonl", "--out", "d"), "there is no such object"),
+        (("plan", "s3://answers/empty.csv", "--out", "d"), "empty; a header line is needed"),
         (("plan", "https://example.org/in.parquet", "--out", "d"), "addresses are s3://"),
         (("run", "s3://answers/nothing"), "holds no shards: veridical shard plan INPUT --out s3"),
         (("merge", "s3://answers/nothing"), "holds no shards"),
@@ -173,6 +231,9 @@ def test_odd_and_hostile_addresses_are_refused(
 ) -> None:
     parquet(Path("in.parquet"), 3, group=3)
     store.put("full/other", b"x")
+    store.put("several/a.csv", b"response\nIt is red.\n")
+    store.put("several/b.jsonl", b"{}\n")
+    store.put("empty.csv", b"")
     assert run("shard", *arguments) == 1
     told = " ".join(capsys.readouterr().err.split())
     assert message in told and "internal error" not in told and "\x1b" not in told

@@ -48,6 +48,29 @@ def test_merged_lines_are_those_of_one_process(workers: int, run: Any, tmp_path:
     assert errors[0] == errors[1] and len(errors[0]) == 2
 
 
+def test_no_row_is_lost_where_rows_cannot_be_told_by_lines(
+    run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A mark of inches opens no quoted cell, and of a large file rows are only estimated."""
+    lengths = ['5" long', "long", '7" or 9" long'] * 7
+    (tmp_path / "in.csv").write_text(
+        "response,contexts\n" + "".join(f"It is {length}.,It is.\n" for length in lengths)
+    )
+    long_first = ["It is so. " * 50, *(f"It is {i}." for i in range(40))]
+    (tmp_path / "in.jsonl").write_text(
+        "".join(
+            json.dumps({"response": text, "contexts": ["It is."]}) + "\n" for text in long_first
+        )
+    )
+    monkeypatch.setattr("veridical.io.counting._LARGE", 100)
+    for name, rows in (("in.csv", 21), ("in.jsonl", 41)):
+        folder = name.removeprefix("in.")
+        assert run("shard", "plan", name, "--rows", 10, "--out", folder) == 0
+        assert run("shard", "run", folder, "--preset", "fast") == 0
+        assert run("shard", "merge", folder, "--json", "merged.jsonl") == 0
+        assert len((tmp_path / "merged.jsonl").read_text().splitlines()) == rows
+
+
 def test_a_merged_run_is_a_run_like_any_other(run: Any, tmp_path: Path, capsys: Any) -> None:
     written(tmp_path / "in.jsonl", 12, bad="")
     assert run("shard", "plan", "in.jsonl", "--rows", 5, "--out", "d") == 0

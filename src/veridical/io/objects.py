@@ -1,79 +1,76 @@
-"""Parquet files in S3, read in place: of a shard, only the row groups that it is in."""
+"""Files in S3, read in place: of Parquet only the row groups that a shard is in; of lines (JSONL,
+CSV, TSV, gzipped or not) all from the beginning to the shard's end."""
 
 from __future__ import annotations
 
+import gzip
 import hashlib
+import io
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 from veridical.errors import UsageError
 from veridical.files import s3
 from veridical.io import formats
+from veridical.io.files import FieldOf, text_rows
 from veridical.io.formats import Cursor, Rows
 from veridical.io.problems import RowProblem
 
+#: Formats of lines.
+LINES = ("jsonl", "csv", "tsv")
 #: What a message of Arrow says where the server, and not the file, is the cause.
 _SERVER = "AWS Error"
 _BUFFER = 1 << 20  # bytes of a request
 _LOOK = 30.0  # seconds between two looks whether the object is still the same
 
 
-class ObjectPart:
-    """One Parquet object, read anew at every iteration. From its :meth:`digest` on, what is read
-    is what was there then: an object that has changed stops the reading.
+def object_part(address: str, field_of: FieldOf, quotes: bool) -> ParquetObject | LinesObject:
+    """The object at ``address``, told by the end of its name; without one it is Parquet.
+
+    Args:
+        field_of, quotes: of CSV, see :func:`veridical.io.formats.csv_rows`.
 
     Raises:
-        UsageError: it is not there, may not be read, or is no Parquet file.
+        UsageError: it is not there, may not be read, or is of another format.
+    """
+    key = s3.parse(address).key
+    format, compressed = _format_of(key) or ("parquet", False)
+    if format == "parquet" and not compressed:
+        return ParquetObject(address)
+    if format not in LINES:
+        raise UsageError(f"{address}: of S3 Parquet, JSON Lines, CSV and TSV are read: convert it")
+    return LinesObject(address, format, compressed, field_of, quotes)
+
+
+def _format_of(key: str) -> tuple[str, bool] | None:
+    """Format and whether gzipped, by a name; None where it tells nothing."""
+    suffixes = [suffix.lower() for suffix in PurePosixPath(key).suffixes]
+    compressed = suffixes[-1:] == [".gz"]
+    if compressed:
+        suffixes.pop()
+    format = formats.EXTENSIONS.get(suffixes[-1]) if suffixes else None
+    return None if format is None and not compressed else (format or "gz", compressed)
+
+
+class _Object:
+    """An object that is read anew at every iteration. From its :meth:`digest` on, what is read is
+    what was there then: an object that has changed stops the reading.
+
+    Raises:
+        UsageError: it is not there, or may not be read.
     """
 
     reiterable = True
-    format = "parquet"
 
     def __init__(self, address: str) -> None:
         self._address = s3.parse(address)
         self.name = str(self._address)
-        suffix = PurePosixPath(self._address.key).suffix.lower()
-        if formats.EXTENSIONS.get(suffix, "parquet") != "parquet" or suffix == ".gz":
-            raise UsageError(f"{self.name}: of S3 only Parquet is read: convert it")
         self._store = s3.objects(self._address.bucket)
         self._tag: str | None = None
-        self._cursor: Cursor | None = None
         self.size = self._look()[1]
-        self.count()  # finds now what would stop a later reading
-
-    def rows(self, cursor: Cursor) -> Rows:
-        """Rows of the object.
-
-        Raises:
-            UsageError: it cannot be read, or has changed since its digest was asked for.
-        """
-        self._cursor = cursor
-        looked = float("-inf")
-        with self._open() as file:
-            for number, row in formats.parquet_rows(file, cursor, self.name, buffer=_BUFFER):
-                if (now := time.monotonic()) - looked > _LOOK:
-                    self._verify()
-                    looked = now
-                if isinstance(row, RowProblem) and _SERVER in row.error:
-                    raise UsageError(f"{self.name}: {row.error}")  # not the fault of the row
-                yield number, row
-        self._verify()
-
-    def position(self) -> float:
-        """The part read so far, from 0 to 1."""
-        return self._cursor.done / (self.count() or 1) if self._cursor else 0.0
-
-    @cached_property
-    def _row_count(self) -> int:
-        with self._open() as file, formats.open_parquet(file, self.name) as parquet:
-            return int(parquet.metadata.num_rows)
-
-    def count(self) -> int:
-        """Rows, by the file's own account."""
-        return self._row_count
 
     def digest(self) -> str:
         """Hash of what the server calls this version of the object, and of its size.
@@ -88,6 +85,22 @@ class ObjectPart:
         text = f"{self._tag} {self.size}"
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
+    def _watched(self, rows: Rows) -> Rows:
+        """``rows``, while the object stays the same.
+
+        Raises:
+            UsageError: it does not, or the server gives no more of it.
+        """
+        looked = float("-inf")
+        for number, row in rows:
+            if (now := time.monotonic()) - looked > _LOOK:
+                self._verify()
+                looked = now
+            if isinstance(row, RowProblem) and _SERVER in row.error:
+                raise UsageError(f"{self.name}: {row.error}")  # not the fault of the row
+            yield number, row
+        self._verify()
+
     def _verify(self) -> None:
         if self._tag is not None and self._look() != (self._tag, self.size):
             raise UsageError(f"{self.name}: the object has changed since it was read first")
@@ -101,30 +114,132 @@ class ObjectPart:
             raise UsageError(f"{self.name}: there is no such object") from None
         return str(about["e_tag"] or about["last_modified"]), int(about["size"])
 
-    def _open(self) -> Any:
-        """The object as a file of Arrow's."""
+    @property
+    def _place(self) -> str:
+        """Of the object, as Arrow names it."""
+        return f"{self._address.bucket}/{self._address.key}"
+
+    def _opened(self, open_it: Callable[[str], Any]) -> Any:
         try:
-            place = f"{self._address.bucket}/{self._address.key}"
-            return s3.filesystem().open_input_file(place)
+            return open_it(self._place)
         except OSError as e:
             raise UsageError(f"{self.name}: {e}") from None
 
 
-def below(address: str) -> Iterator[str]:
-    """The Parquet objects whose names begin with an address that ends in a slash, by name.
+class ParquetObject(_Object):
+    """A Parquet object.
 
     Raises:
-        UsageError: there are none.
+        UsageError: it is not there, may not be read, or is no Parquet file.
+    """
+
+    format = "parquet"
+
+    def __init__(self, address: str) -> None:
+        super().__init__(address)
+        self._cursor: Cursor | None = None
+        self.count()  # finds now what would stop a later reading
+
+    def rows(self, cursor: Cursor) -> Rows:
+        """Rows of the object.
+
+        Raises:
+            UsageError: it cannot be read, or has changed since its digest was asked for.
+        """
+        self._cursor = cursor
+        with self._open() as file:
+            yield from self._watched(formats.parquet_rows(file, cursor, self.name, buffer=_BUFFER))
+
+    def position(self) -> float:
+        """The part read so far, from 0 to 1."""
+        return self._cursor.done / (self.count() or 1) if self._cursor else 0.0
+
+    @cached_property
+    def _row_count(self) -> int:
+        with self._open() as file, formats.open_parquet(file, self.name) as parquet:
+            return int(parquet.metadata.num_rows)
+
+    def count(self) -> int:
+        """Rows, by the file's own account."""
+        return self._row_count
+
+    def _open(self) -> Any:
+        return self._opened(s3.filesystem().open_input_file)
+
+
+class LinesObject(_Object):
+    """An object of JSON lines, CSV or TSV, gzipped or not.
+
+    Raises:
+        UsageError: it is not there, may not be read, or its beginning is none of its format.
+    """
+
+    def __init__(
+        self, address: str, format: str, compressed: bool, field_of: FieldOf, quotes: bool
+    ) -> None:
+        super().__init__(address)
+        self.format = format
+        self._compressed = compressed
+        self._field_of = field_of
+        self._quotes = quotes
+        self._raw: Any = None
+        next(self.rows(Cursor()), None)  # finds now what would stop a later reading
+        self._raw = None
+
+    def rows(self, cursor: Cursor) -> Rows:
+        """Rows of the object.
+
+        Raises:
+            UsageError: it cannot be read, or has changed since its digest was asked for.
+        """
+        stream = s3.filesystem().open_input_stream
+        with self._opened(
+            lambda place: stream(place, compression=None, buffer_size=_BUFFER)
+        ) as self._raw:
+            read = text_rows(
+                self._unpacked(), cursor, self.format, self.name, self._field_of, self._quotes
+            )
+            yield from self._watched(read)
+
+    def _unpacked(self) -> BinaryIO:
+        raw = io.BufferedReader(self._raw, _BUFFER)
+        if not self._compressed:
+            return raw
+        return io.BufferedReader(cast(Any, gzip.GzipFile(fileobj=raw)), _BUFFER)
+
+    def position(self) -> float:
+        """The part read so far, from 0 to 1."""
+        try:
+            return self._raw.tell() / (self.size or 1) if self._raw is not None else 0.0
+        except (ValueError, OSError):  # read to the end and closed
+            return 1.0
+
+    def count(self) -> int | None:
+        """None: only who reads it all knows."""
+        return None
+
+
+def below(address: str) -> Iterator[str]:
+    """The objects that can be read whose names begin with an address that ends in a slash, by name.
+
+    Raises:
+        UsageError: there are none, or they are of several formats.
     """
     prefix = s3.parse(address)
     with s3.told(prefix):
-        found = [
+        keys = [
             entry["path"]
             for some in s3.objects(prefix.bucket).list(prefix.key or None)
             for entry in some
-            if formats.EXTENSIONS.get(PurePosixPath(entry["path"]).suffix.lower()) == "parquet"
         ]
+    found = {key: told[0] for key in sorted(keys) if (told := _format_of(key)) is not None}
+    found = {key: format for key, format in found.items() if format in ("parquet", *LINES)}
     if not found:
-        raise UsageError(f"{prefix}/: there are no Parquet files")
-    for key in sorted(found):
+        raise UsageError(f"{prefix}/: there are no Parquet, JSON Lines, CSV or TSV files")
+    kinds = sorted(set(found.values()))
+    if len(kinds) > 1:
+        raise UsageError(
+            f"{prefix}/: there are files of several formats ({', '.join(kinds)}): name one of them"
+        )
+    for key in found:
         yield f"{s3.SCHEME}{prefix.bucket}/{key}"

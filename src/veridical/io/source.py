@@ -7,9 +7,10 @@ import hashlib
 import json
 import os
 import shutil
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 from veridical.core.records import Record
 from veridical.errors import RowError, UsageError, mapping_named
@@ -18,7 +19,7 @@ from veridical.io.columns import Columns, has_path, no_column
 from veridical.io.files import FilePart, StreamPart, open_path, open_stdin, spool_rows
 from veridical.io.formats import Cursor
 from veridical.io.memory import MemoryPart, frame_part
-from veridical.io.objects import ObjectPart, below
+from veridical.io.objects import below, object_part
 from veridical.io.problems import RowProblem
 from veridical.io.readers import Reader, find_reader
 from veridical.text.display import cut, shown, visible
@@ -268,6 +269,22 @@ class Source:
         known = [n for n in counts if n is not None]
         return sum(known) if len(known) == len(counts) else None
 
+    def count_all(self) -> int:
+        """How many rows there are, bad ones among them: what :meth:`rows` gives, counted by reading
+        what no format tells.
+
+        Raises:
+            UsageError: the input cannot be read.
+        """
+        if self._reader is not None:
+            return sum(1 for _ in self.rows())
+        return sum(
+            cast(int, part.count())
+            if part.format == "parquet"
+            else sum(1 for _ in copy.copy(part).rows(Cursor(skip=sys.maxsize)))
+            for part in self._parts
+        )
+
     def fraction(self) -> float | None:
         """How much of the input the latest reading has passed, 0 to 1; None when unknown."""
         sizes = [1 if len(self._parts) == 1 else p.size for p in self._parts]
@@ -366,7 +383,8 @@ def open_source(
         inputs: a path, several paths, ``-`` for standard input; a list or other iterable of dicts
             or records; or a pandas, polars or pyarrow table. Files are JSONL, JSON (one list),
             CSV, TSV or Parquet by extension, else by content; text formats may be gzipped.
-            ``s3://BUCKET/NAME`` is a Parquet object, ``s3://BUCKET/PREFIX/`` all of them below.
+            ``s3://BUCKET/NAME`` is an object (Parquet, JSONL, CSV, TSV), ``s3://BUCKET/PREFIX/``
+            all of them below.
         mapping: record field -> column or dotted path, instead of the aliases.
         reader: name of a published shape, see :mod:`veridical.io.readers`.
         prompts: rows may lack the response; see :class:`~veridical.io.columns.Columns`.
@@ -419,7 +437,8 @@ def _file_parts(
         if path == "-":
             parts.append(open_stdin(field_of, quotes, whole))
         elif isinstance(path, str) and is_address(path):
-            parts += map(ObjectPart, below(path) if path.endswith("/") else [path])
+            addresses = below(path) if path.endswith("/") else [path]
+            parts += [object_part(address, field_of, quotes) for address in addresses]
         else:
             parts.append(open_path(path, field_of, quotes, whole))
     return parts

@@ -12,8 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from veridical.core.records import Record
-from veridical.errors import RowError, UsageError
+from veridical.errors import UsageError
 from veridical.io import open_source
 from veridical.io.source import Source
 from veridical.scale.place import Place
@@ -108,9 +107,7 @@ def plan(
         raise UsageError("standard input has no shards: name a file")
     source = open_source(list(inputs), mapping=mapping, reader=reader)
     source.check_mapping()
-    total = source.count()
-    if total is None or reader is not None:
-        total = sum(isinstance(item, (Record, RowError)) for item in source.rows())
+    total = source.count_all()
     if not total:
         raise UsageError(f"{', '.join(inputs)}: there are no rows")
     manifest = Manifest(
