@@ -145,7 +145,8 @@ class FilterOptions:
 @command
 def filter_(options: FilterOptions) -> int:
     """Leave out questions without context that are no fair test: a language model says which."""
-    from veridical.evaluate.refchecker.filtering import filter_questions, questions_of, write_rows
+    from veridical.evaluate.refchecker.building import questions_of, write_rows
+    from veridical.evaluate.refchecker.filtering import filter_questions
 
     check_files(options)
     if options.llm is None:
@@ -177,7 +178,7 @@ class PromptsOptions:
 @command
 def prompts(options: PromptsOptions) -> int:
     """Write what the paper asks models for their responses, for veridical sample."""
-    from veridical.evaluate.refchecker.filtering import questions_of, write_rows
+    from veridical.evaluate.refchecker.building import questions_of, write_rows
     from veridical.evaluate.refchecker.prompting import prompts as prompts_of
 
     check_files(options)

@@ -18,8 +18,7 @@ from refchecker_sources import (
 from veridical.errors import UsageError
 from veridical.evaluate.datasets.refchecker import items
 from veridical.evaluate.datasets.suite import Item
-from veridical.evaluate.refchecker.building import build, ids_of
-from veridical.evaluate.refchecker.filtering import questions_of
+from veridical.evaluate.refchecker.building import build, ids_of, questions_of
 from veridical.evaluate.refchecker.prompting import prompts
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -69,8 +69,7 @@ class Built:
 
     def write(self, path: Path) -> None:
         """As ``references.jsonl``, whole or not at all."""
-        lines = (json.dumps(q.line(), ensure_ascii=False) for q in self.questions)
-        write_atomic(path, "".join(f"{line}\n" for line in lines))
+        write_rows((q.line() for q in self.questions), path)
 
 
 def build(
@@ -302,3 +301,35 @@ def _annotations(row: Row) -> Iterator[tuple[Any, list[Any]]]:
 
 def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
+
+
+def questions_of(path: Path) -> list[dict[str, Any]]:
+    """The rows of a ``references.jsonl``.
+
+    Raises:
+        UsageError: a row lacks its id, question or reference, or its setting is none.
+    """
+    rows: list[dict[str, Any]] = []
+    for row in each_row(path, lambda row, _: [_checked(row)]):
+        if isinstance(row, RowError):
+            raise UsageError(str(row))
+        rows.append(row)
+    return rows
+
+
+def _checked(row: dict[str, Any]) -> dict[str, Any]:
+    if not isinstance(row.get("id"), (str, int)):
+        raise RowProblem(f"must be a question's id, got {shown(row.get('id'))}", "id")
+    if row.get("setting") not in (None, *SETTINGS.values()):
+        raise RowProblem(f"is no setting: {shown(row['setting'])}", "setting")
+    if not text_of(row.get("question"), "question").strip():
+        raise RowProblem("is empty", "question")
+    if not any(t.strip() for t in text_list(row.get("references"), "references")):
+        raise RowProblem("has no text", "references")
+    return row
+
+
+def write_rows(rows: Iterable[dict[str, Any]], path: Path) -> None:
+    """As JSON lines, whole or not at all."""
+    lines = (json.dumps(row, ensure_ascii=False) for row in rows)
+    write_atomic(path, "".join(f"{line}\n" for line in lines))

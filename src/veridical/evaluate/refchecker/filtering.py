@@ -8,9 +8,8 @@ a question where the paper goes on in one conversation.
 
 from __future__ import annotations
 
-import json
+from collections import Counter
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
@@ -19,14 +18,10 @@ from veridical.api import Job
 from veridical.core.records import Record
 from veridical.core.registry import REGISTRY, BoundScorer
 from veridical.engine.engine import Engine
-from veridical.errors import RowError, UsageError
-from veridical.evaluate.datasets.files import each_row, text_list, text_of
+from veridical.evaluate.datasets.files import text_list
 from veridical.evaluate.datasets.refchecker import SETTINGS
 from veridical.evaluate.refchecker.judged import Watch
-from veridical.files.atomic import write_atomic
-from veridical.io.problems import RowProblem
 from veridical.stats.tables import STORED_MODEL
-from veridical.text.display import shown
 
 #: Prompt template -> why a question to which it says yes is dropped.
 CHECKS = {
@@ -66,40 +61,22 @@ def scorers() -> list[BoundScorer]:
     return [REGISTRY.parse(f"judge(template={name})")[0] for name in CHECKS]
 
 
-def questions_of(path: Path) -> list[dict[str, Any]]:
-    """The rows of a ``references.jsonl``.
-
-    Raises:
-        UsageError: a row lacks its id, question or reference, or its setting is none.
-    """
-    rows: list[dict[str, Any]] = []
-    for row in each_row(path, lambda row, _: [_checked(row)]):
-        if isinstance(row, RowError):
-            raise UsageError(str(row))
-        rows.append(row)
-    return rows
-
-
-def _checked(row: dict[str, Any]) -> dict[str, Any]:
-    if not isinstance(row.get("id"), (str, int)):
-        raise RowProblem(f"must be a question's id, got {shown(row.get('id'))}", "id")
-    if row.get("setting") not in (None, *SETTINGS.values()):
-        raise RowProblem(f"is no setting: {shown(row['setting'])}", "setting")
-    if not text_of(row.get("question"), "question").strip():
-        raise RowProblem("is empty", "question")
-    if not any(t.strip() for t in text_list(row.get("references"), "references")):
-        raise RowProblem("has no text", "references")
-    return row
-
-
 def filter_questions(
     rows: Iterable[dict[str, Any]], engine: Engine, watch: Watch
 ) -> tuple[list[dict[str, Any]], Filtered]:
-    """The rows that are kept, and what came of the others."""
+    """The rows that are kept, and what came of the others.
+
+    Args:
+        rows: of :func:`~veridical.evaluate.refchecker.building.questions_of`.
+    """
     rows = list(rows)
     asked = [row for row in rows if row.get("setting") in (None, SETTINGS["nq"])]
     records = [
-        Record(id=str(i), prompt=row["question"], response="\n\n".join(_references(row)))
+        Record(
+            id=str(i),
+            prompt=row["question"],
+            response="\n\n".join(text_list(row["references"], "references")),
+        )
         for i, row in enumerate(asked)
     ]
     judges = scorers()
@@ -118,24 +95,11 @@ def filter_questions(
             if reasons:
                 dropped[id(row)] = Dropped(id=str(row["id"]), reasons=reasons)
     kept = [row for row in rows if id(row) not in dropped]
-    counts: dict[str, int] = {}
-    for one in dropped.values():
-        for reason in one.reasons:
-            counts[reason] = counts.get(reason, 0) + 1
+    counts = Counter(reason for one in dropped.values() for reason in one.reasons)
     return kept, Filtered(
         asked=len(asked),
         kept=len(asked) - len(dropped),
         passed_by=len(rows) - len(asked),
-        reasons=counts,
+        reasons=dict(counts),
         dropped=list(dropped.values()),
     )
-
-
-def _references(row: dict[str, Any]) -> list[str]:
-    return text_list(row["references"], "references")
-
-
-def write_rows(rows: Iterable[dict[str, Any]], path: Path) -> None:
-    """As JSON lines, whole or not at all."""
-    lines = (json.dumps(row, ensure_ascii=False) for row in rows)
-    write_atomic(path, "".join(f"{line}\n" for line in lines))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -25,6 +26,7 @@ Triplet: TypeAlias = tuple[str, str, str]
 #: What labels claims that people have not: by meaning alone, as shared words would favour claims
 #: that copy.
 CHECKER = "claims(against=contexts,extractor=triplets,checker=nli)"
+_UNREAD = "rows that cannot be read"
 #: Waits for a job, showing how far it is.
 Watch: TypeAlias = Callable[[str, Job], Iterator[Result]]
 
@@ -94,43 +96,40 @@ def judged_claims(
 
 def _by_people(path: Path, limit: int | None) -> Judged:
     claims: list[JudgedClaim] = []
-    left_out: dict[str, int] = {}
+    left_out: Counter[str] = Counter()
     for item in islice(refchecker.items(path), limit):
-        why = None
         if isinstance(item, BadItem):
-            why = "rows that cannot be read"
+            left_out[_UNREAD] += 1
         elif item.record.label is None:
-            why = "bad triplets"
+            left_out["bad triplets"] += 1
         elif not any(c.text for c in item.record.contexts):
-            why = "claims without a reference"
-        if why is not None or isinstance(item, BadItem) or item.record.label is None:
-            left_out[str(why)] = left_out.get(str(why), 0) + 1
-            continue
-        head, relation, tail = item.record.meta["claims"][0]
-        claims.append(
-            JudgedClaim(
-                f"{item.part}/{item.group}/{item.facets['model']}",
-                item.part,
-                (head, relation, tail),
-                LABELS[round(2 * item.record.label)],
-                tuple(c.text for c in item.record.contexts),
+            left_out["claims without a reference"] += 1
+        else:
+            head, relation, tail = item.record.meta["claims"][0]
+            claims.append(
+                JudgedClaim(
+                    f"{item.part}/{item.group}/{item.facets['model']}",
+                    item.part,
+                    (head, relation, tail),
+                    LABELS[round(2 * item.record.label)],
+                    tuple(c.text for c in item.record.contexts),
+                )
             )
-        )
-    return Judged(claims, "people", left_out)
+    return Judged(claims, "people", dict(left_out))
 
 
 def _by_checker(rows: Iterable[Record | RowError], engine: Engine, watch: Watch) -> Judged:
     records: list[Record] = []
-    left_out: dict[str, int] = {}
+    left_out: Counter[str] = Counter()
     for row in rows:
         if isinstance(row, RowError):
-            left_out["rows that cannot be read"] = left_out.get("rows that cannot be read", 0) + 1
+            left_out[_UNREAD] += 1
         elif not row.contexts:
-            left_out["records without contexts"] = left_out.get("records without contexts", 0) + 1
+            left_out["records without contexts"] += 1
         else:
             records.append(row)
     if not records:
-        return Judged([], CHECKER, left_out)
+        return Judged([], CHECKER, dict(left_out))
     (bound,) = REGISTRY.parse(CHECKER)
     claims = []
     results = watch("claims", Job(records, [bound], engine=engine))
@@ -140,8 +139,8 @@ def _by_checker(rows: Iterable[Record | RowError], engine: Engine, watch: Watch)
         for triplet, label in labelled(score):
             claims.append(JudgedClaim(str(result.row), "all", triplet, label, contexts))
         if score is None or score.status == "failed":
-            left_out["records that failed"] = left_out.get("records that failed", 0) + 1
-    return Judged(claims, bound.key, left_out)
+            left_out["records that failed"] += 1
+    return Judged(claims, bound.key, dict(left_out))
 
 
 def labelled(score: Score | None) -> list[tuple[Triplet, str]]:
