@@ -36,6 +36,7 @@ from veridical.cli.options import (
     N,
     Nli,
     PolicyOption,
+    PrecisionOption,
     Preset,
     PresetOption,
     Prior,
@@ -129,6 +130,7 @@ class SharedOptions:
     embedder: Embedder = EngineOptions.embedder
     token_encoder: TokenEncoder = None
     nli: Nli = EngineOptions.nli
+    precision: PrecisionOption = None
     llm: Llm = None
     n: N = None
     temperature: Temperature = 1.0
