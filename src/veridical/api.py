@@ -8,17 +8,19 @@ import contextlib
 import hashlib
 import json
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from veridical.core.options import split
 from veridical.core.registry import BoundScorer
 from veridical.core.resolving import resolve
 from veridical.decide.after import After
 from veridical.engine.engine import Engine
+from veridical.engine.options import EngineOptions
 from veridical.engine.progress import Progress
 from veridical.engine.results import LEDGER
 from veridical.engine.run import Task
@@ -31,6 +33,7 @@ from veridical.io.source import spooled_path
 from veridical.notices import tell_once
 from veridical.planning.display import TICK, Display, display_for, show, watch
 from veridical.planning.inputs import Inputs
+from veridical.planning.options import RunOptions, ScaleOptions
 from veridical.planning.request import Request
 from veridical.report.results import Results
 from veridical.sampling.sampling import Sampling
@@ -45,7 +48,7 @@ if TYPE_CHECKING:
     from veridical.io import Source
     from veridical.llm.service import Account
     from veridical.planning.inputs import Opened
-    from veridical.planning.options import CheckKeywords
+    from veridical.planning.options import CheckKeywords, PlanKeywords
     from veridical.sampling.stream import SampledSource
 
 #: Where runs go by default, under the current folder.
@@ -366,16 +369,6 @@ class _Request(BaseModel):
     grows: bool = False
 
 
-def _rounds(bound: Sequence[BoundScorer], count: int | None) -> list[BoundScorer]:
-    """``bound`` with the scorers of their first ``count`` rounds (None: of all) in the place of
-    those that have several."""
-    scorers: dict[str, BoundScorer] = {}
-    for b in bound:
-        parts = [part for scorers_of_round in b.rounds[:count] for part in scorers_of_round]
-        scorers |= {p.key: p for p in (parts if len(b.rounds) > 1 else [b])}
-    return list(scorers.values())
-
-
 def check(
     inputs: Any,
     scorers: str | Iterable[str | BoundScorer] | None = None,
@@ -482,7 +475,7 @@ async def acheck(
 def plan(
     inputs: Any,
     scorers: str | Iterable[str | BoundScorer] | None = None,
-    **options: Unpack[CheckKeywords],
+    **options: Unpack[PlanKeywords],
 ) -> dict[str, Any]:
     """What :func:`check` would do with these arguments, by the same code with null models: see
     :func:`veridical.planning.dryrun.dry_run`. A ``store`` that does not exist is not made, nor is
@@ -492,11 +485,18 @@ def plan(
     were changed, unless it is known which are; ``least`` is then the plan for when all stop at the
     first tier and none is changed, and None elsewhere. A ``policy`` asks for nothing but its
     ensemble.
-    """
-    from veridical.planning.dryrun import dry_run
 
-    request = Request.of(scorers, options)
-    chosen = request.options
+    With ``records``, ``scale`` is what so many records like these would take
+    (:func:`veridical.planning.scale.at_scale`; ``machines``, ``hours``, ``cores``, ``price`` and
+    ``deferral`` go with it); else None.
+    """
+    from veridical.planning.plans import Plans
+
+    named = {n: v for n, v in options.items() if n != "engine"}
+    of_scale, *_ = split(named, ScaleOptions, RunOptions, EngineOptions, also=["engine"])
+    scale = ScaleOptions(**of_scale)
+    keywords = cast("CheckKeywords", {n: v for n, v in options.items() if n not in of_scale})
+    request = Request.of(scorers, keywords)
     rows = request.open(inputs)
     if not rows.reiterable:
         raise UsageError("plan reads its input and leaves it: give it a file, not a stream")
@@ -507,18 +507,10 @@ def plan(
             engine = stack.enter_context(Engine(replace(request.engine_options, store=there)))
         else:
             store = None if engine.store is None else engine.store.path
-        steps = request.steps(engine)
-        planned = Inputs.of(rows, chosen, engine.llms)
-        staged = any(len(b.rounds) > 1 for b in request.scorers)
+        plans = Plans(engine, rows, store is not None)
+        if scale.records is None:
+            return {**plans.ranged(request), "scale": None}
+        from veridical.planning.scale import at_scale
 
-        def counted(count: int | None) -> dict[str, Any]:
-            """The plan of the first ``count`` rounds of each scorer; None: of all."""
-            bound = _rounds(request.scorers, count) if staged else request.scorers
-            task = Task(bound, samples=chosen.samples, limit=chosen.limit)
-            stores = store is not None
-            return dry_run(engine, planned, task, stores, chosen.corpus, steps, not staged)
-
-        if not staged:
-            return counted(None)
-        least, most = counted(1), counted(None)
-        return {**most, "least": least["least"] or least}
+        scaled = at_scale(plans, request, scorers, keywords, scale)
+        return {**plans.ranged(request), "scale": scaled}

@@ -179,6 +179,18 @@ def test_plan_is_exact_and_leaves_nothing_behind(run: Run, folder: Path) -> None
     assert "about" in run("plan", "answers.jsonl").stdout
 
 
+def test_plan_at_scale_is_printed_and_written(run: Run, folder: Path) -> None:
+    words = ["plan", "answers.jsonl", "--scorers", "ngram", "--records", "1000000000"]
+    done = run(*words, "--price", "0.05", "--machines", "40", "--json", "plan.json")
+    assert done.returncode == 0, done.stderr
+    scale = json.loads((folder / "plan.json").read_text())["scale"]
+    assert (scale["records"], scale["sample"], scale["machines"]) == (1_000_000_000, 3, 40)
+    assert "1 000 000 000 records like these 3" in done.stdout and "unchecked" in done.stdout
+    assert "fast, then scorers (10%)" in done.stdout and "rent" in done.stdout
+    few = run("plan", "answers.jsonl", "--records", "2")
+    assert few.returncode == 1 and "--records 2 is less than the 3 rows" in few.stderr
+
+
 def test_lists(run: Run) -> None:
     done = run("scorers", "--json")
     names = {s["name"] for s in json.loads(done.stdout)}

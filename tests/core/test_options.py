@@ -18,7 +18,13 @@ from veridical.engine.options import EngineKeywords, EngineOptions
 from veridical.errors import UsageError
 from veridical.evaluate.rank.ranking import rank
 from veridical.ground import GroundKeywords
-from veridical.planning.options import CheckKeywords, RunKeywords, RunOptions
+from veridical.planning.options import (
+    CheckKeywords,
+    PlanKeywords,
+    RunKeywords,
+    RunOptions,
+    ScaleOptions,
+)
 
 ROWS = [{"response": "Ada was a countess.", "samples": ["Ada was a poet."]}]
 
@@ -36,6 +42,8 @@ def test_keywords_of_public_functions_are_the_options() -> None:
     assert keyword_types(EngineKeywords) == declared_types(EngineOptions)
     both = declared_types(RunOptions) | declared_types(EngineOptions)
     assert keyword_types(CheckKeywords) == both | {"engine": "Engine | None"}
+    further = declared_types(ScaleOptions)
+    assert keyword_types(PlanKeywords) == both | further | {"engine": "Engine | None"}
     parameters = REGISTRY.get("claims").parameters
     assert {*GroundKeywords.__annotations__} == {*parameters, *CheckKeywords.__annotations__}
     assert declared(RunOptions, "select").choices == get_args(Select)

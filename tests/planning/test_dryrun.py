@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from pathlib import Path
 from typing import Any
 
@@ -168,5 +169,33 @@ def test_seconds_follow_the_timed_rate() -> None:
     assert counting.seconds(0) == 0.0 and counting.seconds(100) is None
     counting._timings = [(10, 99.0), (10, 1.0), (30, 3.0)]  # the first forward warms up
     assert counting.seconds(400) == pytest.approx(40.0)
+    assert counting.timed == pytest.approx(103.0)
     counting._timings = [(10, 2.0)]
     assert counting.seconds(400) == pytest.approx(80.0)
+
+
+def test_forwards_are_timed_side_by_side_as_in_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each forward sleeps: of four workers, 1 000 tokens take as long as 250 of one."""
+
+    class Slow(FakeEncoder):
+        def run(self, batch: Any, tokens: bool = False) -> Any:
+            time.sleep(0.05)
+            return super().run(batch, tokens)
+
+    took = {}
+    for workers in (1, 4):
+        slow = Slow(workers=workers)
+        monkeypatch.setattr("veridical.models.load_encoder", lambda spec, slow=slow, **_: slow)
+        (model,) = veridical.plan(rows(), "checkembed", processes=0)["models"]
+        took[workers] = model["seconds"] / model["padded"]
+    assert 2.5 < took[1] / took[4] < 5
+
+
+def test_what_comes_once_is_no_part_of_scoring(monkeypatch: pytest.MonkeyPatch) -> None:
+    def load(spec: str, **_: Any) -> FakeEncoder:
+        time.sleep(0.5)
+        return FakeEncoder()
+
+    monkeypatch.setattr("veridical.models.load_encoder", load)
+    plan = veridical.plan(rows(5), "cosine", processes=0)
+    assert 0 < plan["scoring_seconds"] < plan["seconds"] - 0.5

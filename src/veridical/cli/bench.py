@@ -26,6 +26,7 @@ from veridical.cli.options import (
     Markdown,
     MaxTokens,
     Nli,
+    PrecisionOption,
     Processes,
     Proxy,
     RetryFailed,
@@ -158,6 +159,7 @@ class BenchCommand:
     embedder: Embedder = EngineOptions.embedder
     token_encoder: TokenEncoder = None
     nli: Nli = EngineOptions.nli
+    precision: PrecisionOption = None
     llm: Llm = None
     proxy: Proxy = None
     spans: Spans = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 from rich.console import Console
@@ -36,6 +36,7 @@ from veridical.cli.options import (
     N,
     Nli,
     PolicyOption,
+    PrecisionOption,
     Preset,
     PresetOption,
     Prior,
@@ -53,6 +54,7 @@ from veridical.cli.options import (
     Temperature,
     TokenEncoder,
     cascade_of,
+    keywords_of,
     rows_of,
     run_keywords,
     sampling_of,
@@ -60,10 +62,11 @@ from veridical.cli.options import (
 from veridical.cli.outputs import opened
 from veridical.core.options import Group, Names
 from veridical.engine.options import EngineOptions
-from veridical.planning.options import RunOptions
+from veridical.planning.options import RunOptions, ScaleOptions
 
 if TYPE_CHECKING:
     from veridical.core.registry import BoundScorer
+    from veridical.planning.options import PlanKeywords
     from veridical.sampling.sampling import Sampling
 
 CHECK_EXAMPLES = (
@@ -91,13 +94,14 @@ PLAN_EXAMPLES = (
     '  veridical plan answers.jsonl --scorers "checkembed, bert_score" --json -\n\n'
     "  veridical plan answers.jsonl --cascade cascade.json\n\n"
     "  veridical plan answers.jsonl --select best --repair drop\n\n"
+    "  veridical plan answers.jsonl --limit 500 --records 1000000000 --hours 48 --price 0.05\n\n"
     "  veridical plan prompts.jsonl --llm NAME --n 3:20"
 )
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlanOptions:
-    """The options of ``veridical plan``, which ``check`` has too."""
+class SharedOptions:
+    """The options that ``veridical check`` and ``veridical plan`` share."""
 
     inputs: Inputs
     scorers: Scorers = None
@@ -126,6 +130,7 @@ class PlanOptions:
     embedder: Embedder = EngineOptions.embedder
     token_encoder: TokenEncoder = None
     nli: Nli = EngineOptions.nli
+    precision: PrecisionOption = None
     llm: Llm = None
     n: N = None
     temperature: Temperature = 1.0
@@ -138,7 +143,19 @@ class PlanOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CheckOptions(PlanOptions):
+class PlanOptions(SharedOptions):
+    """The options of ``veridical plan``."""
+
+    records: Annotated[int | None, option_of(ScaleOptions, "records", metavar="N")] = None
+    machines: Annotated[int | None, option_of(ScaleOptions, "machines", metavar="M")] = None
+    hours: Annotated[float | None, option_of(ScaleOptions, "hours", metavar="H")] = None
+    cores: Annotated[int | None, option_of(ScaleOptions, "cores", metavar="C")] = None
+    price: Annotated[float | None, option_of(ScaleOptions, "price", metavar="X")] = None
+    deferral: Annotated[float | None, option_of(ScaleOptions, "deferral", metavar="X")] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckOptions(SharedOptions):
     """The options of ``veridical check``."""
 
     json_path: Annotated[
@@ -249,7 +266,7 @@ def plan(options: PlanOptions) -> int:
     from veridical.cli.planned import plan_table
 
     check_files(options)
-    keywords = run_keywords(options)
+    keywords = cast("PlanKeywords", keywords_of(options, RunOptions, EngineOptions, ScaleOptions))
     keywords["sampling"] = _sampling(options)
     planned: dict[str, Any] = api.plan(rows_of(options.inputs), _scorers(options), **keywords)
     if options.json_path is not None:
@@ -261,13 +278,13 @@ def plan(options: PlanOptions) -> int:
     return 0 if planned["records"] else 1
 
 
-def _scorers(options: PlanOptions) -> str | list[BoundScorer] | None:
+def _scorers(options: SharedOptions) -> str | list[BoundScorer] | None:
     if options.cascade is None:
         return options.scorers
     return cascade_of(options.cascade, options.scorers)
 
 
-def _sampling(options: PlanOptions) -> Sampling | None:
+def _sampling(options: SharedOptions) -> Sampling | None:
     """How prompts are answered; None where nothing was said of it."""
     from veridical.planning.inputs import default_sampling
 

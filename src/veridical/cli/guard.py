@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from veridical.cli.declared import check_files, command, option_of
+from veridical.cli.options import PrecisionOption, keywords_of
 from veridical.cli.serve import AllowHost, KeysFile, ServedHost, ServedPort, ServedStore
 from veridical.core.options import Group, Names
 from veridical.engine.options import EngineOptions
@@ -87,6 +88,7 @@ class GuardOptions:
         Names.RUN,
     ] = None
     nli: Annotated[str, option_of(EngineOptions, "nli")] = EngineOptions.nli
+    precision: PrecisionOption = None
     store: ServedStore = None
 
 
@@ -120,7 +122,11 @@ def _guard(options: GuardOptions, keys: list[Key] | None, listener: socket.socke
     from veridical.serve.security import Limits, Secured, names_for
 
     file, policy, scorers = policy_and_scorers(options.policy)
-    engine_options = EngineOptions(nli=options.nli, store=options.store, processes=0, age=0.002)
+    engine_options = EngineOptions(
+        **keywords_of(options, EngineOptions),
+        processes=0,
+        age=0.002,
+    )
     out = options.out or Path(f".veridical/runs/guard-{time.strftime('%Y%m%d-%H%M%S')}")
     upstream = Upstream.named(options.upstream)
     try:

@@ -14,6 +14,7 @@ from veridical.cli.help import App
 from veridical.cli.options import (
     Llm,
     Nli,
+    PrecisionOption,
     Preset,
     PresetOption,
     Prior,
@@ -59,6 +60,7 @@ class HookOptions:
     preset: PresetOption = Preset.auto
     prior: Prior = None
     nli: Nli = EngineOptions.nli
+    precision: PrecisionOption = None
     llm: Llm = None
     store: Store = "none"
 

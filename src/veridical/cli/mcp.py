@@ -17,6 +17,7 @@ from veridical.cli.options import (
     Embedder,
     Llm,
     Nli,
+    PrecisionOption,
     Preset,
     PresetOption,
     Prior,
@@ -45,6 +46,7 @@ class McpOptions:
     preset: PresetOption = Preset.auto
     prior: Prior = None
     nli: Nli = EngineOptions.nli
+    precision: PrecisionOption = None
     embedder: Embedder = EngineOptions.embedder
     llm: Llm = None
     store: Store = STORE

@@ -30,6 +30,11 @@ class Preset(str, Enum):
     fast = "fast"
 
 
+class Precision(str, Enum):
+    exact = "exact"
+    fast = "fast"
+
+
 class Select(str, Enum):
     best = "best"
     cluster = "cluster"
@@ -81,6 +86,7 @@ Reader = Annotated[str | None, option_of(RunOptions, "reader")]
 Embedder = Annotated[str, option_of(EngineOptions, "embedder")]
 TokenEncoder = Annotated[str | None, option_of(EngineOptions, "token_encoder")]
 Nli = Annotated[str, option_of(EngineOptions, "nli")]
+PrecisionOption = Annotated[Precision | None, option_of(EngineOptions, "precision")]
 Llm = Annotated[str | None, option_of(EngineOptions, "llm")]
 N = Annotated[
     str | None,

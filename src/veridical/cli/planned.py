@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +50,85 @@ def plan_table(plan: dict[str, Any], console: Console) -> None:
             f"{_seconds(least['seconds'])}",
             markup=False,
         )
+    if plan["scale"] is not None:
+        _scale_table(plan["scale"], console)
+
+
+def _scale_table(scale: dict[str, Any], console: Console) -> None:
+    """Machines, hours and money for many records."""
+    console.print()
+    fixed = scale["machines"]
+    how = f"in {scale['hours']:g} hours" if fixed is None else f"by {_grouped(fixed)} machines"
+    title = f"{_grouped(scale['records'])} records like these {scale['sample']}, {how}"
+    figures = {
+        "records\n/s": "records_per_second",
+        "machine-\nhours": "machine_hours",
+        **({"machines": "machines"} if fixed is None else {"hours": "hours"}),
+    }
+    table = Table(title=f"{title}; a machine has {scale['cores']} cores", title_justify="left")
+    choices = scale["choices"]
+    table.add_column("scored by", no_wrap=True)
+    money = {"rent": "machines"} if scale["price"] is not None else {}
+    if any(c["llm"]["calls"] != 0 for c in choices):
+        money["LLM"] = "llm"
+    for name in (*figures, *money):
+        table.add_column(name, justify="right", no_wrap=True)
+    for c in choices:
+        told = [c[k] for k in figures.values()] + [c["cost"][k] for k in money.values()]
+        table.add_row(escape(c["name"]), *map(_figure, told))
+    console.print(table)
+    for text in scale_lines(scale):
+        console.print(text, markup=False)
+
+
+def scale_lines(scale: dict[str, Any]) -> list[str]:
+    """What is to be said of the figures for many records, and what the cheaper choices save."""
+    lines = []
+    for c in scale["choices"]:
+        saves = c["saves"]
+        if saves is None:
+            continue
+        money = "" if saves["cost"] is None else f", {_share(saves['cost'])} of the money"
+        lines.append(
+            f"{c['name']}: saves {_share(saves['machine_hours'])} of the machine-hours{money} "
+            f"of {saves['instead_of']}"
+        )
+    lines.append("fast alone gives a risk and no verdict: its records are all unchecked")
+    calling = [c for c in scale["choices"] if c["llm"]["calls"] != 0]
+    if calling:
+        lines.append("LLM figures are at most; machine-hours are without waiting for the LLM:")
+    for c in calling:
+        calls = c["llm"]["calls"]
+        if calls is None:
+            lines.append(f"{c['name']}: how many LLM calls is unknown")
+            continue
+        rate = f", {_figure(calls / c['hours'] / 3600)} a second" if c["hours"] else ""
+        lines.append(f"{c['name']}: {_figure(calls)} LLM calls{rate}")
+    lines.append(
+        f"measured now on {scale['measured_cores']} cores; hours grow with the records and fall "
+        "with cores and machines"
+    )
+    return lines
+
+
+def _share(value: float | None) -> str:
+    if value is None:
+        return "an unknown share"
+    return "more than 99.9%" if 0.999 < value < 1 else f"{100 * value:.3g}%"
+
+
+def _figure(value: float | None) -> str:
+    """Three digits of it, in groups."""
+    if value is None:
+        return "unknown"
+    if value == 0 or abs(value) < 1000:
+        return f"{value:.3g}"
+    digits = math.floor(math.log10(abs(value))) - 2
+    return _grouped(round(value, -digits))
+
+
+def _grouped(value: float) -> str:
+    return f"{value:,.0f}".replace(",", " ")
 
 
 def _cases(plan: dict[str, Any]) -> tuple[str, str]:

@@ -20,6 +20,7 @@ from veridical.cli.options import (
     Llm,
     Map,
     Nli,
+    PrecisionOption,
     Processes,
     Proxy,
     Reader,
@@ -95,6 +96,7 @@ class RankCommand:
     retry_failed: RetryFailed = False
     embedder: Embedder = EngineOptions.embedder
     nli: Nli = EngineOptions.nli
+    precision: PrecisionOption = None
     llm: Llm = None
     proxy: Proxy = None
     budget: Budget = None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from veridical.cli.declared import command, option_of
+from veridical.cli.options import PrecisionOption, keywords_of
 from veridical.core.options import Group, Names
 from veridical.engine.options import EngineOptions
 from veridical.errors import UsageError
@@ -84,6 +85,7 @@ class ServeOptions:
         Group.RUN,
     ] = 32_768
     nli: Annotated[str, option_of(EngineOptions, "nli")] = EngineOptions.nli
+    precision: PrecisionOption = None
     llm: Annotated[str | None, option_of(EngineOptions, "llm")] = None
     proxy: Annotated[str | None, option_of(EngineOptions, "proxy")] = None
     spans: Annotated[str | None, option_of(EngineOptions, "spans")] = None
@@ -126,12 +128,7 @@ def _serve(options: ServeOptions, keys: list[Key] | None, listener: socket.socke
         except OSError as e:
             raise UsageError(f"--data {data}: {e.strerror}") from None
     engine_options = EngineOptions(
-        nli=options.nli,
-        llm=options.llm,
-        proxy=options.proxy,
-        spans=options.spans,
-        budget=options.budget,
-        store=options.store,
+        **keywords_of(options, EngineOptions),
         named_only=not offers,
         processes=0,
         age=0.002,

@@ -12,7 +12,16 @@ import typer
 from veridical.cli.declared import check_files, command, option_of
 from veridical.cli.figures import error_console
 from veridical.cli.help import App
-from veridical.cli.options import Against, Inputs, Map, Preset, Reader, mapping_of, rows_of
+from veridical.cli.options import (
+    Against,
+    Inputs,
+    Map,
+    PrecisionOption,
+    Preset,
+    Reader,
+    mapping_of,
+    rows_of,
+)
 from veridical.cli.outputs import opened
 from veridical.core.options import Group, Names
 from veridical.engine.options import EngineOptions
@@ -135,6 +144,7 @@ class RunShardsOptions:
     embedder: Annotated[str | None, option_of(EngineOptions, "embedder")] = None
     token_encoder: Annotated[str | None, option_of(EngineOptions, "token_encoder")] = None
     nli: Annotated[str | None, option_of(EngineOptions, "nli")] = None
+    precision: PrecisionOption = None
     llm: Annotated[str | None, option_of(EngineOptions, "llm")] = None
     proxy: Annotated[str | None, option_of(EngineOptions, "proxy")] = None
     spans: Annotated[str | None, option_of(EngineOptions, "spans")] = None

@@ -20,6 +20,7 @@ from veridical.cli.options import (
     Embedder,
     Llm,
     Nli,
+    PrecisionOption,
     Store,
     TokenEncoder,
     keywords_of,
@@ -76,6 +77,7 @@ class CheckEmbedOptions:
     embedder: Embedder = EngineOptions.embedder
     token_encoder: TokenEncoder = None
     nli: Nli = EngineOptions.nli
+    precision: PrecisionOption = None
     budget: Budget = None
     n: Annotated[int, option_of(StudyOptions, "n")] = StudyOptions.n
     temperature: Annotated[float, option_of(StudyOptions, "temperature")] = StudyOptions.temperature

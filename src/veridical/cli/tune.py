@@ -27,6 +27,7 @@ from veridical.cli.options import (
     Llm,
     Map,
     Nli,
+    PrecisionOption,
     Preset,
     PresetOption,
     Processes,
@@ -158,6 +159,7 @@ class TuneCommand:
     embedder: Embedder = EngineOptions.embedder
     token_encoder: TokenEncoder = None
     nli: Nli = EngineOptions.nli
+    precision: PrecisionOption = None
     llm: Llm = None
     proxy: Proxy = None
     spans: Spans = None

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from veridical.cli.declared import command
-from veridical.cli.options import STORE, Llm, Nli, Store
+from veridical.cli.options import STORE, Llm, Nli, PrecisionOption, Store, keywords_of
 from veridical.cli.pages import HOST, PORT, Host, Port
 from veridical.core.options import Names
 from veridical.engine.options import EngineOptions
@@ -39,6 +39,7 @@ class ViewOptions:
     ] = None
     llm: Llm = None
     nli: Nli = EngineOptions.nli
+    precision: PrecisionOption = None
     store: Store = STORE
     host: Host = HOST
     port: Port = PORT
@@ -58,15 +59,13 @@ def view(options: ViewOptions) -> int:
 
     shelf = Shelf(options.runs) if options.runs else Shelf.of_usual(_USUAL)
     engine_options = EngineOptions(
-        nli=options.nli,
-        llm=options.llm,
-        store=options.store,
+        **keywords_of(options, EngineOptions),
         processes=0,
         age=0.002,
         fair=True,
     )
     with listen(options.host, options.port) as listener, Engine(engine_options) as engine:
-        if options.nli != EngineOptions.nli:
+        if options.nli != EngineOptions.nli or options.precision is not None:
             engine.models(Task(resolve("nli_grounding")))  # what cannot be had is told now
         door = Door(["viewer"])
         app = view_app(shelf, door, engine, options.llm)

@@ -22,6 +22,7 @@ from veridical.cli.options import (
     Map,
     Nli,
     PolicyOption,
+    PrecisionOption,
     Preset,
     PresetOption,
     Prior,
@@ -87,6 +88,7 @@ class WatchOptions:
     embedder: Embedder = EngineOptions.embedder
     token_encoder: TokenEncoder = None
     nli: Nli = EngineOptions.nli
+    precision: PrecisionOption = None
     llm: Llm = None
     proxy: Proxy = None
     spans: Spans = None

@@ -47,6 +47,7 @@ class Group(Enum):
     DECISIONS = "Decide and repair"
     FIGURES = "Figures"
     GATES = "Gates for CI"
+    SCALE = "At scale"
     OUTPUT = "Output"
     RUN = "Run and resume"
     OTHER = "Other"

@@ -22,6 +22,7 @@ from veridical.engine.run import Input, Run, Sink, Task
 from veridical.engine.run_evidence import role_of
 from veridical.errors import UsageError
 from veridical.files.store import Store, open_store
+from veridical.models import nli_in
 from veridical.models.nli.packaged import full_name
 from veridical.notices import tell_once
 
@@ -49,6 +50,8 @@ class Engine:
         embedder: sentence encoder, as :func:`veridical.models.load_encoder` reads it.
         token_encoder: encoder for the BERTScore family; the embedder unless named.
         nli: NLI model, as :func:`veridical.models.load_nli` reads it, or ``llm:NAME``.
+        precision: of that model: ``exact`` or ``fast`` (:func:`veridical.models.nli_in`). Models
+            that scorers name have their own, as in ``nli='mini?precision=int8'``.
         llm: of the scorers that call one, as :func:`veridical.llm.endpoints.find_endpoint` reads
             it, or a scripted one (:class:`veridical.llm.fake.FakeLlm`).
         proxy: language model that reads texts for their token probabilities, as
@@ -87,13 +90,13 @@ class Engine:
         self._specs: dict[str, str] = {
             "embedder": chosen.embedder,
             "token_encoder": chosen.token_encoder or chosen.embedder,
-            "nli": full_name(chosen.nli),
+            "nli": nli_in(full_name(chosen.nli), chosen.precision),
             **({} if chosen.proxy is None else {"proxy": chosen.proxy}),
             **({} if chosen.spans is None else {"detector": chosen.spans}),
         }
         self._chosen = {
             "embedder": chosen.embedder != EngineOptions.embedder,
-            "nli": chosen.nli != EngineOptions.nli,
+            "nli": chosen.nli != EngineOptions.nli or chosen.precision is not None,
         }
         self._options = {"threads": chosen.threads, "device": chosen.device}
         self.store = _store(chosen.store_path)

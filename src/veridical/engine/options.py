@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Literal, TypedDict
 
 from veridical.core.options import Group, Names, Options, option
 from veridical.errors import UsageError
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from veridical.llm.llms import Llm
 
 
+#: Of the run's NLI model.
+Precision = Literal["exact", "fast"]
 #: Where models' answers are kept unless said otherwise, under the current folder.
 DEFAULT_STORE = Path(".veridical") / "store"
 
@@ -40,6 +42,14 @@ class EngineOptions(Options):
         "NLI model: base, mini, a folder, a hub id, torch:ID, tei:URL, llm:NAME; auto: base "
         "where it is installed.",
         Group.MODELS,
+    )
+    precision: Precision | None = option(
+        None,
+        "exact: the NLI model in float32; fast: in int8, about twice as fast (mini, base, ONNX "
+        "folders). Default: as --nli says, or exact.",
+        Group.MODELS,
+        choices=("exact", "fast"),
+        called="precision",
     )
     llm: Llm | None = option(
         None,
@@ -103,6 +113,7 @@ class ModelKeywords(TypedDict, total=False):
 
     embedder: str
     token_encoder: str | None
+    precision: Precision | None
     budget: float | None
     named_only: bool
     store: Path | str | None

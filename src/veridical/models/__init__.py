@@ -11,6 +11,7 @@ from veridical.models.catalog import (
     llm_nli,
     load_encoder,
     load_nli,
+    nli_in,
     trained_on,
 )
 from veridical.models.nli.names import published_nli
@@ -29,6 +30,7 @@ __all__ = [
     "llm_nli",
     "load_encoder",
     "load_nli",
+    "nli_in",
     "published_nli",
     "trained_on",
 ]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
 from veridical.core.protocols import LABELS
-from veridical.errors import UsageError
+from veridical.errors import UsageError, option_named
 from veridical.llm.endpoints import configured
 from veridical.models.nli import names, packaged
 
@@ -154,6 +154,44 @@ def load_nli(
     from veridical.models.nli.torch import TorchNli
 
     return TorchNli(name, device=device, threads=threads, **options)
+
+
+def nli_in(spec: str, precision: str | None) -> str:
+    """The NLI model that ``spec`` names, in a precision.
+
+    Args:
+        precision: ``exact``, which is float32; ``fast``, which is int8, as ``?precision=int8`` of
+            ``spec`` says; None: as ``spec`` says, or else exact.
+
+    Raises:
+        UsageError: the model has no int8 form, or ``spec`` says another precision.
+    """
+    if precision is None:
+        return spec
+    written = option_named("precision", precision)
+    wanted = "int8" if precision == "fast" else "float32"
+    name, _, query = spec.partition("?")
+    said = dict(parse_qsl(query)).get("precision")
+    if said is not None and said != wanted:
+        raise UsageError(f"{written} is {wanted}, and {spec!r} says precision={said}")
+    if precision == "exact" or said is not None:
+        return spec
+    if not _has_int8(spec, packaged.full_name(name)):
+        raise UsageError(
+            f"{written} is for {', '.join(packaged.SHORT)} and folders with an ONNX model: "
+            f"{spec!r} has no int8 form"
+        )
+    return f"{spec}{'&' if query else '?'}precision=int8"
+
+
+def _has_int8(spec: str, name: str) -> bool:
+    if name in (packaged.MINI, packaged.BASE):
+        return True
+    elsewhere = name.startswith(("tei:http://", "tei:https://")) or llm_nli(name) is not None
+    if elsewhere or names.find(name) is not None:
+        return False
+    kind, *_ = _local(spec, NLI_FORMS, _NLI_OPTIONS)
+    return kind == "onnx"
 
 
 def _published(

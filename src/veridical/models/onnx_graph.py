@@ -139,3 +139,14 @@ def _declared(name: str, values: NDArray[Any]) -> bytes:
 def _value(name: str, kind: type, shape: Sequence[int | str]) -> bytes:
     axes = b"".join(_field(1, _field(1 if isinstance(n, int) else 2, n)) for n in shape)
     return _field(1, name) + _field(2, _field(1, _field(1, _TYPES[kind]) + _field(2, axes)))
+
+
+def multiplies_exactly(threads: int = 1) -> bool:
+    """Whether bytes times signed bytes are summed exactly by this processor. Those without
+    instructions for it cut sums of two products to 16 bits; bytes times bytes they do not cut."""
+    draw = GraphWriter()
+    signed = draw.weight(np.full((64, 64), 127, np.int8))
+    draw.output("sums", draw("MatMulInteger", "bytes", signed))
+    session = draw.session({"bytes": (np.uint8, ("rows", 64))}, threads)
+    (sums,) = session.run(None, {"bytes": np.full((16, 64), 255, np.uint8)})
+    return bool((sums == 64 * 255 * 127).all())

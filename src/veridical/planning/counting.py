@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -58,14 +59,20 @@ class _Counting:
     def _timed(
         self, batch: Sequence[Window], *mode: bool, forward: str = "run"
     ) -> list[Any] | None:
-        """Outputs of a real forward; None once there have been enough."""
+        """Outputs of a real forward; None once there have been enough. As many run side by side
+        as in a run: what shares its cores is timed as such."""
         if not self.local or len(self._timings) >= _TIMED:
             return None
-        with self._timing:
+        with self._timing, ThreadPoolExecutor(self.workers) as pool:
             started = time.perf_counter()
-            outputs: list[Any] = getattr(self._model, forward)(batch, *mode)
-            self._timings.append((self._size(batch), time.perf_counter() - started))
-        return outputs
+            forwards = [
+                pool.submit(getattr(self._model, forward), batch, *mode)
+                for _ in range(self.workers)
+            ]
+            outputs: list[list[Any]] = [f.result() for f in forwards]
+            spent = time.perf_counter() - started
+            self._timings.append((self._size(batch) * self.workers, spent))
+        return outputs[0]
 
     def _size(self, batch: Sequence[Window]) -> int:
         """Tokens that a forward over ``batch`` works on."""
@@ -76,8 +83,14 @@ class _Counting:
         """Whether a forward costs nothing but time here."""
         return getattr(self._model, "local", True)
 
+    @property
+    def timed(self) -> float:
+        """Seconds that the timed forwards took."""
+        return sum(seconds for _, seconds in self._timings)
+
     def seconds(self, padded: int) -> float | None:
-        """Time for ``padded`` tokens by the rate of the timed forwards; None when unknown."""
+        """Time for ``padded`` tokens by the rate of the timed forwards, of all workers together;
+        None when unknown."""
         timed = self._timings[1:] or self._timings  # the first forward warms up
         if not padded:
             return 0.0

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from veridical.planning.inputs import Inputs
     from veridical.sampling.stream import Prompts
 
+#: What stands for models, by kind and revision.
+StandIns = dict[tuple[str, str], Any]
+
 
 def dry_run(
     engine: Engine,
@@ -44,14 +47,19 @@ def dry_run(
     corpus: str | Path | Retriever | None = None,
     steps: Sequence[Step] = (),
     true: bool = True,
+    *,
+    cold: bool = False,
+    stand_ins: StandIns | None = None,
 ) -> dict[str, Any]:
     """Counts of what ``task`` would ask of each model, and an estimate of the time.
 
     ``stores`` says whether the run would have a store, be it one that does not exist yet.
     ``models[].requests`` are distinct texts or pairs, ``stored`` those the store would answer,
     ``windows`` and ``tokens`` what would go through the model, ``padded`` the same with padding;
-    ``seconds`` is None where nothing tells, as it is where an LLM is called. Of a scorer that asks
-    checkpoints on by what they wrote, the later rounds are counted as far as pretended texts lead.
+    ``seconds`` is None where nothing tells, as it is where an LLM is called. ``scoring_seconds``
+    are without what comes once, such as loading models or indexing a corpus, and without LLM
+    calls. Of a scorer that asks checkpoints on by what they wrote, the later rounds are counted as
+    far as pretended texts lead.
 
     ``llm``: ``calls`` to be paid, ``journaled`` ones that are not, ``tokens_in`` by the length of
     the texts, and ``tokens_out`` and ``cost`` as though every answer were as long as it may be;
@@ -78,11 +86,16 @@ def dry_run(
     run). Elsewhere all are counted that can be, and the plan's own ``least`` is the same plan with
     none repaired; it is None where all is known. ``rewriting`` of ``llm`` are the calls that have
     sentences written anew, None where there is no such step.
+
+    Args:
+        cold: whether nothing is taken to be stored or journaled yet.
+        stand_ins: what stood for the models in earlier dry runs, and will in later ones: models
+            whose rate is known are not timed again.
     """
     for name in engine.llms_of(task):
         engine.llms.endpoint(name)  # that there is one
     with contextlib.ExitStack() as stack:
-        run = _DryRun(engine, task, stack)
+        run = _DryRun(engine, task, stack, cold, {} if stand_ins is None else stand_ins)
         records = run.open(inputs, stores, corpus, steps)
         if steps:
             directory = RunDirectory(run.folder / "run", {"parameters": {"limit": task.limit}}, {})
@@ -105,11 +118,20 @@ class _DryRun:
 
     figures: Figures
 
-    def __init__(self, engine: Engine, task: Task, stack: contextlib.ExitStack) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        task: Task,
+        stack: contextlib.ExitStack,
+        cold: bool,
+        stand_ins: StandIns,
+    ) -> None:
         self.folder = stack.enter_context(temporary_folder("plan"))
         self.task = self._asked = task
         self._engine = engine
         self._stack = stack
+        self._cold = cold
+        self._stand_ins = stand_ins
         self._started = time.perf_counter()
         self._llms = CountingLlms(engine.llms)
         self._account: Account | None = None
@@ -128,16 +150,17 @@ class _DryRun:
         engine, limit = self._engine, self.task.limit
         store = None
         if stores:
-            store = PretendStore(self.folder, engine.store)
+            store = PretendStore(self.folder, None if self._cold else engine.store)
             self._stack.callback(store.close)
         prompts = inputs.prompts
         if prompts is not None or any(step.asks for step in steps) or engine.llms_of(self.task):
-            journal = PretendJournal(self.folder / "llm", engine.llms.kept())
+            kept = None if self._cold else engine.llms.kept()
+            journal = PretendJournal(self.folder / "llm", kept)
             self._account = Account(journal)
             self._stack.callback(journal.close)
             if prompts is not None:
                 inputs = replace(inputs, prompts=self._draw(prompts, journal))
-        self._services = engine.services(self.task, Kind.stand_in, store)
+        self._services = engine.services(self.task, self._stand_in, store)
         for service in distinct(self._services):
             self._stack.callback(service.close)
         if corpus is not None:
@@ -156,6 +179,12 @@ class _DryRun:
         records: Input = opened.records
         return records
 
+    def _stand_in(self, kind: Kind, back_end: Any) -> Any:
+        key = (kind.name, back_end.revision)
+        if key not in self._stand_ins:
+            self._stand_ins[key] = kind.stand_in(back_end)
+        return self._stand_ins[key]
+
     def _draw(self, prompts: Prompts, journal: PretendJournal) -> Prompts:
         """``prompts`` with as many pretended answers as there can be."""
         prompts, least = prompts.with_all_draws()
@@ -169,8 +198,6 @@ class _DryRun:
     def score(self, records: Input, task: Task, sink: CountingSink) -> None:
         """Count what scoring ``records`` asks."""
         services, account = self._services, self._account
-        run = self._engine.run(records, task, sink, Progress(), services, account, self._llms)
-        self._engine.submit(run).result()
         if not hasattr(self, "figures"):
             self.figures = Figures(
                 self._asked,
@@ -182,6 +209,8 @@ class _DryRun:
                 self._retriever,
                 self._started,
             )
+        run = self._engine.run(records, task, sink, Progress(), services, account, self._llms)
+        self._engine.submit(run).result()
 
     def follow(
         self, steps: Sequence[Step], directory: RunDirectory, records: Any, true: bool

@@ -31,7 +31,8 @@ class Figures:
         account: of the calls of scorers, None where nothing calls.
         chat: of the calls that answer prompts, None where nothing does.
         again: calls that there may be besides, where replies have no verdict.
-        started: when it began, by the clock ``time.perf_counter``.
+        started: when it began, by the clock ``time.perf_counter``. Made when the records'
+            scoring begins: what was spent and counted before comes once, however many there are.
 
     Attributes:
         rewriting: account of the calls that have sentences written anew.
@@ -61,6 +62,8 @@ class Figures:
         self._steps: list[dict[str, Any]] = []
         self._before: _State | None = None
         self.rewriting: Account | None = None
+        self._timed = self._timings()
+        self._setup = self._state()
 
     def add(self, step: Step, sink: CountingSink) -> None:
         """Tell of a step whose answers are exactly those that ``sink`` has counted."""
@@ -102,8 +105,12 @@ class Figures:
             [replace(service.work) for service in self._distinct],
             _ledger(self._account),
             _ledger(self.rewriting),
-            time.perf_counter() - self._started,
+            time.perf_counter() - self._started - (self._timings() - self._timed),
         )
+
+    def _timings(self) -> float:
+        """Seconds of the forwards that gave the rates, which are no part of the work."""
+        return float(sum(service.backend.timed for service in self._distinct))
 
     def _figures_of(
         self, most: _State, least: _State, steps: list[dict[str, Any]]
@@ -114,7 +121,12 @@ class Figures:
             for service, work in zip(self._distinct, most.works, strict=True)
         ]
         needed = [m["seconds"] for m in models]
-        unknown = None in needed or self._account is not None
+        once = [
+            service.backend.seconds(work.padded)
+            for service, work in zip(self._distinct, self._setup.works, strict=True)
+        ]
+        rated = None not in needed
+        unknown = not rated or self._account is not None
         absent = {s.key: sink.status.get(s.key, Counter())["not_applicable"] for s in self._scorers}
         return {
             "records": sink.records,
@@ -133,6 +145,9 @@ class Figures:
             "llm": self._llm(most, least),
             "retrieval": None if self._retriever is None else self._retriever.told(),
             "seconds": None if unknown else sum(needed) + most.spent,
+            "scoring_seconds": sum(needed) - sum(once) + most.spent - self._setup.spent
+            if rated
+            else None,
         }
 
     def _model(self, service: Service, work: Work) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, TypedDict
 
 from veridical.core.options import Group, Names, Options, option
 from veridical.engine.options import EngineKeywords
+from veridical.errors import UsageError, option_named
 
 if TYPE_CHECKING:
     from veridical.claims.corpus.build import Notify
@@ -137,3 +139,73 @@ class CheckKeywords(RunKeywords, EngineKeywords, total=False):
     made for it unless a warm ``engine`` is given."""
 
     engine: Engine | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScaleOptions(Options):
+    """The options of :func:`veridical.plan` besides those of a run."""
+
+    records: int | None = option(
+        None,
+        "Also tell machines, hours and money for N records like these, by preset.",
+        Group.SCALE,
+        least=1,
+        kind=int,
+    )
+    machines: int | None = option(
+        None, "Tell the hours of M machines.", Group.SCALE, least=1, kind=int
+    )
+    hours: float | None = option(
+        None, "Tell the machines for it to take H hours. Default: 24.", Group.SCALE, kind=float
+    )
+    cores: int | None = option(
+        None, "Cores of a machine. Default: those of this one.", Group.SCALE, least=1, kind=int
+    )
+    price: float | None = option(
+        None,
+        "Price of an hour of a machine, in the currency of the LLM prices.",
+        Group.SCALE,
+        least=0,
+        kind=float,
+    )
+    deferral: float | None = option(
+        None,
+        "Share of records that a model-free first tier leaves to the other scorers, from 0 to 1; "
+        "of a --cascade its own. Default: 0.1.",
+        Group.SCALE,
+        kind=float,
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("hours", "price", "deferral"):
+            value = getattr(self, name)
+            if value is not None and not math.isfinite(value):
+                raise UsageError(f"{option_named(name)} must be a number, not {value}")
+        if self.hours is not None and self.hours <= 0:
+            raise UsageError(f"{option_named('hours')} must be more than 0, not {self.hours}")
+        if self.deferral is not None and not 0 <= self.deferral <= 1:
+            raise UsageError(f"{option_named('deferral')} must be from 0 to 1, not {self.deferral}")
+        if self.machines is not None and self.hours is not None:
+            raise UsageError(
+                f"{option_named('machines')} or {option_named('hours')}: give one, the other is "
+                "what the plan tells"
+            )
+        further = [name for name in self.given() if name != "records"]
+        if further and self.records is None:
+            raise UsageError(f"{option_named(further[0])} goes with {option_named('records', 'N')}")
+
+
+class ScaleKeywords(TypedDict, total=False):
+    """:class:`ScaleOptions` as keywords."""
+
+    records: int | None
+    machines: int | None
+    hours: float | None
+    cores: int | None
+    price: float | None
+    deferral: float | None
+
+
+class PlanKeywords(CheckKeywords, ScaleKeywords, total=False):
+    """All keywords of :func:`veridical.plan`."""

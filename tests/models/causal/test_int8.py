@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from veridical.models.causal import int8
-from veridical.models.causal.int8 import Int8Model, multiplies_exactly
+from veridical.models.causal.int8 import Int8Model
 from veridical.models.causal.int8_weights import Weights
 from veridical.models.gguf import Gguf
+from veridical.models.onnx_graph import multiplies_exactly
 
 IDS = np.random.default_rng(1).integers(4, 300, 60)
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from veridical.arrays import Floats32
 from veridical.models.causal.int8_weights import NEIGHBOURS, Matrix, Weights, hadamard
-from veridical.models.onnx_graph import GraphWriter
+from veridical.models.onnx_graph import GraphWriter, multiplies_exactly
 
 _ZERO = 128  # what stands for 0 in a token's bytes
 _LEAST = 1e-30  # of a scale: a vector of zeros has none
@@ -240,14 +240,3 @@ def _draw_head(weights: Weights, exact: bool, threads: int, top: int) -> Any:
     return draw.session(
         {"after": (np.float32, ("tokens", width)), "followed": (np.int64, ("tokens", 1))}, threads
     )
-
-
-def multiplies_exactly(threads: int = 1) -> bool:
-    """Whether bytes times signed bytes are summed exactly by this processor. Those without
-    instructions for it cut sums of two products to 16 bits; bytes times bytes they do not cut."""
-    draw = GraphWriter()
-    signed = draw.weight(np.full((64, 64), 127, np.int8))
-    draw.output("sums", draw("MatMulInteger", "bytes", signed))
-    session = draw.session({"bytes": (np.uint8, ("rows", 64))}, threads)
-    (sums,) = session.run(None, {"bytes": np.full((16, 64), 255, np.uint8)})
-    return bool((sums == 64 * 255 * 127).all())

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from veridical.core.protocols import Pair
 from veridical.errors import ModelError
 from veridical.files.temporary import temporary_folder
+from veridical.models.onnx_graph import multiplies_exactly
 
 #: Share of the agreement pairs that must keep their most probable class.
 SAME_CLASS = 0.95
@@ -39,11 +40,18 @@ def int8_graph(
     their ranges over forwards of ``feeds``: inputs of the graph, by name.
 
     Raises:
-        ModelError: the package ``onnx`` is missing, or the graph cannot be quantised.
+        ModelError: this processor does not sum products of 8-bit numbers exactly, the package
+            ``onnx`` is missing, or the graph cannot be quantised.
     """
     if shipped.is_file():
         yield shipped
         return
+    if not multiplies_exactly():
+        raise ModelError(
+            f"{graph.parent.name}: this processor cuts sums of products of 8-bit numbers (it has "
+            "no instructions for them, such as AVX512-VNNI), so int8 would give other numbers "
+            "here than elsewhere. Use float32"
+        )
     try:
         import onnx
         from onnxruntime.quantization import QuantType, quantize_dynamic
