@@ -27,6 +27,7 @@ from veridical.cli.options import (
     CorpusTop,
     Embedder,
     Fresh,
+    ImageEmbedder,
     Inputs,
     JUnit,
     Limit,
@@ -125,6 +126,7 @@ class PlanOptions:
     reader: Reader = None
     embedder: Embedder = EngineOptions.embedder
     token_encoder: TokenEncoder = None
+    image_embedder: ImageEmbedder = EngineOptions.image_embedder
     nli: Nli = EngineOptions.nli
     llm: Llm = None
     n: N = None

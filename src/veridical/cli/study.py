@@ -18,6 +18,7 @@ from veridical.cli.options import (
     STORE,
     Budget,
     Embedder,
+    ImageEmbedder,
     Llm,
     Nli,
     Store,
@@ -73,6 +74,7 @@ class CheckEmbedOptions:
     llm: Llm = None
     embedder: Embedder = EngineOptions.embedder
     token_encoder: TokenEncoder = None
+    image_embedder: ImageEmbedder = EngineOptions.image_embedder
     nli: Nli = EngineOptions.nli
     budget: Budget = None
     n: Annotated[int, option_of(StudyOptions, "n")] = StudyOptions.n

@@ -48,6 +48,8 @@ class Engine:
         options: instead of the keywords, which are its fields.
         embedder: sentence encoder, as :func:`veridical.models.load_encoder` reads it.
         token_encoder: encoder for the BERTScore family; the embedder unless named.
+        image_embedder: encoder of images, as
+            :func:`veridical.models.images.names.load_image_embedder` reads it.
         nli: NLI model, as :func:`veridical.models.load_nli` reads it, or ``llm:NAME``.
         llm: of the scorers that call one, as :func:`veridical.llm.endpoints.find_endpoint` reads
             it, or a scripted one (:class:`veridical.llm.fake.FakeLlm`).
@@ -87,12 +89,14 @@ class Engine:
         self._specs: dict[str, str] = {
             "embedder": chosen.embedder,
             "token_encoder": chosen.token_encoder or chosen.embedder,
+            "image_embedder": chosen.image_embedder,
             "nli": full_name(chosen.nli),
             **({} if chosen.proxy is None else {"proxy": chosen.proxy}),
             **({} if chosen.spans is None else {"detector": chosen.spans}),
         }
         self._chosen = {
             "embedder": chosen.embedder != EngineOptions.embedder,
+            "image_embedder": chosen.image_embedder != EngineOptions.image_embedder,
             "nli": chosen.nli != EngineOptions.nli,
         }
         self._options = {"threads": chosen.threads, "device": chosen.device}
