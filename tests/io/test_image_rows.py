@@ -123,10 +123,10 @@ def test_a_large_file_is_not_read_whole(folder: Path, monkeypatch: pytest.Monkey
 @pytest.mark.parametrize(
     ("response", "said"),
     [
-        ({}, "must be text, got {}"),
+        ({}, "must be text, got an empty object"),
         ({"text": None, "image": None}, "needs 'text' or 'image'"),
         ({"text": 3, "image": None}, "must be text, got 3"),
-        ({"text": "a"}, "must be text, got {'text': 'a'}"),
+        ({"text": "a"}, "must be text, got an object with 'text'"),
         ({"image": "a.png", "id": 1}, "has more than 'text' and 'image'"),
     ],
 )

@@ -17,7 +17,8 @@ def with_images(
 ) -> dict[str, Any]:
     """The fields of a record with each image as a ``data:`` URL.
 
-    A response that is an object with ``image`` becomes its text and, in ``response_image``, its image.
+    A response that is an object with ``image`` becomes its text and, as ``response_image``, its
+    image.
 
     Args:
         columns: record field -> the column it came from; gets the place of the response's image.
