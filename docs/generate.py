@@ -29,7 +29,8 @@ they need, `veridical scorers NAME` shows one.
 
 A scorer is named in `--scorers` as `name` or `name(parameter=value)`. `risk` is in [0, 1], 1 is
 worst; `raw` is the method's own number, and *raw is* says which way it points. `cost`: `free` needs
-no model, `embed` sentence vectors, `tokens` token vectors. `--against` sets the `against` of every
+no model, `embed` sentence vectors, `images` vectors of
+images, `tokens` token vectors. `--against` sets the `against` of every
 scorer that takes it, `--answer` the `answer`.
 
 """

@@ -73,11 +73,18 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
             "veridical.evaluate.datasets.ragtruth",
             "veridical.evaluate.datasets.wikibio",
         ),
-        _row("images: CLIP embeddings, counted objects", note="images are not read yet"),
         _row(
-            "COMET-style and BLEU matrices",
-            note="BLEU is there as a scorer (`sacrebleu`), no matrix",
+            "images: CLIP embeddings",
+            "checkembed",
+            "veridical.models.images.torch",
+            note="`of=images`, `--image-embedder`; an encoder is embedded",
         ),
+        _row(
+            "images of counted objects",
+            "veridical.evaluate.checkembed.counting",
+            note="drawn by code in place of Stable Diffusion 3.5",
+        ),
+        _row("COMET-style and BLEU matrices", "veridical.evaluate.checkembed.matrices"),
     ),
     "UQLM": (
         _row("exact match", "exact_match"),
@@ -141,7 +148,11 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
         ),
         _row("answers cut out by a function", "veridical.core.answer_parts", note="`--answer`"),
         _row("loaders of question sets", "veridical.evaluate.datasets.qa"),
-        _row("images through LangChain", note="images are not read yet"),
+        _row(
+            "images through LangChain",
+            "veridical.core.prompt_text",
+            note="images in a prompt's messages go to the LLM; LangChain's own are not read",
+        ),
     ),
     "RefChecker": (
         _row("triplets, with and without the question", "extractor llm_triplets"),

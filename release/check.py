@@ -53,6 +53,7 @@ NEEDED = {
         "py.typed",
         "models/data/veridical-nli-mini/model.onnx",
         "models/data/all-MiniLM-L6-v2/model.onnx",
+        "models/data/efficientnet-lite0/model.onnx",
         "report/static/report.css",
         "cli/demo.jsonl",
     ),

@@ -43,7 +43,7 @@ def test_the_wheel_has_the_package_and_nothing_else(built: dict[str, Path]) -> N
     assert {n for n in names if not n.startswith(f"{info}/")} == tracked()
     assert metadata["License-Expression"] == "Apache-2.0"
     licences = {n for n in names if n.startswith(f"{info}/licenses/")}
-    for folder in ("", "veridical-nli-mini/", "all-MiniLM-L6-v2/"):
+    for folder in ("", "veridical-nli-mini/", "all-MiniLM-L6-v2/", "efficientnet-lite0/"):
         assert any(n.endswith(f"{folder}LICENSE") for n in licences), folder
     assert "veridical = veridical.cli:main" in entries
     assert "veridical = veridical.integrations.inspect_ai" in entries

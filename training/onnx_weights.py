@@ -1,4 +1,4 @@
-"""From a BERT in torch to a small ONNX file: fused layers, weights in int8, activations in float32.
+"""From a network in torch to small ONNX: fused layers, weights in int8, activations in float32.
 
 Every weight matrix is stored as int8 with one float32 scale per column and GROUP rows (per row for
 embedding tables). Only weights are rounded: activations stay float32, so a result never depends
@@ -173,8 +173,13 @@ def compress(model: onnx.ModelProto, group: int = GROUP, half: bool = False) -> 
             graph.node.insert(at + offset, new)
     for offset, new in enumerate(expand):
         graph.node.insert(offset, new)
+    finish(model)
+
+
+def finish(model: onnx.ModelProto) -> None:
+    """Strip what differs from one making to the next, and check the graph."""
     del model.metadata_props[:]
     model.producer_name, model.producer_version, model.doc_string = "veridical", "", ""
-    for node in graph.node:
+    for node in model.graph.node:
         node.doc_string = ""
     onnx.checker.check_model(model)

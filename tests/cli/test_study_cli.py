@@ -66,6 +66,21 @@ def test_running_times_are_told(tmp_path: Path) -> None:
     assert "Seconds, 10 words a sample" in (tmp_path / "t.html").read_text()
 
 
+def test_counted_objects_are_told(tmp_path: Path) -> None:
+    pytest.importorskip("PIL")
+    small = ("counting", "--limit", "2", "--n", "3")
+    done = run(tmp_path, *small, "--plan")
+    assert done.returncode == 0, done.stderr
+    assert "2 of 8 objects, one to five of each, 3 images a prompt" in " ".join(done.stdout.split())
+    assert "40 records to score" in " ".join(done.stdout.split())
+    done = run(tmp_path, *small, "--report", "c.html", "--json", "c.json")
+    assert done.returncode == 0, done.stderr
+    assert "single image (checkembed)" in done.stdout
+    assert "how many of them are wrong" in (tmp_path / "c.html").read_text()
+    stored = json.loads((tmp_path / "c.json").read_text())
+    assert len(stored["values"]) == 40 and "image_embedder" in stored["models"]
+
+
 def test_replies_of_no_use_fail_the_coverage(tmp_path: Path) -> None:
     useless = [{"contains": "VASTLY", "text": "I would rather not."}, *RULES]
     llm = script_file(tmp_path, useless)
@@ -86,6 +101,9 @@ def test_replies_of_no_use_fail_the_coverage(tmp_path: Path) -> None:
         (("errors", "--llm", "fake:script.json", "--report", "r.pdf"), "r.pdf"),
         (("errors", "--llm", "fake:script.json", "--json", "no/such/x.json"), "no/such"),
         (("runtime", "--embedders", "nowhere", "--ks", "2"), "nowhere"),
+        (("counting", "--image-embedder", "nowhere"), "names no model"),
+        (("counting", "--image-embedder", "./nowhere", "--plan"), "there is no model folder"),
+        (("counting", "--ks", "2"), "--ks is of the study 'runtime'"),
     ],
 )
 def test_usage(tmp_path: Path, arguments: tuple[str, ...], why: str) -> None:

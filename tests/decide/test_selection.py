@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from image_files import DOT
 
 import veridical
 from veridical.core.scores import Selected
@@ -18,7 +19,7 @@ ROWS: list[dict[str, Any]] = [
     {"id": "c", "response": "alone"},
     {"id": "d", "response": "same", "samples": ["same", "same"]},
     {"id": "e", "response": "", "samples": ["A", "A", ""]},
-    {"id": "f", "response": "x y", "samples": ["x y", {"image": "i.png"}, "x z"]},
+    {"id": "f", "response": "x y", "samples": ["x y", {"image": DOT}, "x z"]},
 ]
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import typer
+from image_files import POINT
 from places import ROOT
 from typer.main import get_command
 
@@ -239,6 +240,11 @@ def write_files(folder: Path) -> None:
     write_rows(folder / "agent.jsonl", [AGENT])
     write_rows(folder / "spans.json", [SPAN])
     write_rows(folder / "sums.jsonl", [SUM])
+    (folder / "shots").mkdir()
+    for n in range(3):
+        (folder / f"shots/{n}.png").write_bytes(POINT)
+    shots = [{"image": f"shots/{n}.png"} for n in range(3)]
+    write_rows(folder / "pictures.jsonl", [{"response": shots[0], "samples": shots[1:]}])
     write_rows(folder / "tested.jsonl", TESTED)
     (folder / "policy.toml").write_text(POLICY)
     (folder / "veridical.toml").write_text(SETTINGS)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 
+from image_files import DOT
+
 
 def row(**fields: object) -> bytes:
     return json.dumps(fields, ensure_ascii=False).encode("utf-8")
@@ -145,7 +147,8 @@ ODD: list[bytes] = [
     row(response="yes", samples="one sample"),
     row(response="yes", samples=None),
     row(response="yes", samples=[{"text": "a", "unknown": 1}]),
-    row(response="yes", samples=[{"image": "a.png"}]),
+    row(response="yes", samples=[{"image": DOT}]),
+    row(response={"image": DOT}, samples=[{"image": DOT}, "yes"]),
     row(response="yes", samples=[{"text": "a", "finish_reason": None, "logprobs": None}]),
     row(response="yes", contexts=""),
     row(response="yes", contexts=[]),

@@ -12,7 +12,7 @@ from rich.console import Console
 from veridical.engine.options import EngineOptions
 from veridical.evaluate.checkembed.matrices import summarised
 from veridical.evaluate.checkembed.measuring import (
-    error_separations,
+    level_separations,
     pair_separations,
     summaries_of,
     trends_of,
@@ -134,8 +134,8 @@ def made_up() -> Studies:
         local=True,
         settings={"n": 3},
         summaries=summaries_of(values),
-        separations=[*pair_separations(values), *error_separations(values)],
-        trends=trends_of(values),
+        separations=[*pair_separations(values), *level_separations(values, "errors")],
+        trends=trends_of(values, "errors"),
         groups=[group],
         terms=[
             TermScore(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from image_files import DOT
 
 from veridical.core.records import Record
 from veridical.errors import RowError, UsageError
@@ -133,7 +134,7 @@ def test_shapes_of_contexts_samples_and_logprobs() -> None:
             "samples": [
                 "a",
                 {"text": "b", "finish_reason": "stop", "score": 1},
-                {"image": "i.png"},
+                {"image": DOT},
             ],
             "logprobs": [
                 {"token": "a", "logprob": -0.5, "bytes": [97], "top_logprobs": None},
@@ -151,7 +152,7 @@ def test_shapes_of_contexts_samples_and_logprobs() -> None:
         (None, "c"),
         (None, "q"),
     ]
-    assert r.samples[1].finish_reason == "stop" and r.samples[2].image == "i.png"
+    assert r.samples[1].finish_reason == "stop" and r.samples[2].image == DOT
     assert r.sample_texts == ["a", "b"]
     assert r.logprobs is not None and [t.logprob for t in r.logprobs[1].top] == [-3]
     assert (r.reference, r.label, r.meta) == (("gold",), 1.0, {})

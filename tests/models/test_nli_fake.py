@@ -97,4 +97,4 @@ def test_without_the_embedded_model(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(packaged, "_EMBEDDED", tmp_path / "none")
     with pytest.raises(ModelError, match="veridical-nli-mini is not in this installation"):
         load_nli("mini")
-    assert [row.kind for row in list_models()] == ["encoder"]
+    assert [row.kind for row in list_models()] == ["encoder", "image"]

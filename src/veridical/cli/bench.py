@@ -22,6 +22,7 @@ from veridical.cli.options import (
     DecodingOption,
     Embedder,
     Fresh,
+    ImageEmbedder,
     Llm,
     Markdown,
     MaxTokens,
@@ -158,6 +159,7 @@ class BenchCommand:
     ] = 0.98
     embedder: Embedder = EngineOptions.embedder
     token_encoder: TokenEncoder = None
+    image_embedder: ImageEmbedder = EngineOptions.image_embedder
     nli: Nli = EngineOptions.nli
     precision: PrecisionOption = None
     llm: Llm = None

@@ -27,6 +27,7 @@ from veridical.cli.options import (
     CorpusTop,
     Embedder,
     Fresh,
+    ImageEmbedder,
     Inputs,
     JUnit,
     Limit,
@@ -129,6 +130,7 @@ class SharedOptions:
     reader: Reader = None
     embedder: Embedder = EngineOptions.embedder
     token_encoder: TokenEncoder = None
+    image_embedder: ImageEmbedder = EngineOptions.image_embedder
     nli: Nli = EngineOptions.nli
     precision: PrecisionOption = None
     llm: Llm = None

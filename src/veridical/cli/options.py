@@ -85,6 +85,7 @@ Map = Annotated[list[str] | None, option_of(RunOptions, "mapping", "--map", meta
 Reader = Annotated[str | None, option_of(RunOptions, "reader")]
 Embedder = Annotated[str, option_of(EngineOptions, "embedder")]
 TokenEncoder = Annotated[str | None, option_of(EngineOptions, "token_encoder")]
+ImageEmbedder = Annotated[str, option_of(EngineOptions, "image_embedder")]
 Nli = Annotated[str, option_of(EngineOptions, "nli")]
 PrecisionOption = Annotated[Precision | None, option_of(EngineOptions, "precision")]
 Llm = Annotated[str | None, option_of(EngineOptions, "llm")]

@@ -143,6 +143,7 @@ class RunShardsOptions:
     claims: Annotated[bool | None, option_of(RunOptions, "claims", "--claims")] = None
     embedder: Annotated[str | None, option_of(EngineOptions, "embedder")] = None
     token_encoder: Annotated[str | None, option_of(EngineOptions, "token_encoder")] = None
+    image_embedder: Annotated[str | None, option_of(EngineOptions, "image_embedder")] = None
     nli: Annotated[str | None, option_of(EngineOptions, "nli")] = None
     precision: PrecisionOption = None
     llm: Annotated[str | None, option_of(EngineOptions, "llm")] = None

@@ -18,6 +18,7 @@ from veridical.cli.options import (
     STORE,
     Budget,
     Embedder,
+    ImageEmbedder,
     Llm,
     Nli,
     PrecisionOption,
@@ -76,6 +77,7 @@ class CheckEmbedOptions:
     llm: Llm = None
     embedder: Embedder = EngineOptions.embedder
     token_encoder: TokenEncoder = None
+    image_embedder: ImageEmbedder = EngineOptions.image_embedder
     nli: Nli = EngineOptions.nli
     precision: PrecisionOption = None
     budget: Budget = None

@@ -22,6 +22,7 @@ from veridical.cli.options import (
     Corpus,
     CorpusTop,
     Embedder,
+    ImageEmbedder,
     Inputs,
     Limit,
     Llm,
@@ -158,6 +159,7 @@ class TuneCommand:
     reader: Reader = None
     embedder: Embedder = EngineOptions.embedder
     token_encoder: TokenEncoder = None
+    image_embedder: ImageEmbedder = EngineOptions.image_embedder
     nli: Nli = EngineOptions.nli
     precision: PrecisionOption = None
     llm: Llm = None

@@ -18,6 +18,7 @@ from veridical.cli.options import (
     Budget,
     Claims,
     Embedder,
+    ImageEmbedder,
     Llm,
     Map,
     Nli,
@@ -87,6 +88,7 @@ class WatchOptions:
     store: Store = STORE
     embedder: Embedder = EngineOptions.embedder
     token_encoder: TokenEncoder = None
+    image_embedder: ImageEmbedder = EngineOptions.image_embedder
     nli: Nli = EngineOptions.nli
     precision: PrecisionOption = None
     llm: Llm = None

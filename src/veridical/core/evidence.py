@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from veridical.core.images import Picture
     from veridical.core.messages import ChatRequest, Reply
     from veridical.core.records import Record
     from veridical.core.tokens import GivenText, TokenProbabilities
@@ -61,6 +62,17 @@ class Evidence(CheckpointEvidence, ABC):
             ModelError: the model failed on one of them.
         """
         raise _undeclared("embeddings")
+
+    async def embed_images(self, pictures: Mapping[str, Picture]) -> NDArray[np.float32]:
+        """Embeddings of images, (len(pictures), d) float32, rows of unit length.
+
+        Args:
+            pictures: by what an error is to call them, such as ``samples[1].image``.
+
+        Raises:
+            ModelError: one of them cannot be read, or the model failed on it.
+        """
+        raise _undeclared("an image embedder")
 
     async def bertscore(
         self,

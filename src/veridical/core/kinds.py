@@ -89,6 +89,13 @@ _ROWS = (
         signed=True,
     ),
     Kind(
+        name="image_embedder",
+        cost="images",
+        loader="veridical.models.images.names:load_image_embedder",
+        of_run=True,
+        signed=True,
+    ),
+    Kind(
         name="token_encoder",
         cost="tokens",
         loader="veridical.models:load_encoder",

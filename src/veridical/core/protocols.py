@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from veridical.core.images import Picture
     from veridical.core.tokens import GivenText, TokenProbabilities
 
 #: Classes of an NLI model, in the order of every array of probabilities.
@@ -80,6 +81,36 @@ class Encoder(Protocol):
 
     def assemble(self, windows: Sequence[Window], outputs: Sequence[Any], tokens: bool) -> Encoded:
         """Join the outputs of one text's windows."""
+        ...
+
+
+class ImageEmbedder(Protocol):
+    """An embedder of images.
+
+    As with :class:`Encoder`: synchronous, thread-safe, and results do not depend on which
+    images share a batch (to 1e-5).
+    """
+
+    name: str
+    revision: str  # hash of weights, preparation of images and precision
+    batch_tokens: int  # images per forward that keep the hardware busy
+    workers: int  # threads that may call ``run`` at the same time
+
+    def windows(self, pictures: Sequence[Picture]) -> list[list[Window]]:
+        """One window of length 1 an image, which holds the :class:`Picture` itself: what waits is
+        not decoded yet."""
+        ...
+
+    def run(self, batch: Sequence[Window]) -> list[Any]:
+        """Decode, prepare and embed; one opaque output per window, in order."""
+        ...
+
+    def assemble(self, windows: Sequence[Window], outputs: Sequence[Any]) -> NDArray[np.float32]:
+        """(d,) vector of one image, of unit length."""
+        ...
+
+    def pretend(self, window: Window) -> Any:
+        """An output such as :meth:`run` might give, without any work, for a dry run."""
         ...
 
 

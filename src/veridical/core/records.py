@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 from pydantic_core import to_json
 
+from veridical.core.images import Picture
 from veridical.errors import NotApplicable
 from veridical.text.spans import Span
 
@@ -123,7 +124,11 @@ class Source:
 
 
 class Record(BaseModel):
-    """One thing to check. Unknown keys belong in ``meta`` (the readers put them there)."""
+    """One thing to check. Unknown keys belong in ``meta`` (the readers put them there).
+
+    An answer that is an image is in ``response_image``, as a ``data:`` URL, and the text of its
+    ``response`` is empty.
+    """
 
     model_config = _FROZEN
 
@@ -131,6 +136,7 @@ class Record(BaseModel):
     id: str | int | None = None
     prompt: str | list[dict[str, Any]] | None = None
     response: str
+    response_image: str | None = Field(default=None, exclude_if=lambda image: image is None)
     samples: tuple[Sample, ...] = ()
     contexts: tuple[Context, ...] = ()
     reference: tuple[str, ...] = ()
@@ -234,12 +240,35 @@ class Record(BaseModel):
         else:
             sources = [Source("reference", i, r) for i, r in enumerate(self.reference) if r]
         if not sources:
+            if what == "samples" and any(s.image for s in self.samples):
+                raise NotApplicable("the samples are images, and texts are compared here")
             raise NotApplicable(f"the record has no {what}")
         return list(sources)
+
+    def need_images(self, *, response: bool) -> dict[str, Picture]:
+        """Images of the samples by their places, after the response's where it is wanted.
+
+        Raises:
+            NotApplicable: the response is a text, or no image though one is wanted; or no sample is
+                one.
+        """
+        if self.response.strip():
+            raise NotApplicable("the response is a text, and images are compared here")
+        images = {f"samples[{i}].image": s.image for i, s in enumerate(self.samples)}
+        found = {place: Picture(url) for place, url in images.items() if url is not None}
+        if not found:
+            raise NotApplicable("no sample is an image")
+        if not response:
+            return found
+        if self.response_image is None:
+            raise NotApplicable("the response is no image")
+        return {"response.image": Picture(self.response_image), **found}
 
     def need_response(self) -> str:
         """The response, or :class:`NotApplicable` when it holds nothing but white space."""
         if not self.response.strip():
+            if self.response_image is not None:
+                raise NotApplicable("the response is an image, and texts are compared here")
             raise NotApplicable("the response is empty")
         return self.response
 

@@ -32,6 +32,7 @@ EXTRAS = {
     "meta": ("prince",),
     "ray": ("ray",),
     "s3": ("obstore",),
+    "vision": ("PIL",),
 }
 #: What the NLI model of the default is asked: premise, hypothesis, and the class that it must find.
 PAIRS = (
@@ -74,6 +75,7 @@ def examine(options: EngineOptions | None = None) -> list[Finding]:
     """
     from veridical.models import load_encoder, load_nli
     from veridical.models.catalog import EMBEDDED
+    from veridical.models.images import onnx as images
     from veridical.models.nli import packaged
 
     chosen = EngineOptions() if options is None else options
@@ -82,6 +84,8 @@ def examine(options: EngineOptions | None = None) -> list[Finding]:
         Finding("core", "Python", "ok", f"{platform.python_version()}, {platform.system()}"),
     ]
     findings.append(_own("minilm", EMBEDDED, load_encoder))
+    embedded = partial(images.OnnxImageEmbedder, images.EMBEDDED)
+    findings.append(_own(images.EMBEDDED.name, images.EMBEDDED, embedded))
     for name in (packaged.MINI, packaged.BASE):
         found = packaged.find(name)
         if found is not None:

@@ -49,6 +49,8 @@ class Engine:
         options: instead of the keywords, which are its fields.
         embedder: sentence encoder, as :func:`veridical.models.load_encoder` reads it.
         token_encoder: encoder for the BERTScore family; the embedder unless named.
+        image_embedder: encoder of images, as
+            :func:`veridical.models.images.names.load_image_embedder` reads it.
         nli: NLI model, as :func:`veridical.models.load_nli` reads it, or ``llm:NAME``.
         precision: of that model: ``exact`` or ``fast`` (:func:`veridical.models.nli_in`). Models
             that scorers name have their own, as in ``nli='mini?precision=int8'``.
@@ -90,12 +92,14 @@ class Engine:
         self._specs: dict[str, str] = {
             "embedder": chosen.embedder,
             "token_encoder": chosen.token_encoder or chosen.embedder,
+            "image_embedder": chosen.image_embedder,
             "nli": nli_in(full_name(chosen.nli), chosen.precision),
             **({} if chosen.proxy is None else {"proxy": chosen.proxy}),
             **({} if chosen.spans is None else {"detector": chosen.spans}),
         }
         self._chosen = {
             "embedder": chosen.embedder != EngineOptions.embedder,
+            "image_embedder": chosen.image_embedder != EngineOptions.image_embedder,
             "nli": chosen.nli != EngineOptions.nli or chosen.precision is not None,
         }
         self._options = {"threads": chosen.threads, "device": chosen.device}

@@ -37,6 +37,11 @@ class EngineOptions(Options):
     token_encoder: str | None = option(
         None, "Encoder of token vectors; default: the embedder.", Group.MODELS, kind=str
     )
+    image_embedder: str = option(
+        "efficientnet-lite0",
+        "Image encoder: efficientnet-lite0, a folder, a hub id, torch:ID (CLIP and the like).",
+        Group.MODELS,
+    )
     nli: str = option(
         "auto",
         "NLI model: base, mini, a folder, a hub id, torch:ID, tei:URL, llm:NAME; auto: base "
@@ -114,6 +119,7 @@ class ModelKeywords(TypedDict, total=False):
     embedder: str
     token_encoder: str | None
     precision: Precision | None
+    image_embedder: str
     budget: float | None
     named_only: bool
     store: Path | str | None

@@ -187,7 +187,7 @@ class Run:
             return
         if self.task.samples is not None and len(row.samples) > self.task.samples:
             row = row.model_copy(update={"samples": row.samples[: self.task.samples]})
-        size = self._weight * _chars(row)
+        size = self._weight * _chars(row) + _image_chars(row)
         while self._flying and (
             len(self._flying) >= _IN_FLIGHT
             or self._bytes + size > _IN_FLIGHT_BYTES
@@ -256,3 +256,9 @@ def _take(rows: Iterator[Record | RowError], most: int) -> list[Record | RowErro
 def _chars(record: Record) -> int:
     texts = [record.response, *record.sample_texts, *record.reference]
     return 512 + sum(map(len, texts)) + sum(len(c.text) for c in record.contexts)
+
+
+def _image_chars(record: Record) -> int:
+    """Characters of the images' URLs, which no model's states grow with."""
+    images = (record.response_image, *(s.image for s in record.samples))
+    return sum(len(image) for image in images if image is not None)

@@ -8,18 +8,20 @@ from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from veridical.core.evidence import Evidence, guarded
 from veridical.core.kinds import KINDS, kind_of
 from veridical.core.records import Record
 from veridical.core.scores import Score, Scored
-from veridical.errors import NotApplicable, UsageError
+from veridical.errors import ModelError, NotApplicable, UsageError
 from veridical.notices import tell_once
 from veridical.text.scripts import UNREAD, reads
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
+    from veridical.core.images import Picture
     from veridical.core.messages import ChatRequest, Reply
     from veridical.core.registry import BoundScorer
     from veridical.core.tokens import GivenText, TokenProbabilities
@@ -170,6 +172,18 @@ class RunEvidence(Evidence):
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         service: EncoderService = await self._service("embedder", texts=texts)
         return await service.embed(texts, self._keep)
+
+    async def embed_images(self, pictures: Mapping[str, Picture]) -> NDArray[np.float32]:
+        service: Service = await self._service("image_embedder")
+
+        async def one(field: str, picture: Picture) -> Any:
+            try:
+                (vector,) = await service.ask([picture], self._keep)
+            except ModelError as e:
+                raise ModelError(f"{field}: {e}") from None
+            return vector
+
+        return np.stack(await asyncio.gather(*(one(f, p) for f, p in pictures.items())))
 
     async def bertscore(
         self,

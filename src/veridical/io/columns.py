@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 from veridical.errors import UsageError, mapping_named, option_named, unknown_name
 from veridical.files.rowlog import Rows
 from veridical.io.cells import WRITTEN, written_list
+from veridical.io.images import with_images
 from veridical.io.names import ALIASES, CONTEXT_TEXT, field_by_name, known_name
 from veridical.io.problems import RowProblem, from_validation
 from veridical.text.display import named, shown, visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+    from pathlib import Path
 
     from veridical.core.records import Record
 
@@ -89,12 +91,17 @@ class Columns:
         return lines
 
     def record(
-        self, row: Mapping[str, Any], ordinal: int, original: Mapping[str, Any] | None = None
+        self,
+        row: Mapping[str, Any],
+        ordinal: int,
+        original: Mapping[str, Any] | None = None,
+        folder: Path | None = None,
     ) -> Record:
         """The record of one row.
 
         Args:
             original: where mapped columns are looked up, when a reader made ``row`` out of it.
+            folder: in or below which a row may name image files; None: nowhere.
 
         Raises:
             RowProblem: the row is not a valid record.
@@ -118,6 +125,7 @@ class Columns:
         for field, shape in _SHAPES.items():
             if field in fields:
                 fields[field] = shape(fields[field])
+        fields = with_images(fields, columns, folder)
         if fields.get("id") is None:
             fields["id"] = ordinal
         elif isinstance(fields["id"], int) and not -(2**63) <= fields["id"] < 2**63:

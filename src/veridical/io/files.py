@@ -61,7 +61,11 @@ def text_rows(
 
 class FilePart:
     """One regular file, read anew at every iteration. From its :meth:`digest` on, what is read is
-    what was hashed: a file that has changed stops the reading."""
+    what was hashed: a file that has changed stops the reading.
+
+    Args:
+        folder: in or below which rows may name images; None of a copy of what stood elsewhere.
+    """
 
     reiterable = True
 
@@ -75,8 +79,10 @@ class FilePart:
         field_of: FieldOf,
         quotes: bool = True,
         whole: bool = False,
+        folder: Path | None = None,
     ) -> None:
         self.path = path
+        self.folder = folder
         self.format = format
         self.name = name
         self._compressed = compressed
@@ -348,6 +354,7 @@ def open_path(
         field_of=field_of,
         quotes=quotes,
         whole=whole,
+        folder=Path(place).parent,
     )
     part.check()
     return part

@@ -148,20 +148,20 @@ class Source:
                     ordinal += 1
                 elif self._reader is None or not isinstance(row, dict):
                     if ordinal >= start:
-                        item = self._item(row, None, ordinal, part.name, line)
+                        item = self._item(row, None, ordinal, part, line)
                         yield item, row, part.name, line
                     ordinal += 1
                 else:
                     for made in self._reader.read(row, index):
                         if ordinal >= start:
-                            item = self._item(made, row, ordinal, part.name, line)
+                            item = self._item(made, row, ordinal, part, line)
                             yield item, row, part.name, line
                         ordinal += 1
                 index += 1
         self._reading = len(self._parts)
 
     def _item(
-        self, row: Any, original: dict[str, Any] | None, ordinal: int, file: str, line: int | None
+        self, row: Any, original: dict[str, Any] | None, ordinal: int, part: Part, line: int | None
     ) -> Item:
         if isinstance(row, Record):
             identity = ordinal if row.id is None else row.id
@@ -169,11 +169,12 @@ class Source:
         problem = row
         if not isinstance(row, RowProblem):
             try:
-                return self._columns.record(row, ordinal, original)
+                folder = part.folder if isinstance(part, FilePart) else None
+                return self._columns.record(row, ordinal, original, folder)
             except RowProblem as e:
                 problem = e
         field = None if problem.field is None else cut(problem.field)
-        return RowError(row=ordinal, file=file, line=line, field=field, error=problem.error)
+        return RowError(row=ordinal, file=part.name, line=line, field=field, error=problem.error)
 
     def fingerprint(self) -> str:
         """Hash of the content of all inputs, the mapping and the reader; names do not count.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from urllib.parse import parse_qsl
 from veridical.core.protocols import LABELS
 from veridical.errors import UsageError, option_named
 from veridical.llm.endpoints import configured
+from veridical.models.folder import GRAPHS
 from veridical.models.nli import names, packaged
 
 if TYPE_CHECKING:
@@ -100,7 +102,7 @@ def load_encoder(
         from veridical.models.http import HttpEncoder
 
         return HttpEncoder.from_endpoint(endpoints[spec])
-    kind, name, options = _local(spec, MODEL_FORMS, _OPTIONS)
+    kind, name, options = local_model(spec, MODEL_FORMS, _OPTIONS)
     if kind == "onnx":
         from veridical.models.onnx import OnnxEncoder
 
@@ -146,7 +148,7 @@ def load_nli(
         family, place = published
         options = _options(family, query, names.OPTIONS)
         return _published(family, place, device=device, threads=threads, **options)
-    kind, name, options = _local(spec, NLI_FORMS, _NLI_OPTIONS)
+    kind, name, options = local_model(spec, NLI_FORMS, _NLI_OPTIONS)
     if kind == "onnx":
         from veridical.models.nli.onnx import OnnxNli
 
@@ -190,7 +192,7 @@ def _has_int8(spec: str, name: str) -> bool:
     elsewhere = name.startswith(("tei:http://", "tei:https://")) or llm_nli(name) is not None
     if elsewhere or names.find(name) is not None:
         return False
-    kind, *_ = _local(spec, NLI_FORMS, _NLI_OPTIONS)
+    kind, *_ = local_model(spec, NLI_FORMS, _NLI_OPTIONS)
     return kind == "onnx"
 
 
@@ -254,7 +256,18 @@ def trained_on(name: str) -> dict[str, tuple[str, ...]]:
 def list_models() -> list[ModelRow]:
     """This project's models that are here. Others are named by :data:`MODEL_FORMS` and
     :data:`NLI_FORMS`."""
-    rows = [_embedded(DEFAULT_ENCODER, "encoder", EMBEDDED, load_encoder(threads=1).revision)]
+    from veridical.models.images import onnx as images
+
+    rows = [
+        _embedded(DEFAULT_ENCODER, "encoder", EMBEDDED, load_encoder(threads=1).revision),
+        _embedded(
+            images.EMBEDDED.name,
+            "image",
+            images.EMBEDDED,
+            images.OnnxImageEmbedder(images.EMBEDDED, threads=1).revision,
+            reads="images",
+        ),
+    ]
     for name in (packaged.MINI, packaged.BASE):
         found = packaged.find(name)
         if found is not None:
@@ -263,26 +276,38 @@ def list_models() -> list[ModelRow]:
     return rows
 
 
-def _embedded(name: str, kind: str, folder: Path, revision: str) -> ModelRow:
+def _embedded(
+    name: str, kind: str, folder: Path, revision: str, reads: str = "English"
+) -> ModelRow:
     size = sum(p.stat().st_size for p in folder.rglob("*") if p.is_file())
     inside = folder.is_relative_to(EMBEDDED.parent)
-    where = f"{f'embedded: {folder.name}' if inside else folder}, English, ONNX Runtime"
+    where = f"{f'embedded: {folder.name}' if inside else folder}, {reads}, ONNX Runtime"
     return ModelRow(name, kind, "Apache-2.0", size, revision, where)
 
 
-def _local(
-    spec: str, forms: tuple[str, ...], by_kind: dict[str, dict[str, Any]]
+def local_model(
+    spec: str,
+    forms: tuple[str, ...],
+    by_kind: dict[str, dict[str, Any]],
+    graphs: Sequence[str] = GRAPHS,
 ) -> tuple[str, str, dict[str, Any]]:
-    """Kind (``onnx`` or ``torch``), folder or hub id, and options of a model that runs here."""
+    """Kind (``onnx`` or ``torch``), folder or hub id, and options of a model that runs here.
+
+    Args:
+        forms: that an error lists.
+        by_kind: options after ``?`` and how they are read.
+        graphs: files by one of which a folder is of ONNX.
+
+    Raises:
+        UsageError: ``spec`` has none of the forms, or names no folder.
+    """
     kind, _, place = spec.partition(":")
     if kind not in ("onnx", "torch"):
         kind, place = "", spec
     name, _, query = place.partition("?")
     folder = Path(name).expanduser()
     if not kind and folder.is_dir():
-        from veridical.models.onnx import find_graph
-
-        kind = "onnx" if find_graph(folder) else "torch"
+        kind = "onnx" if any((folder / graph).is_file() for graph in graphs) else "torch"
     elif name.startswith((".", "/", "~")) and not folder.is_dir():
         raise UsageError(f"there is no model folder {name!r}")
     elif not kind and _HUB_ID.fullmatch(name):

@@ -17,6 +17,9 @@ from veridical.models import windows
 from veridical.models.pooling import ACTIVATIONS, MODES, Dense, Ids, pool
 from veridical.models.windows import Windower
 
+#: Names of the ONNX file in a model folder; of a model of images also as its exporters give them.
+GRAPHS = ("model.onnx", "onnx/model.onnx")
+IMAGE_GRAPHS = (*GRAPHS, "vision_model.onnx", "onnx/vision_model.onnx")
 #: Longest window where only the architecture bounds it: longer ones cost quadratic attention.
 LONGEST = 8192
 #: Model types whose position table starts after the padding id.

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from veridical.core.protocols import Encoded, Window
 from veridical.errors import ModelError
-from veridical.models.folder import Settings, load_tokenizer
+from veridical.models.folder import GRAPHS, Settings, load_tokenizer
 from veridical.models.memory import need_memory
 from veridical.models.pooling import Ids, Output, join
 from veridical.models.windows import padded
@@ -105,19 +105,7 @@ class Graph:
     """
 
     def __init__(self, path: Path) -> None:
-        need_memory(str(path), sum(file.stat().st_size for file in weight_files(path)))
-        import onnxruntime
-
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = 1
-        options.inter_op_num_threads = 1
-        options.log_severity_level = 3
-        try:
-            self._session = onnxruntime.InferenceSession(
-                str(path), options, providers=["CPUExecutionProvider"]
-            )
-        except Exception as e:  # the library has a class for every way to fail
-            raise ModelError(f"{path}: {e}") from e
+        self._session = open_session(path)
         self._inputs = {i.name: _TYPES.get(i.type) for i in self._session.get_inputs()}
         unknown = [n for n, kind in self._inputs.items() if n not in _INPUTS or kind is None]
         if unknown:
@@ -160,6 +148,25 @@ class Graph:
         return {n: known[n].astype(kind) for n, kind in self._inputs.items()}
 
 
+def open_session(path: Path) -> Any:
+    """A session of ONNX Runtime on the CPU, each of whose forwards runs on one thread.
+
+    Raises:
+        ModelError: the file is broken or does not fit into memory.
+    """
+    need_memory(str(path), sum(file.stat().st_size for file in weight_files(path)))
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    try:
+        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    except Exception as e:  # the library has a class for every way to fail
+        raise ModelError(f"{path}: {e}") from e
+
+
 def need_graph(root: Path) -> Path:
     """The ONNX file of a model folder.
 
@@ -179,7 +186,7 @@ def weight_files(graph: Path) -> list[Path]:
 
 def find_graph(root: Path) -> Path | None:
     """The ONNX file of a model folder, if it has one."""
-    return next((p for p in (root / "model.onnx", root / "onnx/model.onnx") if p.is_file()), None)
+    return next((root / g for g in GRAPHS if (root / g).is_file()), None)
 
 
 def usable_processors() -> int:

@@ -11,7 +11,7 @@ from scipy.stats import spearmanr
 
 from veridical.evaluate.checkembed.matrices import comet_style, summarised
 from veridical.evaluate.checkembed.measuring import (
-    error_separations,
+    level_separations,
     pair_separations,
     summaries_of,
     trends_of,
@@ -65,13 +65,13 @@ def test_similar_pairs_told_from_different_ones() -> None:
 
 def test_errors_and_the_fewest_from_which_all_are_apart() -> None:
     values = [value(0.9), value(0.8), value(0.85, 1), value(0.7, 1), value(0.5, 2), value(0.3, 3)]
-    (trend,) = trends_of(values)
+    (trend,) = trends_of(values, "errors")
     expected = spearmanr([v.level for v in values], [v.value for v in values]).statistic
     assert trend.apart_from == 2 and trend.spearman == pytest.approx(expected)
-    first, *_ = error_separations(values)
+    first, *_ = level_separations(values, "errors")
     assert (first.level, first.auroc) == (1, 0.75)
     falls_and_rises = [value(0.9), value(0.1, 1), value(0.95, 2)]
-    assert trends_of(falls_and_rises)[0].apart_from is None
+    assert trends_of(falls_and_rises, "errors")[0].apart_from is None
 
 
 def test_intervals_are_over_topics() -> None:

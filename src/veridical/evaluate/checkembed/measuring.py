@@ -103,24 +103,36 @@ def pair_separations(values: Sequence[Value]) -> list[Separation]:
     return made
 
 
-def error_separations(values: Sequence[Value]) -> list[Separation]:
-    """How well each scorer tells passages without errors from those with so many."""
+def level_separations(values: Sequence[Value], study: str) -> list[Separation]:
+    """How well each scorer tells what has no errors (of ``errors`` and ``counting``) from what has
+    so many."""
     made = []
-    of_errors = [v for v in values if v.study == "errors"]
+    of_errors = [v for v in values if v.study == study]
     for kind, scorer in dict.fromkeys((v.kind, v.scorer) for v in of_errors):
         chosen = [v for v in of_errors if (v.kind, v.scorer) == (kind, scorer)]
         right = [v for v in chosen if v.level == 0]
         for level in sorted({v.level for v in chosen} - {0}):
             wrong = [v for v in chosen if v.level == level]
             if right:
-                made.append(_separation("errors", kind, level, scorer, right, wrong))
+                made.append(_separation(study, kind, level, scorer, right, wrong))
     return made
 
 
-def trends_of(values: Sequence[Value]) -> list[Trend]:
+def single_separations(right: Sequence[Value], wrong: Sequence[Value]) -> list[Separation]:
+    """How well single images tell right ones from wrong ones of the same prompt, by how many
+    images of it are wrong."""
+    return [
+        _separation(of[0].study, "all numbers", level, of[0].scorer, of, among)
+        for level in sorted({v.level for v in right})
+        if (of := [v for v in right if v.level == level])
+        and (among := [v for v in wrong if v.level == level])
+    ]
+
+
+def trends_of(values: Sequence[Value], study: str) -> list[Trend]:
     """How similarity falls with the number of errors."""
     made = []
-    of_errors = [v for v in values if v.study == "errors"]
+    of_errors = [v for v in values if v.study == study]
     for kind, scorer in dict.fromkeys((v.kind, v.scorer) for v in of_errors):
         chosen = [v for v in of_errors if (v.kind, v.scorer) == (kind, scorer)]
         x = np.array([float(v.level) for v in chosen])
@@ -133,6 +145,7 @@ def trends_of(values: Sequence[Value]) -> list[Trend]:
         value = float(spearman(x, y))
         made.append(
             Trend(
+                study=study,
                 kind=kind,
                 scorer=scorer,
                 spearman=None if np.isnan(value) else value,

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from veridical.evaluate.checkembed.options import StudyOptions
 from veridical.evaluate.checkembed.result import Replies, Studies
+from veridical.evaluate.checkembed.scenes import OBJECTS
 from veridical.evaluate.checkembed.topics import ERRORS, PAIRS
 
 #: What Besta et al. 2025 say of each study, in our words.
@@ -21,6 +22,9 @@ PAPER = {
     "runtime": "paper (figures 6 and 14 to 16, RTX 3090 and A100): CheckEmbed with Stella takes "
     "the same time whatever the samples and their length, the baselines 30 to 300 times that and "
     "more with both; no other figure is printed",
+    "counting": "paper (figures 5 and 18 to 20, Stable Diffusion 3.5, CLIP ViT-L/14, 10 images a "
+    "prompt): the more objects are asked for, the fewer images have as many, and the lower is "
+    "CheckEmbed's score",
 }
 
 
@@ -63,6 +67,12 @@ def size_of(study: str, options: StudyOptions) -> str:
     if study == "terms":
         chunks = "all chunks" if options.limit is None else f"the first {options.limit} chunks"
         return f"{chunks}, {options.n} replies each (paper: 23 chunks, 10 replies)"
+    if study == "counting":
+        kinds = len(list(OBJECTS)[: options.limit])
+        return (
+            f"{kinds} of {len(OBJECTS)} objects, one to five of each, {options.n} images a prompt "
+            "(paper: 8 objects, 1 to 5, 10 images); drawn by code, so that the wrong ones are known"
+        )
     ks = ", ".join(map(str, options.sample_counts))
     lengths = ", ".join(map(str, options.text_lengths))
     return f"{ks} samples of {lengths} words (paper: 2 to 10 samples, 200 to 4000 tokens)"

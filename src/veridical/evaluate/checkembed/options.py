@@ -18,6 +18,7 @@ STUDIES = {
     "errors": "passages with 1 to 10 forced errors beside passages without",
     "terms": "terms extracted from legal texts, with matrices and their ground truth",
     "runtime": "seconds by the number of samples, their length and the embedder",
+    "counting": "pictures of one to five objects, drawn here, some with a wrong number of them",
 }
 #: The options that each study takes.
 _TAKES = {
@@ -25,6 +26,7 @@ _TAKES = {
     "errors": ("about", "errors", "limit", "n", "temperature", "max_tokens", "scorers"),
     "terms": ("data", "limit", "n", "temperature", "max_tokens"),
     "runtime": ("ks", "lengths", "embedders", "seed", "scorers"),
+    "counting": ("limit", "n", "seed"),
 }
 #: Most false statements that a passage may be asked to have, the paper's too.
 MOST_ERRORS = 10
@@ -51,9 +53,11 @@ class StudyOptions(Options):
         "1:10", "For errors: how many, as 1:10 or 1,5,10.", Group.STUDY
     )
     limit: int | None = option(
-        None, "Take the first N topics or chunks of each kind.", Group.STUDY, least=1, kind=int
+        None, "Take the first N topics, chunks or objects.", Group.STUDY, least=1, kind=int
     )
-    n: int = option(10, "Replies to each request, at least 3.", Group.ANSWERS, least=3)
+    n: int = option(
+        10, "Replies to each request, images of each prompt; at least 3.", Group.ANSWERS, least=3
+    )
     temperature: float = option(1.0, "Of the replies.", Group.ANSWERS)
     max_tokens: int = option(512, "Of each reply.", Group.ANSWERS, least=16)
     scorers: str | None = option(
@@ -72,7 +76,7 @@ class StudyOptions(Options):
     embedders: str | Sequence[str] = option(
         "", "For runtime: encoders to compare. Default: --embedder.", Group.STUDY
     )
-    seed: int = option(0, "Of the texts of runtime.", Group.STUDY, least=0)
+    seed: int = option(0, "Of the texts of runtime and pictures of counting.", Group.STUDY, least=0)
     tokens_per_second: float | None = option(
         None,
         "With --plan: how fast the LLM writes, where that is not known.",

@@ -11,7 +11,7 @@ from veridical.core.registry import BoundScorer
 from veridical.core.resolving import resolve
 from veridical.engine.engine import Engine
 from veridical.engine.options import EngineOptions
-from veridical.evaluate.checkembed import records, timing
+from veridical.evaluate.checkembed import counting, records, timing
 from veridical.evaluate.checkembed.asks import Ask
 from veridical.evaluate.checkembed.generating import Written
 from veridical.evaluate.checkembed.notes import size_of
@@ -51,8 +51,8 @@ def plan_studies(
         llm = None if endpoint is None else endpoint.name
         speed = options.tokens_per_second or SPEEDS.get(llm or "")
         studies = [
-            _runtime(options, engine_options)
-            if study == "runtime"
+            _without_texts(study, options, engine_options, engine)
+            if study not in request.asks
             else _written(study, request, engine, speed)
             for study in request.studies
         ]
@@ -63,17 +63,26 @@ def plan_studies(
     return {"studies": studies, **totals, "tokens_per_second": speed, "llm": llm}
 
 
-def _runtime(options: StudyOptions, engine: EngineOptions) -> dict[str, Any]:
-    seconds = timing.planned_seconds(options, engine)
+def _without_texts(
+    study: str, options: StudyOptions, engine_options: EngineOptions, engine: Engine
+) -> dict[str, Any]:
+    """Of a study for which no language model writes."""
+    if study == "runtime":
+        seconds = timing.planned_seconds(options, engine_options)
+        count = timing.REPEATS * len(timing.cells_of(options, engine_options))
+    else:
+        rows = counting.records_of(options)
+        seconds, _ = _scoring(rows, resolve(counting.SCORER), engine)
+        count = len(rows)
     return {
-        "study": "runtime",
-        "size": size_of("runtime", options),
+        "study": study,
+        "size": size_of(study, options),
         "calls": 0,
         "journaled": 0,
         "tokens_in": 0,
         "tokens_out": 0,
         "cost": 0.0,
-        "records": timing.REPEATS * len(timing.cells_of(options, engine)),
+        "records": count,
         "hours": None if seconds is None else seconds / 3600,
     }
 

@@ -38,8 +38,9 @@ class Replies(BaseModel):
 
 
 class Value(BaseModel):
-    """One similarity by ``scorer``: of the two passages of a reply (``pairs``), or of a passage
-    with ``level`` errors to those without (``errors``)."""
+    """One similarity by ``scorer``: of the two passages of a reply (``pairs``), of a passage with
+    ``level`` errors to those without (``errors``), or of the images of a prompt of which ``level``
+    are wrong to each other (``counting``)."""
 
     model_config = STORED_MODEL
     study: str
@@ -91,11 +92,13 @@ class Separation(BaseModel):
 
 
 class Trend(BaseModel):
-    """Similarity by the number of forced errors: Spearman's correlation over passages (-1 falls
-    always) with its 95 % interval over topics; ``apart_from``: the fewest errors from which on
-    no passage is as similar as any without errors, None where there is no such number."""
+    """Similarity by the number of forced errors, or of wrong images: Spearman's correlation over
+    passages or prompts (-1 falls always) with its 95 % interval over topics; ``apart_from``: the
+    fewest errors from which on none is as similar as any without errors, None where there is no
+    such number."""
 
     model_config = STORED_MODEL
+    study: str = "errors"
     kind: str
     scorer: str
     spearman: float | None

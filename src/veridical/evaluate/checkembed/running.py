@@ -21,7 +21,7 @@ from veridical.core.scores import Score
 from veridical.engine.engine import Engine
 from veridical.engine.options import EngineOptions
 from veridical.errors import UsageError, option_named
-from veridical.evaluate.checkembed import measuring, records, timing
+from veridical.evaluate.checkembed import counting, measuring, records, timing
 from veridical.evaluate.checkembed.asks import Ask, Chunk, asks_of, prompts_of, read_chunks
 from veridical.evaluate.checkembed.folder import StudyFolder
 from veridical.evaluate.checkembed.generating import Written, counted, write_texts
@@ -29,6 +29,7 @@ from veridical.evaluate.checkembed.matrices import comet_style, summarised
 from veridical.evaluate.checkembed.notes import notes_of
 from veridical.evaluate.checkembed.options import STUDIES, StudyOptions, studies_of
 from veridical.evaluate.checkembed.result import STORED, Group, Studies
+from veridical.models.images.decoding import need_pillow
 from veridical.planning.display import Display, watch
 from veridical.prompts import load_prompt
 from veridical.scorers.grounding.sacre_bleu import bleu_matrix
@@ -42,8 +43,10 @@ FOLDER = Path(".veridical") / "studies"
 #: What is measured unless scorers are named.
 DEFAULT = "checkembed, bert_score, selfcheck_bertscore, selfcheck_nli, sacrebleu(against=samples)"
 MATRICES = "checkembed(judged=samples), bert_score(form=matrix)"
+#: Studies of numbers of errors.
+LEVELS = ("errors", "counting")
 #: Studies that a language model writes texts for.
-WRITTEN = tuple(name for name in STUDIES if name != "runtime")
+WRITTEN = tuple(name for name in STUDIES if name not in ("runtime", "counting"))
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,7 @@ class Request:
         """
         Raises:
             UsageError: an unknown study or scorer, or something that one needs is missing.
+            ModelError: pictures are to be drawn, and Pillow is not installed.
         """
         studies = studies_of(names)
         options.refuse_unused(studies)
@@ -80,6 +84,8 @@ class Request:
             chunks = read_chunks(Path(options.data))
             content = Path(options.data).read_bytes()
             digest = hashlib.blake2b(content, digest_size=8).hexdigest()
+        if "counting" in studies:
+            need_pillow()
         asks = {s: asks_of(s, options, chunks) for s in studies if s in WRITTEN}
         if asks and engine.llm is None:
             what = option_named("llm", "NAME")
@@ -93,7 +99,9 @@ class Request:
 
     def identity(self, engine: Engine) -> dict[str, Any]:
         """What the run is made of."""
-        own = {kind: engine.own(kind) for kind in ("embedder", "token_encoder", "nli")}
+        kinds = ["embedder", "token_encoder", "nli"]
+        kinds += ["image_embedder"] if "counting" in self.studies else []
+        own = {kind: engine.own(kind) for kind in kinds}
         return {
             "studies": list(self.studies),
             "settings": self.options.settings(self.studies),
@@ -164,8 +172,25 @@ def _run(request: Request, engine: Engine, path: Path, run: str, display: Displa
         local=endpoint is not None and endpoint.base_url.startswith(("local:", "torch:")),
         settings=options.settings(request.studies),
     )
-    if not request.asks:
-        return result
+    if request.asks:
+        _write_and_score(result, request, engine, path, run, display)
+    if "counting" in request.studies:
+        _count(result, options, engine, path, display)
+    result.summaries = measuring.summaries_of(result.values)
+    result.separations = [
+        *measuring.pair_separations(result.values),
+        *(s for study in LEVELS for s in measuring.level_separations(result.values, study)),
+        *result.separations,
+    ]
+    result.trends = [t for study in LEVELS for t in measuring.trends_of(result.values, study)]
+    return result
+
+
+def _write_and_score(
+    result: Studies, request: Request, engine: Engine, path: Path, run: str, display: Display
+) -> None:
+    """The studies whose texts a language model writes."""
+    options = request.options
     texts = write_texts(
         engine, request.asks, path, run, retry=options.retry_failed, show=display.update
     )
@@ -182,14 +207,22 @@ def _run(request: Request, engine: Engine, path: Path, run: str, display: Displa
             result.values += measuring.values_of(request.asks[study], scored.scores)
         if study != "pairs":
             _add_matrices(result, study, written, request, engine, path, display)
-    result.summaries = measuring.summaries_of(result.values)
-    result.separations = [
-        *measuring.pair_separations(result.values),
-        *measuring.error_separations(result.values),
-    ]
-    result.trends = measuring.trends_of(result.values)
     result.terms = measuring.term_scores(texts.of("terms"), request.chunks)
-    return result
+
+
+def _count(
+    result: Studies, options: StudyOptions, engine: Engine, path: Path, display: Display
+) -> None:
+    """Adds the study of counted objects; its separations of single images too."""
+    display.update("drawing pictures", None, [])
+    rows = counting.records_of(options)
+    scored = _score(rows, resolve(counting.SCORER), engine, path, options, display)
+    result.coverage["counting"] = scored.coverage
+    result.reasons["counting"] = scored.reasons
+    result.models |= scored.models
+    result.values += counting.values_of(options, scored.scores)
+    singles = counting.singles_of(options, scored.scores)
+    result.separations += measuring.single_separations(*singles)
 
 
 def _add_matrices(

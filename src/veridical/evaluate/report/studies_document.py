@@ -16,6 +16,7 @@ TITLES = {
     "errors": "Forced errors",
     "terms": "Terms extracted from legal texts",
     "runtime": "Running times",
+    "counting": "Pictures of counted objects",
 }
 _NOTE = Span("note: ", "dim")
 
@@ -39,10 +40,11 @@ def tables(result: Studies, study: str) -> Iterator[tuple[str, list[str], Rows]]
         yield _named("Similar told from different", _separations(result, study, "Detail"))
     elif study == "errors":
         for kind in dict.fromkeys(s.kind for s in result.summaries if s.study == study):
-            yield _named(f"Similarity to passages without errors, {kind}", _curve(result, kind))
+            caption = f"Similarity to passages without errors, {kind}"
+            yield _named(caption, _curve(result, study, [kind]))
         yield _named(
             "Similarity by the number of errors, and from which on all passages are apart",
-            _trends(result),
+            _trends(result, study),
         )
         separations = _separations(result, study, "About", levels=True)
         yield _named("Passages without errors told from those with", separations)
@@ -50,6 +52,13 @@ def tables(result: Studies, study: str) -> Iterator[tuple[str, list[str], Rows]]
         yield _named("Terms found", _terms(result))
     elif study == "runtime":
         yield _named("Seconds", _timings(result))
+    elif study == "counting":
+        kinds = list(dict.fromkeys(s.kind for s in result.summaries if s.study == study))
+        table = _curve(result, study, kinds)
+        yield _named("Similarity of a prompt's images, by how many of them are wrong", table)
+        yield _named("Similarity by the number of wrong images", _trends(result, study))
+        separations = _separations(result, study, "Asked for", levels=True)
+        yield _named("Told from prompts whose images are all right", separations)
     matrices = _matrices(result, study)
     if matrices[1]:
         yield _named("Matrices: all pairs of replies to one request", matrices)
@@ -70,14 +79,15 @@ def _summaries(result: Studies, study: str) -> tuple[list[str], Rows]:
     ]
 
 
-def _curve(result: Studies, kind: str) -> tuple[list[str], Rows]:
-    chosen = [s for s in result.summaries if s.study == "errors" and s.kind == kind]
+def _curve(result: Studies, study: str, kinds: Sequence[str]) -> tuple[list[str], Rows]:
+    """A row a scorer; of several kinds, a row for each kind."""
+    chosen = [s for s in result.summaries if s.study == study and s.kind in kinds]
     levels = sorted({s.level for s in chosen})
-    by_place = {(s.scorer, s.level): s for s in chosen}
+    by_place = {(s.scorer, s.kind, s.level): s for s in chosen}
     rows = []
-    for scorer in dict.fromkeys(s.scorer for s in chosen):
-        cells = [by_place.get((scorer, level)) for level in levels]
-        rows.append([scorer, *(_mean(s) for s in cells)])
+    for scorer, kind in dict.fromkeys((s.scorer, s.kind) for s in chosen):
+        cells = [by_place.get((scorer, kind, level)) for level in levels]
+        rows.append([scorer if len(kinds) == 1 else kind, *(_mean(s) for s in cells)])
     return ["Mean and std by errors", *map(str, levels)], rows
 
 
@@ -105,7 +115,7 @@ def _separations(
     ]
 
 
-def _trends(result: Studies) -> tuple[list[str], Rows]:
+def _trends(result: Studies, study: str) -> tuple[list[str], Rows]:
     heads = ["Scorer", "About", "Spearman", "95 % interval", "apart from", "n"]
     return heads, [
         [
@@ -117,6 +127,7 @@ def _trends(result: Studies) -> tuple[list[str], Rows]:
             f"{t.n:,}",
         ]
         for t in result.trends
+        if t.study == study
     ]
 
 

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from veridical.evaluate.checkembed.result import Group, Matrix, Studies, Timing, Value
+from veridical.evaluate.checkembed.result import (
+    Group,
+    Matrix,
+    Studies,
+    Summary,
+    Timing,
+    Value,
+)
 from veridical.evaluate.report.figures import Figure, fitted
 from veridical.evaluate.report.view import interval, number
 from veridical.report.plots import Axis, Series, legend, lines
@@ -25,6 +32,8 @@ def figures_of(result: Studies, study: str) -> list[Figure]:
         return list(_pairs(result))
     if study == "errors":
         return [*_curves(result), *_errors(result)]
+    if study == "counting":
+        return list(_counts(result))
     return list(_times(result)) if study == "runtime" else []
 
 
@@ -108,31 +117,48 @@ def _curves(result: Studies) -> Iterator[Figure]:
     """Means by the number of errors, of all scorers."""
     summaries = [s for s in result.summaries if s.study == "errors"]
     for kind in dict.fromkeys(s.kind for s in summaries):
-        chosen = [s for s in summaries if s.kind == kind]
-        series = []
-        for i, scorer in enumerate(dict.fromkeys(s.scorer for s in chosen)):
-            of = sorted((s for s in chosen if s.scorer == scorer), key=lambda s: s.level)
-            bounds = [
-                (float(s.level), s.ci_low, s.ci_high)
-                for s in of
-                if s.ci_low is not None and s.ci_high is not None
-            ]
-            points = [(float(s.level), s.mean) for s in of]
-            series.append(Series(scorer, points, i, bounds, dots=True))
-        most = max(s.level for s in chosen)
-        x = Axis(
-            "forced errors", -0.3, most + 0.3, ticks=tuple((i, str(i)) for i in range(most + 1))
-        )
+        chosen = [(s.scorer, s) for s in summaries if s.kind == kind]
         title = f"Similarity to passages without errors, {kind}"
-        drawing = lines(title, x, fitted("mean similarity", series), series)
-        rows = [
-            [s.scorer, str(s.level), f"{s.n:,}", number(s.mean), interval(s.ci_low, s.ci_high)]
-            for s in chosen
-        ]
-        key = legend([(s.name, s.style) for s in series])
-        head = ["Scorer", "Errors", "n", "Mean", "95 % interval"]
         note = "Means over passages; bars: 95 % intervals over topics."
-        yield Figure(title, note, drawing, head, rows, key)
+        yield _by_level(title, note, "forced errors", ["Scorer", "Errors"], chosen)
+
+
+def _counts(result: Studies) -> Iterator[Figure]:
+    """Means by the number of wrong images, a line for each number that was asked for."""
+    chosen = [(s.kind, s) for s in result.summaries if s.study == "counting"]
+    if chosen:
+        title = "Similarity of a prompt's images, by how many of them are wrong"
+        note = "CheckEmbed on images; means over objects, bars: 95 % intervals over objects."
+        yield _by_level(title, note, "wrong images", ["Asked for", "Wrong"], chosen)
+
+
+def _by_level(
+    title: str, note: str, label: str, head: list[str], named: Sequence[tuple[str, Summary]]
+) -> Figure:
+    """A line a name, of means by level.
+
+    Args:
+        head: of the first two columns of the table.
+    """
+    series = []
+    for i, name in enumerate(dict.fromkeys(name for name, _ in named)):
+        of = sorted((s for n, s in named if n == name), key=lambda s: s.level)
+        bounds = [
+            (float(s.level), s.ci_low, s.ci_high)
+            for s in of
+            if s.ci_low is not None and s.ci_high is not None
+        ]
+        points = [(float(s.level), s.mean) for s in of]
+        series.append(Series(name, points, i, bounds, dots=True))
+    most = max(s.level for _, s in named)
+    x = Axis(label, -0.3, most + 0.3, ticks=tuple((i, str(i)) for i in range(most + 1)))
+    drawing = lines(title, x, fitted("mean similarity", series), series)
+    rows = [
+        [name, str(s.level), f"{s.n:,}", number(s.mean), interval(s.ci_low, s.ci_high)]
+        for name, s in named
+    ]
+    key = legend([(s.name, s.style) for s in series])
+    return Figure(title, note, drawing, [*head, "n", "Mean", "95 % interval"], rows, key)
 
 
 def _times(result: Studies) -> Iterator[Figure]:

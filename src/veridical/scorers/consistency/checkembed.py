@@ -17,6 +17,7 @@ from veridical.core.records import Record
 from veridical.core.registry import scorer
 from veridical.core.scores import Score
 from veridical.errors import NotApplicable
+from veridical.scorers.consistency.cosine import Of, costs_of
 
 Measure = Literal["cosine", "pearson", "spearman"]
 Model = Literal["gpt_embedding_large", "sfr", "e5", "gte", "stella_400m", "stella_1_5b"]
@@ -100,8 +101,11 @@ def outliers(matrix: Matrix) -> Matrix:
     needs={"samples"},
     source="Besta 2025, section 2",
     cost="embed",
+    uses={"images"},
+    costs_by=costs_of,
     raw_is="confidence",
     raw_key="value",
+    added={"of"},
     presets={"all"},
 )
 async def checkembed(
@@ -112,6 +116,7 @@ async def checkembed(
     measure: Measure = "cosine",
     judged: Literal["response", "samples"] = "response",
     rebase: Annotated[float, Field(ge=-1, lt=1)] | Model | None = None,
+    of: Of = "text",
 ) -> Score:
     """Agreement of all answers to a prompt, by the similarity of their embeddings.
 
@@ -124,45 +129,48 @@ async def checkembed(
             response unlike its samples is riskier whatever they agree on.
         rebase: lowest cosine the embedding model gives, or one of the paper's models for its
             published value (``LOWEST_COSINE``); cosine only, as published.
+        of: ``images``: the samples, and with ``judged=response`` the response, are images, and
+            the image embedder's vectors are compared (section 4.3). References are texts and are
+            left out.
 
     ``raw`` (confidence): ``value``, the headline; ``mean``, ``std`` and ``frobenius`` over pairs
     of samples (null for one sample) for ``cosine``, ``pearson`` and ``spearman``; ``response``,
-    the mean of its own row; ``outlier``, of each answer (see ``outliers``); ``rule``, the paper's
-    rule of thumb for a good answer (cosine mean > 0.9 and std < 0.05, section 4.2); ``matrix`` of
-    the chosen measure with the names of its rows in ``order``: response, samples, references.
+    the mean of its own row (null where it is not read); ``outlier``, of each answer (see
+    ``outliers``); ``rule``, the paper's rule of thumb for a good answer (cosine mean > 0.9 and
+    std < 0.05, section 4.2); ``matrix`` of the chosen measure with the names of its rows in
+    ``order``: response, samples, references.
     The risk is ``(1 - value) / 2`` for the mean, ``1 - value`` for Frobenius.
 
     In the paper Spearman's coefficient compares scores with human labels over a whole data set;
     the one here is a summary of one prompt's answers.
     """
-    record.need_response()
-    samples = [(i, s.text) for i, s in enumerate(record.samples) if s.text is not None]
-    if len(samples) < (2 if judged == "samples" else 1):
-        raise NotApplicable(f"judging the {judged} needs more samples than {len(samples)}")
-    texts = [record.response, *(t for _, t in samples), *record.reference]
-    order = [
-        "response",
-        *(f"sample {i}" for i, _ in samples),
-        *(f"reference {i}" for i in range(len(record.reference))),
-    ]
-    vectors = await _embed(texts, evidence)
+    if of == "images":
+        images = record.need_images(response=judged == "response")
+        count = _enough(len(images) - (judged == "response"), judged)
+        places = (place.partition(".")[0] for place in images)
+        order = [place.replace("samples[", "sample ").rstrip("]") for place in places]
+        vectors = await evidence.embed_images(images)
+    else:
+        order, count, texts = _texts(record, judged)
+        vectors = await _embed(texts, evidence)
     cosine, pearson = similarity_matrices(vectors)
-    answers = slice(1, 1 + len(samples))
-    rule = len(samples) > 1 and _follows_rule(off_diagonal(cosine[answers, answers]))
+    first = int(order[0] == "response")
+    answers = slice(first, first + count)
+    rule = count > 1 and _follows_rule(off_diagonal(cosine[answers, answers]))
     if rebase is not None:
         cosine = rebased(cosine, LOWEST_COSINE[rebase] if isinstance(rebase, str) else rebase)
     matrices = {"cosine": cosine, "pearson": pearson, "spearman": spearman_matrix(vectors)}
     chosen = matrices[measure]
-    row = chosen[0, answers]
+    row = chosen[0, answers] if first else None
     summarise = {"mean": lambda x: float(x.mean()), "frobenius": frobenius}[stat]
-    parts = [] if len(samples) < 2 else [summarise(off_diagonal(chosen[answers, answers]))]
-    if judged == "response":
+    parts = [] if count < 2 else [summarise(off_diagonal(chosen[answers, answers]))]
+    if judged == "response" and row is not None:
         parts.append(summarise(row))
     value = sum(parts) / len(parts)
     raw: dict[str, Any] = {
         "value": value,
         **{name: _summary(x[answers, answers]) for name, x in matrices.items()},
-        "response": float(row.mean()),
+        "response": None if row is None else float(row.mean()),
         "outlier": outliers(chosen[: answers.stop, : answers.stop]).round(6).tolist(),
         "rule": rule,
         "order": order,
@@ -170,6 +178,27 @@ async def checkembed(
     }
     risk = (1 - value) / 2 if stat == "mean" else 1 - value
     return Score.of(min(1.0, max(0.0, risk)), raw=raw)
+
+
+def _texts(record: Record, judged: str) -> tuple[list[str], int, list[str]]:
+    """Names of the rows, how many are samples, and the texts: response, samples, references."""
+    record.need_response()
+    samples = [(i, s.text) for i, s in enumerate(record.samples) if s.text is not None]
+    if not samples and record.samples:
+        raise NotApplicable("the samples are images: of=images compares those")
+    count = _enough(len(samples), judged)
+    order = [
+        "response",
+        *(f"sample {i}" for i, _ in samples),
+        *(f"reference {i}" for i in range(len(record.reference))),
+    ]
+    return order, count, [record.response, *(t for _, t in samples), *record.reference]
+
+
+def _enough(samples: int, judged: str) -> int:
+    if samples < (2 if judged == "samples" else 1):
+        raise NotApplicable(f"judging the {judged} needs more samples than {samples}")
+    return samples
 
 
 async def _embed(texts: list[str], evidence: Evidence) -> NDArray[np.float32]:

@@ -1,0 +1,1 @@
+"""Embedders of images; :func:`veridical.models.images.names.load_image_embedder` loads one."""

@@ -1,0 +1,53 @@
+"""Names of image embedders: the embedded one, ONNX folders, models that transformers runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from veridical.models.catalog import local_model
+from veridical.models.folder import IMAGE_GRAPHS
+
+if TYPE_CHECKING:
+    from veridical.core.protocols import ImageEmbedder
+
+#: Name of the embedded one.
+DEFAULT = "efficientnet-lite0"
+FORMS = (
+    "efficientnet-lite0 (embedded)",
+    "a local folder",
+    "onnx:FOLDER",
+    "torch:HUB_ID_OR_FOLDER[?revision=COMMIT] (CLIP, SigLIP, DINOv2, ViT and the like)",
+    "org/name (a hub id, run by torch)",
+)
+_OPTIONS: dict[str, dict[str, Any]] = {"onnx": {}, "torch": {"revision": str}}
+
+
+def load_image_embedder(
+    spec: str = DEFAULT, *, threads: int | None = None, device: str | None = None
+) -> ImageEmbedder:
+    """The image embedder that ``spec`` names (see :data:`FORMS`).
+
+    Args:
+        threads: threads of one forward.
+        device: torch device, for torch back ends only.
+
+    Raises:
+        UsageError: ``spec`` has none of the known forms.
+        ModelError: the model cannot be loaded, or Pillow, which reads images, is not installed.
+    """
+    from veridical.models.images.decoding import need_pillow
+
+    need_pillow()
+    if spec == DEFAULT:
+        from veridical.models.images.onnx import EMBEDDED, OnnxImageEmbedder
+
+        return OnnxImageEmbedder(EMBEDDED, threads=threads)
+    kind, name, options = local_model(spec, FORMS, _OPTIONS, graphs=IMAGE_GRAPHS)
+    if kind == "onnx":
+        from veridical.models.images.onnx import OnnxImageEmbedder
+
+        return OnnxImageEmbedder(Path(name).expanduser(), threads=threads)
+    from veridical.models.images.torch import TorchImageEmbedder
+
+    return TorchImageEmbedder(name, device=device, threads=threads, **options)
