@@ -151,7 +151,7 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
         _row(
             "images through LangChain",
             "veridical.core.prompt_text",
-            note="images in a prompt's messages go to the LLM; LangChain's own are not read",
+            note="images of a prompt go to the LLM with it; LangChain's own are not read",
         ),
     ),
     "RefChecker": (

@@ -72,6 +72,17 @@ def test_a_unit_whose_text_is_not_its_slice_carries_its_own_text() -> None:
     assert found["scores"][0]["units"][0]["text"] == "claimed"
 
 
+def test_answers_that_are_images_are_named_and_not_shown() -> None:
+    url = "data:image/png;base64,AA"
+    record = Record(response="", response_image=url, samples=["a", {"image": url}])
+    found = detail(record, result(record))
+    assert found["response"] == index_row(record, result(record))[6] == "[image, not shown]"
+    assert found["samples"] == ["a", None]
+    assert found["notes"] == ["samples that are images are not shown: 1"]
+    assert "base64" not in json.dumps(found)
+    assert detail(Record(response=""), result(Record(response="")))["response"] == ""
+
+
 def test_chat_messages_images_and_odd_prompts() -> None:
     prompt: list[dict[str, Any]] = [
         {"role": "system", "content": "Be brief."},

@@ -142,6 +142,12 @@ BAD = (
     ({"response": "a", "logprobs": [{"token": "a"}]}, "logprobs[0].logprob", "is missing"),
     ({"response": "a", "unit_labels": [1]}, "unit_labels[0]", "'start', 'end' and 'label'"),
     ({"response": "a", "meta": 3}, "meta", "must be an object"),
+    ({"response": {"image": "a.png"}}, "response.image", "names a file"),
+    (
+        {"response": "a", "samples": ["b", {"image": "http://127.0.0.1/a.png"}]},
+        "samples[1].image",
+        "is an address, and none is fetched",
+    ),
     ({"response": "a", "label": 2}, "label", "from 0 (right) to 1"),
 )
 

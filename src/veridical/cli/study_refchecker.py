@@ -20,6 +20,7 @@ from veridical.cli.options import (
     Llm,
     Map,
     Nli,
+    PrecisionOption,
     Reader,
     Store,
     keywords_of,
@@ -229,6 +230,7 @@ class CopyingOptions:
     claims: Claims
     limit: First = None
     nli: Nli = EngineOptions.nli
+    precision: PrecisionOption = None
     json_path: JsonFigures = None
     mapping: Map = None
     reader: Reader = None
@@ -283,6 +285,7 @@ class MaskedOptions:
     ] = "nli"
     limit: First = None
     nli: Nli = EngineOptions.nli
+    precision: PrecisionOption = None
     llm: Llm = None
     budget: Budget = None
     json_path: JsonFigures = None

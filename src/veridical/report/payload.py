@@ -44,9 +44,14 @@ def index_row(record: Record, result: Result) -> list[Json]:
         result.verdict,
         _DECISION[result.decision],
         _line(asked[0]["text"]) if asked else "",
-        start + _line(text or record.response),
+        start + _line(text or record.response or _named_image(record)),
         sum(score.status == "failed" for score in result.scores.values()),
     ]
+
+
+def _named_image(record: Record) -> str:
+    """What stands for a response that is an image; nothing for others."""
+    return "" if record.response_image is None else "[image, not shown]"
 
 
 def _line(text: str) -> str:
@@ -65,12 +70,14 @@ def detail(record: Record, result: Result) -> dict[str, Json]:
     notes: list[str] = []
     samples = _some(record.samples, MAX_ITEMS, "samples", notes)
     contexts = _some(record.contexts, MAX_ITEMS, "contexts", notes)
+    if images := sum(s.image is not None for s in record.samples):
+        notes.append(f"samples that are images are not shown: {images:,}")
     unexplained = Unexplained(record)
     return {
         "by": result.by,
         "reason": result.reason,
         "prompt": _messages(record.prompt),
-        "response": shorten(record.response),
+        "response": shorten(record.response) or _named_image(record),
         "samples": [None if s.text is None else shorten(s.text) for s in samples],
         "contexts": [
             {"id": None if c.id is None else str(c.id), "text": shorten(c.text)} for c in contexts

@@ -64,6 +64,8 @@ def export_rows(items: Items, labels: Labels, *, redact: bool = False) -> Iterat
         if record.prompt is not None:
             out["prompt"] = record.prompt
         out["response"] = record.response
+        if record.response_image is not None:
+            out["response"] = {"text": record.response, "image": record.response_image}
         if record.contexts:
             out["contexts"] = [c.model_dump(exclude_none=True) for c in record.contexts]
         if record.samples:
