@@ -147,3 +147,22 @@ def test_records_without_images_are_what_they_were() -> None:
     record = Record(response="a", samples=["b"])
     assert "response_image" not in record.model_dump()
     assert record.digest() == "f0b093f71e634066012b06906d95894a"
+
+
+def test_digests_tell_images_apart_and_texts_may_be_read_without_them(png: bytes) -> None:
+    record = Record(response="", response_image=url_of(png), samples=["a", {"image": url_of(png)}])
+    other = record.model_copy(update={"response_image": url_of(png + b".")})
+    assert record.digest() == record.model_copy().digest() != other.digest()
+    bare = record.without_images()
+    assert (bare.response_image, bare.samples[1].image) == ("data:", "data:")
+    assert bare.sample_texts == ["a"] and bare.digest() != record.digest()
+    plain = Record(response="a", samples=["b"])
+    assert plain.without_images() is plain
+
+
+def test_rows_with_large_images_are_read_few_at_once(png: bytes) -> None:
+    from veridical.engine import run
+
+    large = Record(response="", response_image=url_of(png) + "A" * run._TAKEN_IMAGES)
+    rows = iter([large, large, Record(response="a"), Record(response="b")])
+    assert [len(run._take(rows, 64)) for _ in range(3)] == [1, 1, 2]

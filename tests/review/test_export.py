@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from image_files import DOT
 from review_runs import items_of, label_all, make_run, rows
 
 import veridical
@@ -48,6 +49,19 @@ def test_a_row_has_what_tune_and_bench_read(desk: Desk, run: Path, tmp_path: Pat
     records = [record for record, _ in again.pairs()]
     assert [r.label for r in records] == [1.0, 0.0]
     assert records[0].unit_labels is not None and len(records[0].unit_labels) == 2
+
+
+def test_an_answer_with_an_image_keeps_it(tmp_path: Path) -> None:
+    given = rows(1)[0]
+    given["response"] = {"text": given["response"], "image": DOT}
+    given["samples"] = [{"image": DOT}]
+    desk = Desk(items_of(make_run(tmp_path, [given])), ("ann",), order="random", double=1.0)
+    try:
+        label_all(desk, "ann", 0, "supported")
+        (row,) = export_rows(desk.items, desk.labels)
+    finally:
+        desk.close()
+    assert (row["response"], row["samples"]) == (given["response"], given["samples"])
 
 
 def test_disagreements_are_left_out_until_they_are_decided(desk: Desk) -> None:

@@ -19,7 +19,7 @@ from veridical.errors import NotApplicable
 from veridical.text.spans import Span
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 Against = Literal["samples", "contexts", "reference"]
 #: What ``against="auto"`` compares with: the first of these that a record has.
@@ -197,7 +197,8 @@ class Record(BaseModel):
     def digest(self) -> str:
         """32 hex digits that tell whether it is still what it was."""
         try:
-            content = to_json(self, by_alias=True, inf_nan_mode="constants", fallback=repr)
+            hashed = self._each_image(lambda url: Picture(url).digest)
+            content = to_json(hashed, by_alias=True, inf_nan_mode="constants", fallback=repr)
         except ValueError:  # bytes that are no text, which data frames may hold
             content = repr(self).encode("utf-8", "backslashreplace")
         return hashlib.blake2b(content, digest_size=16).hexdigest()
@@ -244,6 +245,22 @@ class Record(BaseModel):
                 raise NotApplicable("the samples are images, and texts are compared here")
             raise NotApplicable(f"the record has no {what}")
         return list(sources)
+
+    def without_images(self) -> Record:
+        """The record with an empty URL in the place of each image: for those who read texts."""
+        return self._each_image(lambda url: "data:")
+
+    def _each_image(self, change: Callable[[str], str]) -> Record:
+        """The record with each image's URL changed; itself where it has none."""
+        image = self.response_image
+        if image is None and not any(s.image is not None for s in self.samples):
+            return self
+        samples = tuple(
+            s if s.image is None else s.model_copy(update={"image": change(s.image)})
+            for s in self.samples
+        )
+        changed = {"samples": samples, "response_image": None if image is None else change(image)}
+        return self.model_copy(update=changed)
 
     def need_images(self, *, response: bool) -> dict[str, Picture]:
         """Images of the samples by their places, after the response's where it is wanted.

@@ -49,7 +49,7 @@ class Lexical:
         future: asyncio.Future[list[Scored]] = asyncio.get_running_loop().create_future()
         if not self._queue:
             self._oldest = time.monotonic()
-        self._queue.append((record, future))
+        self._queue.append((record.without_images(), future))
         self._chars += len(record.response) + sum(len(t) for t in record.sample_texts)
         self._seen += 1
         if len(self._queue) >= _CHUNK or self._chars >= _CHUNK_CHARS:

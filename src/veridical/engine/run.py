@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 DEADLINE = "deadline"
 _IN_FLIGHT = 1024  # records
 _IN_FLIGHT_BYTES = 256 << 20
+_TAKEN_IMAGES = 32 << 20  # characters of images that are read at once, but for those of one row
 _BYTES_A_CHAR = 16  # of a record in flight whose scorers ask no model
 
 
@@ -250,7 +251,15 @@ class Run:
 
 
 def _take(rows: Iterator[Record | RowError], most: int) -> list[Record | RowError]:
-    return list(itertools.islice(rows, most))
+    """The next rows: ``most``, or fewer where their images are large."""
+    taken: list[Record | RowError] = []
+    images = 0
+    for row in itertools.islice(rows, most):
+        taken.append(row)
+        images += _image_chars(row) if isinstance(row, Record) else 0
+        if images > _TAKEN_IMAGES:
+            break
+    return taken
 
 
 def _chars(record: Record) -> int:
