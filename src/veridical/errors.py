@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -123,6 +122,8 @@ def _shortly(value: Any) -> str:
 def unknown_name(kind: str, name: str, available: Iterable[str]) -> UsageError:
     """A :class:`UsageError` for an unknown name, with the nearest known ones."""
     names = sorted(available)
+    import difflib
+
     close = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
     hint = f"; did you mean {' or '.join(repr(c) for c in close)}?" if close else "."
     return UsageError(f"unknown {kind} {name!r}{hint} Available: {', '.join(names)}")

@@ -75,7 +75,6 @@ def _scorers(arguments: Mapping[str, Any]) -> Iterator[BoundScorer]:
     """Scorers that are named, by themselves or in the files of a cascade or a policy. What is
     wrong with them is said where they are used."""
     from veridical.core.registry import REGISTRY
-    from veridical.decide.policy_file import read_policy
 
     if isinstance(arguments.get("scorers"), str):
         with suppress(UsageError):
@@ -84,6 +83,8 @@ def _scorers(arguments: Mapping[str, Any]) -> Iterator[BoundScorer]:
         with suppress(UsageError):
             yield REGISTRY.bind("cascade", {"file": str(arguments["cascade"])})
     if arguments.get("policy") is not None:
+        from veridical.decide.policy_file import read_policy
+
         with suppress(UsageError):
             ensemble = read_policy(arguments["policy"]).ensemble
             if ensemble is not None:

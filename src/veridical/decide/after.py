@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 from pydantic_core import to_json
 
 from veridical.core.scores import Headline, Result
-from veridical.decide.policy import Policy, Verdict
 from veridical.decide.promises import PROMISES
 from veridical.decide.steps import Asking, Outcome, Step, folder_of
 from veridical.engine.progress import Progress
@@ -26,6 +25,7 @@ from veridical.files.decisions import DECISIONS, decisions_log
 from veridical.files.rundir import RunDirectory
 
 if TYPE_CHECKING:
+    from veridical.decide.policy import Policy, Verdict
     from veridical.engine.engine import Engine
     from veridical.engine.results import RunResults
     from veridical.engine.run import Task

@@ -10,9 +10,6 @@ from typing import TYPE_CHECKING, Any
 from veridical.core.options import split
 from veridical.core.registry import BoundScorer
 from veridical.core.resolving import resolve
-from veridical.decide.policy import Policy
-from veridical.decide.repair import Repairing
-from veridical.decide.selection import Best
 from veridical.engine.engine import Engine
 from veridical.engine.options import EngineOptions
 from veridical.errors import UsageError, option_named
@@ -21,6 +18,7 @@ from veridical.io.source import Source
 from veridical.planning.options import RunOptions
 
 if TYPE_CHECKING:
+    from veridical.decide.policy import Policy
     from veridical.decide.steps import Step
     from veridical.planning.options import CheckKeywords
 
@@ -81,6 +79,8 @@ class Request:
         )
         policy = None
         if options.policy is not None:
+            from veridical.decide.policy import Policy
+
             policy, bound = Policy.read(options.policy, bound)
         return cls(bound, policy, options, engine_options, engine)
 
@@ -112,10 +112,16 @@ class Request:
         Raises:
             UsageError: an LLM is to rewrite and none was named.
         """
-        best = None if self.options.select is None else Best(self.options.select)
+        best = None
+        if self.options.select is not None:
+            from veridical.decide.selection import Best
+
+            best = Best(self.options.select)
         steps: list[Step] = [] if best is None else [best]
         repair = self.options.repair
         if repair is not None:
+            from veridical.decide.repair import Repairing
+
             llm = engine.llms.identity() if repair == "rewrite" else ""
             steps.append(Repairing(repair, llm, best))
         return steps

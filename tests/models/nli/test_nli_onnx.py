@@ -15,6 +15,7 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processor
 
 from veridical.errors import ModelError, UsageError
 from veridical.models import LABELS, load_nli
+from veridical.models.nli import onnx as onnx_nli
 from veridical.models.nli.int8 import agreement_pairs, require_agreement
 from veridical.models.nli.labels import PLAIN
 from veridical.models.nli.onnx import OnnxNli
@@ -260,3 +261,22 @@ def test_graphs_that_classify_nothing_are_model_errors(tmp_path: Path) -> None:
     (tmp_path / "model.onnx").unlink()
     with pytest.raises(ModelError, match=r"neither model\.onnx nor"):
         OnnxNli(tmp_path, threads=1)
+
+
+def test_a_stated_order_is_believed_after_one_pair(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The six plain pairs are for finding it out; the revision is the same either way."""
+    build(tmp_path)
+    sizes: list[int] = []
+    forward = onnx_nli._Logits.__call__
+
+    def counted(self: Any, batch: Any) -> Any:
+        sizes.append(len(batch))
+        return forward(self, batch)
+
+    monkeypatch.setattr(onnx_nli._Logits, "__call__", counted)
+    found = OnnxNli(tmp_path, threads=1)
+    stated = OnnxNli(tmp_path, threads=1, labels=",".join(found._order.classes))
+    assert sizes == [6, 1]
+    assert stated.revision == found.revision

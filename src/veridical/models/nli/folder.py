@@ -121,6 +121,11 @@ class NliSettings:
         shares: NDArray[np.float64] = powers / powers.sum(axis=1, keepdims=True)
         return shares
 
+    def stated_order(self, labels: str | None) -> Order | None:
+        """The order that is believed without asking the model: the user's, or the folder's."""
+        stated = labels if labels is not None else self.stated
+        return None if stated is None else given_order(stated)
+
     def order(
         self,
         windower: PairWindower,
@@ -136,10 +141,12 @@ class NliSettings:
             labels: the order stated by the user; before what the folder states.
             published: the order of a published checkpoint, whatever its configuration says.
         """
-        stated = labels if labels is not None else self.stated
-        stated_order = given_order(stated) if stated is not None else None
-        plain = [w for ws in windower([pair for pair, _ in PLAIN]) for w in ws]
-        if len(plain) != len(PLAIN):
+        stated_order = self.stated_order(labels)
+        pairs = [pair for pair, _ in PLAIN]
+        if stated_order is not None:
+            pairs = pairs[:1]  # which tells how many outputs there are
+        plain = [w for ws in windower(pairs) for w in ws]
+        if len(plain) != len(pairs):
             raise ModelError(f"{name}: windows of {self.max_length} tokens are too short")
         answers = self.probabilities(logits(plain))
         if published is not None and stated_order is None:

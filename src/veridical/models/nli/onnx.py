@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -68,25 +69,35 @@ class OnnxNli(PairJudge):
         root = Path(folder)
         path = need_graph(root)
         self._settings = settings = NliSettings.read(root)
-        graph = Graph(path)
+        shipped = path.with_name("model.int8.onnx")
+        files = [*weight_files(path), root / "tokenizer.json"]
+        if precision == "int8" and shipped.is_file():
+            files += weight_files(shipped)
+        stated = settings.stated_order(labels)
+        with ThreadPoolExecutor(2) as pool:  # which all leave Python's lock alone
+            opening, hashing = pool.submit(Graph, path), None
+            if stated is not None:
+                hashing = pool.submit(settings.revision, files, stated, "onnx", precision)
+            tokenizer = load_tokenizer(root)
+            graph = opening.result()
         self.tells_words = graph.outputs.get(_WORDS) == 2
-        tokenizer = load_tokenizer(root)
         self._windower = PairWindower(tokenizer, settings.max_length, words=self.tells_words)
         self._logits = _Logits(graph, path, settings, self._windower)
         self.name = name or root.name
         self._order = settings.order(self._windower, self._logits, self.name, labels)
         self.contradicts = self._order.contradicts
-        files = [*weight_files(path), root / "tokenizer.json"]
         if precision == "int8":
-            shipped = path.with_name("model.int8.onnx")
             exact = self._judge(agreement_pairs())
             feeds = [self._logits.feeds(ws) for ws in self.windows(range_pairs())]
             with int8_graph(path, shipped, feeds) as quantised:
                 quick = Graph(quantised)
                 self._logits = _Logits(quick, quantised, settings, self._windower, alone=True)
             require_agreement(self.name, exact, self._judge(agreement_pairs()))
-            files += weight_files(shipped) if shipped.is_file() else []
-        self.revision = settings.revision(files, self._order, "onnx", precision)
+        self.revision = (
+            settings.revision(files, self._order, "onnx", precision)
+            if hashing is None
+            else hashing.result()
+        )
         self.scripts = scripts
         self.batch_tokens = BATCH_TOKENS
         self.workers = threads or usable_processors()
