@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -28,6 +29,8 @@ from onnx import TensorProto, helper, numpy_helper
 from onnx_weights import MIN_ELEMENTS, checksums, finish, quantise, sha256
 from torch import nn
 from torch.nn import functional
+
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # before onnxruntime is imported
 
 OUTPUT = Path(__file__).parents[1] / "src/veridical/models/data/efficientnet-lite0"
 #: The original file, as published; another source is refused.

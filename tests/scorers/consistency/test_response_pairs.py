@@ -45,8 +45,11 @@ async def test_one_request_holds_each_ordered_pair_of_different_places_once():
 async def test_blank_samples_and_samples_without_text_are_left_out():
     record = Record(response="a", samples=["", {"image": "x.png"}, "b"])
     assert (await response_matrix(record, FixedVerdicts(record))).texts == ["a", "b"]
-    record = Record(response="a", samples=["", {"image": "x.png"}])
+    record = Record(response="a", samples=[""])
     with pytest.raises(NotApplicable, match="no samples"):
+        await response_matrix(record, FixedVerdicts(record))
+    record = Record(response="a", samples=["", {"image": "x.png"}])
+    with pytest.raises(NotApplicable, match="the samples are images"):
         await response_matrix(record, FixedVerdicts(record))
     record = Record(response=" ", samples=["b"])
     with pytest.raises(NotApplicable, match="empty"):
