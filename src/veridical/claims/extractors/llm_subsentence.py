@@ -3,7 +3,6 @@ after the triplets that they are made of."""
 
 from __future__ import annotations
 
-import json
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -80,7 +79,7 @@ async def extract(record: Record, evidence: Evidence, *, llm: str | None = None)
     numbered, shown = _numbered(record)
     question = question_of(record)
     reply = await ask(record, evidence, llm, PROMPTS, _SCHEMA, numbered, question)
-    return _taken(record, reply, reply, shown)
+    return _taken(record, reply, _rows(reply), shown)
 
 
 @unless_abstained
@@ -100,21 +99,28 @@ async def extract_chained(
     numbered, shown = _numbered(record)
     question = question_of(record)
     reply = await ask(record, evidence, llm, CHAINED, _CHAINED_SCHEMA, numbered, question, times=2)
-    return _taken(record, reply, _claims_of(reply), shown)
+    return _taken(record, reply, _chained_rows(reply), shown)
 
 
-def _claims_of(reply: str) -> str:
-    """The part of a chained reply that has the claims, in the form of one that has no triplets.
+def _chained_rows(reply: str) -> list[Any]:
+    """The claims of a chained reply.
 
     Raises:
-        LlmError: there is none.
+        LlmError: it has no part with claims, or that part is none.
     """
     if reply.lstrip().startswith(("{", "[", "```")):
-        return json.dumps({_KEY: read_json(reply, _CHAINED_SCHEMA)[_KEY]})
+        rows: list[Any] = read_json(reply, _CHAINED_SCHEMA)[_KEY]
+        return rows
     parts = _HEADING.split(reply)
     if len(parts) != 2:
         raise LlmError("malformed", "the answer has not one part with the claims", text=reply)
-    return parts[1]
+    return _rows(parts[1])
+
+
+def _rows(text: str) -> list[Any]:
+    """The claims of a reply, or of the part of one that has them."""
+    rows = list_in(text, _KEY)
+    return [_of_line(line) for line in lines_of(text)] if rows is None else rows
 
 
 def _numbered(record: Record) -> tuple[str, list[int]]:
@@ -126,12 +132,9 @@ def _numbered(record: Record) -> tuple[str, list[int]]:
     return "\n".join(lines), shown
 
 
-def _taken(record: Record, reply: str, claims: str, shown: Sequence[int]) -> Extraction:
-    """What is taken of ``claims``, a part of ``reply``."""
+def _taken(record: Record, reply: str, rows: list[Any], shown: Sequence[int]) -> Extraction:
+    """What is taken of the claims of ``reply``."""
     taken = Taken(record)
-    rows = list_in(claims, _KEY)
-    if rows is None:
-        rows = [_of_line(line) for line in lines_of(claims)]
     for row in rows:
         _take(row, shown, taken)
     return taken.extraction(reply, question_of(record))

@@ -9,7 +9,14 @@ import numpy as np
 from pydantic import BaseModel
 
 from veridical.core.protocols import LABELS
-from veridical.evaluate.refchecker.judged import Judged, JudgedClaim, Triplet, by_part
+from veridical.evaluate.refchecker.judged import (
+    REPLICATES,
+    Judged,
+    JudgedClaim,
+    Triplet,
+    by_part,
+    responses_of,
+)
 from veridical.stats.metrics.ranking import auroc
 from veridical.stats.resampling import Resampler, interval
 from veridical.stats.tables import STORED_MODEL
@@ -80,32 +87,25 @@ def _grams(words: Sequence[str], n: int) -> list[tuple[str, ...]]:
     return [tuple(words[i : i + n]) for i in range(len(words) - n + 1)]
 
 
-def copying(judged: Judged, *, replicates: int = 1000, seed: int = 0) -> Copying:
-    """The figure of each setting.
-
-    Args:
-        replicates: of the bootstrap over responses.
-    """
-    parts = [
-        _part(name, claims, replicates, seed) for name, claims in by_part(judged.claims).items()
-    ]
+def copying(judged: Judged) -> Copying:
+    """The figure of each setting."""
+    parts = [_part(name, claims) for name, claims in by_part(judged.claims).items()]
     return Copying(by=judged.by, left_out=judged.left_out, parts=parts)
 
 
-def _part(name: str, claims: Sequence[JudgedClaim], replicates: int, seed: int) -> PartCopying:
+def _part(name: str, claims: Sequence[JudgedClaim]) -> PartCopying:
     rates = np.array([copy_rate(c.triplet, c.contexts) for c in claims])
     entailed = np.array([float(c.label == LABELS[0]) for c in claims])
-    numbers = {response: i for i, response in enumerate(dict.fromkeys(c.response for c in claims))}
-    groups = np.array([numbers[c.response] for c in claims])
+    groups = responses_of(claims)
     drawn = [
-        auroc(entailed, rates, weights) for weights in Resampler(groups, replicates, seed).chunks()
+        auroc(entailed, rates, weights) for weights in Resampler(groups, REPLICATES, 0).chunks()
     ]
     low, high = interval(np.concatenate(drawn)) if drawn else (None, None)
     value = float(auroc(entailed, rates, np.ones((1, len(rates))))[0])
     return PartCopying(
         part=name,
         n=len(claims),
-        responses=len(numbers),
+        responses=len(np.unique(groups)),
         mean=float(rates.mean()),
         auroc=None if np.isnan(value) else value,
         ci_low=low,

@@ -9,6 +9,9 @@ from itertools import islice
 from pathlib import Path
 from typing import TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
+
 from veridical.api import Job
 from veridical.core.protocols import LABELS
 from veridical.core.records import Record
@@ -26,6 +29,8 @@ Triplet: TypeAlias = tuple[str, str, str]
 #: What labels claims that people have not: by meaning alone, as shared words would favour claims
 #: that copy.
 CHECKER = "claims(against=contexts,extractor=triplets,checker=nli)"
+#: Resamples behind each interval.
+REPLICATES = 1000
 _UNREAD = "rows that cannot be read"
 #: Waits for a job, showing how far it is.
 Watch: TypeAlias = Callable[[str, Job], Iterator[Result]]
@@ -162,3 +167,9 @@ def by_part(claims: Sequence[JudgedClaim]) -> dict[str, list[JudgedClaim]]:
     for claim in claims:
         found[claim.part].append(claim)
     return {part: of for part, of in found.items() if of}
+
+
+def responses_of(claims: Sequence[JudgedClaim]) -> NDArray[np.int64]:
+    """(n,) the number of each claim's response, for resampling."""
+    numbers = {response: i for i, response in enumerate(dict.fromkeys(c.response for c in claims))}
+    return np.array([numbers[claim.response] for claim in claims], np.int64)

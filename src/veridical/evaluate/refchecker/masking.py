@@ -24,14 +24,16 @@ from veridical.core.scores import Result
 from veridical.engine.engine import Engine
 from veridical.errors import UsageError
 from veridical.evaluate.refchecker.judged import (
+    REPLICATES,
     Judged,
     JudgedClaim,
     Triplet,
     Watch,
     by_part,
     labelled,
+    responses_of,
 )
-from veridical.stats.resampling import Resampler, interval
+from veridical.stats.paired import mean_interval
 from veridical.stats.tables import STORED_MODEL
 from veridical.text.words import word_spans
 
@@ -183,8 +185,11 @@ def _bias(
         Shares(**{name: sum(row[k] == name for row in both) / len(both) for name in LABELS})
         for k in (1, 2)
     )
-    low, high = share_interval(
-        [m != "neutral" for _, _, m in both], [claim.response for claim, _, _ in both]
+    low, high = mean_interval(
+        np.array([m != "neutral" for _, _, m in both], float),
+        responses_of([claim for claim, _, _ in both]),
+        replicates=REPLICATES,
+        seed=0,
     )
     return [
         CheckerBias(
@@ -199,14 +204,3 @@ def _bias(
             failed=len(labels) - len(both),
         )
     ]
-
-
-def share_interval(
-    values: Sequence[bool], groups: Sequence[str], *, replicates: int = 1000, seed: int = 0
-) -> tuple[float | None, float | None]:
-    """The 95 % interval of the share of true ``values`` by a bootstrap over ``groups``."""
-    numbers = {group: i for i, group in enumerate(dict.fromkeys(groups))}
-    resampler = Resampler(np.array([numbers[group] for group in groups]), replicates, seed)
-    truth = np.array(values, float)
-    drawn = [weights @ truth / weights.sum(axis=1) for weights in resampler.chunks()]
-    return interval(np.concatenate(drawn)) if drawn else (None, None)
