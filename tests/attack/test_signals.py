@@ -8,6 +8,7 @@ import random
 import signal
 import subprocess
 import sys
+import textwrap
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -191,22 +192,71 @@ finally:
     assert done.returncode == 0 and done.stderr == "" and done.stdout.startswith("veridical ")
 
 
-def test_an_interrupt_that_a_library_turned_into_an_error(tmp_path: Path) -> None:
-    """As pydantic does while it builds a class."""
-    code = """
-import os, signal, sys
+ENDS = {
+    signal.SIGINT: (130, "interrupted\n"),
+    signal.SIGTERM: (128 + signal.SIGTERM, ""),
+    signal.SIGHUP: (128 + signal.SIGHUP, ""),
+}
+
+
+def run(body: str, number: signal.Signals) -> tuple[int, str, str]:
+    """Exit code, errors and output of a command with this body; ``NUMBER`` is the signal."""
+    code = f"""
+import os, signal, sys, time, weakref
 from veridical.cli import app, main
-def broken(**_):
-    try:
-        os.kill(os.getpid(), signal.SIGINT)
-    except KeyboardInterrupt as e:
-        raise RuntimeError("SchemaError") from e
-app.app = broken
+NUMBER = {int(number)}
+def command(**_):
+{textwrap.indent(body, "    ")}
+app.app = command
 sys.argv = ["veridical", "check", "x"]
 main()
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (130, "interrupted\n")
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60
+    )
+    return done.returncode, done.stderr, done.stdout
+
+
+@pytest.mark.parametrize("number", ENDS)
+def test_a_signal_that_a_library_turned_into_an_error(number: signal.Signals) -> None:
+    """As pydantic does while it builds a class."""
+    body = """
+try:
+    os.kill(os.getpid(), NUMBER)
+except BaseException as e:
+    raise RuntimeError("SchemaError") from e
+"""
+    assert run(body, number)[:2] == ENDS[number]
+
+
+@pytest.mark.parametrize("number", ENDS)
+def test_a_signal_where_nothing_can_be_raised(number: signal.Signals) -> None:
+    """As in the callback by which Python forgets the lock of a module that was imported. What is
+    open is closed all the same."""
+    body = """
+class Thing: pass
+thing = Thing()
+seen = weakref.ref(thing, lambda _: signal.raise_signal(NUMBER))
+try:
+    del thing
+    time.sleep(30)
+    os.write(2, b"never ended")
+finally:
+    os.write(1, b"closed")
+"""
+    code, said, told = run(body, number)
+    assert (code, said) == ENDS[number] and told == "closed"
+
+
+def test_what_a_destructor_raises_is_shown() -> None:
+    body = """
+class Thing:
+    def __del__(self): raise SystemExit(3)
+Thing()
+return 0
+"""
+    code, said, _ = run(body, signal.SIGINT)
+    assert code == 0 and "SystemExit: 3" in said
 
 
 def test_an_interrupt_while_a_text_is_executed(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 
 from veridical.cli import interrupts
@@ -14,7 +13,6 @@ def main() -> None:
     """Entry point of ``veridical``. Exit codes: contract section 5."""
     interrupts.at_start()
     _settle_streams()
-    _end_cleanly()
     code = interrupts.INTERRUPTED
     try:
         try:
@@ -63,8 +61,8 @@ def _run() -> int:
             e.show(file=sys.stderr)  # type: ignore[attr-defined]
         elif os.environ.get("VERIDICAL_DEBUG"):
             raise
-        elif interrupts.came():  # libraries turn it into errors of their own
-            return _interrupted()
+        elif interrupts.came():  # libraries turn its exception into errors of their own
+            pass
         elif _of_a_path(e):
             print(f"error: a path cannot be used: {ascii(str(e))[1:-1]}", file=sys.stderr)
         else:
@@ -72,15 +70,10 @@ def _run() -> int:
                 f"internal error: {type(e).__name__}: {e} (VERIDICAL_DEBUG=1 shows the traceback)",
                 file=sys.stderr,
             )
-        code = 1
+        code = interrupts.came() or 1
     if code == interrupts.INTERRUPTED:
-        return _interrupted()
+        interrupts.tell()
     return code if isinstance(code, int) else 0
-
-
-def _interrupted() -> int:
-    interrupts.tell()
-    return interrupts.INTERRUPTED
 
 
 def _of_a_path(error: Exception) -> bool:
@@ -89,20 +82,6 @@ def _of_a_path(error: Exception) -> bool:
     if isinstance(error, (UnicodeEncodeError, RuntimeError)):
         return isinstance(error, UnicodeEncodeError) or "Symlink loop" in str(error)
     return isinstance(error, ValueError) and "null byte" in str(error)
-
-
-def _end_cleanly() -> None:
-    """On SIGTERM and SIGHUP end as after an error, so that nothing is left behind; a second one
-    ends at once."""
-
-    def end(number: int, _: object) -> None:
-        signal.signal(number, signal.SIG_DFL)
-        raise SystemExit(128 + number)
-
-    for name in ("SIGTERM", "SIGHUP"):
-        number = getattr(signal, name, None)
-        if number is not None and signal.getsignal(number) == signal.SIG_DFL:  # not under nohup
-            signal.signal(number, end)
 
 
 def _settle_streams() -> None:

@@ -1,12 +1,17 @@
-"""What Ctrl-C does to the command: exit code 130 and one line, however often it comes.
+"""What Ctrl-C, SIGTERM and SIGHUP do to the command.
 
-While the command starts, it ends at once: nothing is open yet. While it works, the first one
-raises KeyboardInterrupt, so that what is open is closed, and no other disturbs that. Who still
-asks after :data:`PATIENCE` is let go: a run can be resumed after any kind of end.
+Ctrl-C: exit code 130 and one line, however often it comes. While the command starts, it ends at
+once: nothing is open yet. While it works, the first one raises KeyboardInterrupt, so that what is
+open is closed, and no other disturbs that. Who still asks after :data:`PATIENCE` is let go: a run
+can be resumed after any kind of end.
+
+SIGTERM and SIGHUP: exit code 128 and their number, by SystemExit, so that nothing is left behind; a
+second one ends at once.
 """
 
 from __future__ import annotations
 
+import _thread
 import atexit
 import os
 import signal
@@ -17,27 +22,34 @@ import time
 INTERRUPTED = 130
 #: Seconds that closing may take before another Ctrl-C ends it.
 PATIENCE = 2.0
+#: Seconds after which an exception that was lost is raised again.
+_LOST = 0.01
 
 _first = 0.0
+_raised = 0  # the signal whose exception was raised last
 _told = False
 
 
 def at_start() -> None:
-    """End at once from here on."""
+    """End at once by Ctrl-C, cleanly by the others, from here on."""
+    sys.unraisablehook = _unraisable
     if not _ignored():
         signal.signal(signal.SIGINT, _leave)
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) == signal.SIG_DFL:  # not under nohup
+            signal.signal(number, _end)
 
 
 def at_work() -> None:
     """Raise KeyboardInterrupt once from here on."""
     if not _ignored():
         signal.signal(signal.SIGINT, _interrupt)
-        sys.unraisablehook = _unraisable
 
 
-def came() -> bool:
-    """Whether KeyboardInterrupt was raised."""
-    return _first > 0
+def came() -> int:
+    """The exit code that a signal asked for; 0: none came."""
+    return 128 + _raised if _raised else 0
 
 
 def at_end(code: int) -> None:
@@ -70,11 +82,19 @@ def _leave(*_: object) -> None:
     os._exit(INTERRUPTED)
 
 
-def _interrupt(*_: object) -> None:
-    global _first
+def _interrupt(number: int, _: object) -> None:
+    global _first, _raised
     _first = time.monotonic()
-    signal.signal(signal.SIGINT, _again)
+    _raised = number
+    signal.signal(number, _again)
     raise KeyboardInterrupt
+
+
+def _end(number: int, _: object) -> None:
+    global _raised
+    _raised = number
+    signal.signal(number, signal.SIG_DFL)
+    raise SystemExit(128 + number)
 
 
 def _again(*_: object) -> None:
@@ -85,11 +105,23 @@ def _again(*_: object) -> None:
 
 
 def _unraisable(unraisable: sys.UnraisableHookArgs) -> None:
-    """An interrupt that came where nothing can be raised, as in a destructor, would be shown as a
-    traceback and be lost."""
-    if unraisable.exc_type is KeyboardInterrupt:
-        _leave()
-    sys.__unraisablehook__(unraisable)
+    """Raise once more, a moment later, what a signal raised where nothing can be raised, as in a
+    destructor: it would be shown as a traceback, and be lost."""
+    if not _raised or unraisable.exc_type not in (KeyboardInterrupt, SystemExit):
+        sys.__unraisablehook__(unraisable)
+        return
+    signal.signal(_raised, _interrupt if _raised == signal.SIGINT else _end)
+    _thread.start_new_thread(_send, (_thread.get_ident(), _raised))
+
+
+def _send(thread: int, number: int) -> None:
+    """Send the signal to the thread, which may wait for something; on Windows, where it cannot be
+    woken, as soon as it has waited."""
+    time.sleep(_LOST)
+    if sys.platform == "win32":
+        _thread.interrupt_main(number)
+    else:
+        signal.pthread_kill(thread, number)
 
 
 def tell(text: str = "interrupted") -> None:
