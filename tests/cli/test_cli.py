@@ -177,6 +177,8 @@ def test_plan_is_exact_and_leaves_nothing_behind(run: Run, folder: Path) -> None
     after = json.loads(run("plan", "answers.jsonl", "--scorers", "cosine", "--json", "-").stdout)
     assert after["models"][0]["stored"] == 3 and after["models"][0]["windows"] == 0
     assert "about" in run("plan", "answers.jsonl").stdout
+    told = run("plan", "answers.jsonl", "--scorers", "cosine, entailment").stdout
+    assert "3 distinct texts (3 already stored" in told and " distinct pairs (" in told
 
 
 def test_plan_at_scale_is_printed_and_written(run: Run, folder: Path) -> None:

@@ -12,6 +12,9 @@ from rich.table import Table
 if TYPE_CHECKING:
     from rich.console import Console
 
+#: What models read that do not read single texts, by their role.
+_READ = {"nli": "pairs", "image_embedder": "images"}
+
 
 def plan_table(plan: dict[str, Any], console: Console) -> None:
     """The dry run for people."""
@@ -24,12 +27,7 @@ def plan_table(plan: dict[str, Any], console: Console) -> None:
     for text in step_lines(plan["steps"]):
         console.print(text, markup=False)
     for m in plan["models"]:
-        console.print(
-            f"{m['model']}: {m['requests']} distinct texts ({m['stored']} already stored, "
-            f"{m['shared']} shared), {m['windows']} windows, {m['tokens']} tokens "
-            f"({m['padded']} padded), {_seconds(m['seconds'])}",
-            markup=False,
-        )
+        console.print(model_line(m), markup=False)
     retrieval = plan["retrieval"]
     if retrieval is not None:
         held = ", ".join(f"{v} {k}" for k, v in retrieval.items() if k not in ("by", "queries"))
@@ -52,6 +50,19 @@ def plan_table(plan: dict[str, Any], console: Console) -> None:
         )
     if plan["scale"] is not None:
         _scale_table(plan["scale"], console)
+
+
+def model_line(model: dict[str, Any]) -> str:
+    """What one model would read, and how long it would take."""
+    what = next((_READ[role] for role in model["roles"] if role in _READ), "texts")
+    parts = [
+        f"{model['requests']} distinct {what} ({model['stored']} already stored, "
+        f"{model['shared']} shared)"
+    ]
+    if what != "images":
+        parts.append(f"{model['windows']} windows")
+        parts.append(f"{model['tokens']} tokens ({model['padded']} padded)")
+    return f"{model['model']}: {', '.join([*parts, _seconds(model['seconds'])])}"
 
 
 def _scale_table(scale: dict[str, Any], console: Console) -> None:

@@ -12,6 +12,7 @@ import pytest
 from image_files import clip_checkpoint, encoded, noise
 
 import veridical
+from veridical.cli.planned import model_line
 from veridical.core.evidence import Evidence
 from veridical.core.images import url_of
 from veridical.core.records import Record
@@ -161,6 +162,8 @@ def test_plan_counts_images() -> None:
     (model,) = plan["models"] if isinstance(plan["models"], list) else plan["models"].values()
     assert "efficientnet-lite0" in json.dumps(plan)
     assert model["windows"] == 7
+    told = model_line(model)
+    assert "7 distinct images (0 already stored" in told and "token" not in told
 
 
 @pytest.mark.torch
