@@ -107,7 +107,10 @@ def scale_lines(scale: dict[str, Any]) -> list[str]:
     lines.append("fast alone gives a risk and no verdict: its records are all unchecked")
     calling = [c for c in scale["choices"] if c["llm"]["calls"] != 0]
     if calling:
-        lines.append("LLM figures are at most; machine-hours are without waiting for the LLM:")
+        lines.append(
+            "LLM figures are at most, but for calls that are made again for want of a verdict; "
+            "machine-hours are without waiting for the LLM:"
+        )
     for c in calling:
         calls = c["llm"]["calls"]
         if calls is None:

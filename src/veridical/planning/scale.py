@@ -93,7 +93,8 @@ def at_scale(
         ``records_per_second`` of a machine, ``machine_hours``, ``machines`` and ``hours``,
         ``cost`` (``machines``, ``llm``), ``llm`` (``calls``, ``tokens_in``, ``tokens_out``), and
         ``saves``: None, or ``instead_of`` which choice, and the share that it saves of
-        ``machine_hours`` and of ``cost``. None is unknown. LLM figures are at most, as in the plan.
+        ``machine_hours`` and of ``cost``. None is unknown. LLM figures are at most, as in the plan,
+        without what it tells as ``again``.
 
     Raises:
         UsageError: there are fewer ``records`` than the sample has, or it has none.
