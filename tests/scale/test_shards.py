@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from sharding import children, commands, written
 
-from veridical.scale.merge import added
+from veridical.scale.spending import added
 
 
 @pytest.fixture

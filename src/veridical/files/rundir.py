@@ -45,6 +45,7 @@ SPOOLED = "input"  # a copy of an input that could be read only once
 _LOCK = "run.lock"
 #: Seconds for which a lock is tried, as a page may just be looking whether the run is under way.
 _PATIENCE = 0.2
+_JOURNAL = "journal.sqlite"  # what the names of its files begin with
 _OWN = {_LOCK, _MANIFEST, "results.jsonl", "errors.jsonl", SPOOLED}
 #: All that a run leaves, but the journal of its LLM calls: what those cost stays paid.
 _MADE = re.compile(
@@ -238,7 +239,7 @@ class RunDirectory(RunFiles):
         except OSError:
             return False
         except UsageError:
-            return all(n == _LOCK or n.startswith("journal") or _MADE.fullmatch(n) for n in names)
+            return all(n == _LOCK or n.startswith(_JOURNAL) or _MADE.fullmatch(n) for n in names)
         return True
 
     def _clear(self) -> None:
@@ -257,7 +258,11 @@ class RunDirectory(RunFiles):
         else:
             # of a process killed just here
             drafts = {p for p in self.path.iterdir() if is_draft(p.name, _MANIFEST)}
-            strange = [p.name for p in {*self.path.iterdir()} - drafts if p.name not in _OWN]
+            strange = [
+                p.name
+                for p in {*self.path.iterdir()} - drafts
+                if p.name not in _OWN and not p.name.startswith(_JOURNAL)
+            ]
             if strange and not known:
                 raise UsageError(
                     f"{self.path} is not a run directory and not empty (it holds {strange[0]!r})"

@@ -5,9 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from veridical.api import RUNS, reopen
 from veridical.engine.results import LEDGER
@@ -18,6 +16,7 @@ from veridical.report.results import Results
 from veridical.scale import manifest as manifests
 from veridical.scale.part import errors_of, left, lines_of, read_part
 from veridical.scale.place import Folder, Place
+from veridical.scale.spending import added
 
 RUN = "run"
 _NAMED = 10
@@ -74,15 +73,3 @@ def merge(place: Place) -> Results:
     finally:
         directory.close()
     return reopen(out)
-
-
-def added(ledgers: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """The sum of what LLM calls came to; unknown where one of them is."""
-    total: dict[str, Any] = {}
-    for ledger in ledgers:
-        for name, value in ledger.items():
-            if not isinstance(value, (int, float, type(None))):
-                continue
-            before = total.get(name, 0)
-            total[name] = None if value is None or before is None else before + value
-    return total

@@ -24,11 +24,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from veridical.errors import UsageError
 from veridical.files import s3
+from veridical.scale.journals import ShardJournal
 from veridical.scale.place import digest
 
 LEASES = "leases"
 _BEATS = 6  # signs of life in the time of a lease
 _SURE = 0.7  # part of that time for which an owner may go without knowing that it still is one
+_COPY = 5.0  # seconds between two copies of a journal, at most
 _TRIES = 200  # of a change that others make at the same time
 
 
@@ -137,7 +139,7 @@ class ObjectPlace:
 
     def fixed(self, name: str, text: str) -> str:
         """See :meth:`Place.fixed`."""
-        self._create(name, text.encode())
+        self.create(name, text.encode())
         return self.read(name).decode("utf-8", "replace")
 
     def names(self, folder: str) -> set[str]:
@@ -152,7 +154,7 @@ class ObjectPlace:
 
     def commit(self, parquet: str, draft: Path, about: str, said: Callable[[str], str]) -> None:
         """See :meth:`Place.commit`. What another has written of the same records stays."""
-        if self._create(parquet, draft) is not None:
+        if self.create(parquet, draft) is not None:
             mark = digest(draft)
         else:
             self._agree(parquet, draft)
@@ -160,7 +162,7 @@ class ObjectPlace:
                 mark = digest(there)
         draft.unlink()
         content = said(mark).encode()
-        if self._create(about, content) is None:
+        if self.create(about, content) is None:
             known, tag = self.tagged(about)
             if mark.encode() not in known:  # of a Parquet file that was removed
                 self.replace(about, content, tag)
@@ -209,7 +211,7 @@ class ObjectPlace:
             owner=f"{socket.gethostname()}:{os.getpid()}",
             seconds=self._seconds,
         )
-        tag = self._create(name, lease.model_dump_json().encode())
+        tag = self.create(name, lease.model_dump_json().encode())
         if tag is None:
             content, there = self.tagged(name)
             known = _lease(content)
@@ -234,6 +236,20 @@ class ObjectPlace:
         which = hashlib.blake2b(self.name.encode(), digest_size=8).hexdigest()
         return Path(".veridical", "shards", which, shard).absolute()
 
+    def journal(self, shard: str) -> ShardJournal:
+        """See :meth:`Place.journal`."""
+        every = min(_COPY, self._seconds / _BEATS)
+        return ShardJournal(self, shard, self.work_folder(shard), every)
+
+    def remove(self, folder: str) -> None:
+        """Remove all objects of a folder.
+
+        Raises:
+            UsageError: they cannot be removed.
+        """
+        with self._told():
+            self._store.delete([self._key(f"{folder}/{name}") for name in self.names(folder)])
+
     def update(self, name: str, change: Callable[[bytes | None], bytes | None]) -> None:
         """See :meth:`Place.update`."""
         for _ in range(_TRIES):
@@ -241,7 +257,7 @@ class ObjectPlace:
                 known, tag = self.tagged(name)
             except FileNotFoundError:
                 content = change(None)
-                if content is None or self._create(name, content) is not None:
+                if content is None or self.create(name, content) is not None:
                     return
             else:
                 content = change(known)
@@ -261,16 +277,12 @@ class ObjectPlace:
             result = self._store.get(self._key(name))
             return bytes(result.bytes()), str(result.meta["e_tag"])
 
-    def replace(self, name: str, content: bytes | Path, tag: str) -> str | None:
-        """Write an object where it is still the version ``tag``: the new tag, else None."""
-        from obstore.exceptions import PreconditionError
+    def create(self, name: str, content: bytes | Path) -> str | None:
+        """Write an object unless there is one: its tag, else None.
 
-        with contextlib.suppress(PreconditionError, FileNotFoundError), self._told():
-            return self._put(name, content, {"e_tag": tag})
-        return None
-
-    def _create(self, name: str, content: bytes | Path) -> str | None:
-        """Write an object unless there is one: its tag, else None."""
+        Raises:
+            UsageError: it cannot be written.
+        """
         from obstore.exceptions import AlreadyExistsError, PreconditionError
 
         try:
@@ -278,6 +290,14 @@ class ObjectPlace:
                 return self._put(name, content, "create")
         except (AlreadyExistsError, PreconditionError):
             return None
+
+    def replace(self, name: str, content: bytes | Path, tag: str) -> str | None:
+        """Write an object where it is still the version ``tag``: the new tag, else None."""
+        from obstore.exceptions import PreconditionError
+
+        with contextlib.suppress(PreconditionError, FileNotFoundError), self._told():
+            return self._put(name, content, {"e_tag": tag})
+        return None
 
     def _put(self, name: str, content: bytes | Path, mode: Any) -> str:
         result = self._store.put(self._key(name), content, mode=mode, use_multipart=False)

@@ -18,7 +18,8 @@ from veridical.files.atomic import replacing
 from veridical.files.rundir import RunFiles, Stored
 from veridical.io.source import Source, SourceSlice
 from veridical.scale.manifest import Manifest, Shard
-from veridical.scale.place import PARTS, Held, Place, digest, remove
+from veridical.scale.place import PARTS, Held, Journaled, Place, digest, remove
+from veridical.scale.spending import added
 
 _BATCH = 4096  # result lines of a row group
 _LOOK = 1.0  # seconds between two looks whether the shard is still this process's
@@ -87,6 +88,9 @@ def score_shard(
     from veridical.api import Job
 
     folder = place.work_folder(shard.name)
+    journal = place.journal(shard.name)
+    if journal is not None:
+        journal.fetch()
     keywords: dict[str, Any] = {k: v for k, v in options.items() if k != "scorers"}
     keywords |= {"mapping": manifest.mapping or None, "reader": manifest.reader}
     job = Job(
@@ -102,24 +106,33 @@ def score_shard(
                 job.wait(_LOOK)
                 break
             except TimeoutError:
-                continue
+                if journal is not None:
+                    journal.copy()
         else:
             job.cancel()
             return False
     except BaseException:
         job.cancel()
+        if journal is not None:
+            journal.copy(now=True)
         raise
     whole.verify()
     try:
-        write_part(place, shard, RunFiles(folder))
+        write_part(place, shard, RunFiles(folder), journal)
     except OSError as e:
         raise VeridicalError(f"cannot write the part of shard {shard.index}: {e}") from None
     remove(folder)
+    if journal is not None:
+        journal.discard()
     return True
 
 
-def write_part(place: Place, shard: Shard, run: RunFiles) -> None:
-    """Write the part of a shard from the run directory that holds its results."""
+def write_part(place: Place, shard: Shard, run: RunFiles, journal: Journaled | None = None) -> None:
+    """Write the part of a shard from the run directory that holds its results.
+
+    Args:
+        journal: which may have calls of other computers.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -145,6 +158,9 @@ def write_part(place: Place, shard: Shard, run: RunFiles) -> None:
             writer.write_batch(pa.RecordBatch.from_pylist(batch, schema))
     manifest = run.manifest()
     ledger = run.path / LEDGER
+    bills = [json.loads(ledger.read_text("utf-8"))] if ledger.exists() else []
+    if journal is not None:
+        bills += journal.bills(manifest["request"]["run"])
     part = Part(
         shard=shard,
         identity={k: v for k, v in manifest["identity"].items() if k != "inputs"},
@@ -152,7 +168,7 @@ def write_part(place: Place, shard: Shard, run: RunFiles) -> None:
         records=records,
         errors=[error.as_dict() for error in run.errors()],
         more_errors=dict(run.more_errors()),
-        ledger=json.loads(ledger.read_text("utf-8")) if ledger.exists() else None,
+        ledger=added(bills) if bills else None,
         parquet="",
     )
 

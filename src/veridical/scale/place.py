@@ -16,7 +16,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from veridical.errors import UsageError
 from veridical.files.atomic import write_atomic
@@ -35,6 +35,34 @@ class Held(Protocol):
 
     @property
     def lost(self) -> bool: ...
+
+
+class Journaled(Protocol):
+    """Copies of the journal of a shard's LLM calls, where other computers find them."""
+
+    def fetch(self) -> None:
+        """Take in what was copied, before the shard is scored.
+
+        Raises:
+            UsageError: it cannot be read, or the journal cannot be written.
+        """
+        ...
+
+    def copy(self, *, now: bool = False) -> None:
+        """Copy what is new, if the time has come, or ``now``."""
+        ...
+
+    def bills(self, run: str) -> list[dict[str, Any]]:
+        """What calls came to that were made for the shard under other names than ``run``.
+
+        Raises:
+            UsageError: the journal cannot be read.
+        """
+        ...
+
+    def discard(self) -> None:
+        """Remove the copies: the shard is done."""
+        ...
 
 
 class Place(Protocol):
@@ -113,6 +141,11 @@ class Place(Protocol):
 
     def work_folder(self, shard: str) -> Path:
         """Where a shard is scored: a run directory of this computer's."""
+        ...
+
+    def journal(self, shard: str) -> Journaled | None:
+        """The copies of the shard's journal; None where :meth:`work_folder` is seen by all who
+        may score the shard."""
         ...
 
     def update(self, name: str, change: Callable[[bytes | None], bytes | None]) -> None:
@@ -217,6 +250,9 @@ class Folder:
     def work_folder(self, shard: str) -> Path:
         """See :meth:`Place.work_folder`."""
         return self.path / WORK / shard
+
+    def journal(self, shard: str) -> None:
+        """See :meth:`Place.journal`."""
 
     def update(self, name: str, change: Callable[[bytes | None], bytes | None]) -> None:
         """See :meth:`Place.update`."""

@@ -11,6 +11,8 @@ import asyncio
 import os
 import secrets
 import socket
+from collections.abc import Iterable
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -156,3 +158,15 @@ class Borrowed(Budget):
         whole = Budget(self._purse.limit)
         whole.spent = self._purse.limit - self._purse.left
         return whole
+
+
+def added(ledgers: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """The sum of what LLM calls came to; unknown where one of them is."""
+    total: dict[str, Any] = {}
+    for ledger in ledgers:
+        for name, value in ledger.items():
+            if not isinstance(value, (int, float, type(None))):
+                continue
+            before = total.get(name, 0)
+            total[name] = None if value is None or before is None else before + value
+    return total

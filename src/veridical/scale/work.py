@@ -12,7 +12,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from veridical.core.options import split
@@ -161,7 +161,10 @@ def work_together(
             if done != known:
                 known = done
                 tell(done, total)
-            if done == total or all(process.poll() is not None for process in running):
+            if all(process.poll() is not None for process in running):
+                break
+            if done == total:
+                _let_end(running)  # with the last part written, a worker still settles up
                 break
             time.sleep(place.wait)
         if left(place, manifest):
@@ -178,6 +181,13 @@ def work_together(
                 process.wait(_STOPPING)
             process.kill()
             process.wait()
+
+
+def _let_end(running: Sequence[subprocess.Popen[bytes]]) -> None:
+    end = time.monotonic() + _STOPPING
+    for process in running:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(max(0.0, end - time.monotonic()))
 
 
 def main() -> None:
