@@ -169,6 +169,11 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
             "alignscore",
             "veridical.claims.checkers.repc",
         ),
+        _row(
+            "several checkers, the label of most of them",
+            "veridical.claims.majority",
+            note="neither paper nor code has it: the rule is the code's `major`, over checkers",
+        ),
         _row("RepC trained", "veridical train repc"),
         _row("long references split and merged, several passages", "veridical.claims.merge"),
         _row(
