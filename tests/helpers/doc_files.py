@@ -54,6 +54,7 @@ SCRIPT = [
     },
     {"contains": "Answer with its letter", "text": '{"answer": "A"}'},
     {"contains": "Answer entailment, contradiction or", "text": '{"answer": "entailment"}'},
+    {"contains": "whether the claim can be entailed", "text": '{"answer": "Entailment"}'},
     {
         "contains": "multiple-choice questions about",
         "text": '{"questions": [{"question": "What is the capital?", "answer": "Canberra", '
