@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -40,16 +41,18 @@ def figure(truth: NDArray[np.int64], said: NDArray[np.int64]) -> float:
 def labels(pairs: list[dict[str, str]], repc: str, proxy: str) -> dict[str, NDArray[np.int64]]:
     """What each checker, and each vote, says of the pairs."""
     rows = [{"response": p["hypothesis"], "contexts": [p["premise"]]} for p in pairs]
-    scorers = []
-    for checker in (*SINGLE, *VOTES):
-        model = f", model={repc!r}" if "repc" in checker else ""
-        scorers.append(f"claims(extractor=response, checker={checker!r}{model})")
-    results = list(veridical.check(rows, ", ".join(scorers), proxy=proxy, store="none"))
-    found = {}
-    for i, checker in enumerate((*SINGLE, *VOTES)):
-        said = [list(r.scores.values())[i].raw["label"] for r in results]
-        found[checker] = np.array([LABELS.index(x) if x in LABELS else 1 for x in said])
-    return found
+    scorer = f"claims(extractor=given, checker={', '.join(SINGLE)!r}, model={repc!r})"
+    for row in rows:
+        row["claims"] = [row["response"]]
+    found: dict[str, list[int]] = {checker: [] for checker in (*SINGLE, *VOTES)}
+    for result in veridical.check(rows, scorer, proxy=proxy, store="none"):
+        (score,) = result.scores.values()
+        ((claim,),) = (score.raw["claims"],)
+        said = {vote["checker"]: vote["label"] for vote in claim["votes"]}
+        for checker, column in found.items():  # of a vote by three: as the four were asked
+            votes = Counter(said[name] for name in checker.split(", "))
+            column.append(LABELS.index(votes.most_common(1)[0][0]))
+    return {checker: np.array(column) for checker, column in found.items()}
 
 
 def main() -> None:
