@@ -188,6 +188,12 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
             "veridical corpus",
         ),
         _row(
+            "retriever: a query written by an LLM, pages read, the best passages by BM25",
+            "veridical.claims.query_writing",
+            "veridical.claims.search_pages",
+            note="`--corpus-query llm --corpus-pages 3`; Google's answer box is not put first",
+        ),
+        _row(
             "human labels: triplets and responses, rates by model",
             "veridical.evaluate.datasets.refchecker",
             "veridical.evaluate.datasets.refchecker_responses",

@@ -113,6 +113,7 @@ ENDING = {"--once", "--export", "--import"}
 #: Lines that need what a test run does not have, by a part of the line: read to the end, not run.
 NOT_HERE = {
     "s3://": "an object store",
+    "search:web": "a search service",
     "/shared/": "a folder that the nodes of a cluster share",
     "models get": "a download",
     "models convert": "a download and PyTorch",
