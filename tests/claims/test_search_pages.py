@@ -252,6 +252,35 @@ def test_the_option_opens_it_and_an_engine_that_serves_does_not(
         find_service("web")
 
 
+def test_a_user_cannot_have_a_private_page_fetched(
+    serve: Serve, fake: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The service itself may be at a private address, as its section says; what it finds not."""
+    inside = serve({"/secret": "<p>The secret."})
+    private = inside.url("/secret", "127.0.0.1")
+    reply = json.dumps({"hits": [{"text": "Ada lived.", "url": private}]}).encode()
+    service = serve({"/?q=Ada+lived.": (200, {}, reply)})
+    config = tmp_path / "veridical.toml"
+    config.write_text(
+        f'[search.web]\nurl = "{service.url("/", "127.0.0.1")}"\nmethod = "GET"\n'
+        'results = "hits"\ntext = "text"\n'
+    )
+    monkeypatch.setenv(CONFIG_VARIABLE, str(config))
+    out = tmp_path / "run"
+    veridical.check(
+        [{"response": "Ada lived."}],
+        "nli_grounding",
+        out=out,
+        corpus="search:web",
+        corpus_pages=2,
+        processes=0,
+    )
+    (line,) = map(json.loads, (out / "contexts.jsonl").open())
+    (context,) = line["contexts"]
+    assert context["text"] == "Ada lived." and "no public address" in context["unread"]
+    assert len(service.asked) == 1 and inside.asked == []
+
+
 def test_what_does_not_go_together(fake: None, tmp_path: Path) -> None:
     row = [{"response": "Ada lived."}]
 

@@ -82,7 +82,7 @@ class RunOptions(Options):
         Group.INPUT,
     )
     corpus_top: int | None = option(
-        None, "Passages for each sentence of an answer; default 3.", Group.INPUT, least=1, kind=int
+        None, "Passages for each query; default 3.", Group.INPUT, least=1, kind=int
     )
     corpus_query: Queries = option(
         "sentences",
