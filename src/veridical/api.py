@@ -117,7 +117,9 @@ class Job:
                 spool.close()
         self._account = self._open_account(inputs)
         options, directory = self._request.options, self.directory
-        llm = None if self._account is None else self.engine.llms.chat(self._account)
+        llm = None
+        if self._account is not None and (inputs.prompts is not None or inputs.writes):
+            llm = self.engine.llms.chat(self._account)
         opened = inputs.open(
             directory.path,
             key=directory.key,

@@ -139,3 +139,19 @@ def test_the_plan_counts_calls_and_pages(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setenv("VERIDICAL_CONFIG", str(config))
     plan = veridical.plan(ROWS, "nli_grounding", corpus="search:web", corpus_pages=3, processes=0)
     assert plan["retrieval"] == {"by": "search:web", "queries": 2, "pages": 6}
+
+
+def test_an_llm_that_only_a_scorer_names_is_no_reason_to_ask_for_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = tmp_path / "script.json"
+    script.write_text('[{"text": "Entailment"}]')
+    config = tmp_path / "veridical.toml"
+    config.write_text(f'[llm.other]\nbase_url = "fake:{script}"\nmodel = "m"\n')
+    monkeypatch.setenv("VERIDICAL_CONFIG", str(config))
+    scorer = "claims(checker='nli, llm|other', extractor=sentences)"
+    settings: dict[str, Any] = {"corpus": Finds(), "processes": 0, "store": tmp_path / "store"}
+    results = veridical.check(ROWS, scorer, out=tmp_path / "run", **settings)
+    assert [next(iter(r.scores.values())).status for r in results] == ["scored", "scored"]
+    with pytest.raises(veridical.errors.UsageError, match="only an LLM can write queries"):
+        veridical.check(ROWS, scorer, corpus_query="llm", **settings)
