@@ -26,7 +26,7 @@ from typing import NamedTuple
 import veridical
 from veridical.claims.corpus.opening import Corpus
 from veridical.claims.corpus.retriever import CorpusRetriever
-from veridical.claims.retrieved import queries_of
+from veridical.claims.query_writing import queries_of
 from veridical.io import open_source
 
 PARTS = ("dev_cmu.tsv", "dev_tc.tsv", "dev_wow.tsv", "test_wow.tsv")

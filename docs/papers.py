@@ -169,6 +169,11 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
             "alignscore",
             "veridical.claims.checkers.repc",
         ),
+        _row(
+            "several checkers, the label of most of them",
+            "veridical.claims.majority",
+            note="neither paper nor code has it: the rule is the code's `major`, over checkers",
+        ),
         _row("RepC trained", "veridical train repc"),
         _row("long references split and merged, several passages", "veridical.claims.merge"),
         _row(
@@ -181,6 +186,12 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
             "search of the web, and of documents of one's own",
             "veridical.claims.search",
             "veridical corpus",
+        ),
+        _row(
+            "retriever: a query written by an LLM, pages read, the best passages by BM25",
+            "veridical.claims.query_writing",
+            "veridical.claims.search_pages",
+            note="`--corpus-query llm --corpus-pages 3`; Google's answer box is not put first",
         ),
         _row(
             "human labels: triplets and responses, rates by model",

@@ -117,15 +117,16 @@ class Job:
                 spool.close()
         self._account = self._open_account(inputs)
         options, directory = self._request.options, self.directory
-        chat = None
-        if inputs.prompts is not None and self._account is not None:
-            chat = self.engine.llms.chat(self._account)
+        llm = None
+        if self._account is not None and (inputs.prompts is not None or inputs.writes):
+            llm = self.engine.llms.chat(self._account)
         opened = inputs.open(
             directory.path,
             key=directory.key,
-            chat=chat,
+            chat=None if inputs.prompts is None else llm,
             retriever=self._retriever,
             submit=self.engine.submit,
+            writing=llm if inputs.writes else None,
             limit=options.limit,
             again=directory.done if options.retry_failed else None,
         )
@@ -191,13 +192,18 @@ class Job:
         from veridical.claims.corpus.opening import open_retriever
         from veridical.claims.retrieved import identity
 
-        self._retriever = open_retriever(corpus, self.engine, self._request.options.notify)
-        return {"corpus": identity(self._retriever, inputs.top)}
+        options = self._request.options
+        self._retriever = open_retriever(
+            corpus, self.engine, options.notify, pages=options.corpus_pages
+        )
+        writer = self.engine.llms.identity() if inputs.writes else None
+        return {"corpus": identity(self._retriever, inputs.top, writer)}
 
     def _open_account(self, inputs: Inputs) -> Account | None:
         """The account of the run's LLM calls; None where it makes none."""
         asks = any(step.asks for step in self.after.steps)
-        if inputs.prompts is None and not asks and not self.engine.llms_of(self._task):
+        asks = asks or inputs.prompts is not None or inputs.writes
+        if not asks and not self.engine.llms_of(self._task):
             return None
         run = str(self.directory.manifest()["request"].get("run", ""))
         retry = self._request.options.retry_failed
@@ -404,7 +410,11 @@ def check(
             the user's own documents, ``search:NAME`` for a search service of ``veridical.toml``,
             or a :class:`~veridical.claims.search.Retriever`. They are kept in the run directory
             (``contexts.jsonl``), and evidence refers to them by their place there.
-        corpus_top: passages for each sentence of a response, 3 unless said.
+        corpus_top: passages for each query, 3 unless said.
+        corpus_query: ``sentences`` searches for each sentence of a response; ``llm`` for one
+            question that the LLM writes for it, as RefChecker's retriever does.
+        corpus_pages: of ``search:NAME``, how many results of a query are fetched and read, at most
+            10; None fetches no page. Public addresses alone are asked (``docs/corpus.md``).
         notify: is told how far the indexing of a corpus is.
         sampling: how prompts without a response are answered by ``llm``; default: greedily, with
             10 samples (or ``samples``) besides. An error where there is no such prompt.

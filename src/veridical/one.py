@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
+    from veridical.claims.query_writing import Queries
     from veridical.claims.search import Retriever
     from veridical.core.records import Against, Context, Sample
     from veridical.core.registry import BoundScorer
@@ -69,6 +70,8 @@ class OneKeywords(EngineKeywords, total=False):
     claims: bool
     corpus: str | Path | Retriever | None
     corpus_top: int | None
+    corpus_query: Queries
+    corpus_pages: int | None
     policy: str | Path | None
     select: Select | None
     repair: How | None
@@ -99,7 +102,7 @@ def check_one(
         reference: the right answer, or several.
         engine: an :class:`~veridical.Engine` of your own instead of a warm one.
         options: ``scorers``, ``preset``, ``prior``, ``against``, ``answer``, ``claims``,
-            ``corpus``, ``corpus_top``, ``policy``, ``select``, ``repair``, and those of
+            ``corpus`` and ``corpus_...``, ``policy``, ``select``, ``repair``, and those of
             :class:`~veridical.Engine` (``nli``, ``llm``, ``store``, ...), as
             :func:`veridical.check` reads them.
 

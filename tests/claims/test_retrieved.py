@@ -12,7 +12,8 @@ import pytest
 from fake_models import FakeEncoder, FakeNli
 
 import veridical
-from veridical.claims.retrieved import MOST, RetrievedSource, queries_of
+from veridical.claims.query_writing import queries_of
+from veridical.claims.retrieved import MOST, RetrievedSource
 from veridical.claims.search import Found, RefusedQuery
 from veridical.core.records import Record
 from veridical.errors import ModelError, UsageError

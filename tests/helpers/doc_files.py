@@ -54,6 +54,7 @@ SCRIPT = [
     },
     {"contains": "Answer with its letter", "text": '{"answer": "A"}'},
     {"contains": "Answer entailment, contradiction or", "text": '{"answer": "entailment"}'},
+    {"contains": "whether the claim can be entailed", "text": '{"answer": "Entailment"}'},
     {
         "contains": "multiple-choice questions about",
         "text": '{"questions": [{"question": "What is the capital?", "answer": "Canberra", '
@@ -112,6 +113,7 @@ ENDING = {"--once", "--export", "--import"}
 #: Lines that need what a test run does not have, by a part of the line: read to the end, not run.
 NOT_HERE = {
     "s3://": "an object store",
+    "search:web": "a search service",
     "/shared/": "a folder that the nodes of a cluster share",
     "models get": "a download",
     "models convert": "a download and PyTorch",

@@ -69,6 +69,21 @@ def test_facts_that_do_not_match_the_claims_are_left_out() -> None:
     assert [u["claim"] for u in score_of((record, made))["units"]] == [{"v": "neutral"}] * 2
 
 
+def test_what_each_of_several_checkers_says() -> None:
+    def shown(*votes: Any) -> Any:
+        record, made = judged(["neutral"])
+        raw = raw_of(["neutral"], [{"votes": list(votes)}])
+        made.scores["claims"] = made.scores["claims"].model_copy(update={"raw": raw})
+        return score_of((record, made))["units"][0]["claim"].get("why")
+
+    votes = [{"checker": "nli|base", "label": "neutral"}, {"checker": "llm", "label": "entailment"}]
+    assert shown(*votes) == "Checkers: nli|base neutral, llm entailment."
+    assert (
+        shown(1, {}, {"checker": "nli", "label": "<b>"}, {"checker": 2, "label": "neutral"}) is None
+    )
+    assert len(shown({"checker": "x" * 10**6, "label": "neutral"})) == MAX_TEXT + 1
+
+
 def test_odd_and_long_facts_are_bounded() -> None:
     for pair in hostile_claims():
         score = score_of(pair)

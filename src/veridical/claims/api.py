@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
-from veridical.claims import checkers, extractors
-from veridical.claims.attribution import Merge, Reading, Verdict, judge
+from veridical.claims import extractors, majority
+from veridical.claims.attribution import Merge, Reading, Verdict
 from veridical.claims.claim import Claim, Extraction
 from veridical.claims.engine_work import run_work
 from veridical.claims.select import Selection
@@ -102,7 +102,7 @@ def extract(
         response = Record(prompt=prompt, response=response)
     work = extractors.find_extractor(extractor, llm)
     costs = extractors.costs_of(extractor)
-    return _run(response, work, costs, engine, engine_options, llm=llm)
+    return _run(response, work, costs, engine, engine_options, {"llm": [llm]})
 
 
 def check(
@@ -143,19 +143,23 @@ def check(
     record = Record(prompt=how.prompt, response=how.response, contexts=contexts)
     if not any(p.text for p in record.contexts):
         raise UsageError("there is no passage to check claims by")
-    costs = checkers.costs_of(how.checker) | selection_costs(how.select)
+    costs = majority.costs_of(how.checker) | selection_costs(how.select)
     reading = Reading(how.select, how.top, how.ranker or how.nli, how.window, how.merge)
     checker_options: dict[str, Any] = {**models, "model": how.model, "shots": how.shots}
-    if "nli" in costs and "nli" not in checkers.options_of(how.checker):
+    if how.select == "cross_encoder" and "nli" not in majority.options_of(how.checker):
         del checker_options["nli"]  # it is the ranker's
-    checking = checkers.find_checker(how.checker, **checker_options)
+    named = majority.find_checkers(how.checker, **checker_options)
 
     async def work(record: Record, evidence: Evidence) -> list[Verdict]:
-        return await judge(listed, record.against("contexts"), evidence, checking, reading)
+        return await majority.judge_by(named, listed, record.against("contexts"), evidence, reading)
 
     if not listed:
         return []
-    return _run(record, work, costs, engine, engine_options, **models, ranker=how.ranker)
+    asked = majority.models_of(how.checker, nli=how.nli, llm=how.llm)
+    if how.select == "cross_encoder":
+        asked["nli"].append(how.ranker or how.nli)
+    asked["proxy"] = [how.proxy]
+    return _run(record, work, costs, engine, engine_options, asked)
 
 
 def _run(
@@ -164,12 +168,12 @@ def _run(
     costs: set[Cost],
     engine: Engine | None,
     engine_options: EngineOptions,
-    **models: str | None,
+    models: Mapping[str, Sequence[str | None]],
 ) -> T:
     """What ``work`` gives for ``record`` within an engine, or what it raises.
 
     Args:
-        models: the models it names, by the parameter of scorers that does.
+        models: those that ``work`` asks, by kind; None is the run's own.
     """
     outcomes: list[T] = []
     errors: list[Exception] = []
@@ -182,7 +186,7 @@ def _run(
             raise
 
     with Engine(engine_options) if engine is None else nullcontext(engine) as running:
-        run_work(running, [record], remember, costs, **models)
+        run_work(running, [record], remember, costs, models)
     if errors:
         raise errors[0]
     return outcomes[0]

@@ -36,6 +36,14 @@ _ENTAILMENT, _NEUTRAL = LABELS.index("entailment"), LABELS.index("neutral")
 _SHORTEST = 100  # characters that a window may be asked to hold
 
 
+class Vote(NamedTuple):
+    """What one of several checkers says of a claim: its label, and the probabilities by name."""
+
+    checker: str
+    label: str
+    probabilities: dict[str, float]
+
+
 @dataclass(frozen=True)
 class Verdict:
     """What sources say of a claim.
@@ -52,6 +60,8 @@ class Verdict:
         conflict: some passages entail the claim and others contradict it.
         category: of a claim that is not entailed, one of
             :data:`~veridical.claims.categories.CATEGORIES`.
+        votes: of each checker, in the order named, where there are several
+            (:mod:`veridical.claims.majority`).
     """
 
     claim: Claim
@@ -61,6 +71,7 @@ class Verdict:
     says: tuple[str, ...]
     conflict: bool
     category: str | None
+    votes: tuple[Vote, ...] = ()
 
     @property
     def risk(self) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
@@ -41,24 +41,16 @@ def run_work(
     records: Sequence[Record],
     work: Callable[[Record, Evidence], Awaitable[None]],
     costs: set[Cost],
-    **models: str | None,
+    models: Mapping[str, Sequence[str | None]],
 ) -> None:
     """Await ``work`` for each record.
 
     Args:
         costs: what ``work`` asks of the evidence.
-        models: the models it names, by the parameter of scorers that does.
+        models: those that it asks, by kind; None is the run's own.
     """
 
-    async def function(
-        record: Record,
-        evidence: Evidence,
-        *,
-        nli: str | None = None,
-        ranker: str | None = None,
-        llm: str | None = None,
-        proxy: str | None = None,
-    ) -> Score:
+    async def function(record: Record, evidence: Evidence) -> Score:
         await work(record, evidence)
         return Score.of(0.0)
 
@@ -68,10 +60,10 @@ def run_work(
         level="claim",
         cost="llm",
         source="",
-        models={"ranker": "nli"},
+        models=lambda: models,
         costs_by=lambda **_: costs,
     )
-    task = Task([BoundScorer(scorer, models)])
+    task = Task([BoundScorer(scorer)])
     engine.models(task)
     services = engine.services(task)
     with ExitStack() as stack:

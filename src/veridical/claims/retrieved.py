@@ -10,11 +10,12 @@ from itertools import islice, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from veridical.claims.query_writing import PROMPTS, QueryWriter, queries_of
 from veridical.claims.search import Found, RefusedQuery, Retriever
-from veridical.core.prompt_text import message_text
 from veridical.core.records import Context, Record
 from veridical.errors import RowError, UsageError
 from veridical.files.rowlog import Distrusted, RowLog, Rows, joined_rows
+from veridical.prompts import prompt_identity
 
 if TYPE_CHECKING:
     from veridical.io import Source
@@ -29,8 +30,8 @@ META = "retrieval"
 TOP = 3
 #: Passages a record.
 MOST = 100
-#: Code points of the prompt that are put before a statement: its last ones, where a question is.
-_ASKED = 300
+
+_MAY_LACK = frozenset({"title", "unread"})  # left out of a line where there is nothing to say
 
 Submit = Callable[[Coroutine[Any, Any, Any]], "Future[Any]"]
 
@@ -48,6 +49,7 @@ class RetrievedSource:
         top: passages for each statement of a response.
         retriever: finds passages; None reads what is there, and leaves records without out.
         submit: runs a coroutine on the retriever's event loop. Rows are read in another thread.
+        writer: writes the queries; None searches for each sentence of a response.
         limit: for rows from this one on nothing is retrieved.
         key: of the run, see :class:`~veridical.files.rowlog.RowLog`; default: the fingerprint.
         unsealed: contexts are read that this computer did not seal.
@@ -61,6 +63,7 @@ class RetrievedSource:
         top: int = TOP,
         retriever: Retriever | None = None,
         submit: Submit | None = None,
+        writer: QueryWriter | None = None,
         limit: int | None = None,
         key: str | None = None,
         unsealed: bool = False,
@@ -73,6 +76,7 @@ class RetrievedSource:
         key = self.fingerprint() if key is None else key
         self._log = RowLog(folder / CONTEXTS, key, "contexts", unsealed=unsealed)
         self._live = None if retriever is None or submit is None else (retriever, submit)
+        self._writer = writer
         self._limit = limit
 
     @property
@@ -163,10 +167,11 @@ class RetrievedSource:
                 wanting = {r.row: r for r, _ in some if isinstance(r, Record) and _wants(r)}
                 lines = {r.row: x for r, x in some if x is not None and r.row in wanting}
                 missing = [r for row, r in wanting.items() if row not in lines]
-                new = submit(retrieve(retriever, missing, self.top)).result() if missing else []
-                for record, line in zip(missing, new, strict=True):
-                    log.append(record.row, line)
-                    lines[record.row] = line
+                if missing:
+                    work = retrieve(retriever, missing, self.top, self._writer)
+                    for record, line in zip(missing, submit(work).result(), strict=True):
+                        log.append(record.row, line)
+                        lines[record.row] = line
                 for one, _ in some:
                     yield self._with_contexts(one, lines[one.row]) if one.row in lines else one
                 some = list(islice(following, self.read))
@@ -188,37 +193,31 @@ class RetrievedSource:
         return record.model_copy(update={"contexts": contexts, "meta": meta})
 
 
-def queries_of(record: Record) -> list[str]:
-    """What is searched for: each sentence of the response, after the end of the prompt's text,
-    which tells whom or what "it" is about (as FActScore puts the topic before the fact)."""
-    question = _prompt(record)[-_ASKED:].strip()
-    sentences = [s.text.strip() for s in record.sentences if s.text.strip()]
-    return list(dict.fromkeys(f"{question} {s}".strip() for s in sentences))
+async def retrieve(
+    retriever: Retriever, records: Sequence[Record], top: int, writer: QueryWriter | None = None
+) -> list[bytes]:
+    """A line for each record: row, id, and what was found for it, or why nothing could be.
 
-
-def _prompt(record: Record) -> str:
-    if isinstance(record.prompt, str) or record.prompt is None:
-        return record.prompt or ""
-    for message in reversed(record.prompt):
-        text = message_text(message.get("content"))
-        if message.get("role") == "user" and text:
-            return text
-    return ""
-
-
-async def retrieve(retriever: Retriever, records: Sequence[Record], top: int) -> list[bytes]:
-    """A line for each record: row, id, and what was found for it, or why nothing could be."""
-    queries = [queries_of(r) for r in records]
+    Args:
+        writer: writes the queries; None searches for each sentence.
+    """
+    queries: list[list[str] | str]
+    queries = [*map(queries_of, records)] if writer is None else await writer.write(records)
+    asked = [qs for qs in queries if not isinstance(qs, str)]
+    outcomes: list[list[list[Found]] | str]
     try:
-        flat = await retriever.search([q for qs in queries for q in qs], top)
-        at = iter(flat)
-        outcomes: list[list[list[Found]] | str] = [[next(at) for _ in qs] for qs in queries]
+        flat = iter(await retriever.search([q for qs in asked for q in qs], top))
+        outcomes = [[next(flat) for _ in qs] for qs in asked]
     except RefusedQuery:  # of one record, perhaps: each is asked for by itself
-        outcomes = [await _alone(retriever.search(qs, top)) for qs in queries]
-    return [
-        json.dumps(_line(record, retriever.name, one), ensure_ascii=True).encode()
-        for record, one in zip(records, outcomes, strict=True)
-    ]
+        outcomes = [await _alone(retriever.search(qs, top)) for qs in asked]
+    found = iter(outcomes)
+    lines = []
+    for record, qs in zip(records, queries, strict=True):
+        line = _line(record, retriever.name, qs if isinstance(qs, str) else next(found))
+        if writer is not None and not isinstance(qs, str) and META in line:
+            line[META]["queries"] = qs
+        lines.append(json.dumps(line, ensure_ascii=True).encode())
+    return lines
 
 
 async def _alone(search: Awaitable[list[list[Found]]]) -> list[list[Found]] | str:
@@ -244,17 +243,24 @@ def _line(record: Record, name: str, outcome: list[list[Found]] | str) -> dict[s
 
 
 def _context(passage: Found) -> dict[str, Any]:
-    names = ("id", "source", "start", "end", "page", "title", "text")
+    names = ("id", "source", "start", "end", "page", "title", "unread", "text")
     fields = {name: getattr(passage, name) for name in names}
-    return {k: v for k, v in fields.items() if v is not None and (k != "title" or v)}
+    return {k: v for k, v in fields.items() if v is not None and (k not in _MAY_LACK or v)}
 
 
 def _wants(row: Record) -> bool:
     return not any(c.text.strip() for c in row.contexts)
 
 
-def identity(retriever: Retriever, top: int) -> dict[str, Any]:
-    """What retrieved contexts depend on, besides the records: a part of a run's fingerprint."""
+def identity(retriever: Retriever, top: int, writer: str | None = None) -> dict[str, Any]:
+    """What retrieved contexts depend on, besides the records: a part of a run's fingerprint.
+
+    Args:
+        writer: identity of the LLM that writes the queries; None where none does.
+    """
     text = json.dumps(dict(retriever.identity()), sort_keys=True)
     digest = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
-    return {"retriever": retriever.name, "hash": digest, "top": top}
+    told: dict[str, Any] = {"retriever": retriever.name, "hash": digest, "top": top}
+    if writer is not None:
+        told |= {"llm": writer, "prompts": [prompt_identity(name) for name in PROMPTS]}
+    return told

@@ -29,6 +29,10 @@ from veridical.errors import UsageError, unknown_name
 from veridical.llm.configuration import Section, read_section, sections
 from veridical.llm.endpoints import key_from
 
+#: Before the name of a search service.
+SEARCH = "search:"
+#: Pages of a query that may be fetched.
+MOST_PAGES = 10
 #: What a header's name may be (RFC 9110, section 5.6.2).
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 
@@ -45,6 +49,8 @@ class Found:
         page: page it begins on, from 1; None where there are none.
         title: of the document, or nothing.
         score: the larger the better; comparable within one query only.
+        unread: why the page at ``source`` was not read, so that this is what the search service
+            says of it; nothing where it was read, or was not to be.
     """
 
     id: str
@@ -55,6 +61,7 @@ class Found:
     page: int | None = None
     title: str = ""
     score: float = 0.0
+    unread: str = ""
 
 
 class Retriever(Protocol):
@@ -90,8 +97,8 @@ class SearchService:
 
     Attributes:
         name: of its section in ``veridical.toml``.
-        url: the address that queries go to. No other is ever asked: pages that results name are
-            not fetched, and redirects are not followed.
+        url: the address that queries go to. Redirects are not followed. Pages that results name are
+            not fetched but by :class:`~veridical.claims.search_pages.PageSearch`.
         method: ``POST`` sends the query as a JSON object, ``GET`` as parameters of the address.
         query: name of the parameter that takes the query.
         count: of the one that takes how many results are wanted; None sends none.

@@ -24,6 +24,8 @@ from veridical.cli.options import (
     CascadeOption,
     Claims,
     Corpus,
+    CorpusPages,
+    CorpusQuery,
     CorpusTop,
     Embedder,
     Fresh,
@@ -43,6 +45,7 @@ from veridical.cli.options import (
     Prior,
     Processes,
     Proxy,
+    QueryName,
     Reader,
     RepairOption,
     RetryFailed,
@@ -115,6 +118,8 @@ class SharedOptions:
     claims: Claims = False
     corpus: Corpus = None
     corpus_top: CorpusTop = None
+    corpus_query: CorpusQuery = QueryName.sentences
+    corpus_pages: CorpusPages = None
     json_path: Annotated[
         str | None,
         typer.Option("--json", help="Write the plan as JSON; - for stdout.", metavar="FILE"),

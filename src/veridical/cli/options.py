@@ -45,6 +45,11 @@ class Repair(str, Enum):
     rewrite = "rewrite"
 
 
+class QueryName(str, Enum):
+    sentences = "sentences"
+    llm = "llm"
+
+
 class Against(str, Enum):
     samples = "samples"
     contexts = "contexts"
@@ -79,6 +84,8 @@ SelectOption = Annotated[Select | None, option_of(RunOptions, "select", "--selec
 RepairOption = Annotated[Repair | None, option_of(RunOptions, "repair", "--repair")]
 Corpus = Annotated[str | None, option_of(RunOptions, "corpus", metavar="PATH")]
 CorpusTop = Annotated[int | None, option_of(RunOptions, "corpus_top")]
+CorpusQuery = Annotated[QueryName, option_of(RunOptions, "corpus_query")]
+CorpusPages = Annotated[int | None, option_of(RunOptions, "corpus_pages")]
 Limit = Annotated[int | None, option_of(RunOptions, "limit")]
 Store = Annotated[str, option_of(EngineOptions, "store")]
 Map = Annotated[list[str] | None, option_of(RunOptions, "mapping", "--map", metavar="FIELD=COLUMN")]

@@ -20,6 +20,8 @@ from veridical.cli.options import (
     Budget,
     Claims,
     Corpus,
+    CorpusPages,
+    CorpusQuery,
     CorpusTop,
     Embedder,
     ImageEmbedder,
@@ -33,6 +35,7 @@ from veridical.cli.options import (
     PresetOption,
     Processes,
     Proxy,
+    QueryName,
     Reader,
     RetryFailed,
     Samples,
@@ -147,6 +150,8 @@ class TuneCommand:
     claims: Claims = False
     corpus: Corpus = None
     corpus_top: CorpusTop = None
+    corpus_query: CorpusQuery = QueryName.sentences
+    corpus_pages: CorpusPages = None
     limit: Limit = None
     store: Store = STORE
     min_coverage: Annotated[

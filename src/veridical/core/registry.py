@@ -40,6 +40,7 @@ RawIs = Literal["risk", "confidence"]
 #: model's own probabilities, or words alone.
 Basis = Literal["sources", "agreement", "words"]
 Prompts = Iterable[str] | Callable[..., Iterable[str]]
+Models = Mapping[str, str] | Callable[..., Mapping[str, Iterable[str | None]]]
 Parts = Callable[..., Iterable[Iterable["BoundScorer"]]]
 
 ENTRY_POINT_GROUP = "veridical.scorers"
@@ -65,7 +66,7 @@ class Declaration(TypedDict, total=False):
     tuned_on: Mapping[str, tuple[str, ...]]
     prompts: Prompts
     check: Callable[..., object] | None
-    models: Mapping[str, str]
+    models: Models
     checkpoints: Mapping[str, str]
     parts: Parts | None
     stages: Callable[..., Iterable[str]] | None
@@ -103,7 +104,9 @@ class Scorer:
         check: called with all parameters before a run; a :class:`UsageError` where they do not go
             together. What each may be its annotation says.
         models: parameters that name a further model, by its kind: ``llm``, ``proxy`` or ``nli``.
-            Parameters called like a kind need no mention.
+            Parameters called like a kind need no mention. Or a function of all its parameters
+            that tells the models of each kind, where the parameters decide which are asked; None
+            among them is the run's own.
         checkpoints: parameters that name a checkpoint, by its kind (see
             :data:`veridical.models.seq2seq.KINDS`); those of a scorer of cost ``seq2seq``. The
             name of another parameter in braces stands for its value.
@@ -131,7 +134,7 @@ class Scorer:
     tuned_on: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     prompts: tuple[str, ...] | Callable[..., Iterable[str]] = ()
     check: Callable[..., object] | None = None
-    models: Mapping[str, str] = field(default_factory=dict)
+    models: Models = field(default_factory=dict)
     checkpoints: Mapping[str, str] = field(default_factory=dict)
     parts: Parts | None = None
     stages: Callable[..., Iterable[str]] | None = None
@@ -324,6 +327,9 @@ class BoundScorer:
             cost = KINDS[kind].cost
             by_part = [part.models(kind) for part in self.parts if cost in part.costs]
             return tuple(dict.fromkeys(name for names in by_part for name in names))
+        declared = self.scorer.models
+        if callable(declared):
+            return tuple(dict.fromkeys(declared(**self.values).get(kind, ()))) or (None,)
         names: list[str | None] = []
         for name, parameter in self.scorer.parameters.items():
             value = self.values[name]
@@ -331,7 +337,7 @@ class BoundScorer:
                 names += tell(value).get(kind, ())
             elif name == kind:
                 names.insert(0, value or None)
-            elif self.scorer.models.get(name) == kind and value:
+            elif declared.get(name) == kind and value:
                 names.append(value)
         return tuple(dict.fromkeys(names)) or (None,)
 

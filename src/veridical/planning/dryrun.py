@@ -48,6 +48,7 @@ def dry_run(
     steps: Sequence[Step] = (),
     true: bool = True,
     *,
+    pages: int | None = None,
     cold: bool = False,
     stand_ins: StandIns | None = None,
 ) -> dict[str, Any]:
@@ -77,8 +78,10 @@ def dry_run(
     scorers ask is about answers that are still to be given. These count as one short sentence,
     with the fewest samples; ``models`` counts them so too.
 
-    ``retrieval``: of a corpus or a search service distinct ``queries``, and ``files``,
-    ``documents``, ``passages`` and ``skipped`` of a corpus; None where there is no ``corpus``.
+    ``retrieval``: of a corpus or a search service distinct ``queries``, the most ``pages`` that
+    are fetched where they are, and ``files``, ``documents``, ``passages`` and ``skipped`` of a
+    corpus; None where there is no ``corpus``. The calls that write queries are counted with those
+    of scorers.
 
     ``steps`` are counted in all of these figures, and each is told of with the ``answers`` that it
     has scored, and how few there can be (``least``). Which answers are repaired is known where a
@@ -88,6 +91,7 @@ def dry_run(
     sentences written anew, None where there is no such step.
 
     Args:
+        pages: results a query whose pages are read; None: none.
         cold: whether nothing is taken to be stored or journaled yet.
         stand_ins: what stood for the models in earlier dry runs, and will in later ones: models
             whose rate is known are not timed again.
@@ -96,7 +100,7 @@ def dry_run(
         engine.llms.endpoint(name)  # that there is one
     with contextlib.ExitStack() as stack:
         run = _DryRun(engine, task, stack, cold, {} if stand_ins is None else stand_ins)
-        records = run.open(inputs, stores, corpus, steps)
+        records = run.open(inputs, stores, corpus, steps, pages)
         if steps:
             directory = RunDirectory(run.folder / "run", {"parameters": {"limit": task.limit}}, {})
             stack.callback(directory.close)
@@ -145,6 +149,7 @@ class _DryRun:
         stores: bool,
         corpus: str | Path | Retriever | None,
         steps: Sequence[Step],
+        pages: int | None,
     ) -> Input:
         """Open what the run would use, and ``inputs`` with pretended answers and passages."""
         engine, limit = self._engine, self.task.limit
@@ -153,7 +158,8 @@ class _DryRun:
             store = PretendStore(self.folder, None if self._cold else engine.store)
             self._stack.callback(store.close)
         prompts = inputs.prompts
-        if prompts is not None or any(step.asks for step in steps) or engine.llms_of(self.task):
+        asks = prompts is not None or inputs.writes or any(step.asks for step in steps)
+        if asks or engine.llms_of(self.task):
             kept = None if self._cold else engine.llms.kept()
             journal = PretendJournal(self.folder / "llm", kept)
             self._account = Account(journal)
@@ -164,7 +170,7 @@ class _DryRun:
         for service in distinct(self._services):
             self._stack.callback(service.close)
         if corpus is not None:
-            self._retriever = retriever = PlannedRetriever(corpus, engine)
+            self._retriever = retriever = PlannedRetriever(corpus, engine, pages)
             self._stack.callback(lambda: engine.submit(retriever.close()).result())
             if retriever.corpus is not None:
                 self._services["corpus"] = indexing = _count_corpus(engine, retriever)
@@ -174,6 +180,7 @@ class _DryRun:
             chat=self._chat,
             retriever=self._retriever,
             submit=engine.submit,
+            writing=self._llms.chat(self._account) if inputs.writes and self._account else None,
             limit=limit,
         )
         records: Input = opened.records

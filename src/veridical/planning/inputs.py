@@ -39,11 +39,13 @@ class Inputs:
         prompts: those rows with the way in which they are answered; None where they are records.
         top: passages to find for each statement of a record without contexts; None where nothing
             is searched.
+        writes: whether an LLM writes what is searched for.
     """
 
     rows: Source
     prompts: Prompts | None = None
     top: int | None = None
+    writes: bool = False
 
     @classmethod
     def of(cls, rows: Source, options: RunOptions, llms: Llms) -> Inputs:
@@ -63,7 +65,8 @@ class Inputs:
             return cls(rows, prompts)
         from veridical.claims.retrieved import TOP
 
-        return cls(rows, prompts, TOP if options.corpus_top is None else options.corpus_top)
+        top = TOP if options.corpus_top is None else options.corpus_top
+        return cls(rows, prompts, top, options.corpus_query == "llm")
 
     def fingerprint(self) -> str:
         """Hash of the rows, and of how prompts are answered."""
@@ -77,13 +80,18 @@ class Inputs:
         chat: Chat | None = None,
         retriever: Retriever | None = None,
         submit: Submit | None = None,
+        writing: Chat | None = None,
         limit: int | None = None,
         again: Rows | None = None,
         unsealed: bool = False,
     ) -> Opened:
         """Sources whose answers and contexts are kept in ``folder``; see
         :class:`~veridical.sampling.stream.SampledSource` and
-        :class:`~veridical.claims.retrieved.RetrievedSource` for the arguments."""
+        :class:`~veridical.claims.retrieved.RetrievedSource` for the arguments.
+
+        Args:
+            writing: the LLM that writes queries, where one does.
+        """
         sampled = None
         if self.prompts is not None:
             sampled = SampledSource(
@@ -98,6 +106,7 @@ class Inputs:
             )
         retrieved = None
         if self.top is not None:
+            from veridical.claims.query_writing import QueryWriter
             from veridical.claims.retrieved import RetrievedSource
 
             retrieved = RetrievedSource(
@@ -106,6 +115,7 @@ class Inputs:
                 top=self.top,
                 retriever=retriever,
                 submit=submit,
+                writer=None if writing is None else QueryWriter(writing),
                 limit=limit,
                 key=key,
                 unsealed=unsealed,

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypedDict
 
+from veridical.claims.search import MOST_PAGES, SEARCH
 from veridical.core.options import Group, Names, Options, option
 from veridical.engine.options import EngineKeywords
 from veridical.errors import UsageError, option_named
 
 if TYPE_CHECKING:
     from veridical.claims.corpus.build import Notify
+    from veridical.claims.query_writing import Queries
     from veridical.claims.search import Retriever
     from veridical.core.records import Against
     from veridical.decide.repair import How
@@ -80,7 +82,22 @@ class RunOptions(Options):
         Group.INPUT,
     )
     corpus_top: int | None = option(
-        None, "Passages for each sentence of an answer; default 3.", Group.INPUT, least=1, kind=int
+        None, "Passages for each query; default 3.", Group.INPUT, least=1, kind=int
+    )
+    corpus_query: Queries = option(
+        "sentences",
+        "How it is searched: by each sentence of an answer, or by one question that --llm writes.",
+        Group.INPUT,
+        choices=("sentences", "llm"),
+        called="way to search",
+    )
+    corpus_pages: int | None = option(
+        None,
+        "Fetch the pages of the first N results of search:NAME and read them, from public "
+        "addresses alone; at most 10. Default: none is fetched.",
+        Group.INPUT,
+        least=1,
+        kind=int,
     )
     notify: Notify | None = option(None)
     sampling: Sampling | None = option(None)
@@ -103,6 +120,27 @@ class RunOptions(Options):
         called="way to repair",
     )
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.corpus is None:
+            for name in self.given():
+                if name.startswith("corpus_"):
+                    raise UsageError(
+                        f"{option_named(name)} is of what finds contexts: name it "
+                        f"({option_named('corpus', 'PATH or search:NAME')}) or leave it out"
+                    )
+        if self.corpus_pages is not None:
+            if self.corpus_pages > MOST_PAGES:
+                raise UsageError(
+                    f"{option_named('corpus_pages')} must be at most {MOST_PAGES}, "
+                    f"not {self.corpus_pages}"
+                )
+            if not str(self.corpus).startswith(SEARCH):
+                raise UsageError(
+                    f"{option_named('corpus_pages')} is for a search service "
+                    f"({option_named('corpus', 'search:NAME')}): a corpus is read anyway"
+                )
+
 
 class PlainRunKeywords(TypedDict, total=False):
     """:class:`RunOptions` as keywords, without those that the scorer ``claims`` has too."""
@@ -121,6 +159,8 @@ class PlainRunKeywords(TypedDict, total=False):
     claims: bool
     corpus: str | Path | Retriever | None
     corpus_top: int | None
+    corpus_query: Queries
+    corpus_pages: int | None
     notify: Notify | None
     sampling: Sampling | None
     policy: str | Path | None

@@ -46,6 +46,7 @@ class Plans:
             chosen.corpus,
             request.steps(self.engine),
             not staged,
+            pages=chosen.corpus_pages,
             **how,
         )
 

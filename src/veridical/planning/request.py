@@ -64,6 +64,10 @@ class Request:
             raise UsageError(
                 f"only an LLM can answer prompts: name one ({option_named('llm', 'NAME')})"
             )
+        if llm is None and options.corpus_query == "llm":
+            raise UsageError(
+                f"only an LLM can write queries: name one ({option_named('llm', 'NAME')})"
+            )
         proxy = engine_options.proxy if engine is None else engine.proxy
         bound = resolve(
             scorers,

@@ -82,7 +82,20 @@ def _facts(unit_text: str, fact: Mapping[str, Any]) -> dict[str, Json]:
         out["conflict"] = True
     if isinstance(fact.get("why"), str):
         out["why"] = _short(fact["why"])
+    elif votes := _votes(fact.get("votes")):
+        out["why"] = _short(f"Checkers: {votes}.")
     return out
+
+
+def _votes(votes: Any) -> str:
+    """What each of several checkers says, in a line."""
+    return ", ".join(
+        f"{vote['checker']} {vote['label']}"
+        for vote in _list(votes)
+        if isinstance(vote, Mapping)
+        and isinstance(vote.get("checker"), str)
+        and vote.get("label") in VERDICTS
+    )
 
 
 def _list(value: Any) -> Sequence[Any]:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from veridical.claims.corpus.build import Notify
+    from veridical.claims.query_writing import Queries
     from veridical.claims.search import Retriever
     from veridical.core.records import Against
     from veridical.ensembles.cascade_search import Goal
@@ -217,5 +218,7 @@ class TuneKeywords(EngineKeywords, total=False):
     claims: bool
     corpus: str | Path | Retriever | None
     corpus_top: int | None
+    corpus_query: Queries
+    corpus_pages: int | None
     notify: Notify | None
     sampling: Sampling | None

@@ -79,7 +79,7 @@ def tune(
         hour: what an hour of models and processors counts beside money for LLM calls.
         run: directory of the scoring run; the same one resumes. Default: a temporary one.
         preset, against, samples, limit, mapping, reader, strict, retry_failed, claims, corpus,
-            corpus_top, notify, sampling: as of :func:`veridical.check`.
+            corpus_top, corpus_query, corpus_pages, notify, sampling: as of :func:`veridical.check`.
 
     Raises:
         UsageError: options are unknown or do not go together; too few answers are graded.

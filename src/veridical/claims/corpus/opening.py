@@ -18,7 +18,7 @@ from veridical.claims.corpus.build import (
 from veridical.claims.corpus.files import listing
 from veridical.claims.corpus.index import Counts, Index
 from veridical.claims.corpus.retriever import CorpusRetriever
-from veridical.claims.search import Retriever, find_service
+from veridical.claims.search import SEARCH, Retriever, find_service
 from veridical.errors import UsageError
 from veridical.files.temporary import TemporaryFolder
 
@@ -32,9 +32,6 @@ if TYPE_CHECKING:
     from veridical.engine.engine import Engine
 
 __all__ = ["Corpus", "IndexProgress", "open_retriever"]
-
-#: Before the name of a search service.
-SEARCH = "search:"
 
 
 class Corpus(CorpusRetriever):
@@ -100,10 +97,17 @@ async def _vectors(service: EncoderService, texts: Sequence[str]) -> NDArray[np.
 
 
 def open_retriever(
-    source: str | Path | Retriever, engine: Engine, notify: Notify | None = None
+    source: str | Path | Retriever,
+    engine: Engine,
+    notify: Notify | None = None,
+    *,
+    pages: int | None = None,
 ) -> Retriever:
     """What ``named`` names: ``search:NAME`` of ``veridical.toml``, or a corpus's path. A retriever
     is taken as it is.
+
+    Args:
+        pages: of a search service, how many results of a query are fetched and read; None: none.
 
     Raises:
         UsageError: there is no such service or corpus.
@@ -115,7 +119,14 @@ def open_retriever(
 
         service = find_service(source.removeprefix(SEARCH))
         service.key()  # that there is one
-        return HttpSearch(service)
+        search = HttpSearch(service)
+        if pages is None:
+            return search
+        if engine.named_only:
+            raise UsageError("an engine that serves requests from elsewhere fetches no pages")
+        from veridical.claims.search_pages import PageSearch
+
+        return PageSearch(search, pages)
     if engine.named_only:
         raise UsageError(f"only search:NAME of veridical.toml may be named here, not {source!r}")
     return Corpus(source, engine, notify=notify)

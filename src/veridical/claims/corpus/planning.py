@@ -6,9 +6,10 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from veridical.claims.corpus.opening import SEARCH, Corpus
+from veridical.claims.corpus.opening import Corpus
+from veridical.claims.corpus.pieces import SIZE
 from veridical.claims.corpus.vectors import missing_passages
-from veridical.claims.search import Found, Retriever, find_service
+from veridical.claims.search import SEARCH, Found, Retriever, find_service
 
 if TYPE_CHECKING:
     from veridical.engine.engine import Engine
@@ -19,16 +20,21 @@ _SNIPPET = 300  # code points
 
 class PlannedRetriever:
     """Passages of a corpus are found by words alone, so its files are read but nothing is
-    embedded. Nobody else is asked: their passages are pretended, and a snippet long.
+    embedded. Nobody else is asked: their passages are pretended, and as long as a snippet, or
+    where pages are read, as a passage of one.
 
     Args:
         source: as :func:`~veridical.claims.corpus.opening.open_retriever` takes it.
+        pages: how many results of a query are fetched; None: none.
 
     Attributes:
         count: is told which texts a run would embed.
     """
 
-    def __init__(self, source: str | Path | Retriever, engine: Engine) -> None:
+    def __init__(
+        self, source: str | Path | Retriever, engine: Engine, pages: int | None = None
+    ) -> None:
+        self._pages = pages
         self.count: Callable[[Sequence[str]], Awaitable[Any]] | None = None
         self.corpus: Corpus | None = None
         self._queries: set[str] = set()
@@ -49,10 +55,16 @@ class PlannedRetriever:
         """Passages for each query, as many as a run might find."""
         self._queries |= set(queries)
         if self.corpus is None:
-            return [[Found("", f"{i} {q}"[-_SNIPPET:], "") for i in range(k)] for q in queries]
+            return [[Found("", self._pretended(i, q), "") for i in range(k)] for q in queries]
         if self.count is not None:
             await self.count(queries)
         return await self.corpus.search(queries, k)
+
+    def _pretended(self, place: int, query: str) -> str:
+        text = f"{place} {query}"
+        if self._pages is None:
+            return text[-_SNIPPET:]
+        return (text + " " + query * (SIZE // max(1, len(query))))[:SIZE]
 
     def missing(self, embedder: str) -> Iterator[list[str]]:
         """Texts of the corpus that a run with this embedder would embed, some at a time."""
@@ -69,6 +81,9 @@ class PlannedRetriever:
             await self.corpus.close()
 
     def told(self) -> dict[str, Any]:
-        """What the plan says of it: distinct queries, and what the corpus holds."""
+        """What the plan says of it: distinct queries, pages fetched at most, and what the corpus
+        holds."""
         counts = {} if self.corpus is None else self.corpus.counts._asdict()
-        return {"by": self.name, "queries": len(self._queries), **counts}
+        queries = len(self._queries)
+        fetched = {} if self._pages is None else {"pages": self._pages * queries}
+        return {"by": self.name, "queries": queries, **fetched, **counts}

@@ -84,7 +84,7 @@ def gather(
 
     records = [Record(response=p.hypothesis, contexts=[p.premise]) for p in data.pairs]
     with Engine(proxy=proxy, store=store, processes=0, **options) as engine:
-        run_work(engine, records, work, {"probabilities"}, proxy=proxy)
+        run_work(engine, records, work, {"probabilities"}, {"proxy": [proxy]})
     if not hidden:
         reasons = "; ".join(missing) or "no pairs"
         raise ModelError(f"{proxy} could read no pair: {reasons}")

@@ -9,9 +9,10 @@ import numpy as np
 from pydantic import Field
 
 from veridical.claims import aggregate as rules
-from veridical.claims import checkers, extractors
-from veridical.claims.attribution import Merge, Reading, Verdict, judge
+from veridical.claims import extractors, majority
+from veridical.claims.attribution import Merge, Reading, Verdict
 from veridical.claims.claim import Checker, Extraction
+from veridical.claims.majority import CheckerNames
 from veridical.claims.repc.model import RepcFile
 from veridical.claims.select import Selection
 from veridical.claims.select import costs_of as selection_costs
@@ -32,8 +33,8 @@ def _costs(
 ) -> set[Cost]:
     """What the parts ask for. Said before any work is done, so that what does not fit together
     is found then."""
-    costs = extractors.costs_of(extractor) | checkers.costs_of(checker) | selection_costs(select)
-    used = costs.union(checkers.options_of(checker))
+    others_ask = extractors.costs_of(extractor) | selection_costs(select)
+    used = others_ask | majority.options_of(checker)
     options = {name: others[name] for name in ("nli", "llm", "shots", "model")}
     options["shots"] = options["shots"] or None
     for name, value in options.items():
@@ -44,14 +45,34 @@ def _costs(
             )
     if ranker is not None and select != "cross_encoder":
         raise UsageError(f"ranker={ranker} is for select=cross_encoder, not select={select}")
-    _checker(checker, options)
+    _checkers(checker, options)
     rules.find_rule(others["aggregate"])
     Reading(select, others["top"], ranker, others["window"])
-    return costs
+    return others_ask | majority.costs_of(checker)
 
 
 def _prompts(extractor: str, checker: str, **_: object) -> tuple[str, ...]:
-    return extractors.prompts_of(extractor) + checkers.prompts_of(checker)
+    return extractors.prompts_of(extractor) + majority.prompts_of(checker)
+
+
+def _models(
+    *,
+    extractor: str,
+    checker: str,
+    select: Selection,
+    ranker: str | None,
+    nli: str | None,
+    llm: str | None,
+    proxy: str | None,
+    **_: object,
+) -> dict[str, list[str | None]]:
+    """The models that the parts ask, by kind."""
+    found = majority.models_of(checker, nli=nli, llm=llm)
+    if select == "cross_encoder":
+        found["nli"].append(ranker or nli)
+    if "llm" in extractors.costs_of(extractor):
+        found["llm"].append(llm)
+    return {**found, "proxy": [proxy]}
 
 
 @scorer(
@@ -67,7 +88,7 @@ def _prompts(extractor: str, checker: str, **_: object) -> tuple[str, ...]:
     raw_is="risk",
     raw_key="risk",
     costs_by=_costs,
-    models={"ranker": "nli"},
+    models=_models,
     prompts=_prompts,
 )
 async def claims(
@@ -76,7 +97,7 @@ async def claims(
     *,
     against: Literal["auto", "contexts", "reference", "samples"] = "auto",
     extractor: str = "clauses",
-    checker: str = "nli_words",
+    checker: CheckerNames = "nli_words",  # type: ignore[assignment]
     merge: Merge = "about",
     aggregate: str = "strict",
     weights: tuple[Weight, Weight, Weight] = rules.WEIGHTS,
@@ -106,7 +127,11 @@ async def claims(
             ``given`` takes the statements or triplets that the record has in a field ``claims``.
         checker: ``nli``, as published; ``nli_words``, a quarter of whose verdict is the words that
             claim and passage share, which orders better with the embedded NLI model; ``llm``,
-            ``llm_joint`` or ``repc``.
+            ``llm_joint`` or ``repc``. Several, parted by commas, vote on each claim:
+            ``checker="nli_words, nli|base, llm"``; ``|MODEL`` names the NLI model or the LLM of
+            one. The label of most of them counts, of equally common ones that of the checker
+            named first; the probabilities are the mean of those that say it. RefChecker asks one
+            checker: the vote is its ``major`` rule of claims, taken over checkers.
         merge: of passages: ``about`` takes entailment from the passage that entails the claim
             best and contradiction from the one most about it alone, as one about something else
             contradicts nothing. ``any`` is as published: entailment if any passage entails the
@@ -134,7 +159,8 @@ async def claims(
     ``entailment``, ``neutral``, ``contradiction`` and of ``hallucination`` (the latter two);
     ``abstain``; and in the order of the units ``claims``: each one's ``text``, ``triplet``,
     ``sentence``, ``parts`` (its runs of words in the response), ``category``, ``conflict``, and
-    what each item of its evidence ``says``. ``left_out`` tells what a model wrote that was no
+    what each item of its evidence ``says``; of several checkers also ``votes``, what each says
+    of it. ``left_out`` tells what a model wrote that was no
     claim.
 
     A response that declines to answer is scored: risk 0, as nothing is claimed, labelled
@@ -148,8 +174,8 @@ async def claims(
         return Score.of(0.0, raw=_raw(0.0, rules.ABSTAIN, [], extraction))
     _need_claims(extraction)
     options = {"nli": nli, "llm": llm, "proxy": proxy, "model": model, "shots": shots}
-    check = _checker(checker, options)
-    verdicts = await judge(extraction.claims, sources, evidence, check, reading)
+    named = _checkers(checker, options)
+    verdicts = await majority.judge_by(named, extraction.claims, sources, evidence, reading)
     return _scored(record.response, extraction, verdicts, aggregate, weights)
 
 
@@ -189,10 +215,10 @@ def _unit(response: str, verdict: Verdict) -> Unit:
     )
 
 
-def _checker(name: str, options: dict[str, Any]) -> Checker:
-    """The checker with those of the options that it takes; the extractor may take the others."""
-    accepted = checkers.options_of(name)
-    return checkers.find_checker(name, **{k: v for k, v in options.items() if k in accepted})
+def _checkers(names: str, options: dict[str, Any]) -> dict[str, Checker]:
+    """The checkers with those of the options that they take; the extractor may take the others."""
+    accepted = majority.options_of(names)
+    return majority.find_checkers(names, **{k: v for k, v in options.items() if k in accepted})
 
 
 def _raw(
@@ -213,6 +239,7 @@ def _raw(
                 "category": v.category,
                 "conflict": v.conflict,
                 "says": v.says,
+                **({"votes": [vote._asdict() for vote in v.votes]} if v.votes else {}),
             }
             for v in verdicts
         ],
