@@ -1,20 +1,29 @@
 """Kill a third of the workers of a sharded run at random moments, and compare with one process.
 
     python benchmarks/shards.py [--rounds 10] [--workers 3] [--rows 3000] [--seed 0]
-                                [--executor local|ray]
+                                [--executor local|ray] [--paid]
 
 Each round plans the shards anew, starts the workers, kills a third of them (one at least) one after
 another with SIGKILL, lets the others end, runs the command again for what is left, and merges. Exit
-status 1 when the merged lines differ from those of one process in a byte.
+status 1 when the merged lines differ from those of one process in a byte. With --paid the answers
+are judged by an LLM that keeps accounts: exit status 1 too when it was asked twice for more than
+killed workers had under way, or is owed more than the budget.
 
     python benchmarks/shards.py --memory 100000 400000
 
 Peak memory of one worker for inputs of so many rows, with --preset fast.
+
+    python benchmarks/shards.py --efficiency 2 8 32
+
+What share of N times the speed of one worker N workers reach, on a device that is not this
+computer: an LLM that takes a second for a call, each worker asking one at a time, with rows for two
+minutes. Starting the workers counts.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import random
 import signal
@@ -26,10 +35,15 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "helpers"))
 
+from paid_chat import PRICE, Paid
 from sharding import children, ray_workers, written
 
 COMMAND = [sys.executable, "-m", "veridical"]
 FAST = ["--preset", "fast"]
+JUDGED = ["--scorers", "judge", "--llm", "paid"]
+AT_ONCE = 4  # calls of a worker
+BUDGET = 2000.0  # of a round; its calls cost less
+ROWS_EACH = 120  # of a worker
 
 
 def call(folder: Path, *arguments: str) -> None:
@@ -38,14 +52,23 @@ def call(folder: Path, *arguments: str) -> None:
         sys.exit(done.stderr)
 
 
+def endpoint(folder: Path, server: Paid, at_once: int) -> None:
+    (folder / "veridical.toml").write_text(
+        f'[llm.paid]\nbase_url = "{server.url}"\nmodel = "m"\nmax_concurrency = {at_once}\n'
+        f"price_in = {PRICE}\nprice_out = {PRICE}\n"
+    )
+
+
 def victims(group: int, executor: str) -> list[int]:
     """Workers that can be killed."""
     return children(group) if executor == "local" else ray_workers()
 
 
-def killed(folder: Path, dest: str, workers: int, executor: str, chance: random.Random) -> int:
+def killed(folder: Path, dest: str, a: argparse.Namespace, chance: random.Random) -> int:
     """One run of which a third of the workers is killed: how many were."""
-    arguments = ["shard", "run", dest, *FAST, "--workers", str(workers), "--executor", executor]
+    workers, executor = a.workers, a.executor
+    arguments = ["shard", "run", dest, "--workers", str(workers), "--executor", executor]
+    arguments += [*JUDGED, "--budget", str(BUDGET)] if a.paid else FAST
     group = subprocess.Popen([*COMMAND, *arguments], cwd=folder, stderr=subprocess.PIPE)
     assert group.stderr is not None
     group.stderr.readline()  # it has begun
@@ -62,24 +85,66 @@ def killed(folder: Path, dest: str, workers: int, executor: str, chance: random.
 
 def rounds(arguments: argparse.Namespace) -> bool:
     chance = random.Random(arguments.seed)
+    scored = JUDGED if arguments.paid else FAST
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         written(folder / "in.jsonl", arguments.rows)
-        call(folder, "check", "in.jsonl", *FAST, "--json", "whole.jsonl", "--min-coverage", "0")
+        server = Paid(pause=0.1)
+        endpoint(folder, server, AT_ONCE)
+        call(folder, "check", "in.jsonl", *scored, "--json", "whole.jsonl", "--min-coverage", "0")
         whole = (folder / "whole.jsonl").read_bytes()
-        same = 0
+        good = 0
         for number in range(arguments.rounds):
+            server.asked.clear()
+            server.owed = 0.0
             dest, rows = f"shards{number}", str(max(1, arguments.rows // 20))
             call(folder, "shard", "plan", "in.jsonl", "--rows", rows, "--out", dest)
-            kills = killed(folder, dest, arguments.workers, arguments.executor, chance)
+            kills = killed(folder, dest, arguments, chance)
             left = 21 - len(list((folder / dest / "parts").glob("*.json")))
             call(folder, "shard", "run", dest)
             call(folder, "shard", "merge", dest, "--json", f"{dest}.jsonl")
             alike = (folder / f"{dest}.jsonl").read_bytes() == whole
-            same += alike
-            print(f"round {number}: {kills} killed, {left} shards left, the same: {alike}")
-    print(f"{same} of {arguments.rounds} rounds: merged lines are those of one process to the byte")
-    return same == arguments.rounds
+            told = f"round {number}: {kills} killed, {left} shards left, the same: {alike}"
+            if arguments.paid:
+                # equal rows of different shards are asked for once each
+                twice = sum(server.asked.values()) - asked_by_shards(folder, dest)
+                alike = alike and twice <= kills * AT_ONCE and server.owed <= BUDGET
+                told += f", {sum(server.asked.values())} calls, {twice} of them twice"
+                told += f", {server.owed:.1f} owed of {BUDGET:g}"
+            good += alike
+            print(told, flush=True)
+        server.close()
+    print(f"{good} of {arguments.rounds} rounds: merged lines are those of one process to the byte")
+    return good == arguments.rounds
+
+
+def asked_by_shards(folder: Path, dest: str) -> int:
+    """Answers that the shards rest on: what a run that nobody disturbs asks for."""
+    parts = [json.loads(p.read_text()) for p in (folder / dest / "parts").glob("*.json")]
+    return sum(part["ledger"]["answered"] for part in parts)
+
+
+def efficiency(counts: list[int]) -> None:
+    rates: dict[int, float] = {}
+    server = Paid(pause=1.0)
+    for workers in [1, *counts]:
+        with tempfile.TemporaryDirectory() as temporary:
+            folder = Path(temporary)
+            endpoint(folder, server, 1)
+            with (folder / "in.jsonl").open("w") as lines:
+                for i in range(ROWS_EACH * workers):
+                    row = {"id": i, "prompt": f"What is {i}?", "response": f"It is {i}."}
+                    lines.write(json.dumps(row) + "\n")
+            call(folder, "shard", "plan", "in.jsonl", "--rows", str(ROWS_EACH // 4), "--out", "d")
+            began = time.perf_counter()
+            call(folder, "shard", "run", "d", *JUDGED, "--workers", str(workers))
+            seconds = time.perf_counter() - began
+        rates[workers] = ROWS_EACH * workers / seconds
+        share = rates[workers] / rates[1] / workers
+        print(
+            f"{workers} workers: {rates[workers]:.2f} rows a second, {share:.3f} of N", flush=True
+        )
+    server.close()
 
 
 def memory(rows: int) -> None:
@@ -101,11 +166,15 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=3000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--executor", choices=("local", "ray"), default="local")
+    parser.add_argument("--paid", action="store_true")
     parser.add_argument("--memory", type=int, nargs="+")
+    parser.add_argument("--efficiency", type=int, nargs="+")
     arguments = parser.parse_args()
     if arguments.memory:
         for rows in arguments.memory:
             memory(rows)
+    elif arguments.efficiency:
+        efficiency(arguments.efficiency)
     elif not rounds(arguments):
         sys.exit(1)
 

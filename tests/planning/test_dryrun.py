@@ -179,7 +179,7 @@ def test_forwards_are_timed_side_by_side_as_in_a_run(monkeypatch: pytest.MonkeyP
 
     class Slow(FakeEncoder):
         def run(self, batch: Any, tokens: bool = False) -> Any:
-            time.sleep(0.05)
+            time.sleep(0.2)  # long beside what a busy computer adds
             return super().run(batch, tokens)
 
     took = {}
@@ -188,7 +188,7 @@ def test_forwards_are_timed_side_by_side_as_in_a_run(monkeypatch: pytest.MonkeyP
         monkeypatch.setattr("veridical.models.load_encoder", lambda spec, slow=slow, **_: slow)
         (model,) = veridical.plan(rows(), "checkembed", processes=0)["models"]
         took[workers] = model["seconds"] / model["padded"]
-    assert 2.5 < took[1] / took[4] < 5
+    assert 2 < took[1] / took[4] < 5
 
 
 def test_what_comes_once_is_no_part_of_scoring(monkeypatch: pytest.MonkeyPatch) -> None:
