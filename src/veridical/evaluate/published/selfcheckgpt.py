@@ -105,6 +105,12 @@ BALANCED_ROWS = {
     "NLI": "70.55 62.15",
     "Prompt": "76.69 65.93",
 }
+#: The repository's prompt rows by open models: how to load the model, and Pearson of passages.
+OPEN_PROMPT_ROWS = {
+    "Llama-2-7B-chat": ("ollama:llama2:7b-chat-fp16", "61.52"),
+    "Llama-2-13B-chat": ("ollama:llama2:13b-chat-fp16", "75.44"),
+    "Mistral-7B-Instruct-v0.2": ("ollama:mistral:7b-instruct-v0.2-fp16", "74.46"),
+}
 _SAFE = "weights are read from safetensors only"
 _HALF = "WikiBio-GPT3: the 119 passages that have wiki_bio_text"
 _UNIGRAM = wikibio_row("ngram(counting=paper)", NGRAM_ROWS["ngram(counting=paper)"])
@@ -264,6 +270,19 @@ ENTRIES = (
             *wikibio_row(_PROMPT, "93.42 53.19 67.09 78.32 78.30", model="gpt-3.5-turbo"),
             *wikibio_row(_PROMPT, "- - - 76.47 76.41", samples=4, model="gpt-3.5-turbo"),
         ),
+    ),
+    *(
+        Entry(
+            f"SelfCheckGPT's repository, prompt row ({name})",
+            f"Yes or no asked of {name}, of every sentence with every sample",
+            _DATA,
+            "named model",
+            command=f'{_BENCH} --scorers "selfcheck_prompt(form=published, unclear=half)" '
+            f"--llm {llm}",
+            reason="by a small model that runs here, on 8 passages: docs/results/local-llm.md",
+            figures=wikibio_row(_PROMPT, f"- - - {pearson} -", model=name),
+        )
+        for name, (llm, pearson) in OPEN_PROMPT_ROWS.items()
     ),
     Entry(
         "SelfCheckGPT tables 4 and 6, prompt rows (GPT-3)",
