@@ -116,6 +116,10 @@ def test_checkembed_tables(papers: dict[str, str]) -> None:
     assert tuple(models) == checkembed.TABLE_6_COLUMNS
     for model, values in checkembed.TABLE_7.items():
         assert tuple(numbers(by_name[model])[2::3]) == values
+    for judge, (_, printed) in checkembed.JUDGES_7.items():
+        assert by_name[judge] == printed.split()
+    for reader, f1 in checkembed.HALLUDETECT.items():
+        assert tuple(numbers(by_name[reader])[2::3]) == f1
     first = {r[0]: r[1:] for r in reversed(rows)}
     assert first["BertScore"] == ["67.7", "67.9"]
     assert (
