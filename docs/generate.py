@@ -114,10 +114,15 @@ DIFFERENCES = (
         "RefChecker",
     ),
     (
+        "`claim_graph(centrality=degree)`",
+        "the share of the answers that a claim is joined to; `strength` is UQLM's",
+        "UQLM: the mean weight of the edges",
+    ),
+    (
         "`functional_equivalence`, `functional_negentropy`, `functional_sets`",
         "by default by normal forms, without a model; `by=llm` asks of forms that differ, each "
         "pair once; an answer without code agrees with none",
-        "UQLM: always asks an LLM, of texts that differ",
+        "UQLM: always asks an LLM, of texts that differ; finds its verdict in any sentence",
     ),
     (
         "`functional_negentropy(weights=probability)`",

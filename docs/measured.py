@@ -28,6 +28,7 @@ UNIGRAM = "ngram(counting=paper)"
 BY_REFERENCE = "ngram(against=reference,counting=paper)"
 LEFT_OUT = "ngram"
 PRESENCE = "ngram_presence"
+SUPPORT = "support(against=samples)"
 CORPUS_BLEU = "sacrebleu, corpus score"
 
 Key = tuple[str, str, str, str, "int | None"]
@@ -36,12 +37,13 @@ Key = tuple[str, str, str, str, "int | None"]
 @dataclass
 class Measured:
     """Our figures by (suite, split, metric, scorer, samples), the areas of scores turned upside
-    down by (suite, split, scorer), and people's rates of RefChecker's models by (setting, model or
-    "" for their mean, rate)."""
+    down by (suite, split, scorer), people's rates of RefChecker's models by (setting, model or ""
+    for their mean, rate), and WikiBio's balanced accuracies at a risk of 0.5 by (split, scorer)."""
 
     values: dict[Key, float] = field(default_factory=dict)
     inverted: dict[tuple[str, str, str], float] = field(default_factory=dict)
     people: dict[tuple[str, str, str], float] = field(default_factory=dict)
+    at_half: dict[tuple[str, str], float] = field(default_factory=dict)
 
     def add(self, found: Bench) -> None:
         """All figures of a benchmark."""
@@ -97,6 +99,12 @@ def measure(data: Path) -> Measured:
         bench("wikibio", data / "wikibio_gpt3", UNIGRAM, against="reference", **told)  # type: ignore[arg-type]
     )
     measured.values |= {k: v for k, v in by_reference.values.items() if k[3] == BY_REFERENCE}
+    at_half = bench(
+        "wikibio", data / "wikibio_gpt3", f"{PRESENCE}, support", threshold=0.5, bootstrap=0
+    )
+    for row in at_half.rows:
+        if row.metric == "balanced_accuracy" and row.value is not None:
+            measured.at_half[row.split, row.scorer] = row.value
     run("begin", "begin", "knowledge_f1", study=True)
     run("halueval", "halueval", "knowledge_f1", split="qa,dialogue", study=True)
     run("refchecker", "refchecker", "support")

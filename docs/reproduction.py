@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from measured import CURVE, PAIRS, UNIGRAM, Measured, measure, shown, table
+from measured import CURVE, PAIRS, PRESENCE, SUPPORT, UNIGRAM, Measured, measure, shown, table
 from published_errors import errors
 
 from veridical.evaluate.published import (
@@ -28,6 +28,8 @@ from veridical.evaluate.published import (
 PAGE = Path(__file__).parent / "reproduction.md"
 #: The entry that is made by ``veridical rank``, of people's labels alone.
 HUMAN_RATES = "RefChecker figures 11 and 12"
+#: The entry beside which ours at a threshold of 0.5 stand.
+BALANCED = "SelfCheckGPT's repository, balanced accuracy, random row"
 #: What ``benchmarks/local_llm.py`` found.
 LOCAL = Path(__file__).parent / "results" / "local-llm.json"
 
@@ -71,6 +73,8 @@ def _regenerated(entries: Sequence[Entry], measured: Measured) -> list[str]:
             parts.append(_figures(e.figures, measured))
         if "curves" in e.id:
             parts.append(_curve(measured))
+        if e.id == BALANCED:
+            parts.append(_at_half(measured))
         if e.id == HUMAN_RATES:
             parts.append(_human_rates(measured))
         notes = [e.reason] if e.reason else []
@@ -113,6 +117,15 @@ def _curve(measured: Measured) -> str:
         for split, metric in wanted
     ]
     return table([f"`{UNIGRAM}`, samples", *map(str, CURVE)], rows)
+
+
+def _at_half(measured: Measured) -> str:
+    splits = ("nonfact", "nonfact_star")
+    rows = [
+        [f"`{name}`", *(shown(measured.at_half.get((split, name))) for split in splits)]
+        for name in (PRESENCE, SUPPORT)
+    ]
+    return table(["ours", *(f"{split} balanced_accuracy" for split in splits)], rows)
 
 
 def _human_rates(measured: Measured) -> str:

@@ -116,6 +116,10 @@ def test_checkembed_tables(papers: dict[str, str]) -> None:
     assert tuple(models) == checkembed.TABLE_6_COLUMNS
     for model, values in checkembed.TABLE_7.items():
         assert tuple(numbers(by_name[model])[2::3]) == values
+    for judge, (_, printed) in checkembed.JUDGES_7.items():
+        assert by_name[judge] == printed.split()
+    for reader, f1 in checkembed.HALLUDETECT.items():
+        assert tuple(numbers(by_name[reader])[2::3]) == f1
     first = {r[0]: r[1:] for r in reversed(rows)}
     assert first["BertScore"] == ["67.7", "67.9"]
     assert (
@@ -181,6 +185,12 @@ def test_mirage_tables(papers: dict[str, str]) -> None:
         for split, value in ours.items():
             found = of_table_1[split]
             assert f"{value:.2f}" in found[place : 2 * place + 2], (split, place, found)
+    # table 10: critic, GPT-4, ..., each as precision, recall and F1
+    of_table_10 = {
+        split: re.search(rf"^{name} ((?:0\.\d\d ?){{18}})$", text, re.M)
+        for name, split in names.items()
+    }
+    assert {s: float(m[1].split()[5]) for s, m in of_table_10.items() if m} == mirage.GPT_4
     # table 10: consistency, K-BERTScore and the ensemble, as precision, recall, F1
     for name, value in mirage.ONE_CLASS.items():
         line = re.search(rf"^{name.replace('BEGIN', 'Begin')} ((?:0\.\d\d ?){{18}})$", text, re.M)

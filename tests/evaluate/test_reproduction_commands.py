@@ -19,6 +19,7 @@ SAMPLE = (
     "SelfCheckGPT tables 2, 3 and 4, unigram (max) row",
     "SelfCheckGPT table 2, random row",
     "SelfCheckGPT table 3, WikiBio+1gm row",
+    "SelfCheckGPT's repository, balanced accuracy, random row",
     "CheckEmbed table 7, the line to beat",
     "RefChecker figures 11 and 12",
 )

@@ -14,11 +14,15 @@ from embedding_evidence import FixedEvidence
 from llm_evidence import FixedReplies
 from nli_evidence import FixedVerdicts
 
-from veridical.core.messages import Reply
+from veridical.core.messages import ChatRequest, LlmError, Reply
 from veridical.core.records import Record, TokenLogprob
 from veridical.core.scores import Score
+from veridical.scorers.consistency.centrality import CENTRALITIES
+from veridical.scorers.consistency.claim_graph import claim_graph
 from veridical.scorers.consistency.clusters import entropy
 from veridical.scorers.consistency.cosine import cosine
+from veridical.scorers.consistency.functional_equivalence import functional_equivalence
+from veridical.scorers.consistency.functional_sets import functional_sets
 from veridical.scorers.consistency.luq import luq
 from veridical.scorers.consistency.matched_unit import matched_unit
 from veridical.scorers.judges.judge import judge
@@ -168,6 +172,92 @@ async def test_long_text_scores(scorer, measure: str, expected: float) -> None:
     found = await scorer(record, evidence, measure=measure)
     assert found.units[0].raw == pytest.approx(expected)
     assert found.raw == pytest.approx(expected)
+
+
+# test_graphuq.py: entailment of each claim (rows) by each of the answers
+
+
+@pytest.mark.parametrize(
+    ("entailment", "expected"),
+    [
+        ([[1, 1, 1, 0], [1, 1, 1, 0], [0, 0, 0, 1], [0, 0, 0, 1]], [0.75, 0.75, 0.25, 0.25]),
+        ([[1, 1, 1, 0], [1, 0, 0, 0]], [0.75, 0.25]),
+        ([[0.9, 0.8, 0.7, 0]], [0.6]),
+        ([[0.9, 0.8, 0, 0]], [0.425]),  # the same with a threshold of 0.8
+        ([[1.0, 0.5], [0, 1.0]], [0.75, 0.5]),
+        ([[1, 0], [0, 1]], [0.5, 0.5]),
+    ],
+)
+def test_degree_of_the_claim_graph(entailment: list[list[float]], expected: list[float]) -> None:
+    """Their degree is ours by weights; and no centrality leaves [0, 1], as theirs once did."""
+    table = np.array(entailment, dtype=float)
+    assert CENTRALITIES["strength"](table).tolist() == pytest.approx(expected)
+    for name in CENTRALITIES:
+        values = CENTRALITIES[name](table)
+        assert ((values >= 0) & (values <= 1)).all(), name
+
+
+async def test_edges_under_the_threshold_are_left_out() -> None:
+    """[0.9, 0.8, 0.7, 0]: 0.6 with the default threshold, 0.425 with 0.8."""
+    claim, others = "The sky is blue.", ["Second answer.", "Third answer.", "Fourth answer."]
+    record = Record(response=claim, samples=others)
+    table = {(text, claim): (e, 1 - e, 0.0) for text, e in zip(others, (0.8, 0.7, 0), strict=True)}
+    options = {"centrality": "strength", "extractor": "sentences"}
+    for threshold, expected in ((0.5, (1 + 0.8 + 0.7) / 4), (0.8, (1 + 0.8) / 4)):
+        evidence = FixedVerdicts(record, table)  # the response entails its own claim: 1, not 0.9
+        found = await claim_graph(record, evidence, threshold=threshold, **options)  # type: ignore[arg-type]
+        assert found.raw == pytest.approx(expected)
+
+
+# test_clusterer.py, test_codegen.py: do two pieces of code do the same?
+
+
+@pytest.mark.parametrize(
+    ("verdict", "expected"),
+    [
+        ("Equivalent", 1.0),
+        ("NOT EQUIVALENT", 0.0),
+        ("random unrelated text", None),
+    ],
+)
+async def test_verdicts_on_code(verdict: str, expected: float | None) -> None:
+    record = Record(response="x = 1", samples=["y = sum([1])"])
+    call = functional_equivalence(record, FixedReplies(record, verdict), by="llm")
+    if expected is None:
+        with pytest.raises(LlmError):  # NaN there
+            await call
+    else:
+        assert (await call).raw == expected
+
+
+async def test_verdicts_on_code_in_a_sentence_are_asked_for_again() -> None:
+    """UQLM finds "the same" and "differently" within any sentence."""
+    record = Record(response="x = 1", samples=["y = sum([1])"])
+    for said in ("These behave the same", "they behave differently"):
+        replies = iter([said, "Yes"])
+        evidence = FixedReplies(record, lambda request, llm, replies=replies: next(replies))
+        found = await functional_equivalence(record, evidence, by="llm")
+        assert found.raw == 1.0 and len(evidence.asked) == 2
+
+
+async def test_equal_code_is_not_asked_about() -> None:
+    record = Record(response="x=1", samples=["x=1"])
+    evidence = FixedReplies(record, "No")
+    assert (await functional_equivalence(record, evidence, by="llm")).raw == 1.0
+    assert not evidence.asked
+
+
+async def test_clusters_of_code() -> None:
+    """The first of two samples does the same as the response: clusters [0, 1] and [2]."""
+    record = Record(response="A = 1", samples=["B = 1", "C = 3"])
+
+    def says(request: ChatRequest, llm: str | None) -> str:
+        return "Yes" if "C = 3" not in str(request.messages) else "No"
+
+    asked = {"by": "llm"}
+    rate = await functional_equivalence(record, FixedReplies(record, says), **asked)  # type: ignore[arg-type]
+    sets = await functional_sets(record, FixedReplies(record, says), **asked)  # type: ignore[arg-type]
+    assert rate.raw == 0.5 and sets.raw == 0.5  # 1 of 2; (m + 1 - 2 clusters) / m
 
 
 # test_functional_entropy.py: the arithmetic that code and text share

@@ -134,6 +134,7 @@ class BenchCommand:
     table: Annotated[Path | None, option_of(StudyOptions, "table")] = None
     famd: Annotated[str | None, option_of(StudyOptions, "famd")] = None
     as_published: Annotated[bool, option_of(BenchOptions, "as_published", "--as-published")] = False
+    threshold: Annotated[float | None, option_of(BenchOptions, "threshold")] = None
     tuned: Annotated[bool, option_of(BenchOptions, "tuned", "--tuned")] = False
     beta: Annotated[float | None, option_of(BenchOptions, "beta")] = None
     json_path: JsonFigures = None

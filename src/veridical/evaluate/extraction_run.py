@@ -105,6 +105,8 @@ class ExtractionRun(SuiteRun):
                 raise UsageError(f"{name} judged by {judge} needs a language model ({llm})")
             bound.append(extraction)
         bench = replace(request.bench, against=None)
+        if bench.threshold is not None:
+            raise UsageError(f"{option_named('threshold')} parts two classes: claims have no risk")
         chosen = choose(suite, path, bench, options, labelled=False)
         return cls(suite, request, chosen, Labelled.of(chosen.items), bound, judge)
 

@@ -25,13 +25,15 @@ from veridical.stats.resampling import Resampler, interval
 
 @dataclass(frozen=True)
 class Settings:
-    """How figures are made: ``beta`` adds an F-beta, ``samples`` is noted in the rows."""
+    """How figures are made: ``beta`` adds an F-beta, ``samples`` is noted in the rows, from the
+    risk ``threshold`` on scorers call a target wrong."""
 
     seed: int = 0
     bootstrap: int = 1000
     as_published: bool = False
     beta: float | None = None
     samples: int | None = None
+    threshold: float | None = None
 
 
 def measure(
@@ -57,7 +59,15 @@ def measure(
     by_scorer: dict[str, Judged] = {}
     counted: dict[str, Counts] = {}
     for name, column in columns.items():
-        judged = judge(column, task, view.targets, labelled, as_published=as_published, seed=seed)
+        judged = judge(
+            column,
+            task,
+            view.targets,
+            labelled,
+            as_published=as_published,
+            threshold=settings.threshold,
+            seed=seed,
+        )
         if judged is None:
             continue
         numbers = view.count(column, bad_of_parts)

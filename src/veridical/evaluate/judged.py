@@ -66,8 +66,9 @@ class Judged:
         statistics: span counts of each target, for span tasks.
         threshold: what made ``predicted`` of the risk.
         refit: resamples' weights (b, n of ``rows``) -> counts (b, 2, 2) of labels whose thresholds
-            are fitted anew on each. Without it (three classes, ``as_published``, a scorer's own
-            classes) resamples keep the labels of ``predicted``, so intervals hold for these.
+            are fitted anew on each. Without it (three classes, ``as_published``, a given threshold,
+            a scorer's own classes) resamples keep the labels of ``predicted``, so intervals hold
+            for these.
         values, boot: metric -> figure, and -> the same over the resamples.
         of_length: the length baseline's headline figure on these very targets and resamples.
     """
@@ -164,9 +165,14 @@ def judge(
     labelled: Labelled,
     *,
     as_published: bool,
+    threshold: float | None = None,
     seed: int,
 ) -> Judged | None:
-    """A scorer's columns on a task; None where it says nothing at this level."""
+    """A scorer's columns on a task; None where it says nothing at this level.
+
+    Args:
+        threshold: the risk from which a target of two classes is called wrong; None fits one.
+    """
     if task.kind == "spans":
         return _judge_spans(column, task, targets, labelled)
     if task.on == "units" and not column.has_units:
@@ -183,6 +189,10 @@ def judge(
     if task.kind == "binary":
         judged.risk = risk
         objective = task.objective
+        if threshold is not None:
+            wrong = scores.risk[scored] >= threshold
+            judged.predicted, judged.threshold = (wrong != task.flip).astype(np.int64), threshold
+            return judged
         decide(
             judged, truth, risk, groups, as_published=as_published, objective=objective, seed=seed
         )

@@ -53,6 +53,12 @@ class BenchOptions(Options):
     as_published: bool = option(
         False, "Fit thresholds on the test targets, as papers did; flagged.", Group.FIGURES
     )
+    threshold: float | None = option(
+        None,
+        "Call what has this risk or more wrong; else thresholds are fitted on other folds.",
+        Group.FIGURES,
+        kind=float,
+    )
     tuned: bool = option(
         False,
         "Add the row 'tuned': a weighted mean of the scorers, weights fitted on other folds.",
@@ -96,6 +102,12 @@ class BenchOptions(Options):
             raise UsageError(f"against is {', '.join(sources)}, not {self.against!r}")
         if self.beta is not None and not 0 < self.beta < math.inf:
             raise UsageError(f"beta must be a number above 0, not {self.beta:g}")
+        if self.threshold is not None:
+            if not 0 < self.threshold <= 1:
+                raise UsageError(f"threshold must be above 0 and at most 1, not {self.threshold:g}")
+            if self.as_published:
+                fits, given = option_named("as_published"), option_named("threshold")
+                raise UsageError(f"{fits} fits the thresholds that {given} gives: leave one out")
 
     @property
     def splits(self) -> list[str]:
@@ -172,6 +184,9 @@ class Request:
             StudyOptions(**study),
             {suite.name: by_class.get(suite.options, Options()) for suite in suites},
         )
+        if request.bench.threshold is not None and request.study.study:
+            given, fits = option_named("threshold"), option_named("study")
+            raise UsageError(f"{fits} fits thresholds of its own: leave {given} out")
         for options in request.suites.values():
             if isinstance(options, QaOptions):
                 options.check_counts(request.bench.counts)
@@ -189,7 +204,7 @@ class Request:
             settings["sampling"] = settings["sampling"].parameters()
         if "mapping" in settings:
             settings["map"] = dict(settings.pop("mapping"))
-        for name in ("against", "answer", "multi_sentence", "tuned"):
+        for name in ("against", "answer", "multi_sentence", "threshold", "tuned"):
             if getattr(bench, name):
                 settings[name] = getattr(bench, name)
         return {
@@ -296,6 +311,7 @@ class BenchKeywords(EngineKeywords, total=False):
     answer: str | None
     multi_sentence: bool
     as_published: bool
+    threshold: float | None
     tuned: bool
     beta: float | None
     out: str | Path | None

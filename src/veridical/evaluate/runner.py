@@ -65,6 +65,9 @@ def bench(
         out: folder for the runs and ``bench.json``; the same one resumes. Default: temporary.
         as_published: fit thresholds on the very targets they are reported on, as some papers did;
             the figures are flagged.
+        threshold: the risk from which scorers call a target of two classes wrong, above 0 and at
+            most 1; of right ones sought, those under it are called right. Default: fitted on other
+            folds. The length, which is no risk, keeps a fitted one.
         tuned: add a row of the scorers' weighted mean, its weights fitted on other folds.
         beta: also report F-beta.
         retry_failed: run records with a failed score again.

@@ -18,7 +18,7 @@ from veridical.core.kinds import KINDS
 from veridical.core.records import Record
 from veridical.core.registry import BoundScorer
 from veridical.engine.engine import Engine
-from veridical.errors import UsageError, unknown_name
+from veridical.errors import UsageError, option_named, unknown_name
 from veridical.evaluate.answering import Answering
 from veridical.evaluate.datasets.suite import Labelled, Suite, Task
 from veridical.evaluate.figures import Settings, measure
@@ -146,6 +146,9 @@ class ScorerRun(SuiteRun):
         chosen = chosen or choose(suite, path, bench, request.suites[suite.name])
         labelled = Labelled.of(chosen.items)
         tasks = pick_tasks(suite, labelled, bench.splits)
+        if bench.threshold is not None and all(task.kind != "binary" for task in tasks):
+            given = option_named("threshold")
+            raise UsageError(f"{given} parts two classes: no split taken of {suite.name!r} has two")
         return cls(
             suite, request, chosen, labelled, bound, tasks, combined, named=scorers is not None
         )
@@ -190,7 +193,9 @@ class ScorerRun(SuiteRun):
     def _tell(self, columns: Mapping[str, Column], n: int | None) -> None:
         """Figures with ``n`` samples; with the most of them also everything else."""
         bench = self.request.bench
-        settings = Settings(bench.seed, bench.bootstrap, bench.as_published, bench.beta, n)
+        settings = Settings(
+            bench.seed, bench.bootstrap, bench.as_published, bench.beta, n, bench.threshold
+        )
         measured = []
         told: list[list[str]] = []
         for task in self.tasks:
@@ -248,6 +253,12 @@ class ScorerRun(SuiteRun):
         most, counts = self.most_samples, self.request.bench.counts
         if counts and counts[-1] > most:
             notes.append(f"no record has {f'more than {most} ' * (most > 0)}samples")
+        threshold = self.request.bench.threshold
+        if threshold is not None and task.kind == "binary":
+            notes.append(
+                f"a risk of {threshold:g} or more is called wrong, as asked for; the length's "
+                "threshold is fitted on other folds"
+            )
         if self.named:
             notes += unheard(task, split, columns, self.labelled)
         return notes

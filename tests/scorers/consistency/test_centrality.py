@@ -27,6 +27,11 @@ def by_networkx(name: str, weights: np.ndarray) -> list[float]:
     sides = networkx.algorithms.bipartite
     values = {
         "degree": lambda: sides.degree_centrality(graph, top),
+        "strength": lambda: {i: graph.degree(i, weight="weight") / answers for i in range(claims)},
+        "harmonic": lambda: {
+            i: value / (answers + (claims - 1) / 2)
+            for i, value in networkx.harmonic_centrality(graph).items()
+        },
         "closeness": lambda: sides.closeness_centrality(graph, top),
         "betweenness": lambda: sides.betweenness_centrality(graph, top),
         "eigenvector": lambda: networkx.eigenvector_centrality(
@@ -63,6 +68,9 @@ def test_a_graph_without_edges(name: str) -> None:
 
 def test_by_hand() -> None:
     assert CENTRALITIES["degree"](TABLE).tolist() == pytest.approx([1, 1, 1 / 3, 0])
+    assert CENTRALITIES["strength"](TABLE).tolist() == pytest.approx([1, 0.8, 0.2, 0])
+    # three answers at 1, the second claim at 2, the third at 2; at most 3 + 3 / 2
+    assert CENTRALITIES["harmonic"](TABLE)[0] == pytest.approx((3 + 2 / 2) / 4.5)
     one = CENTRALITIES["betweenness"](np.ones((1, 3)))  # all three pairs of answers meet in it
     assert one.tolist() == pytest.approx([1])
     # laplacian: degrees 3, 2.4, 0.6 and 2.5, 1.8, 1.7; squared edges twice

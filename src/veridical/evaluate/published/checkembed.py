@@ -65,6 +65,37 @@ TABLE_7 = {
 }
 
 
+#: Table 7 by judge: how to load it; precision, recall and F1 of "the response is right", in the
+#: order of :data:`TABLE_7_SPLITS`.
+JUDGES_7 = {
+    "gpt-4o-mini": (
+        "openai:gpt-4o-mini",
+        "0.7697 0.9124 0.8350 0.7273 0.0108 0.0213 0.0000 0.0000 0.0000",
+    ),
+    "gpt-4o": ("openai:gpt-4o", "0.7630 0.8649 0.8108 0.7500 0.0041 0.0081 0.0000 0.0000 0.0000"),
+    "Llama8B": (
+        "ollama:llama3.1:8b-instruct-fp16",
+        "0.7650 0.9167 0.8340 0.7547 0.1081 0.1891 0.5000 0.0031 0.0062",
+    ),
+    "Llama70B": (
+        "ollama:llama3.3:70b-instruct-q8_0",
+        "0.7600 0.6825 0.7192 1.0000 0.0014 0.0027 0.0000 0.0000 0.0000",
+    ),
+}
+TABLE_7_SPLITS = ("task:Summary-right", "task:QA-right", "task:Data2txt-right")
+#: Table 7, HalluDetect by the model that reads: F1 in the same order.
+HALLUDETECT = {
+    "gpt2-large": (0.8706, 0.8139, 0.0665),
+    "google/gemma-7b-it": (0.8641, 0.8665, 0.1406),
+    "meta-llama/Llama-2-7b-chat-hf": (0.8671, 0.8330, 0.1250),
+    "facebook/opt-6.7b": (0.8715, 0.8519, 0.0860),
+    "EleutherAI/gpt-j-6B": (0.8706, 0.8356, 0.0183),
+    "allenai/led-large-16384-arxiv": (0.8495, 0.7696, 0.0955),
+    "facebook/bart-large-cnn": (0.8133, 0.7667, 0.1695),
+}
+JUDGE_RAGTRUTH = "judge(form=published, temperature=0.1, template=checkembed_ragtruth)"
+
+
 #: Tables 3 and 5: how to load the judge, and its figures without and with the reference.
 JUDGES = {
     "GPT-4o": ("openai:gpt-4o", (0.397, 0.394), (0.360, 0.358)),
@@ -98,6 +129,15 @@ def _by_samples(model: str) -> tuple[Figure, ...]:
         figure
         for n in TABLE_6
         for figure in _pair(scorer, table_6(n)[model], name, None if n == 20 else n)
+    )
+
+
+def _by_task(judge: str) -> tuple[Figure, ...]:
+    """A judge's row of table 7."""
+    places = ((s, m) for s in TABLE_7_SPLITS for m in ("precision", "recall", "f1"))
+    return tuple(
+        Figure("ragtruth", split, m, JUDGE_RAGTRUTH.replace(", ", ","), float(x), None, judge)
+        for (split, m), x in zip(places, JUDGES_7[judge][1].split(), strict=True)
     )
 
 
@@ -195,16 +235,20 @@ ENTRIES = (
         )
         for name, (load, alone, beside) in JUDGES.items()
     ),
-    Entry(
-        "CheckEmbed table 7, LLM-as-a-judge rows",
-        "0 to 100 asked of language models, right from 50 up",
-        _RAGTRUTH,
-        "named model",
-        command="veridical bench ragtruth --data DATA/ragtruth_test --scorers "
-        '"judge(template=checkembed_ragtruth, form=published, temperature=0.1)" --llm '
-        "openai:gpt-4o",
-        reason="the judges' answers are not published, and a hosted model may have changed; the "
-        "template shows the original request, which is in RAGTruth's source_info.jsonl",
+    *(
+        Entry(
+            f"CheckEmbed table 7, LLM-as-a-judge row ({judge})",
+            "0 to 100 asked of a language model, right from 50 up",
+            _RAGTRUTH,
+            "named model",
+            command="veridical bench ragtruth --data DATA/ragtruth_test --threshold 0.505 "
+            f'--scorers "{JUDGE_RAGTRUTH}" --llm {load}',
+            reason="the judges' answers are not published, and a hosted model may have changed; "
+            "the template shows the original request, which is in RAGTruth's source_info.jsonl. A "
+            "threshold is one of the risk, 1 - grade / 100",
+            figures=_by_task(judge),
+        )
+        for judge, (load, _) in JUDGES_7.items()
     ),
     Entry(
         "CheckEmbed table 7, the line to beat",
@@ -234,13 +278,17 @@ ENTRIES = (
         "named model",
         before="veridical train halludetect train.jsonl --reader ragtruth "
         "--condition prompt --proxy openai-community/gpt2-large --kind network --out model.json",
-        command="veridical bench ragtruth --data DATA/ragtruth_test --scorers "
+        command="veridical bench ragtruth --data DATA/ragtruth_test --threshold 0.5 --scorers "
         "\"halludetect(model='model.json', condition=prompt)\" "
         "--proxy openai-community/gpt2-large",
         reason="train.jsonl: the rows of RAGTruth's response.jsonl whose split is train, joined "
         "with prompt of source_info.jsonl, which lies beside the responses of the second step "
         "too. The code behind the printed rows takes each token's probability from one place "
-        "late; encoder-decoders as proxies (LED, BART) are not in this version",
+        "late; encoder-decoders as proxies (LED, BART) are not in this version. Printed F1 of "
+        "Summary, QA and Data-to-Text: "
+        + "; ".join(
+            f"{name} {' '.join(f'{x:.4f}' for x in f1)}" for name, f1 in HALLUDETECT.items()
+        ),
     ),
     *(
         Entry(

@@ -207,7 +207,9 @@ ENTRIES = (
         "How much of a claim is copied from its context, and its label",
         "responses with context",
         "not possible",
-        reason="the contexts (MS MARCO, Dolly) are not distributed with the labels",
+        reason="the contexts (MS MARCO, Dolly) are not distributed with the labels; `veridical "
+        "study refchecker copying` measures the same of answers with contexts: on BEGIN in "
+        "docs/results/studies.md",
     ),
     Entry(
         "RefChecker table 13",
@@ -222,7 +224,9 @@ ENTRIES = (
         "What checkers say when the reference is withheld",
         "triplets and questions",
         "not possible",
-        reason="proprietary checkers; the triplets and predictions are not published",
+        reason="proprietary checkers; the triplets and predictions are not published. `veridical "
+        "study refchecker masked` withholds the words in the same way: on BEGIN, by the embedded "
+        "NLI models, in docs/results/studies.md",
     ),
 )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from veridical.evaluate.published.table import Entry, Figure, Note, wikibio_row
+from veridical.evaluate.published.table import Entry, Figure, Note, fraction, wikibio_row
 
 PAPER = "SelfCheckGPT"
 _DATA = "WikiBio-GPT3: 238 passages, 1908 labelled sentences, 20 samples each"
@@ -97,6 +97,20 @@ WIKIBIO_ROWS = {
     "Prompt": "93.59 65.26 73.11 85.90 86.11",
 }
 WIKIBIO_PROMPT = WIKIBIO_ROWS["Prompt"]
+#: The repository's table of balanced accuracies of NonFact and NonFact*, at a threshold of 0.5.
+BALANCED_ROWS = {
+    "Random": "50.00 50.00",
+    "BERTScore": "59.31 63.42",
+    "QA": "62.87 60.08",
+    "NLI": "70.55 62.15",
+    "Prompt": "76.69 65.93",
+}
+#: The repository's prompt rows by open models: how to load the model, and Pearson of passages.
+OPEN_PROMPT_ROWS = {
+    "Llama-2-7B-chat": ("ollama:llama2:7b-chat-fp16", "61.52"),
+    "Llama-2-13B-chat": ("ollama:llama2:13b-chat-fp16", "75.44"),
+    "Mistral-7B-Instruct-v0.2": ("ollama:mistral:7b-instruct-v0.2-fp16", "74.46"),
+}
 _SAFE = "weights are read from safetensors only"
 _HALF = "WikiBio-GPT3: the 119 passages that have wiki_bio_text"
 _UNIGRAM = wikibio_row("ngram(counting=paper)", NGRAM_ROWS["ngram(counting=paper)"])
@@ -116,6 +130,14 @@ _PROMPT = "selfcheck_prompt(form=published,unclear=half)"
 _BERTSCORE = wikibio_row(
     "selfcheck_bertscore(baseline=0.8312)", "81.96 45.96 44.23 58.18 55.90", model=_ROBERTA
 )
+
+
+def _balanced(scorer: str, name: str, model: str | None = None) -> tuple[Figure, ...]:
+    """The figures of a row of :data:`BALANCED_ROWS`."""
+    return tuple(
+        Figure("wikibio", split, "balanced_accuracy", scorer, fraction(x), None, model)
+        for split, x in zip(("nonfact", "nonfact_star"), BALANCED_ROWS[name].split(), strict=True)
+    )
 
 
 def _by_reference(scorer: str) -> str:
@@ -171,7 +193,8 @@ ENTRIES = (
         "regenerated",
         command=f'{_BENCH} --scorers "ngram(counting=paper)" --samples 2,4,6,8,10,20 '
         "--report report.html",
-        reason="the paper draws these and prints no numbers to compare with",
+        reason="the paper draws these and prints no numbers to compare with; by NLI, BERTScore and "
+        "others, by models that run here, on 40 passages: docs/results/README.md",
     ),
     Entry(
         "SelfCheckGPT tables 2 and 3, BERTScore row",
@@ -213,7 +236,12 @@ ENTRIES = (
             "named model",
             command=f'{_BENCH} --scorers "{", ".join(PROXY_SCORERS)}" --proxy {model}',
             reason="the printed entropies are 2^H, as the paper's eq. 13 has them; a passage's "
-            "average is here over all its tokens. Weights are read from safetensors only",
+            "average is here over all its tokens. Weights are read from safetensors only"
+            + (
+                ". All passages read by SmolLM2, which is of this size: docs/results/README.md"
+                if model == "facebook/opt-125m"
+                else ""
+            ),
             figures=tuple(
                 f
                 for scorer, row in zip(PROXY_SCORERS, rows, strict=True)
@@ -242,6 +270,19 @@ ENTRIES = (
             *wikibio_row(_PROMPT, "93.42 53.19 67.09 78.32 78.30", model="gpt-3.5-turbo"),
             *wikibio_row(_PROMPT, "- - - 76.47 76.41", samples=4, model="gpt-3.5-turbo"),
         ),
+    ),
+    *(
+        Entry(
+            f"SelfCheckGPT's repository, prompt row ({name})",
+            f"Yes or no asked of {name}, of every sentence with every sample",
+            _DATA,
+            "named model",
+            command=f'{_BENCH} --scorers "selfcheck_prompt(form=published, unclear=half)" '
+            f"--llm {llm}",
+            reason="by a small model that runs here, on 8 passages: docs/results/local-llm.md",
+            figures=wikibio_row(_PROMPT, f"- - - {pearson} -", model=name),
+        )
+        for name, (llm, pearson) in OPEN_PROMPT_ROWS.items()
     ),
     Entry(
         "SelfCheckGPT tables 4 and 6, prompt rows (GPT-3)",
@@ -285,6 +326,48 @@ ENTRIES = (
                 "a hosted model that has changed since; any other can be named",
             ),
         )
+    ),
+    *(
+        Entry(
+            f"SelfCheckGPT's repository, balanced accuracy, {name} row",
+            f"Right and wrong sentences told apart at a threshold of 0.5, {what}",
+            _DATA,
+            "named model",
+            command=f'{_BENCH} --threshold {threshold} --scorers "{scorer}" {more}'.strip(),
+            reason=why,
+            figures=_balanced(scorer, name, model),
+        )
+        for name, what, scorer, threshold, more, model, why in (
+            (
+                *("BERTScore", "BERTScore", "selfcheck_bertscore(baseline=0.8312)", "0.0844"),
+                *("--token-encoder 'torch:roberta-large?layer=17'", _ROBERTA),
+                "a threshold is one of the risk, (1 - 0.8312) of the rescaled value, so that 0.5 "
+                "is 0.0844",
+            ),
+            (
+                *("QA", "MQAG", "selfcheck_qa", "0.5", "", _QA),
+                f"questions are drawn at random; {_SAFE}",
+            ),
+            (
+                *("NLI", "deberta-v3-large fine-tuned on MNLI", "selfcheck_nli(order=code)"),
+                *("0.5", "--nli potsawee/deberta-v3-large-mnli", "potsawee/deberta-v3-large-mnli"),
+                _SAFE,
+            ),
+            (
+                *("Prompt", "ChatGPT", _PROMPT, "0.5", "--llm openai:gpt-3.5-turbo"),
+                "gpt-3.5-turbo",
+                "a hosted model that has changed since; any other can be named",
+            ),
+        )
+    ),
+    Entry(
+        "SelfCheckGPT's repository, balanced accuracy, random row",
+        "Right and wrong sentences told apart by guessing; below, by scorers that take no model",
+        _DATA,
+        "regenerated",
+        command=f'{_BENCH} --threshold 0.5 --scorers "ngram_presence, support"',
+        reason="`ngram_presence` and `support` are ours, not of the paper, and in-domain here",
+        figures=_balanced("random", "Random"),
     ),
     Entry(
         "SelfCheckGPT figures 4, 6 and 10",

@@ -185,6 +185,8 @@ def _threshold(view: SplitView, suggested: Suggested | None) -> str:
     if suggested is None:
         if view.split.kind == "binary" and view.split.level != "response":
             return "A gate looks at whole answers, so no threshold follows from single sentences."
+        if any(isinstance(r.threshold, float) for x in view.lines for r in x.cells.values()):
+            return "No threshold is suggested: none was fitted on other folds."
         return (
             "No threshold follows from these labels; `veridical tune` fits one to graded answers."
         )

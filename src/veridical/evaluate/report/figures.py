@@ -356,7 +356,8 @@ def _fitted_on(view: SplitView) -> str:
         return "Thresholds are fitted on these very labels."
     if thresholds == {"cross-fitted"}:
         return "Thresholds are fitted on other folds than they are used on."
-    return ""
+    given = [t for t in thresholds if t != "cross-fitted"]
+    return f"From a risk of {given[0]:g} on a target is called wrong." if len(given) == 1 else ""
 
 
 def _between(low: float, high: float) -> str:

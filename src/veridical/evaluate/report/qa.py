@@ -58,6 +58,15 @@ def table_1(shown: Iterable[SplitView]) -> Table1 | None:
             cells = [_cell(v, name, figure) for v in views]
             rows.append(TableRow(group, metric_name(figure), cells))
     notes = ["Thresholds are fitted to F1 on other folds than they are used on."]
+    given = {
+        row.threshold
+        for v in views
+        for x in v.lines
+        for row in x.cells.values()
+        if isinstance(row.threshold, float)
+    }
+    if given:
+        notes = [f"Answers of a risk under {min(given):g} are called right, as asked for."]
     if any(f.name == "threshold_fitted_on_test" for v in views for x in v.lines for f in x.flags):
         notes = ["Thresholds are fitted to F1 on these very answers, as published."]
     if set(parts) & set(PARTS):

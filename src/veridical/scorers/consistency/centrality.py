@@ -1,8 +1,8 @@
 """How central each claim is in the graph of claims and the answers that state them.
 
 The graph has two sides: (c) claims and (r) answers; an edge is a weight above 0 in a (c, r) table.
-All figures are of the claims, in [0, 1]. Edges count alike for degree, closeness and betweenness,
-by their weights for the others.
+All figures are of the claims, in [0, 1]. Edges count alike for degree, closeness, harmonic and
+betweenness, by their weights for the others.
 """
 
 from __future__ import annotations
@@ -15,7 +15,16 @@ import numpy as np
 
 from veridical.arrays import Bools, Floats, Matrix
 
-Centrality = Literal["closeness", "betweenness", "degree", "eigenvector", "pagerank", "laplacian"]
+Centrality = Literal[
+    "closeness",
+    "harmonic",
+    "betweenness",
+    "degree",
+    "strength",
+    "eigenvector",
+    "pagerank",
+    "laplacian",
+]
 _DAMPING = 0.85  # of PageRank
 _STEPS = 1000  # of the power method, at most
 _NEAR = 1e-12
@@ -24,6 +33,23 @@ _NEAR = 1e-12
 def degree(weights: Matrix) -> Floats:
     """Share of the answers that a claim is joined to."""
     return np.asarray((weights > 0).mean(axis=1), dtype=np.float64)
+
+
+def strength(weights: Matrix) -> Floats:
+    """Mean weight of a claim's edges over all answers (Barrat et al. 2004): what the UQLM package
+    calls degree."""
+    return np.asarray(weights.mean(axis=1), dtype=np.float64)
+
+
+def harmonic(weights: Matrix) -> Floats:
+    """Sum of 1 / distance to all other nodes, as a share of the most there can be,
+    ``r + (c - 1) / 2``: every answer next to the claim (Marchiori & Latora 2000)."""
+    claims, answers = weights.shape
+    values = np.zeros(claims)
+    for claim in range(claims):
+        distance, _, _ = _paths(weights > 0, claim)
+        values[claim] = (1 / distance[distance > 0]).sum()
+    return np.asarray(values / (answers + (claims - 1) / 2), dtype=np.float64)
 
 
 def closeness(weights: Matrix) -> Floats:
@@ -97,8 +123,10 @@ def laplacian(weights: Matrix) -> Floats:
 CENTRALITIES: Mapping[str, Callable[[Matrix], Floats]] = MappingProxyType(
     {
         "closeness": closeness,
+        "harmonic": harmonic,
         "betweenness": betweenness,
         "degree": degree,
+        "strength": strength,
         "eigenvector": eigenvector,
         "pagerank": pagerank,
         "laplacian": laplacian,

@@ -53,9 +53,10 @@ async def claim_graph(
     the claim that it was merged into.
 
     Args:
-        centrality: ``closeness`` (UQLM's default) and ``betweenness``, normalised for graphs of two
-            sides; ``degree``, the share of the answers; ``eigenvector``; ``pagerank``, which adds
-            up to 1 over the graph, so that it is small; ``laplacian``, the share of its energy.
+        centrality: ``closeness`` (UQLM's default), ``harmonic`` and ``betweenness``, normalised
+            for graphs of two sides; ``degree``, the share of the answers; ``strength``, the mean
+            weight over the answers (UQLM's degree); ``eigenvector``; ``pagerank``, which adds up
+            to 1 over the graph, so that it is small; ``laplacian``, the share of its energy.
         threshold: of the probability of entailment.
         extractor: takes each answer apart, as in ``claims``; not ``given``.
         aggregate: the response's value is the mean over its claims, or the smallest.
