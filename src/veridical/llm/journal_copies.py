@@ -74,19 +74,21 @@ class JournalCopies:
             UsageError: the journal cannot be read.
         """
         lines = []
+        new: list[tuple[str, tuple[Any, ...]]] = []
         if self._path.exists():
             with self._open("ro") as db:
                 db.execute("BEGIN")  # all tables as of one moment
                 called = db.execute("SELECT EXISTS (SELECT 1 FROM calls)").fetchone()[0]
                 for table, names in _TABLES.items() if called else ():
-                    kept = self._kept[table]
                     which = db.execute(f"SELECT {', '.join(names)} FROM {table}").fetchall()
                     query = " AND ".join(f"{name} = ?" for name in names)
                     for key in which:
-                        if key not in kept:
-                            kept.add(key)
+                        if key not in self._kept[table]:
+                            new.append((table, key))
                             row = db.execute(f"SELECT * FROM {table} WHERE {query}", key).fetchone()
                             lines.append(json.dumps([table, [_plain(value) for value in row]]))
+        for table, key in new:
+            self._kept[table].add(key)
         if not lines:
             return None
         text = "\n".join(lines).encode()
