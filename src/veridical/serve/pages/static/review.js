@@ -220,18 +220,19 @@ function seconds() {
   return Math.min(Math.round(spent * 10) / 10, 1e6);
 }
 
-function post(n, then) {
+function post(n) {
   const unit = answer.units[n];
   const row = answer.row;
   const place = n < answer.asked ? { unit: n } : { span: [unit.start, unit.end] };
   return send("/api/label", { row, ...place, label: unit.label, evidence: unit.evidence,
     seconds: seconds() }, (told) => {
     if (open > 0 || answer?.row !== row) return;
+    const known = JSON.stringify(answer);
     answer = merged(told.answer);
+    if (JSON.stringify(answer) === known) return; // a button that is being pressed stays
     drawUnits();
     choose(at, false);
     progress();
-    then?.();
   });
 }
 
@@ -492,12 +493,14 @@ function act(name) {
 document.addEventListener("keydown", (e) => {
   if (e.ctrlKey || e.metaKey || e.altKey || document.querySelector("dialog[open]")) return;
   if (byId("item").hidden || !answer || !me) return;
-  if (e.target.matches("input, textarea, select")) {
-    if (e.key === "Escape" && e.target.id === "find") e.target.blur();
+  // what a closed dialog held keeps the focus until the next frame: its keys are the page's
+  const held = e.target.closest("dialog") ? document.body : e.target;
+  if (held.matches("input, textarea, select")) {
+    if (e.key === "Escape" && held.id === "find") held.blur();
     return;
   }
   if (!byId("shortcuts").checked && !e.key.startsWith("Arrow") && e.key !== "Enter") return;
-  if (e.key === "Enter" && e.target.matches("button, summary, a")) return;
+  if (e.key === "Enter" && held.matches("button, summary, a")) return;
   const name = LABEL_OF_KEY[e.key];
   if (name) { e.preventDefault(); alarm(null); label(name); return; }
   if (Object.hasOwn(KEYS, e.key)) {
