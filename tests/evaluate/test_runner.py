@@ -138,6 +138,16 @@ def test_as_published_fits_on_the_test_set_and_says_so(tmp_path: Path) -> None:
     assert fitted.value >= row(honest, "t_good", "weighted_f1").value  # type: ignore[operator]
 
 
+def test_a_figure_that_does_not_exist_has_no_interval(tmp_path: Path) -> None:
+    """Where no answer is called right there is no precision, whatever resamples come to."""
+    data = [{**row, "label": 1, "task": "all"} for row in graded_data.rows()]
+    path = graded_data.write(tmp_path, data)
+    made = veridical.bench("qa", path, "t_good, t_constant, t_tied", bootstrap=100)
+    unknown = [r for r in made.rows if r.value is None]
+    assert {"auroc", "precision"} <= {r.metric for r in unknown}
+    assert [r for r in unknown if r.ci_low is not None] == []
+
+
 def test_bad_rows_count_as_failed(tmp_path: Path) -> None:
     data = graded_data.rows(60, 60)
     data[7]["label"] = "maybe"

@@ -208,7 +208,8 @@ class _View:
         rows = []
         for key, value in judged.values.items():
             metric, _, of_class = key.partition(":")
-            low, high = interval(judged.boot[key]) if key in judged.boot else (None, None)
+            known = key in judged.boot and finite(value) is not None
+            low, high = interval(judged.boot[key]) if known else (None, None)
             paper, notes = paper_figure(suite, task.split, key, name, samples)
             if name == RISK:
                 notes = (*notes, f"label-free tables, fitted on texts of {', '.join(fitted_on())}")

@@ -17,7 +17,7 @@ from veridical.text.spans import Span
 _FUNCTION_WORDS = (FUNCTION_WORDS | AUXILIARIES) - {"born", "despite", "currently"}
 #: Pieces longer than this are rare and not worth remembering.
 _MEMO_LENGTH = 40
-_MEMO_SIZE = 1 << 13  # pieces a generation
+_MEMO_SIZE = 1 << 15  # pieces a generation
 #: No suffix pattern looks further back than this; keeps stripping linear in the piece.
 _TAIL = 16
 #: Characters from which a core is no abbreviation, and an address only by its scheme: comparing it
@@ -236,4 +236,4 @@ class _Memo(dict[str, tuple[str, ...]]):
 
 
 _tokens = _Memo(_split).__getitem__
-_lower_tokens = _Memo(lambda piece: tuple([t.lower() for t in _split(piece)])).__getitem__
+_lower_tokens = _Memo(lambda piece: tuple([t.lower() for t in _tokens(piece)])).__getitem__
