@@ -16,6 +16,8 @@ I'm sorry, but I can't help with that.
 Sorry, I cannot provide medical advice. Please consult a doctor.
 I am unable to answer this question based on the provided context.
 I must decline to answer that.
+It is hard to say.
+It is difficult to tell what happened.
 I won't be able to help with this request.
 The context does not mention the release date.
 There is not enough information to determine this.

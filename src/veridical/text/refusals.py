@@ -134,11 +134,12 @@ _TURN = re.compile(
     r"|\s?,\s+(?=(?:i|he|she|they|we)(?:'s|'m| (?:just|only|do|am|was|is|think|believe|guess|"
     r"assume|know|heard|like|love))\b)|\s+and\s+(?=i\b)"
 )
-#: Without one of these there is no refusal: what most answers are told by.
+#: Without one of these there is no refusal: what most sentences are told by.
 _HINT = re.compile(
     r"\b(?:i|we|no|not|none|unknown|unclear|cannot|insufficient|impossible|unanswerable|more|"
     r"ich|keine|je|aucune|non|não|ik|geen|не|нет|sé|lacks?|n/?a|idk|un\w+|abstain|additional|"
-    r"further|incon\w+|desc\w+|sconosc\w+|onbek\w+|неизв\w+)\b|n't|['’]t\b|[不无無没未]|ません|情報"
+    r"further|difficult|hard|incon\w+|desc\w+|sconosc\w+|onbek\w+|неизв\w+)\b"
+    r"|n't|['’]t\b|[不无無没未]|ません|情報"
 )
 
 
@@ -159,11 +160,15 @@ def abstains(response: str) -> bool:
     for sentence in split_sentences(text):
         for piece in _TURN.split(sentence.text):
             piece = piece.strip(" \"'“”*-")
-            if _BARE.fullmatch(piece) or _AS_MODEL.search(piece) or _REFUSAL.search(piece):
+            if _HINT.search(piece) and _refuses(piece):
                 refused = True
             elif not _claims_nothing(piece):
                 return False
     return refused
+
+
+def _refuses(piece: str) -> bool:
+    return bool(_BARE.fullmatch(piece) or _AS_MODEL.search(piece) or _REFUSAL.search(piece))
 
 
 def _claims_nothing(piece: str) -> bool:
