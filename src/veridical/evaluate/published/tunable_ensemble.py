@@ -9,8 +9,8 @@ MODEL = "gpt-3.5-16k-turbo"
 _DATA = "CSQA, AI2-ARC, PopQA, NQ-Open, SVAMP, GSM8K: 1000 questions each"
 _BENCH = "veridical bench qa --data DATA/qa --llm openai:gpt-3.5-turbo-16k --n 5"
 _TUNED = (
-    "its thresholds were tuned on the items that are reported on; ours are fitted on other folds. With a local model, at a "
-    "reduced size: docs/results/tuned-ensemble.md"
+    "its thresholds were tuned on the items that are reported on; ours are fitted on other folds. "
+    "With a local model, at a reduced size: docs/results/tuned-ensemble.md"
 )
 _ANSWERS = (
     "the answers, samples and labels are not published, nor the prompts, the number of samples and "
