@@ -151,12 +151,11 @@ def test_an_answer_of_the_server_takes_no_click(browser: Browser, tmp_path: Path
         until(page, IDLE)
         held: list[Any] = []
         page.route("**/api/label", lambda route: held.append(route), times=1)
-        key(page, "1")
+        with page.expect_request("**/api/label"):
+            key(page, "1")
         until(page, "document.querySelectorAll('[aria-pressed=true]').length === 1")
         page.locator("#units .unit-box").nth(1).get_by_role("button", name="Contradicted").hover()
         page.mouse.down()
-        while not held:
-            page.wait_for_timeout(10)
         with page.expect_response("**/api/label"):
             held.pop().continue_()
         page.wait_for_timeout(200)  # the page has read it
