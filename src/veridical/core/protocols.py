@@ -95,9 +95,13 @@ class Encoder(Protocol):
         """Join the outputs of one text's windows."""
         ...
 
+
+class TokenEncoder(Encoder, Protocol):
+    """An encoder that ``has_tokens``."""
+
     def offsets(self, texts: Sequence[str]) -> list[NDArray[np.int64]]:
-        """(t, 2) places in each text of its tokens but special ones, in the order of
-        :attr:`Encoded.tokens`. Asked only where ``has_tokens``."""
+        """(t, 2) places in each text of its tokens, special ones left out, in the order of
+        :attr:`Encoded.tokens`: code points, ends exclusive."""
         ...
 
 

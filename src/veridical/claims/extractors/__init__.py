@@ -41,8 +41,9 @@ _EXTRACTORS = {
     _TRAINED: Method("trained", "extract", frozenset({"tokens"})),
     "given": Method("given", "extract"),
 }
-EXTRACTORS = tuple(_EXTRACTORS)
-"""Names of the extractors, the coarsest first; ``given`` takes the record's own claims."""
+EXTRACTORS = tuple(name for name in _EXTRACTORS if name != _TRAINED)
+"""Names of the extractors, the coarsest first; ``given`` takes the record's own claims.
+``trained|FILE`` is one more."""
 
 _METHODS = Methods(__name__, "claim extractor", _EXTRACTORS)
 

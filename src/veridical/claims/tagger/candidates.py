@@ -31,6 +31,11 @@ if TYPE_CHECKING:
 #: lowest; what becomes of each is for the selection to say.
 THRESHOLDS = (0.15, 0.35, 0.6)
 _MEASURES = 20
+#: Words without which a statement says the opposite.
+_DENIALS = frozenset(
+    {"not", "n't", "n’t", "never", "no", "nor", "neither", "none", "nobody", "nothing", "without"}
+    | {"hardly", "rarely", "barely"}
+)
 _ALIKE = 0.7  # token F1 with a better claim above which one says the same again
 _UNTOLD = 0.7  # of a clause's words that no chosen claim has: it stays a claim
 
@@ -77,7 +82,7 @@ def candidates(
     found: dict[str, Candidate] = {}
     for frame, measures in _frames(networks, read):
         claim = _claim(text, start, number, read, frame)
-        own = {*range(*frame.head), *frame.relation, *range(*frame.tail)}
+        own = _words_of(frame)
         means = [
             read.vectors[slice(*frame.tail)].mean(axis=0),
             read.vectors[slice(*frame.head)].mean(axis=0),
@@ -111,7 +116,8 @@ def _frames(networks: Networks, read: Sentence) -> list[tuple[Frame, Floats]]:
     found = []
     for tail in tails:
         beside = networks.parts.probabilities(beside_rows(read, rows, tail))
-        found += [(frame, beside) for frame in frames_beside(read, tail, beside)]
+        frames = (f for f in frames_beside(read, tail, beside) if not _loses_denial(read, f))
+        found += [(frame, beside) for frame in frames]
     n = len(read.words)
     return [
         (
@@ -143,6 +149,21 @@ def _frames(networks: Networks, read: Sentence) -> list[tuple[Frame, Floats]]:
     ]
 
 
+def _words_of(frame: Frame) -> set[int]:
+    return {*range(*frame.head), *frame.relation, *range(*frame.tail)}
+
+
+def _loses_denial(read: Sentence, frame: Frame) -> bool:
+    """Whether a denial stands among a triplet's words, or right beside them, and is none of
+    them."""
+    own = _words_of(frame)
+    return any(
+        read.words[i].text.lower() in _DENIALS
+        for i in range(max(0, min(own) - 1), min(len(read.words), max(own) + 2))
+        if i not in own
+    )
+
+
 def _claim(text: str, start: int, number: int, read: Sentence, frame: Frame) -> Claim:
     words = read.words
 
@@ -152,7 +173,7 @@ def _claim(text: str, start: int, number: int, read: Sentence, frame: Frame) -> 
     relation = " ".join(words[i].text for i in frame.relation)
     triplet = (said(*frame.head), relation, said(*frame.tail))
     runs: list[list[int]] = []
-    for i in sorted({*range(*frame.head), *frame.relation, *range(*frame.tail)}):
+    for i in sorted(_words_of(frame)):
         if runs and runs[-1][1] == i:
             runs[-1][1] = i + 1
         else:

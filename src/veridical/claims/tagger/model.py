@@ -161,8 +161,14 @@ def _parse(content: bytes, safetensors: bool, version: str) -> Tagger:
     tails, beside = (classifier("mlp", parts[name]) for name in ("tails", "parts"))
     assert isinstance(tails, Mlp) and isinstance(beside, Mlp)
     return Tagger(
-        Networks(*(plain[name] for name in _READING), tails, beside),
-        Selection(*(plain[name] for name in _CHOOSING), float(head["threshold"])),
+        Networks(plain["mean"], plain["axes"], tails, beside),
+        Selection(
+            plain["shift"],
+            plain["scale"],
+            plain["weights"],
+            plain["bias"],
+            float(head["threshold"]),
+        ),
         encoder=head["encoder"],
         revision=head["revision"],
         notes=head["notes"],

@@ -276,12 +276,12 @@ def measure(tagger: Tagger, held: Sequence[Prepared], *, bootstrap: int, seed: i
     resampler = Resampler(
         np.array([names[p.example.group] for p in held], np.int64), bootstrap, seed
     )
-    found = {
+    found: dict[str, Sequence[Sequence[Claim]]] = {
         "trained": [claims_of(tagger, p.read) for p in held],
         "triplets": [[c for some in p.read.rules for c in some] for p in held],
         "clauses": [p.clauses for p in held],
     }
-    values = {}
+    values: dict[str, tuple[Floats, Floats]] = {}
     for name, claims in found.items():
         counts = np.array([_counts(c, p) for c, p in zip(claims, held, strict=True)], np.float64)
         draws = [_figures(weights @ counts) for weights in resampler.chunks()]
