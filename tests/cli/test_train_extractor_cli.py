@@ -127,6 +127,6 @@ def test_claude_2s_triplets(tmp_path: Path, shared_data: Path) -> None:
     told = json.loads(done.stdout)
     assert (told["triplets"], told["aligned"]) == (10717, 6980)
     figures = {(r["method"], r["metric"]): r for r in told["rows"]}
-    assert figures["trained", "f1"]["value"] == pytest.approx(0.417, abs=0.02)
+    assert figures["trained", "f1"]["value"] == pytest.approx(0.407, abs=0.02)
     assert figures["clauses", "f1"]["value"] == pytest.approx(0.330, abs=0.001)
     assert figures["trained - triplets", "f1"]["low"] > 0.03

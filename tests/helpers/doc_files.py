@@ -138,6 +138,8 @@ NOT_HERE = {
     "study checkembed": "texts by a language model",
     "study refchecker": "data sets",
     "train spans": "PyTorch",
+    "train extractor": "dozens of answers with an LLM's triplets",
+    "trained|": "a trained model",
     "--spans mine": "a trained model",
     "train halludetect": "hundreds of labelled answers",
     "--nli my-checker": "a trained model",

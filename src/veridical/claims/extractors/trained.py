@@ -23,8 +23,8 @@ async def extract(record: Record, evidence: Evidence, *, model: str) -> Extracti
 
     The run's token encoder reads each sentence. A network marks what is told (tails), another the
     head and the relation of each; a logistic regression chooses among these triplets and the
-    clauses of the rules (:mod:`~veridical.claims.extractors.triplets`). A clause that no chosen
-    claim tells stays one, so that nothing goes unchecked. No word is made up: a relation's words
+    clauses of the rules (:mod:`~veridical.claims.extractors.triplets`). A clause of which the
+    chosen claims leave much untold stays one. No word is made up: a relation's words
     may stand apart, and a pronoun stays one.
 
     Args:
