@@ -174,6 +174,12 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
             "veridical.claims.majority",
             note="neither paper nor code has it: the rule is the code's `major`, over checkers",
         ),
+        _row(
+            "extractor distilled from an LLM's triplets",
+            "veridical.claims.extractors.trained",
+            "veridical train extractor",
+            note="a tagger over the embedded encoder, where the paper tunes a model of 7 billion",
+        ),
         _row("RepC trained", "veridical train repc"),
         _row("long references split and merged, several passages", "veridical.claims.merge"),
         _row(

@@ -138,6 +138,8 @@ NOT_HERE = {
     "study checkembed": "texts by a language model",
     "study refchecker": "data sets",
     "train spans": "PyTorch",
+    "train extractor": "dozens of answers with an LLM's triplets",
+    "trained|": "a trained model",
     "--spans mine": "a trained model",
     "train halludetect": "hundreds of labelled answers",
     "--nli my-checker": "a trained model",
@@ -311,7 +313,8 @@ def read_to_the_end(words: list[str]) -> None:
         command = command.commands[rest.pop(0)]
     context = command.make_context(command.name, rest)
     scorers = context.params.get("scorers")
-    if scorers and command.name != "bench" and "model='" not in scorers:
+    trained = scorers and ("model='" in scorers or "trained|" in scorers)
+    if scorers and command.name != "bench" and not trained:
         REGISTRY.parse(scorers)
 
 

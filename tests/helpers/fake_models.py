@@ -9,6 +9,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from veridical.arrays import Floats32
 from veridical.core.protocols import Encoded, Pair, Window
@@ -81,6 +82,10 @@ class FakeEncoder(_Counted):
 
     def windows(self, texts: Sequence[str]) -> list[list[Window]]:
         return [self._windows(text) for text in texts]
+
+    def offsets(self, texts: Sequence[str]) -> list[NDArray[np.int64]]:
+        spans = ([m.span() for m in _WORD.finditer(text.lower())] for text in texts)
+        return [np.array(s, np.int64).reshape(-1, 2) for s in spans]
 
     def run(self, batch: Sequence[Window], tokens: bool) -> list[Any]:
         self._count(batch)

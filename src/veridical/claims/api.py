@@ -81,7 +81,8 @@ def extract(
     Args:
         response: the text, or a record (which has its own prompt).
         prompt: the question, which some extractors read.
-        extractor: one of :data:`veridical.claims.extractors.EXTRACTORS`.
+        extractor: one of :data:`veridical.claims.extractors.EXTRACTORS`; ``trained|FILE`` with
+            its file.
         llm: of an extractor that asks one.
         engine: a warm :class:`~veridical.engine.engine.Engine`; else one is made with ``options``.
 

@@ -29,7 +29,7 @@ async def quality(
     record: Record,
     evidence: Evidence,
     *,
-    extractor: str,
+    extractor: extractors.ExtractorName,
     judge_by: str = "nli",
     nli: str | None = None,
     llm: str | None = None,

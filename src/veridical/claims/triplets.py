@@ -222,14 +222,15 @@ def _words(text: str, offset: int = 0) -> Iterator[_Word]:
     """Words with a letter or digit, each with the form by which it is compared."""
     for start, end, word in word_spans(text):
         if any(map(str.isalnum, word)):
-            yield _Word(offset + start, offset + end, _key(word))
+            yield _Word(offset + start, offset + end, key_of(word))
 
 
 def _keys(text: str) -> set[str]:
     return {w.key for w in _words(text)}
 
 
-def _key(word: str) -> str:
+def key_of(word: str) -> str:
+    """The form by which a word is compared: "location" meets "located", and "3" "three"."""
     low = word.casefold()
     if low.isdecimal() or low in FUNCTION_WORDS:
         return low

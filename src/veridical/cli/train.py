@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from veridical.cli import train_checker, train_repc, train_spans
+from veridical.cli import train_checker, train_extractor, train_repc, train_spans
 from veridical.cli.declared import check_files, command
 from veridical.cli.figures import JsonFigures, error_console
 from veridical.cli.help import App
@@ -34,6 +34,7 @@ app = App(
     epilog="Examples:\n\n"
     "  veridical train halludetect labelled.jsonl --out model.json\n\n"
     "  veridical train repc nli.jsonl --proxy smollm2 --out repc.json\n\n"
+    "  veridical train extractor answers.jsonl --out extractor.json\n\n"
     "  veridical train checker labelled.jsonl --base microsoft/deberta-v3-small --out mine\n\n"
     "  veridical train spans marked.jsonl --base answerdotai/ModernBERT-base --out mine",
 )
@@ -52,6 +53,7 @@ class ConditionName(str, Enum):
 
 app.command("repc", epilog=train_repc.EPILOG)(train_repc.repc)
 app.command("checker", epilog=train_checker.EPILOG)(train_checker.checker)
+app.command("extractor", epilog=train_extractor.EPILOG)(train_extractor.extractor)
 app.command("spans", epilog=train_spans.EPILOG)(train_spans.spans)
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from veridical.core.images import Picture
     from veridical.core.messages import ChatRequest, Reply
+    from veridical.core.protocols import TokenVectors
     from veridical.core.records import Record
     from veridical.core.tokens import GivenText, TokenProbabilities
     from veridical.core.verdicts import Verdicts
@@ -85,6 +86,15 @@ class Evidence(CheckpointEvidence, ABC):
         ``idf=True`` weighs tokens by inverse document frequency over ``references``, as
         bert-score does. Raises as :meth:`embed` does.
         """
+        raise _undeclared("token embeddings")
+
+    async def token_vectors(self, texts: Sequence[str]) -> list[TokenVectors]:
+        """Contextual vectors of the tokens of each text, with their places in it. Ask for no more
+        at once than is used up together. Raises as :meth:`embed` does."""
+        raise _undeclared("token embeddings")
+
+    async def token_encoder_identity(self) -> tuple[str, str]:
+        """Name and revision of the run's token encoder."""
         raise _undeclared("token embeddings")
 
     async def nli(self, pairs: Sequence[tuple[str, str]], model: str | None = None) -> Verdicts:

@@ -56,6 +56,18 @@ class Encoded:
     content: NDArray[np.bool_] | None = None
 
 
+class TokenVectors(NamedTuple):
+    """The tokens of one text, special ones left out.
+
+    Attributes:
+        offsets: (t, 2) code-point offsets into the text, ends exclusive.
+        vectors: (t, d) float32 contextual vectors, rows of unit length.
+    """
+
+    offsets: NDArray[np.int64]
+    vectors: NDArray[np.float32]
+
+
 class Encoder(Protocol):
     """A sentence embedder that is also a token encoder, when ``has_tokens``.
 
@@ -81,6 +93,15 @@ class Encoder(Protocol):
 
     def assemble(self, windows: Sequence[Window], outputs: Sequence[Any], tokens: bool) -> Encoded:
         """Join the outputs of one text's windows."""
+        ...
+
+
+class TokenEncoder(Encoder, Protocol):
+    """An encoder that ``has_tokens``."""
+
+    def offsets(self, texts: Sequence[str]) -> list[NDArray[np.int64]]:
+        """(t, 2) places in each text of its tokens, special ones left out, in the order of
+        :attr:`Encoded.tokens`: code points, ends exclusive."""
         ...
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from veridical.core.protocols import Encoded, Encoder, Window
+from veridical.core.protocols import Encoded, Encoder, TokenVectors, Window
 from veridical.engine.batching import Gate, get_many
 from veridical.engine.greedy_matching import greedy_match, idf_weights
 from veridical.engine.service import Requests, Service
@@ -113,6 +113,24 @@ class EncoderService(Service):
         if self._store is not None and self.backend.revision:
             await asyncio.to_thread(self._store.put_many, [(key, table32)])
         return table32[0].astype(np.float64), table32[1].astype(np.float64)
+
+    async def token_vectors(self, texts: Sequence[str], keep: list[Any]) -> list[TokenVectors]:
+        """The tokens of each text with their places, special ones left out. Never stored."""
+        distinct = list(dict.fromkeys(texts))
+        encoded, offsets = await asyncio.gather(
+            self.ask(distinct, keep), asyncio.to_thread(self.backend.offsets, distinct)
+        )
+        found = {}
+        for text, one, places in zip(distinct, encoded, offsets, strict=True):
+            vectors = one.tokens[one.content]
+            if len(vectors) != len(places):
+                raise ModelError(
+                    f"{self.backend.name} gave {len(vectors)} vectors for {len(places)} tokens"
+                )
+            if not np.isfinite(vectors).all():
+                raise ModelError(f"{self.backend.name} gave token vectors that are not finite")
+            found[text] = TokenVectors(places, vectors)
+        return [found[text] for text in texts]
 
 
 def token_service(encoder: Encoder, gate: Gate, store: Store | None) -> EncoderService:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from veridical.core.images import Picture
     from veridical.core.messages import ChatRequest, Reply
+    from veridical.core.protocols import TokenVectors
     from veridical.core.registry import BoundScorer
     from veridical.core.tokens import GivenText, TokenProbabilities
     from veridical.core.verdicts import Verdicts
@@ -195,6 +196,14 @@ class RunEvidence(Evidence):
             "token_encoder", texts=[*candidates, *references]
         )
         return await service.bertscore(candidates, references, idf, self._keep)
+
+    async def token_vectors(self, texts: Sequence[str]) -> list[TokenVectors]:
+        service: EncoderService = await self._service("token_encoder", texts=texts)
+        return await service.token_vectors(texts, self._keep)
+
+    async def token_encoder_identity(self) -> tuple[str, str]:
+        model = (await self._service("token_encoder")).backend
+        return model.name, model.revision
 
     async def nli(self, pairs: Sequence[tuple[str, str]], model: str | None = None) -> Verdicts:
         judge = self._run.engine.nli_judge(model)

@@ -248,7 +248,7 @@ def _names(scorers: Scorers) -> list[str]:
     if isinstance(named, str):
         named = named.split(",")
     names = [str(name).strip() for name in named]
-    names = [name for name in names if name]
+    names = [extractors.pin(name) for name in names if name]
     if not names:
         raise UsageError("name an extractor (--scorers)")
     for name in names:

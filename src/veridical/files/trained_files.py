@@ -5,6 +5,7 @@ JSON, or the safetensors format, which needs no package for arrays of float32 al
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import itertools
 import json
@@ -115,6 +116,49 @@ def from_json(model: type[M], content: bytes) -> M:
             for x in itertools.islice(e.errors(include_url=False, include_input=False), 3)
         )
         raise ValueError("; ".join(errors)) from None
+
+
+def arrays_content(path: Path, head: Mapping[str, Any], arrays: Mapping[str, Floats]) -> bytes:
+    """The content of a file of arrays: safetensors if that is the ending of ``path``, else JSON
+    with float32 arrays as base64 beside their shapes."""
+    if path.suffix == ".safetensors":
+        return to_safetensors(head, arrays)
+    body = {
+        name: {
+            "shape": list(array.shape),
+            "float32": base64.b64encode(array.astype("<f4").tobytes()).decode(),
+        }
+        for name, array in arrays.items()
+    }
+    return json.dumps({**head, "arrays": body}).encode() + b"\n"
+
+
+def arrays_of(content: bytes, safetensors: bool) -> tuple[dict[str, Any], dict[str, Floats]]:
+    """What :func:`arrays_content` has made.
+
+    Raises:
+        ValueError, KeyError, TypeError, AttributeError: it is damaged, or holds something else.
+    """
+    if safetensors:
+        return from_safetensors(content)
+    head = json.loads(content)
+    return head, {name: _array(entry) for name, entry in head.pop("arrays").items()}
+
+
+def _array(entry: Mapping[str, Any]) -> Floats:
+    flat = np.frombuffer(base64.b64decode(entry["float32"], validate=True), dtype="<f4")
+    return flat.astype(np.float64).reshape([whole(n) for n in entry["shape"]])
+
+
+def whole(value: Any) -> int:
+    """A whole number from 0 on: negative ones would let numpy guess a shape.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise ValueError(f"{value!r} where a whole number belongs")
+    return value
 
 
 def to_safetensors(head: Mapping[str, Any], arrays: Mapping[str, Floats]) -> bytes:

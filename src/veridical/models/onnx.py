@@ -75,6 +75,9 @@ class OnnxEncoder:
     def windows(self, texts: Sequence[str]) -> list[list[Window]]:
         return self._windower(texts)
 
+    def offsets(self, texts: Sequence[str]) -> list[NDArray[np.int64]]:
+        return self._windower.offsets(texts)
+
     def run(self, batch: Sequence[Window], tokens: bool) -> list[Any]:
         pieces: list[Ids] = [w.content for w in batch]
         ids, mask = padded([p.ids for p in pieces])

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from veridical.core.protocols import Encoded, Window
 from veridical.errors import ModelError
@@ -79,6 +80,9 @@ class TorchEncoder(loading.TorchBackEnd):
 
     def windows(self, texts: Sequence[str]) -> list[list[Window]]:
         return self._windower(texts)
+
+    def offsets(self, texts: Sequence[str]) -> list[NDArray[np.int64]]:
+        return self._windower.offsets(texts)
 
     def run(self, batch: Sequence[Window], tokens: bool) -> list[Any]:
         import torch

@@ -72,6 +72,19 @@ class Windower:
             encodings = self._tokenizer.encode_batch(full, add_special_tokens=False)
         return [self._split(e) for e in encodings]
 
+    def offsets(self, texts: Sequence[str]) -> list[NDArray[np.int64]]:
+        """(t, 2) places in each text of its own tokens, those that its windows cover, in order:
+        code points, ends exclusive."""
+        return [self._places(text) for text in texts]
+
+    def _places(self, text: str) -> NDArray[np.int64]:
+        shown = readable(text)
+        full = self._prefix + (shown.lower() if self._lower else shown)
+        encoding = self._tokenizer.encode(full, add_special_tokens=False)
+        places = np.array(encoding.offsets, np.int64).reshape(-1, 2)
+        places = places[self._tokens_within_prefix(encoding) :] - len(self._prefix)
+        return places.clip(0, len(text))
+
     def _prefix_length(self, text: str) -> int:
         if not self._prefix:
             return 0

@@ -115,16 +115,24 @@ class CountingEncoder(_Counting):
             self._dims = (first.vector.shape[0], width)
         return [None] * len(batch)
 
+    def offsets(self, texts: Sequence[str]) -> list[NDArray[np.int64]]:
+        places: list[NDArray[np.int64]] = self._model.offsets(texts)
+        return places
+
     def assemble(self, windows: Sequence[Window], outputs: Sequence[Any], tokens: bool) -> Encoded:
-        n = sum(w.length - w.overlap for w in windows)
         vector = np.zeros(self._dims[0], np.float32)
         if not tokens:
             return Encoded(vector=vector)
+        first = windows[0].content
+        special = first.head + first.tail
+        n = special + sum(w.length - w.overlap - special for w in windows)
+        content = np.zeros(n, np.bool_)
+        content[first.head : n - first.tail] = True
         return Encoded(
             vector=vector,
             tokens=np.zeros((n, self._dims[1]), np.float32),
             token_ids=np.zeros(n, np.int64),
-            content=np.ones(n, np.bool_),
+            content=content,
         )
 
 

@@ -96,7 +96,7 @@ class Offers:
             raise UsageError(f"more than {_MOST_SCORERS} scorers")
         for name, arguments in calls:
             for parameter, value in arguments.items():
-                if (name, parameter) in _plain_parameters():
+                if (name, parameter) in _plain_parameters() and not _names_file(parameter, value):
                     continue
                 for text in _texts(value):
                     self._check_name(name, parameter, text)
@@ -176,6 +176,11 @@ def _policy(table: Mapping[str, Any], scorers: Sequence[BoundScorer]) -> Policy:
         return Policy.of(policy_of(table, "policy"), scorers)
     except UsageError as e:
         raise Problem(422, str(e), errors=[{"field": "policy", "error": str(e)}]) from None
+
+
+def _names_file(parameter: str, value: Any) -> bool:
+    """Whether an extractor is named with the file that it was trained into."""
+    return parameter == "extractor" and "|" in str(value)
 
 
 def _texts(value: Any) -> Collection[str]:

@@ -2,20 +2,27 @@
 
 Each module has ``async def extract(record, evidence) -> Extraction``. Modules are imported when
 their extractor is first asked for, so that the offline ones never load what the others need.
+
+``trained`` is named with the file it was trained into: ``trained|extractor.json``.
 """
 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import AfterValidator
 
 from veridical.claims.methods import Method, Methods
+from veridical.errors import UsageError
+from veridical.files.trained_files import pinned
 
 if TYPE_CHECKING:
     from veridical.claims.claim import Extractor
     from veridical.core.registry import Cost
 
 _LLM: frozenset[Cost] = frozenset({"llm"})
+_TRAINED = "trained"
 _EXTRACTORS = {
     "response": Method("response", "extract"),
     "sentences": Method("sentences", "extract"),
@@ -31,26 +38,74 @@ _EXTRACTORS = {
     "llm_farquhar": Method("llm_claims", "farquhar", _LLM, "FARQUHAR"),
     "llm_mohri": Method("llm_claims", "mohri", _LLM, "MOHRI"),
     "llm_jiang": Method("llm_claims", "jiang", _LLM, "JIANG"),
+    _TRAINED: Method("trained", "extract", frozenset({"tokens"})),
     "given": Method("given", "extract"),
 }
-EXTRACTORS = tuple(_EXTRACTORS)
-"""Names of the extractors, the coarsest first; ``given`` takes the record's own claims."""
+EXTRACTORS = tuple(name for name in _EXTRACTORS if name != _TRAINED)
+"""Names of the extractors, the coarsest first; ``given`` takes the record's own claims.
+``trained|FILE`` is one more."""
 
 _METHODS = Methods(__name__, "claim extractor", _EXTRACTORS)
-costs_of = _METHODS.costs_of
-prompts_of = _METHODS.prompts_of
+
+
+def costs_of(name: str) -> set[Cost]:
+    """What the extractor called ``name`` asks of the evidence layer; empty for one that works
+    offline.
+
+    Raises:
+        UsageError: there is none of that name, or ``trained`` is named without its file.
+    """
+    return _METHODS.costs_of(_parted(name)[0])
+
+
+def prompts_of(name: str) -> tuple[str, ...]:
+    """Templates by which the extractor may ask an LLM; raises as :func:`costs_of` does."""
+    return _METHODS.prompts_of(_parted(name)[0])
+
+
+def _parted(name: str) -> tuple[str, str]:
+    """The method, and the file of one that was trained."""
+    method, bar, model = (part.strip() for part in name.partition("|"))
+    if method == _TRAINED and not model:
+        raise UsageError(f"name the trained extractor's file: extractor='{_TRAINED}|FILE'")
+    if bar and method != _TRAINED:
+        _METHODS.costs_of(method)  # there is such an extractor
+        raise UsageError(f"extractor {method} has no file: leave |{model} out")
+    return method, model
+
+
+def pin(name: str) -> str:
+    """``name`` with its file's version where it names one, which is read; raises as
+    :func:`costs_of` does, and where the file cannot be used."""
+    if "|" not in name:
+        return name
+    from veridical.claims.tagger.model import read_tagger
+
+    method, model = _parted(name)
+    return f"{method}|{pinned(model, read_tagger(model).version)}"
+
+
+#: Annotation of a scorer's parameter that names an extractor: the file of a trained one is checked,
+#: and pinned to its content, when the scorer is bound.
+ExtractorName = Annotated[str, AfterValidator(pin)]
 
 
 def find_extractor(name: str, llm: str | None = None) -> Extractor:
-    """The extractor called ``name``, one of :data:`EXTRACTORS`.
+    """The extractor called ``name``, one of :data:`EXTRACTORS`; ``trained|FILE`` with its file.
 
     Args:
         llm: the endpoint that an extractor by an LLM asks (as its keyword ``llm``); the run's own
             if None.
 
     Raises:
-        UsageError: there is none of that name (the message lists those there are).
+        UsageError: there is none of that name (the message lists those there are), or ``trained``
+            is named without its file.
     """
-    extract = _METHODS.load(name)
-    extractor: Extractor = partial(extract, llm=llm) if "llm" in costs_of(name) else extract
+    method, model = _parted(name)
+    extract = _METHODS.load(method)
+    extractor: Extractor = extract
+    if model:
+        extractor = partial(extract, model=model)
+    elif "llm" in costs_of(name):
+        extractor = partial(extract, llm=llm)
     return extractor

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,10 +15,11 @@ from veridical.arrays import Floats
 from veridical.claims.repc.classifiers import Classifier, Mlp, classifier
 from veridical.core.protocols import LABELS
 from veridical.files.trained_files import (
-    from_safetensors,
+    arrays_content,
+    arrays_of,
     pinned,
     read_trained,
-    to_safetensors,
+    whole,
     write_trained,
 )
 
@@ -100,15 +99,7 @@ def write_repc(path: Path, model: Repc) -> None:
     }
     if model.mixer is not None:
         arrays |= {f"mixer.{n}": a.astype("<f4") for n, a in model.mixer.arrays().items()}
-    if path.suffix == ".safetensors":
-        content = to_safetensors(head, arrays)
-    else:
-        body = {
-            n: {"shape": list(a.shape), "float32": base64.b64encode(a.tobytes()).decode()}
-            for n, a in arrays.items()
-        }
-        content = json.dumps({**head, "arrays": body}).encode() + b"\n"
-    write_trained(path, content)
+    write_trained(path, arrays_content(path, head, arrays))
 
 
 def read_repc(name: str) -> Repc:
@@ -127,17 +118,8 @@ RepcFile = Annotated[str, AfterValidator(lambda name: pinned(name, read_repc(nam
 
 
 def _parse(content: bytes, safetensors: bool, version: str) -> Repc:
-    if safetensors:
-        head, arrays = from_safetensors(content)
-    else:
-        head = json.loads(content)
-        arrays = {n: _array(a) for n, a in head.pop("arrays").items()}
+    head, arrays = arrays_of(content, safetensors)
     return _repc(head, arrays, version)
-
-
-def _array(entry: Mapping[str, Any]) -> Floats:
-    flat = np.frombuffer(base64.b64decode(entry["float32"], validate=True), dtype="<f4")
-    return flat.astype(np.float64).reshape([_whole(n) for n in entry["shape"]])
 
 
 def _repc(head: dict[str, Any], arrays: Mapping[str, Floats], version: str) -> Repc:
@@ -147,14 +129,14 @@ def _repc(head: dict[str, Any], arrays: Mapping[str, Floats], version: str) -> R
     for name, array in arrays.items():
         part, _, name_in_part = name.partition(".")
         parts.setdefault(part, {})[name_in_part] = array
-    layers = tuple(_whole(n) for n in head["layers"])
+    layers = tuple(whole(n) for n in head["layers"])
     mixer = classifier("mlp", parts.pop("mixer")) if "mixer" in parts else None
     if set(parts) != {str(i) for i in range(len(layers))}:
         raise ValueError("it has not one classifier a layer")
     texts = (head["classifier"], head["proxy"], head["revision"])
     if not all(isinstance(t, str) for t in texts) or not isinstance(head["notes"], dict):
         raise ValueError("classifier, proxy and revision must be texts, and notes an object")
-    shape: Sequence[int] = [_whole(n) for n in head["shape"]]
+    shape: Sequence[int] = [whole(n) for n in head["shape"]]
     if len(shape) != 2:
         raise ValueError("shape must be layers + 1 and width")
     assert mixer is None or isinstance(mixer, Mlp)
@@ -169,10 +151,3 @@ def _repc(head: dict[str, Any], arrays: Mapping[str, Floats], version: str) -> R
         notes=head["notes"],
         version=version,
     )
-
-
-def _whole(value: Any) -> int:
-    """A whole number from 0 on: negative ones would let numpy guess a shape."""
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise ValueError(f"{value!r} where a whole number belongs")
-    return value

@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 
+from veridical.claims.extractors import ExtractorName
 from veridical.core.evidence import Evidence
 from veridical.core.records import Record
 from veridical.core.registry import Cost, scorer
@@ -42,7 +43,7 @@ async def claim_frequency(
     record: Record,
     evidence: Evidence,
     *,
-    extractor: str = "clauses",
+    extractor: ExtractorName = "clauses",
     aggregate: Aggregate = "mean",
     count: Literal["label"] | Measure = "label",
     merge: Literal["none"] | Merge = "none",

@@ -7,6 +7,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
+from veridical.claims.extractors import ExtractorName
 from veridical.core.evidence import Evidence
 from veridical.core.records import Record
 from veridical.core.registry import Cost, scorer
@@ -40,7 +41,7 @@ async def claim_graph(
     *,
     centrality: Centrality = "closeness",
     threshold: Annotated[float, Field(gt=0, le=1)] = 0.5,
-    extractor: str = "clauses",
+    extractor: ExtractorName = "clauses",
     aggregate: Aggregate = "mean",
     merge: Merge = "nli",
     llm: str | None = None,

@@ -9,6 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from veridical.claims.claim import Claim
+from veridical.claims.extractors import ExtractorName
 from veridical.core.evidence import Evidence
 from veridical.core.messages import ChatRequest, LlmError
 from veridical.core.records import Record
@@ -45,7 +46,7 @@ def _prompts(extractor: str, **_: object) -> tuple[str, ...]:
     level="claim",
     source="Farquhar 2024 (long-form semantic entropy); UQLM 0.6, LongTextQA",
     cost="llm",
-    uses={"nli"},
+    uses={"nli", "tokens"},
     costs_by=_costs,
     prompts=_prompts,
     raw_is="confidence",
@@ -55,7 +56,7 @@ async def claim_qa(
     record: Record,
     evidence: Evidence,
     *,
-    extractor: str = "clauses",
+    extractor: ExtractorName = "clauses",
     questions: Annotated[int, Field(ge=1, le=10)] = 2,
     answers: Annotated[int, Field(ge=1, le=20)] = 3,
     temperature: Annotated[float, Field(ge=0, le=2)] = 1.0,

@@ -28,7 +28,7 @@ def _prompts(extractor: str, merge: str, **_: object) -> tuple[str, ...]:
 SHARED: dict[str, Any] = {
     "needs": {"samples"},
     "cost": "llm",
-    "uses": {"nli"},
+    "uses": {"nli", "tokens"},
     "prompts": _prompts,
     "raw_is": "confidence",
     "added": {"merge"},

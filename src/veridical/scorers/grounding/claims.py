@@ -12,6 +12,7 @@ from veridical.claims import aggregate as rules
 from veridical.claims import extractors, majority
 from veridical.claims.attribution import Merge, Reading, Verdict
 from veridical.claims.claim import Checker, Extraction
+from veridical.claims.extractors import ExtractorName
 from veridical.claims.majority import CheckerNames
 from veridical.claims.repc.model import RepcFile
 from veridical.claims.select import Selection
@@ -83,7 +84,7 @@ def _models(
     source="Hu 2024 (RefChecker), sections 3 and 4",
     cost="llm",
     version=3,
-    uses={"nli", "embed", "probabilities"},
+    uses={"nli", "embed", "tokens", "probabilities"},
     presets={"all", "auto"},
     raw_is="risk",
     raw_key="risk",
@@ -96,7 +97,7 @@ async def claims(
     evidence: Evidence,
     *,
     against: Literal["auto", "contexts", "reference", "samples"] = "auto",
-    extractor: str = "clauses",
+    extractor: ExtractorName = "clauses",
     checker: CheckerNames = "nli_words",  # type: ignore[assignment]
     merge: Merge = "about",
     aggregate: str = "strict",
@@ -124,6 +125,7 @@ async def claims(
             ``llm_triplets``, ``llm_triplets_plain``, ``llm_subsentence``, ``llm_chained`` (claims
             made of triplets), ``llm_atomic``, or in the manner of four papers ``llm_zhang``,
             ``llm_farquhar``, ``llm_mohri``, ``llm_jiang``;
+            ``trained|FILE`` asks the tagger in FILE (``veridical train extractor``);
             ``given`` takes the statements or triplets that the record has in a field ``claims``.
         checker: ``nli``, as published; ``nli_words``, a quarter of whose verdict is the words that
             claim and passage share, which orders better with the embedded NLI model; ``llm``,

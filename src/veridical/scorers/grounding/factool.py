@@ -12,6 +12,7 @@ from pydantic import Field
 from veridical.claims import extractors
 from veridical.claims.asking import question_of
 from veridical.claims.claim import Claim, Extraction, Extractor
+from veridical.claims.extractors import ExtractorName
 from veridical.claims.extractors.llm_output import (
     Taken,
     answer_tokens,
@@ -62,7 +63,7 @@ def _prompts(extractor: str | None, checker: Judge, **_: object) -> tuple[str, .
     source="Chern 2023, section 4 (knowledge-based QA)",
     cost="llm",
     version=3,
-    uses={"nli"},
+    uses={"nli", "tokens"},
     raw_is="confidence",
     raw_key="precision",
     costs_by=_costs,
@@ -73,7 +74,7 @@ async def factool(
     evidence: Evidence,
     *,
     against: Sources = "auto",
-    extractor: str | None = None,
+    extractor: ExtractorName | None = None,
     checker: Judge = "llm",
     top: Annotated[int, Field(ge=1, le=1000)] = 5,
     llm: str | None = None,

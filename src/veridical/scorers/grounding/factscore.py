@@ -11,6 +11,7 @@ from pydantic import Field
 from veridical.claims import extractors
 from veridical.claims.asking import question_of
 from veridical.claims.claim import Claim
+from veridical.claims.extractors import ExtractorName
 from veridical.core.evidence import Evidence
 from veridical.core.records import Record, Source
 from veridical.core.registry import Cost, scorer
@@ -50,7 +51,7 @@ def _prompts(extractor: str, checker: Judge, **_: object) -> tuple[str, ...]:
     source="Min 2023, definition 1, sections 3.1 and 4.1",
     cost="llm",
     version=3,
-    uses={"nli"},
+    uses={"nli", "tokens"},
     raw_is="confidence",
     raw_key="score",
     costs_by=_costs,
@@ -61,7 +62,7 @@ async def factscore(
     evidence: Evidence,
     *,
     against: Sources = "auto",
-    extractor: str = _EXTRACTOR,
+    extractor: ExtractorName = _EXTRACTOR,
     checker: Judge = "llm",
     gamma: Annotated[float, Field(ge=0, le=_MOST)] = 0.0,
     top: Annotated[int, Field(ge=1, le=1000)] = 5,

@@ -12,6 +12,7 @@ from pydantic import Field
 
 from veridical.arrays import Floats
 from veridical.claims.claim import Claim
+from veridical.claims.extractors import ExtractorName
 from veridical.core.evidence import Evidence
 from veridical.core.records import Record
 from veridical.core.registry import Cost, scorer
@@ -41,7 +42,7 @@ def _costs(extractor: str, llm: str | None, **_: Any) -> set[Cost]:
     needs={"logprobs"},
     source="Fadeeva 2024 (CCP), eq. 6",
     cost="llm",
-    uses={"probabilities", "nli"},
+    uses={"probabilities", "nli", "tokens"},
     costs_by=_costs,
     prompts=claim_prompts,
     raw_is="confidence",
@@ -53,7 +54,7 @@ async def ccp(
     k: Annotated[int, Field(ge=2, le=100)] = 10,
     least: Share = 0.0,
     context: Context = "sentence",
-    extractor: str = "clauses",
+    extractor: ExtractorName = "clauses",
     aggregate: Aggregate = "mean",
     llm: str | None = None,
     proxy: str | None = None,
