@@ -53,6 +53,8 @@ RIDGE = 1.0
 FOLDS = 5
 ROUNDS = 20
 FALSE_ALARMS = 0.1
+#: The answers of several sentences with samples, by which longer ones are calibrated.
+LONG = "GSM8K solutions"
 LEAST_GAIN = 0.002  # of the mean log loss, in nats, for which a member counts
 DIGITS = 4
 
@@ -362,6 +364,40 @@ def fit_field(
     }
 
 
+def fit_long(sets: Sequence[Labelled], engine: veridical.Engine, reader: str) -> dict[str, Any]:
+    """The entry of longer answers by samples, with a language model that read them and without;
+    prints figures of those held out, which are shorter."""
+    (own,) = (one for one in sets if one.role == "fit")
+    lengths = [len(row["response"]) for row in own.rows]
+    entry: dict[str, Any] = {"over": int(np.ceil(np.percentile(lengths, 90) / 100)) * 100}
+    for name, model in (("plain", None), ("read", reader)):
+        given = {"against": "samples", "weights": "label_free", "language_model": model}
+        bound = REGISTRY.bind("ensemble", {k: v for k, v in given.items() if v is not None})
+        odds = {one.role: _long_odds(one, bound, engine) for one in sets}
+        known = ~np.isnan(odds["fit"])
+        x, y = odds["fit"][known, None], np.array(own.labels)[known]
+        fit = fit_logistic(x, y, ridge=RIDGE)
+        intercept, coefficient = float(fit.intercept), float(fit.coefficients[0])
+        for one in sets:
+            title = f"samples, as longer answers, {name}: {one.name} ({one.role})"
+            report(title, Answers(one, []), intercept + coefficient * odds[one.role])
+        entry[name] = {
+            "intercept": round(intercept, DIGITS),
+            "coefficient": round(coefficient, DIGITS),
+        }
+    return entry
+
+
+def _long_odds(one: Labelled, bound: BoundScorer, engine: veridical.Engine) -> np.ndarray:
+    """(n,) log-odds of the mean quantile of a set's answers; NaN of those too short for the set."""
+    odds = []
+    for result in veridical.check(one.rows, [bound], engine=engine):
+        (score,) = result.scores.values()
+        known = score.risk is not None and score.raw["sets"] == ["open"]
+        odds.append(default.log_odds(score.risk or 0.0) if known else np.nan)
+    return np.array(odds)
+
+
 def _report_members(names: Sequence[str], one: Answers) -> None:
     for i, name in enumerate(names):
         report(f"    {name} alone", one, alone(one, i))
@@ -426,19 +462,23 @@ def main() -> None:
         nli = load_nli(spec)
         asked: set[str] = set()
         answers: list[tuple[Answers, tuple[str, ...]]] = []
+        sets = load(arguments.data, HOME)
+        of_long = [one for one in sets if one.field == "samples" and one.name == LONG]
         with veridical.Engine(store=arguments.store, nli=spec) as engine:
-            for one in load(arguments.data, HOME):
+            for one in sets:
                 names = members(one.field, getattr(nli, "tells_words", False))  # type: ignore[arg-type]
                 scored, of_set = read(one, names, engine, arguments.reader)
                 answers.append((scored, names))
                 asked.update(of_set)
                 print(f"{one.field}: {one.name}, {one.role}: {len(one.rows)}", file=sys.stderr)
+            long = fit_long(of_long, engine, arguments.reader)
         print(f"\n{nli.name}\n{'':76}", *(f"{h[:6]:>6}" for h in HEAD), "length")
         by_nli[nli.name] = {}
         for field in default.FIELDS:
             own = [a for a, _ in answers if a.of.field == field]
             (names,) = {names for a, names in answers if a.of.field == field}
             by_nli[nli.name][field] = fit_field(field, names, own)
+        by_nli[nli.name]["samples"]["long"] = long
         models[nli.name] = sorted(asked)
     made = {"version": 2, "labels_used": True, "models": models, "by_nli": by_nli}
     arguments.out.write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")

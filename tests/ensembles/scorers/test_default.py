@@ -7,9 +7,10 @@ import math
 from pathlib import Path
 
 import pytest
+from member_scores import Fixed, odds, run
 
 import veridical
-from veridical.core.evidence import Evidence, guarded
+from veridical.core.evidence import guarded
 from veridical.core.records import Record
 from veridical.core.registry import REGISTRY
 from veridical.core.resolving import resolve
@@ -21,31 +22,6 @@ from veridical.text.spans import Span
 TEXT = "One is here. Two is there."
 SAME = "The tower is 93 metres high."
 TOKENS = [{"token": SAME, "logprob": -0.01}]
-
-
-class Fixed(Evidence):
-    """Members whose scores are given, by key; others do not apply."""
-
-    def __init__(self, record: Record, scores: dict[str, Score | float]) -> None:
-        super().__init__(record)
-        self.given = scores
-        self.nli = "some-nli"
-        self.asked: list[str] = []
-
-    async def nli_name(self) -> str:
-        return self.nli
-
-    async def _score(self, bound) -> Score:
-        self.asked.append(bound.key)
-        found = self.given.get(bound.key)
-        if found is None:
-            return Score.not_applicable("not given")
-        return Score.of(found) if isinstance(found, float) else found
-
-
-async def run(record: Record, scores, text: str = "ensemble") -> Score:
-    (bound,) = REGISTRY.parse(text)
-    return await guarded(bound, record, Fixed(record, scores))
 
 
 def judged(record: Record, *units: tuple[float, str], level: str = "claim") -> Score:
@@ -245,12 +221,6 @@ def test_the_signature_changes_with_the_file(monkeypatch) -> None:
 def said_by_a_judge(record: Record, *risks: float) -> Score:
     units = [Unit.of(s, r, raw=r) for s, r in zip(record.sentences, risks, strict=True)]
     return Score.of(max(risks), units=units)
-
-
-def odds(risk: float) -> float:
-    """Log-odds of a risk drawn into [0.02, 0.98]."""
-    p = 0.02 + 0.96 * risk
-    return math.log(p / (1 - p))
 
 
 @pytest.mark.parametrize(

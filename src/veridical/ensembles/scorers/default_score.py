@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from veridical.core.scores import SHOWN, EvidenceItem, Score, Unit
 from veridical.ensembles.scorers import default_set as default
 from veridical.ensembles.scorers.components import missing, scores_of, unscored
+from veridical.ensembles.scorers.default_long import LongAnswer, long_answer
 from veridical.ensembles.scorers.default_set import Field, Said
 from veridical.errors import NotApplicable
 from veridical.text.refusals import abstains
@@ -31,22 +32,39 @@ class _Sentence(NamedTuple):
 
 
 class _Members(NamedTuple):
-    """The scorers asked for a record, by field and name, the NLI model that they ask, and what
-    they scored, by key."""
+    """The scorers asked for a record, by field and name, the NLI model that they ask, the rules of
+    a long answer by field, and what they scored, by key."""
 
     nli: str
     by_field: Mapping[Field, Mapping[str, BoundScorer]]
+    long: Mapping[Field, LongAnswer]
     judge: BoundScorer | None
     scores: Mapping[str, Score]
 
     def response(self, field: Field) -> float | None:
         """Log-odds by what the members of a field say of the whole response."""
-        said = {
+        said = self._said_of_response(field)
+        long = self.long.get(field)
+        return default.odds_of(field, said, self.nli) if long is None else long.odds(said)
+
+    def sentence(self, field: Field, said: Mapping[str, Said]) -> float | None:
+        """Log-odds by what the members of a field say of a sentence."""
+        long = self.long.get(field)
+        if long is None:
+            return default.odds_of(field, said, self.nli)
+        return long.odds(self._said_of_response(field), said)
+
+    def part(self, field: Field, said: Mapping[str, Said], name: str) -> float:
+        """What a member adds to the risk of a sentence."""
+        rule = self.long.get(field) or default.fit(field, frozenset(said), self.nli)
+        return rule.part(name, said[name].risk)
+
+    def _said_of_response(self, field: Field) -> dict[str, Said]:
+        return {
             name: s
             for name, b in self.by_field[field].items()
             if (s := default.said_of_response(self.scores[b.key])) is not None
         }
-        return default.odds_of(field, said, self.nli)
 
     def said(self, field: Field, span: Span, alone: bool) -> dict[str, Said]:
         """What they say of one sentence, by name."""
@@ -77,11 +95,17 @@ async def score(
     may_ask = default.members(against, judge, language_model)
     asks_nli = any("nli" in b.costs for b in may_ask)
     nli = await evidence.nli_name() if asks_nli else default.MINI
-    by_field = {
+    by_field: dict[Field, Mapping[str, BoundScorer]] = {
         field: named
         for field in default.FIELDS
         if (named := default.members_of(record, field, against, nli, language_model))
     }
+    long = {
+        field: rule
+        for field in by_field
+        if (rule := long_answer(record, field, nli, language_model)) is not None
+    }
+    by_field |= {field: rule.bound for field, rule in long.items()}
     judging = next((b for b in may_ask if b.key == default.JUDGE), None)
     if not by_field and judging is None:
         what = "contexts, reference, samples or log-probabilities"
@@ -93,7 +117,12 @@ async def score(
     asked = {b.key: b for named in by_field.values() for b in named.values()}
     if judging is not None:
         asked[judging.key] = judging
-    members = _Members(nli, by_field, judging, await scores_of(evidence, asked))
+    scores = await scores_of(evidence, asked)
+    for field, rule in list(long.items()):
+        if not rule.read(scores):
+            del long[field]
+            by_field[field] = rule.words()
+    members = _Members(nli, by_field, long, judging, scores)
     scored = members.scored()
     if not scored:
         raise unscored("no component is scored", members.scores)
@@ -135,7 +164,7 @@ def _score(
     units = [
         unit
         for s in sentences
-        for unit in (_unit(s, lead, members.nli, prior), *_pieces(s, lead, members, prior))
+        for unit in (_unit(s, lead, members, prior), *_pieces(s, lead, members, prior))
     ]
     return Score.of(risk, raw=raw, units=units)
 
@@ -176,10 +205,10 @@ def _sentences(
     sentences = []
     for span in spans:
         said = members.said(lead, span, alone) if any(map(str.isalnum, span.text)) else {}
-        odds = default.odds_of(lead, said, members.nli)
+        odds = members.sentence(lead, said)
         if odds is not None:
             for field in others:
-                other = default.odds_of(field, members.said(field, span, alone), members.nli)
+                other = members.sentence(field, members.said(field, span, alone))
                 if other is not None:
                     odds = default.moved(odds, default.SHARES[field] * other, turns)
         sentences.append(_Sentence(span, odds, said))
@@ -223,22 +252,27 @@ def _judged_sentence(sentence: _Sentence, judge: Score, alone: bool) -> _Sentenc
 
 
 def _weights(members: _Members, leads: Sequence[Field]) -> dict[str, float]:
-    """The coefficients of the members' log-odds, by key, shares of fields included."""
+    """The coefficients of the members' log-odds, or of a long answer their shares of the mean
+    quantile, by key, shares of fields included."""
     weights: dict[str, float] = {}
     for i, field in enumerate(leads):
         asked = members.by_field[field]
         named = {n: b for n, b in asked.items() if members.scores[b.key].risk is not None}
         share = default.SHARES[field] if i else 1.0
-        coefficients = default.fit(field, frozenset(named), members.nli).coefficients
+        long = members.long.get(field)
+        if long is None:
+            of_name = default.fit(field, frozenset(named), members.nli).coefficients
+        else:
+            of_name = long.weights(named)
         for name, bound in named.items():
-            weights[bound.key] = round(share * coefficients.get(name, 0.0), _DIGITS)
+            weights[bound.key] = round(share * of_name.get(name, 0.0), _DIGITS)
     if members.judge is not None and _of_judge(members) is not None:
         weights = {key: round(default.BESIDE_JUDGE * w, _DIGITS) for key, w in weights.items()}
         weights[members.judge.key] = 1.0
     return weights
 
 
-def _unit(sentence: _Sentence, lead: Field | None, nli: str, prior: float) -> Unit:
+def _unit(sentence: _Sentence, lead: Field | None, members: _Members, prior: float) -> Unit:
     if sentence.odds is None:
         return Unit.of(sentence.span, None)
     even = round(default.sigmoid(sentence.odds), _DIGITS)
@@ -251,7 +285,7 @@ def _unit(sentence: _Sentence, lead: Field | None, nli: str, prior: float) -> Un
         raw=even,
         label=label,
         probabilities=probabilities,
-        evidence=_evidence(sentence, lead, nli, label, even),
+        evidence=_evidence(sentence, lead, members, label, even),
     )
 
 
@@ -291,20 +325,20 @@ def _label(even: float, probabilities: Mapping[str, float]) -> str:
 
 
 def _evidence(
-    sentence: _Sentence, lead: Field | None, nli: str, label: str | None, even: float
+    sentence: _Sentence, lead: Field | None, members: _Members, label: str | None, even: float
 ) -> Sequence[EvidenceItem]:
     """The evidence of the member that decided first: of those that say the same, the one that
     adds most to the side taken."""
     side = 1 if even >= _EVEN else -1
 
-    def part(name: str, risk: float) -> float:
+    def part(name: str) -> float:
         if lead is None or name == default.JUDGE:
-            return default.log_odds(risk)
-        return default.fit(lead, frozenset(sentence.said), nli).part(name, risk)
+            return default.log_odds(sentence.said[name].risk)
+        return members.part(lead, sentence.said, name)
 
     def rank(name: str) -> tuple[bool, float]:
         said = sentence.said[name]
-        return (label is not None and said.label == label, side * part(name, said.risk))
+        return (label is not None and said.label == label, side * part(name))
 
     return list(_distinct(sentence.said[n] for n in sorted(sentence.said, key=rank, reverse=True)))[
         :SHOWN

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from veridical.core.records import AUTO
 from veridical.core.registry import REGISTRY, BoundScorer
 from veridical.core.scores import EvidenceItem, Score
+from veridical.ensembles.scorers import off_the_shelf
 from veridical.scorers.grounding.support import AUTO_ORDER, NO_ITEMS
 
 if TYPE_CHECKING:
@@ -76,6 +77,17 @@ class Fit(NamedTuple):
     def part(self, name: str, risk: float) -> float:
         """What a member adds."""
         return self.coefficients.get(name, 0.0) * log_odds(risk)
+
+
+class LongFit(NamedTuple):
+    """``log-odds of being wrong = intercept + coefficient x log-odds of a mean quantile``."""
+
+    intercept: float
+    coefficient: float
+
+    def odds(self, mean: float) -> float:
+        """Of a mean quantile in [0, 1]."""
+        return self.intercept + self.coefficient * log_odds(mean)
 
 
 class Threshold(NamedTuple):
@@ -151,6 +163,18 @@ def fit(field: Field, members: frozenset[str], nli: str = MINI) -> Fit:
     return Fit(entry["intercept"], entry["coefficients"])
 
 
+def long_over(nli: str = MINI) -> int:
+    """How many characters an answer has at most that is judged by the fit of its samples."""
+    over: int = _entry("samples", nli)["long"]["over"]
+    return over
+
+
+@cache
+def long_fit(read: bool, nli: str = MINI) -> LongFit:
+    """The fit of longer answers by samples, where a language model has ``read`` them or not."""
+    return LongFit(**_entry("samples", nli)["long"]["read" if read else "plain"])
+
+
 def fit_name(names: Sequence[str], scored: Container[str]) -> str:
     """The name of the fit for a field's members ``names`` of which some are scored: those that
     read by a model, or ``lexical``."""
@@ -176,6 +200,8 @@ def members(against: str, judge: bool, language_model: str | None) -> tuple[Boun
         for name in member_names(field, nli)
         for b in _calls(name, field, language_model)
     }
+    if against in ("auto", "samples"):  # of long answers
+        bound |= {b.key: b for b in off_the_shelf.members("samples", False, language_model)}
     if judge:
         bound[JUDGE] = REGISTRY.bind(JUDGE, {})
     return tuple(bound.values())

@@ -159,18 +159,20 @@ async def ensemble(
     what the members say of it; it is labelled ``entailment`` if that is under 0.5 (at the prior
     0.5), else ``neutral`` or ``contradiction``, whichever is likelier; ``probabilities`` are of
     these, and ``evidence`` begins with that of the scorer that decided. By samples or
-    log-probabilities, the response's risk is that of what the members say of the whole.
+    log-probabilities, the response's risk is that of what the members say of the whole. By samples,
+    a response of over 400 characters takes the label-free set of long ones, whose mean quantile a
+    logistic regression makes a probability; a sentence's is half by its own and half by the whole.
 
     ``raw`` has the ``risk`` and the one at equal numbers (``even_risk``); what was ``judged``
     (``sources``, ``samples``, ``logprobs``, ``llm``, or ``lexical`` where words alone were
     compared); the fields used (``sets``, the leading first), the ``components``' risks, their
-    ``weights``, why others are ``missing``; and whether the response ``abstained``: then the risk
-    is 0 and no scorer is asked. The label-free sets and tuned ensembles have ``risk``,
-    ``components``, ``weights`` and ``missing``; the former also ``sets``, the latter the version
-    of the ``file``, the record's ``stratum`` and, tuned on sentences, the components' risks of each
-    (``sentences``). An ensemble tuned on sentences gives their risks as tuned and the response
-    their mean; a weighted one tuned on responses combines the components' sentences,
-    uncalibrated, and others have none.
+    ``weights`` (of long responses, shares of the mean), why others are ``missing``; and whether
+    the response ``abstained``: then the risk is 0 and no scorer is asked. The label-free sets and
+    tuned ensembles have ``risk``, ``components``, ``weights`` and ``missing``; the former also
+    ``sets``, the latter the version of the ``file``, the record's ``stratum`` and, tuned on
+    sentences, the components' risks of each (``sentences``). An ensemble tuned on sentences gives
+    their risks as tuned and the response their mean; a weighted one tuned on responses combines
+    the components' sentences, uncalibrated, and others have none.
 
     Raises:
         UsageError: the file is none of an ensemble, or has changed, or its components are not
