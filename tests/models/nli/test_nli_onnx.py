@@ -151,6 +151,12 @@ def test_probabilities_and_batches(tmp_path: Path) -> None:
     assert cooler.revision != model.revision
 
 
+@pytest.fixture(autouse=True)
+def _cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Graphs are kept between starts: not between tests."""
+    monkeypatch.setenv("VERIDICAL_CACHE", str(tmp_path_factory.mktemp("cache")))
+
+
 def test_int8_that_agrees_is_used(tmp_path: Path) -> None:
     exact = OnnxNli(build(tmp_path), threads=1)
     if not multiplies_exactly():
@@ -187,6 +193,46 @@ def test_a_shipped_int8_graph_is_held_to_the_same(tmp_path: Path) -> None:
     np.testing.assert_allclose(
         judge(model, PAIRS), judge(OnnxNli(folder, threads=1), PAIRS), atol=1e-6
     )
+
+
+@pytest.mark.skipif(not multiplies_exactly(), reason="int8 is refused on this processor")
+def test_an_int8_graph_that_agrees_is_made_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import onnxruntime.quantization as quantization
+
+    cache = tmp_path / "cache"
+    monkeypatch.setenv("VERIDICAL_CACHE", str(cache))
+    folder = build(tmp_path / "model")
+    first = judge(OnnxNli(folder, threads=1, precision="int8"), PAIRS)
+    (kept,) = (cache / "int8").iterdir()
+    whole = kept.read_bytes()
+    asked: list[Any] = []
+    make = quantization.quantize_dynamic
+    monkeypatch.setattr(
+        quantization, "quantize_dynamic", lambda *a, **k: (asked.append(a), make(*a, **k))
+    )
+    again = judge(OnnxNli(folder, threads=1, precision="int8"), PAIRS)
+    np.testing.assert_array_equal(again, first)
+    assert not asked
+    kept.write_bytes(whole[:-1])  # as of a disk that was full
+    np.testing.assert_array_equal(judge(OnnxNli(folder, threads=1, precision="int8"), PAIRS), first)
+    assert len(asked) == 1 and kept.read_bytes() == whole
+    other = build(tmp_path / "other", ("contradiction", "entailment", "neutral"))
+    OnnxNli(other, threads=1, precision="int8")
+    assert len(asked) == 2 and len(list((cache / "int8").iterdir())) == 2
+    OnnxNli(other, threads=1)
+    assert len(list((cache / "int8").iterdir())) == 2
+
+
+@pytest.mark.skipif(not multiplies_exactly(), reason="int8 is refused on this processor")
+def test_int8_where_nothing_can_be_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "file"
+    file.write_text("no folder")
+    monkeypatch.setenv("VERIDICAL_CACHE", str(file / "cache"))
+    folder = build(tmp_path / "model")
+    for _ in range(2):
+        assert plain(OnnxNli(folder, threads=1, precision="int8")) == [x for _, x in PLAIN]
 
 
 def test_int8_without_the_package_that_makes_it(

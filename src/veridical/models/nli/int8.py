@@ -1,7 +1,9 @@
-"""An 8-bit graph of a float32 one, and the agreement that lets it be used."""
+"""An 8-bit graph of a float32 one, the agreement that lets it be used, and where it is kept."""
 
 from __future__ import annotations
 
+import hashlib
+import importlib.metadata
 import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,9 +17,13 @@ from numpy.typing import NDArray
 
 from veridical.core.protocols import Pair
 from veridical.errors import ModelError
+from veridical.files.atomic import PRIVATE_FOLDER, write_atomic
 from veridical.files.temporary import temporary_folder
+from veridical.llm.download import cache_folder
 from veridical.models.onnx_graph import multiplies_exactly
 
+#: Changes with what is done to make a graph, and with what it must agree with.
+_MADE_BY = 1
 #: Share of the agreement pairs that must keep their most probable class.
 SAME_CLASS = 0.95
 _FLOAT = 1  # onnx.TensorProto.FLOAT
@@ -26,6 +32,68 @@ _SMOOTHED = 0.75
 _LEAST = 1e-5
 #: Greatest mean difference of a probability, over pairs and classes.
 DIFFERENCE = 0.03
+
+
+def need_exact_products(name: str) -> None:
+    """
+    Raises:
+        ModelError: this processor does not sum products of 8-bit numbers exactly.
+    """
+    if not multiplies_exactly():
+        raise ModelError(
+            f"{name}: this processor cuts sums of products of 8-bit numbers (it has "
+            "no instructions for them, such as AVX512-VNNI), so int8 would give other numbers "
+            "here than elsewhere. Use float32"
+        )
+
+
+def kept_graph(revision: str) -> Path | None:
+    """The 8-bit graph that an earlier start made of the model with this ``revision``, by the same
+    versions of what makes and runs it, and found to agree; None where there is none, or it is not
+    as it was written."""
+    for path in sorted(_kept_in().glob(f"{_key(revision)}-*.onnx")):
+        try:
+            content = path.read_bytes()
+        except OSError:
+            continue
+        if path.stem.rpartition("-")[2] == _digest(content):
+            return path
+    return None
+
+
+def keep_graph(revision: str, graph: Path) -> None:
+    """Keep an 8-bit graph that agrees for later starts. Where nothing can be written it is made
+    anew each time."""
+    content = graph.read_bytes()
+    folder = _kept_in()
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=PRIVATE_FOLDER)
+        path = folder / f"{_key(revision)}-{_digest(content)}.onnx"
+        write_atomic(path, content, private=True)
+    except OSError:
+        return
+
+
+def _kept_in() -> Path:
+    return cache_folder() / "int8"
+
+
+def _key(revision: str) -> str:
+    """What the bytes of a graph depend on."""
+    packages = ("onnx", "onnxruntime")
+    installed = {d.metadata["Name"]: d.version for d in map(_distribution, packages) if d}
+    return _digest(json.dumps([_MADE_BY, revision, installed], sort_keys=True).encode())
+
+
+def _distribution(name: str) -> importlib.metadata.Distribution | None:
+    try:
+        return importlib.metadata.distribution(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:32]
 
 
 @contextmanager
@@ -40,18 +108,11 @@ def int8_graph(
     their ranges over forwards of ``feeds``: inputs of the graph, by name.
 
     Raises:
-        ModelError: this processor does not sum products of 8-bit numbers exactly, the package
-            ``onnx`` is missing, or the graph cannot be quantised.
+        ModelError: the package ``onnx`` is missing, or the graph cannot be quantised.
     """
     if shipped.is_file():
         yield shipped
         return
-    if not multiplies_exactly():
-        raise ModelError(
-            f"{graph.parent.name}: this processor cuts sums of products of 8-bit numbers (it has "
-            "no instructions for them, such as AVX512-VNNI), so int8 would give other numbers "
-            "here than elsewhere. Use float32"
-        )
     try:
         import onnx
         from onnxruntime.quantization import QuantType, quantize_dynamic

@@ -17,6 +17,9 @@ from veridical.models.nli.folder import NliSettings, PairJudge
 from veridical.models.nli.int8 import (
     agreement_pairs,
     int8_graph,
+    keep_graph,
+    kept_graph,
+    need_exact_products,
     range_pairs,
     require_agreement,
 )
@@ -86,21 +89,34 @@ class OnnxNli(PairJudge):
         self.name = name or root.name
         self._order = settings.order(self._windower, self._logits, self.name, labels)
         self.contradicts = self._order.contradicts
-        if precision == "int8":
-            exact = self._judge(agreement_pairs())
-            feeds = [self._logits.feeds(ws) for ws in self.windows(range_pairs())]
-            with int8_graph(path, shipped, feeds) as quantised:
-                quick = Graph(quantised)
-                self._logits = _Logits(quick, quantised, settings, self._windower, alone=True)
-            require_agreement(self.name, exact, self._judge(agreement_pairs()))
         self.revision = (
             settings.revision(files, self._order, "onnx", precision)
             if hashing is None
             else hashing.result()
         )
+        if precision == "int8":
+            self._quicken(path, shipped)
         self.scripts = scripts
         self.batch_tokens = BATCH_TOKENS
         self.workers = threads or usable_processors()
+
+    def _quicken(self, path: Path, shipped: Path) -> None:
+        """Take the 8-bit graph: the shipped one, one kept by an earlier start, or a new one."""
+        if not shipped.is_file():
+            need_exact_products(self.name)
+            if (kept := kept_graph(self.revision)) is not None:
+                self._logits = self._of_int8(kept)
+                return
+        exact = self._judge(agreement_pairs())
+        feeds = [self._logits.feeds(ws) for ws in self.windows(range_pairs())]
+        with int8_graph(path, shipped, feeds) as quantised:
+            self._logits = self._of_int8(quantised)
+            require_agreement(self.name, exact, self._judge(agreement_pairs()))
+            if quantised != shipped:
+                keep_graph(self.revision, quantised)
+
+    def _of_int8(self, path: Path) -> _Logits:
+        return _Logits(Graph(path), path, self._settings, self._windower, alone=True)
 
     def _answers(self, batch: Sequence[Window]) -> NDArray[np.float64]:
         return self._settings.probabilities(self._logits(batch))
