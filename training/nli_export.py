@@ -1,6 +1,6 @@
 """Makes a packaged NLI model from a checkpoint of ``training/nli_train.py``.
 
-    python training/nli_export.py CHECKPOINT OUTPUT [--pairs JSONL]
+    python training/nli_export.py CHECKPOINT OUTPUT [--pairs JSONL] [--stochastic]
 
 CHECKPOINT is a transformers folder of a BERT or an MPNet for sequence classification, with
 ``calibration.json`` and, where its words are trained, ``words.safetensors``. OUTPUT gets
@@ -13,6 +13,8 @@ versions give the same bytes.
 With ``--pairs`` (a line each: ``{"premise": ..., "hypothesis": ...}``) the packaged model is first
 compared with the checkpoint in float32; below :data:`SAME_LABEL` or above :data:`MEAN_SHIFT`
 nothing is written and the exit code is 1. Pairs longer than the model's input are left out.
+``--stochastic`` is for a checkpoint that was trained on from ``nli_restore.py``'s: see
+:func:`onnx_weights.quantise`.
 
 Needs: torch, transformers, safetensors, tokenizers, onnx and onnxruntime.
 """
@@ -103,7 +105,7 @@ class _Logits(torch.nn.Module):
         return logits
 
 
-def export(model: Reader, words: bool) -> onnx.ModelProto:
+def export(model: Reader, words: bool, stochastic: bool = False) -> onnx.ModelProto:
     """The packaged graph: (batch, sequence) ids, mask and, of BERT, types to (batch, 3) ``logits``
     and, with ``words``, (batch, sequence) ``words``."""
     config, module = model.classifier.config, graph_of(model)
@@ -119,7 +121,8 @@ def export(model: Reader, words: bool) -> onnx.ModelProto:
         hidden=config.hidden_size,
     )
     wide = config.hidden_size >= WIDE
-    compress(graph, 2 * GROUP if wide else GROUP, half=wide)
+    chance = np.random.default_rng(0) if stochastic else None
+    compress(graph, 2 * GROUP if wide else GROUP, half=wide, chance=chance)
     return graph
 
 
@@ -165,12 +168,15 @@ def main() -> None:
     parser.add_argument("checkpoint", type=Path)
     parser.add_argument("output", type=Path)
     parser.add_argument("--pairs", type=Path, help="JSON Lines file of pairs to compare on")
+    parser.add_argument(
+        "--stochastic", action="store_true", help="round up or down by chance: see quantise"
+    )
     arguments = parser.parse_args()
     checkpoint, output = arguments.checkpoint, arguments.output
     calibration = (checkpoint / "calibration.json").read_text(encoding="utf-8")
     model = load(checkpoint)
     words = (checkpoint / WORDS).is_file()
-    graph = export(model, words).SerializeToString(deterministic=True)
+    graph = export(model, words, arguments.stochastic).SerializeToString(deterministic=True)
     if arguments.pairs:
         pairs = pairs_of(arguments.pairs, Tokenizer.from_file(str(checkpoint / "tokenizer.json")))
         found = agreement(graph, model, pairs, json.loads(calibration)["temperature"])

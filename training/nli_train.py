@@ -5,11 +5,9 @@
     python training/nli_train.py PAIRS DATA/nli generated.jsonl OUTPUT --stage grounding
     python training/nli_train.py MPNET DATA/nli generated.jsonl BASE --stage base --layers 9 --bf16
     python training/typed_pairs.py DATA/nli edited.jsonl
-    python training/nli_train.py BASE DATA/nli generated.jsonl FURTHER --stage further --bf16 \\
-        --edited edited.jsonl --first-epoch 1
     python training/bound_pairs.py DATA bound.jsonl
-    python training/nli_train.py FURTHER DATA/nli generated.jsonl BOUND --stage bound --bf16 \\
-        --edited edited.jsonl --bound bound.jsonl --first-epoch 2
+    python training/nli_train.py BASE DATA/nli generated.jsonl BOUND --stage bound --bf16 \\
+        --edited edited.jsonl --bound bound.jsonl --first-epoch 2 --tokens 3300000
     python training/unlabelled_pairs.py unlabelled.jsonl
     python training/nli_train.py SOURCE DATA/nli generated.jsonl MINI --stage distilled --bf16 \\
         --epochs 2 --edited edited.jsonl --bound bound.jsonl --unlabelled unlabelled.jsonl \\

@@ -104,8 +104,15 @@ def fused_graph(
     return exported
 
 
-def quantise(weights: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray]:
-    """int8 values and float32 scales along ``axis``, of least squared error over RATIOS."""
+def quantise(
+    weights: np.ndarray, axis: int, chance: np.random.Generator | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """int8 values and float32 scales along ``axis``, of least squared error over RATIOS.
+
+    With ``chance`` values are then rounded up as often as they are above (stochastic rounding).
+    Weights that were int8 before they were trained further need it: to the nearest, most steps
+    of that training are rounded away together.
+    """
     peak = np.abs(weights).max(axis=axis, keepdims=True)
     peak[peak == 0] = 1
     best_error = np.full(peak.shape, np.inf, dtype=np.float32)
@@ -117,16 +124,27 @@ def quantise(weights: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray]:
         better = error < best_error
         best_error = np.where(better, error, best_error)
         best_scale = np.where(better, scale, best_scale)
-    values = np.clip(np.round(weights / best_scale), -127, 127).astype(np.int8)
+    exact = weights / best_scale
+    if chance is None:
+        rounded = np.round(exact)
+    else:
+        rounded = np.floor(exact + chance.random(exact.shape, dtype=np.float32))
+    values = np.clip(rounded, -127, 127).astype(np.int8)
     return values, best_scale.astype(np.float32)
 
 
-def compress(model: onnx.ModelProto, group: int = GROUP, half: bool = False) -> None:
+def compress(
+    model: onnx.ModelProto,
+    group: int = GROUP,
+    half: bool = False,
+    chance: np.random.Generator | None = None,
+) -> None:
     """Replace the weight matrices of ``model`` by int8 ones and the nodes that expand them.
 
     Args:
         group: rows of a matrix that share a column's scale.
         half: keep the matrices' scales in float16, which costs them 0.05 % at most.
+        chance: of :func:`quantise`, for the matrices; embedding tables have not been trained.
     """
     graph = model.graph
     gathered = {n.input[0]: n for n in graph.node if n.op_type == "Gather"}
@@ -139,7 +157,7 @@ def compress(model: onnx.ModelProto, group: int = GROUP, half: bool = False) -> 
         graph.initializer.remove(tensor)
         rows = name in gathered
         grouped = weights if rows else weights.reshape(-1, group, weights.shape[1])
-        values, scale = quantise(grouped, axis=1)
+        values, scale = quantise(grouped, axis=1, chance=None if rows else chance)
         graph.initializer.append(numpy_helper.from_array(values, f"{name}_int8"))
         if half and not rows:
             scale = scale.astype(np.float16)

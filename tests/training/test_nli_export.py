@@ -93,10 +93,31 @@ def test_what_is_packaged_is_checked(
     monkeypatch.setattr(module, "SAME_LABEL", 0.5)
     module.main()
     assert not OnnxNli(out, labels=",".join(LABELS)).tells_words  # its words are not trained
+    nearest = (out / "model.onnx").read_bytes()
+    monkeypatch.setattr(sys, "argv", ["nli_export", *arguments, "--stochastic"])
+    module.main()
+    assert (out / "model.onnx").read_bytes() != nearest
     sums = dict(reversed(line.split()) for line in (out / "SHA256SUMS").read_text().splitlines())
     assert set(sums) == set(module.FILES)
     small = (out / "model.onnx").stat().st_size
     assert small < (tmp_path / "checkpoint/model.safetensors").stat().st_size / 2
+
+
+def test_rounding_by_chance_keeps_what_was_learnt_since(module: ModuleType) -> None:
+    """Weights of a grid, each moved by a fifth of a step: the nearest are those of before."""
+    from onnx_weights import quantise  # type: ignore[import-not-found]
+
+    steps = np.random.default_rng(1).integers(-100, 101, (64, 500)).astype(np.float32)
+    steps[0] = 127  # which holds the scale where it is
+    moved = steps + 0.2
+    moved[0] = 127
+    nearest, scale = quantise(moved, axis=0)
+    assert np.allclose(scale, 1) and (nearest == steps).all()
+    drawn, scale = quantise(moved, axis=0, chance=np.random.default_rng(0))
+    assert np.allclose(scale, 1) and np.abs(drawn - moved).max() < 1 and (drawn[0] == 127).all()
+    assert float((drawn[1:] - steps[1:]).mean()) == pytest.approx(0.2, abs=0.01)
+    again, _ = quantise(moved, axis=0, chance=np.random.default_rng(0))
+    assert (again == drawn).all()
 
 
 def test_other_architectures_are_refused(module: ModuleType) -> None:

@@ -95,7 +95,7 @@ def models(
 @app.command(
     epilog="Examples:\n\n  veridical models get qwen-1.5b\n\n"
     "  veridical models get qwen-1.5b --file ./folder-of-wheels\n\n"
-    "  veridical models get nli-base --file veridical_nli_base-1.0.0-py3-none-any.whl\n\n"
+    "  veridical models get nli-base --file veridical_nli_base-1.1.0-py3-none-any.whl\n\n"
     "Interrupted, the same command goes on where it was."
 )
 def get(
