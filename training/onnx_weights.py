@@ -110,8 +110,8 @@ def quantise(
     """int8 values and float32 scales along ``axis``, of least squared error over RATIOS.
 
     With ``chance`` values are then rounded up as often as they are above (stochastic rounding).
-    Weights that were int8 before they were trained further need it: to the nearest, most steps
-    of that training are rounded away together.
+    Weights that were int8 before they were trained further need it: to the nearest, steps of
+    that training that are small beside the grid's are rounded away together.
     """
     peak = np.abs(weights).max(axis=axis, keepdims=True)
     peak[peak == 0] = 1
@@ -144,7 +144,7 @@ def compress(
     Args:
         group: rows of a matrix that share a column's scale.
         half: keep the matrices' scales in float16, which costs them 0.05 % at most.
-        chance: of :func:`quantise`, for the matrices; embedding tables have not been trained.
+        chance: of :func:`quantise`, for the matrices; the table of words is not trained.
     """
     graph = model.graph
     gathered = {n.input[0]: n for n in graph.node if n.op_type == "Gather"}
