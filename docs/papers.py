@@ -178,7 +178,7 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
             "extractor distilled from an LLM's triplets",
             "veridical.claims.extractors.trained",
             "veridical train extractor",
-            note="a tagger over the embedded encoder, where the paper tunes a model of 7 billion",
+            note="a tagger over the embedded encoder; the paper's of 7 billion runs by `--llm`",
         ),
         _row("RepC trained", "veridical train repc"),
         _row("long references split and merged, several passages", "veridical.claims.merge"),
@@ -207,7 +207,6 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
         ),
         _row("annotation tool", "veridical review", note="its format is read and written"),
         _row("demo page", "veridical view"),
-        _row("a trained extractor", note="the published one runs by `--llm`; none is trained here"),
         _row(
             "builder of the benchmark: references, prompts, filter of NQ, hard cases",
             "veridical study refchecker references",

@@ -3,9 +3,9 @@
 For each of this project's NLI models and each field that a record can be checked by (contexts,
 reference, samples, log-probabilities) ``default.json`` has its members and logistic regressions of
 their log-odds; with any other NLI model those of the small one hold. Where a member that reads by
-a model is not scored, the fit of the others counts: there is one for each subset of them. A lexical
-member that finds nothing to compare adds nothing to a fit. ``python training/fit_default.py``
-writes the file.
+a model is not scored, the fit of the others counts: there is one for each subset of them, and one
+of lexical members for where no model reads. These may count in the other fits too, and add nothing
+where they find nothing to compare. ``python training/fit_default.py`` writes the file.
 """
 
 from __future__ import annotations
