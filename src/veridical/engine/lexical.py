@@ -144,4 +144,7 @@ class Lexical:
                 worker.kill()
         for worker in self._started:
             await worker.wait()
+            assert worker.stdin is not None
+            with contextlib.suppress(OSError):  # or Python before 3.11.4 prints a broken pipe
+                await worker.stdin.wait_closed()
         self._thread.shutdown(wait=False, cancel_futures=True)
