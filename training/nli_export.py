@@ -135,7 +135,7 @@ def pairs_of(path: Path, tokenizer: Tokenizer) -> list[Pair]:
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     tokenizer.no_truncation()
     tokenizer.no_padding()
-    pairs = tokenized(rows, tokenizer, path.stem, STAGES["pairs"])
+    pairs = tokenized(rows, tokenizer, path.stem, STAGES["base"])
     if not pairs:
         raise SystemExit(f"{path} has no pair that fits the model")
     return pairs
@@ -190,6 +190,8 @@ def main() -> None:
         "id2label": dict(enumerate(LABELS)),
         "label2id": {label: i for i, label in enumerate(LABELS)},
     }
+    if heads := getattr(model.classifier.config, "kept_heads", None):
+        config["kept_heads"] = heads
     (output / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
     (output / "calibration.json").write_text(calibration, encoding="utf-8")
     print(checksums(output, FILES), end="")

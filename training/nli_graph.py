@@ -31,21 +31,22 @@ class _FusedAttention(torch.autograd.Function):
         added: torch.Tensor,
         heads: int,
     ) -> torch.Tensor:
-        """(batch, tokens, width) from hidden states of that shape.
+        """(batch, tokens, size) from (batch, tokens, width) hidden states.
 
         Args:
-            weights, bias: (width, 3 * width) and (3 * width,) of query, key and value.
+            weights, bias: (width, 3 * size) and (3 * size,) of query, key and value.
             mask: (batch, tokens), 0 for padding.
             added: (1, heads, tokens, tokens), added to the scaled products.
         """
-        batch, tokens, width = hidden.shape
+        batch, tokens, _ = hidden.shape
+        size = bias.shape[0] // 3
         query, key, value = (
             part.view(batch, tokens, heads, -1).transpose(1, 2)
             for part in (hidden @ weights + bias).chunk(3, dim=2)
         )
-        scores = query @ key.transpose(2, 3) / (width // heads) ** 0.5 + added
+        scores = query @ key.transpose(2, 3) / (size // heads) ** 0.5 + added
         scores = scores.masked_fill(mask[:, None, None, :] == 0, torch.finfo(scores.dtype).min)
-        return (scores.softmax(3) @ value).transpose(1, 2).reshape(batch, tokens, width)
+        return (scores.softmax(3) @ value).transpose(1, 2).reshape(batch, tokens, size)
 
     @staticmethod
     def symbolic(g: Any, *inputs: Any) -> Any:
@@ -57,7 +58,7 @@ class _FusedAttention(torch.autograd.Function):
             *(hidden, weights, bias, g.op("Cast", mask, to_i=6), none, added),
             num_heads_i=heads,
         )
-        made.setType(hidden.type())
+        made.setType(hidden.type().with_sizes([None, None, None]))
         return made
 
 
@@ -103,7 +104,8 @@ class MPNetGraph(torch.nn.Module):
         table = model.encoder.relative_attention_bias.weight[buckets_of(model)]
         self.register_buffer("bias", table.T[None].contiguous().detach())
         self.longest = longest
-        self.heads = model.config.num_attention_heads
+        everything = [list(range(model.config.num_attention_heads))] * len(model.encoder.layer)
+        self.heads: list[list[int]] = getattr(model.config, "kept_heads", None) or everything
         for number, layer in enumerate(model.encoder.layer):
             parts = [getattr(layer.attention.attn, name) for name in "qkv"]
             weights = torch.cat([part.weight.T for part in parts], dim=1)
@@ -120,7 +122,9 @@ class MPNetGraph(torch.nn.Module):
         added = self.bias[:, :, places[None, :] - places[:, None] + self.longest - 1]
         for number, layer in enumerate(model.encoder.layer):
             weights, biases = (getattr(self, f"{name}_{number}") for name in ("weights", "biases"))
-            seen = _FusedAttention.apply(hidden, weights, biases, mask, added, self.heads)
+            heads = self.heads[number]
+            own = added if len(heads) == added.shape[1] else added[:, heads]
+            seen = _FusedAttention.apply(hidden, weights, biases, mask, own, len(heads))
             attended = layer.attention.LayerNorm(layer.attention.attn.o(seen) + hidden)
             hidden = layer.output(layer.intermediate(attended), attended)
         logits = self.reader.classifier.classifier(hidden)

@@ -9,14 +9,14 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import torch
-from nli_stages import BOUND, EDITED, GENERATED, TYPED, UNLABELLED, Stage
+from nli_heads import shaped
+from nli_stages import BOUND, EDITED, GENERATED, TYPED, Stage
 from safetensors.torch import load_file, save_file
 from tokenizers import Encoding, Tokenizer
-from transformers import AutoModelForSequenceClassification
+from transformers import AutoConfig, AutoModelForSequenceClassification
 
 LABELS = ("entailment", "neutral", "contradiction")
 NOT_ENTAILMENT = len(LABELS)
-NO_LABEL = NOT_ENTAILMENT + 1
 UNKNOWN = -1
 WORDS = "words.safetensors"
 MAX_TOKENS = 512  # a longer pair is left out: cut, it could lose what its label rests on
@@ -26,13 +26,11 @@ MAX_TOKENS = 512  # a longer pair is left out: cut, it could lose what its label
 class Pair:
     """One tokenised row.
 
-    ``texts`` are the premise and the hypothesis; ``label`` indexes LABELS, or is NOT_ENTAILMENT or
-    NO_LABEL. ``wrong`` is 1 for tokens that are wrong, 0 for those that are not, and UNKNOWN for
-    the rest: all of the premise, and all where none is told. ``stated`` are the places of the
-    hypothesis.
+    ``label`` indexes LABELS, or is NOT_ENTAILMENT. ``wrong`` is 1 for tokens that are wrong, 0 for
+    those that are not, and UNKNOWN for the rest: all of the premise, and all where none is told.
+    ``stated`` are the places of the hypothesis.
     """
 
-    texts: tuple[str, str]
     ids: np.ndarray
     types: np.ndarray
     label: int
@@ -46,17 +44,16 @@ Rows: TypeAlias = "list[dict[str, Any]]"
 
 def tokenized(rows: Rows, tokenizer: Tokenizer, source: str, stage: Stage) -> list[Pair]:
     """The rows that fit the model, in order."""
-    made = source in (GENERATED, TYPED, EDITED, BOUND, UNLABELLED)
+    made = source in (GENERATED, TYPED, EDITED, BOUND)
     if made and source != EDITED:  # premises that people wrote stay as they are
         rows = lengthened(rows, stage)
     encoded = tokenizer.encode_batch([(r["premise"], r["hypothesis"]) for r in rows])
-    names = [*LABELS, "not_entailment", None]
+    names = [*LABELS, "not_entailment"]
     return [
         Pair(
-            (row["premise"], row["hypothesis"]),
             np.array(e.ids, np.int32),
             np.array(e.type_ids, np.int32),
-            names.index(row.get("label")),
+            names.index(row["label"]),
             row.get("source", source) if made else source,
             wrong_tokens(row, e),
             stated(e),
@@ -126,15 +123,15 @@ class Reader(torch.nn.Module):
     """A cross-encoder with its three classes and the layer of words.
 
     Args:
-        source: folder of a transformers checkpoint, and of ``words.safetensors`` if it has been
-            trained here.
+        source: folder of a transformers checkpoint, cut (``nli_heads.py``) or whole, and of
+            ``words.safetensors`` if it has been trained here.
         layers: the first so many; all where None.
     """
 
     def __init__(self, source: Path, layers: int | None = None) -> None:
         super().__init__()
         fewer = {} if layers is None else {"num_hidden_layers": layers}
-        self.classifier = AutoModelForSequenceClassification.from_pretrained(
+        config = AutoConfig.from_pretrained(
             source,
             num_labels=len(LABELS),
             id2label=dict(enumerate(LABELS)),
@@ -142,9 +139,15 @@ class Reader(torch.nn.Module):
             # two epochs do not overfit, and random numbers cost a seventh of the time
             attention_probs_dropout_prob=0.0,
             hidden_dropout_prob=0.0,
-            attn_implementation="eager",  # on CPUs several times faster backwards than fused
             **fewer,
         )
+        # on CPUs several times faster backwards than fused
+        eager: dict[str, Any] = {"config": config, "attn_implementation": "eager"}
+        if getattr(config, "kept_heads", None):
+            self.classifier = shaped(AutoModelForSequenceClassification.from_config(**eager))
+            self.classifier.load_state_dict(load_file(source / "model.safetensors"))
+        else:
+            self.classifier = AutoModelForSequenceClassification.from_pretrained(source, **eager)
         config = self.classifier.config
         self.padding: int = config.pad_token_id or 0
         self.reads_types = getattr(config, "type_vocab_size", 0) > 1

@@ -1,10 +1,11 @@
 """Makes a checkpoint again from a packaged NLI model, to train on where the checkpoint is lost.
 
-    python training/nli_restore.py PACKAGED CHECKPOINT
+    python training/nli_restore.py PACKAGED CHECKPOINT [--whole]
 
 PACKAGED is a folder that ``nli_export.py`` wrote. The weights are those that it holds, expanded
 from int8: what the package says, the checkpoint says to float32's rounding. ``nli_train.py`` goes
-on from CHECKPOINT as from its own.
+on from CHECKPOINT as from its own. ``--whole`` writes a model from which heads and neurons were cut
+as an uncut one that says the same, for programs that know no other.
 
 Needs: torch, transformers, safetensors, tokenizers, onnx.
 """
@@ -21,6 +22,7 @@ import numpy as np
 import onnx
 import torch
 from nli_graph import buckets_of
+from nli_heads import shaped, widened
 from nli_reader import LABELS, WORDS
 from onnx import helper, numpy_helper
 from safetensors.torch import save_file
@@ -83,7 +85,7 @@ def attribute(graph: onnx.GraphProto, operator: str, name: str) -> float:
     return float(next(helper.get_attribute_value(a) for a in node.attribute if a.name == name))
 
 
-def restore(package: Path, output: Path) -> None:
+def restore(package: Path, output: Path, whole: bool = False) -> None:
     """Write the checkpoint of a packaged model.
 
     Raises:
@@ -97,16 +99,23 @@ def restore(package: Path, output: Path) -> None:
         raise SystemExit(f"models of type {kind} cannot be restored")
     graph = onnx.load(package / "model.onnx").graph
     weights = weights_of(graph, kind)
-    dense = weights[f"{kind}.encoder.layer.0.intermediate.dense.weight"]
+    layers = sum(n.op_type == "Attention" for n in graph.node)
+    dense = [weights[f"{kind}.encoder.layer.{i}.intermediate.dense.weight"] for i in range(layers)]
+    heads = int(attribute(graph, "Attention", "num_heads"))
+    if kind == "mpnet":  # of a cut model (nli_heads.py) the table of distances has them all
+        heads = weights["bias"].shape[1]
     config = {"mpnet": MPNetConfig, "bert": BertConfig}[kind](
         **about | {"id2label": dict(enumerate(LABELS))},
-        hidden_size=dense.shape[1],
-        intermediate_size=dense.shape[0],
-        num_hidden_layers=sum(n.op_type == "Attention" for n in graph.node),
-        num_attention_heads=int(attribute(graph, "Attention", "num_heads")),
+        hidden_size=dense[0].shape[1],
+        intermediate_size=max(len(d) for d in dense),
+        num_hidden_layers=layers,
+        num_attention_heads=heads,
         layer_norm_eps=attribute(graph, "SkipLayerNormalization", "epsilon"),
     )
     model = AutoModelForSequenceClassification.from_config(config)
+    if "kept_heads" in about:
+        config.kept_neurons = [len(d) for d in dense]
+        model = shaped(model)
     words = {name: weights.pop(f"words.{name}", None) for name in ("weight", "bias")}
     if kind == "mpnet":
         biases = weights.pop("bias")[0].T  # of distances
@@ -120,6 +129,8 @@ def restore(package: Path, output: Path) -> None:
     ]
     if missing:
         raise SystemExit(f"{package} lacks {', '.join(missing)}")
+    if whole and "kept_heads" in about:
+        model = widened(model)
     output.mkdir(parents=True)
     model.save_pretrained(output)
     if words["weight"] is not None:
@@ -133,8 +144,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("package", type=Path)
     parser.add_argument("checkpoint", type=Path)
+    parser.add_argument("--whole", action="store_true", help="write a cut model as an uncut one")
     arguments = parser.parse_args()
-    restore(arguments.package, arguments.checkpoint)
+    restore(arguments.package, arguments.checkpoint, arguments.whole)
 
 
 if __name__ == "__main__":

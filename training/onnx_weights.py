@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import tempfile
 from collections.abc import Sequence
@@ -142,7 +143,7 @@ def compress(
     """Replace the weight matrices of ``model`` by int8 ones and the nodes that expand them.
 
     Args:
-        group: rows of a matrix that share a column's scale.
+        group: the most rows of a matrix that share a column's scale.
         half: keep the matrices' scales in float16, which costs them 0.05 % at most.
         chance: of :func:`quantise`, for the matrices; the table of words is not trained.
     """
@@ -156,7 +157,8 @@ def compress(
             continue
         graph.initializer.remove(tensor)
         rows = name in gathered
-        grouped = weights if rows else weights.reshape(-1, group, weights.shape[1])
+        sharing = math.gcd(group, len(weights))  # a cut model's matrices have any number of rows
+        grouped = weights if rows else weights.reshape(-1, sharing, weights.shape[1])
         values, scale = quantise(grouped, axis=1, chance=None if rows else chance)
         graph.initializer.append(numpy_helper.from_array(values, f"{name}_int8"))
         if half and not rows:

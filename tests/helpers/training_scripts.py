@@ -34,9 +34,9 @@ def training_script(name: str) -> Iterator[ModuleType]:
                     del sys.modules[other]
 
 
-def checkpoint(folder: Path, kind: str, words: bool) -> Any:
-    """A random checkpoint of three layers, as training leaves it; the model in torch. A script of
-    ``training/`` must be loaded."""
+def checkpoint(folder: Path, kind: str, words: bool, narrow: bool = False) -> Any:
+    """A random checkpoint of three layers, as training leaves it; the model in torch. ``narrow``
+    leaves an MPNet some heads and neurons. A script of ``training/`` must be loaded."""
     import nli_reader
     import torch
     import transformers
@@ -62,6 +62,12 @@ def checkpoint(folder: Path, kind: str, words: bool) -> Any:
     with torch.no_grad():  # as after training: no two biases are the same
         for parameter in model.parameters():
             parameter.add_(0.02 * torch.randn_like(parameter))
+    if narrow:
+        import nli_heads
+
+        heads = [torch.tensor([1]), torch.tensor([0, 1]), torch.tensor([0])]
+        neurons = [torch.arange(64), torch.arange(32, 128), torch.arange(32)]
+        nli_heads.cut(model.classifier, nli_heads.Parts(heads, neurons))
     done = folder / "checkpoint"
     model.save(done, words=words)
     made.save(str(done / "tokenizer.json"))

@@ -33,12 +33,12 @@ def module() -> Iterator[ModuleType]:
         yield found
 
 
-@pytest.mark.parametrize("kind", ["mpnet", "bert"])
+@pytest.mark.parametrize(("kind", "narrow"), [("mpnet", False), ("mpnet", True), ("bert", False)])
 def test_the_graph_gives_the_numbers_of_torch(
-    kind: str, module: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kind: str, narrow: bool, module: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("onnx_weights.MIN_ELEMENTS", 10**9)  # nothing is rounded
-    model = checkpoint(tmp_path, kind, words=True)
+    model = checkpoint(tmp_path, kind, words=True, narrow=narrow)
     monkeypatch.setattr(
         sys, "argv", ["nli_export", *map(str, (tmp_path / "checkpoint", tmp_path / "packaged"))]
     )

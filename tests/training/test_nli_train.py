@@ -10,15 +10,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import numpy as np
 import pytest
 from training_scripts import training_script
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 pytestmark = pytest.mark.torch
-
-WORDS = "ada bob eva oslo rome in lives met likes not is was a the .".split()  # noqa: SIM905
 
 
 @pytest.fixture
@@ -37,65 +34,7 @@ def module() -> Iterator[ModuleType]:
             batch_tokens=256,
         )
         patch.setitem(nli_stages.STAGES, "base", small)
-        unlabelled = replace(
-            small, mixture={nli_stages.UNLABELLED: 1.0, nli_stages.TYPED: 0.0}, taught=1.0
-        )
-        patch.setitem(nli_stages.STAGES, "distilled", unlabelled)
         yield nli_train
-
-
-@pytest.fixture
-def source(tmp_path: Path) -> Path:
-    """An untrained MPNet of three layers."""
-    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
-
-    vocabulary = {w: i for i, w in enumerate(["<s>", "<pad>", "</s>", "[UNK]", *WORDS])}
-    made = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
-    made.normalizer = normalizers.Lowercase()
-    made.pre_tokenizer = pre_tokenizers.Whitespace()
-    made.post_processor = processors.TemplateProcessing(
-        single="<s> $A </s>",
-        pair="<s> $A </s> </s> $B </s>",
-        special_tokens=[("<s>", 0), ("</s>", 2)],
-    )
-    config = transformers.MPNetConfig(
-        vocab_size=len(vocabulary),
-        hidden_size=32,
-        num_hidden_layers=3,
-        num_attention_heads=2,
-        intermediate_size=48,
-        max_position_embeddings=80,
-    )
-    torch.manual_seed(0)
-    folder = tmp_path / "source"
-    transformers.MPNetModel(config).save_pretrained(folder)
-    transformers.PreTrainedTokenizerFast(
-        tokenizer_object=made, pad_token="<pad>", unk_token="[UNK]"
-    ).save_pretrained(folder)
-    return folder
-
-
-@pytest.fixture
-def data(tmp_path: Path) -> Path:
-    """Who lives where: another place is contradicted, and its word the wrong one."""
-    rng = np.random.default_rng(0)
-    rows: list[dict[str, Any]] = []
-    for _ in range(400):
-        name, place = rng.choice(["Ada", "Bob", "Eva"]), rng.choice(["Oslo", "Rome"])
-        row = {"premise": f"{name} lives in {place} ."}
-        if rng.random() < 0.5:
-            row |= {"hypothesis": row["premise"], "label": "entailment", "spans": []}
-        else:
-            other = "Rome" if place == "Oslo" else "Oslo"
-            text = f"{name} lives in {other} ."
-            at = text.index(other)
-            row |= {"hypothesis": text, "label": "contradiction", "spans": [[at, at + 4]]}
-        rows.append(row | {"source": "typed_entity"})
-    people = [{k: row[k] for k in ("premise", "hypothesis", "label")} for row in rows[:200]]
-    people += [{**row, "label": "not_entailment"} for row in people if row["label"] != "entailment"]
-    (tmp_path / "people.jsonl").write_text("".join(json.dumps(r) + "\n" for r in people))
-    (tmp_path / "generated.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
-    return tmp_path
 
 
 def train(
@@ -138,55 +77,6 @@ def test_it_learns_the_label_and_the_wrong_word(
     plain = transformers.AutoModelForSequenceClassification.from_pretrained(output).eval()
     inputs = module.tensors([pair], again)[0]
     assert torch.allclose(plain(**inputs).logits, logits, atol=1e-5)
-
-
-def test_a_smaller_model_learns_from_a_larger_one_without_labels(
-    module: ModuleType, source: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    teacher, output = tmp_path / "teacher", tmp_path / "out"
-    train(module, source, data, teacher, "--epochs", "8")
-    rows = [json.loads(line) for line in (data / "generated.jsonl").read_text().splitlines()]
-    pairs = [{k: row[k] for k in ("premise", "hypothesis")} for row in rows]
-    (data / "unlabelled.jsonl").write_text("".join(json.dumps(r) + "\n" for r in pairs))
-    more = ("--layers", "2", "--epochs", "12", "--unlabelled", data / "unlabelled.jsonl")
-    with pytest.raises(SystemExit):
-        train(module, source, data, output, *more, stage="distilled")
-    assert "needs --teacher" in capsys.readouterr().err
-    with pytest.raises(SystemExit):
-        train(module, source, data, output, "--teacher", teacher)
-    assert "has no use for --teacher" in capsys.readouterr().err
-    train(module, source, data, output, *more, "--teacher", teacher, stage="distilled")
-    report = json.loads((output / "calibration.json").read_text())
-    assert report["held_out"]["typed_entity"]["accuracy"] == 1.0
-    assert report["words"]["auroc"] > 0.99
-    # what the teacher said is kept: it is not asked again
-    import nli_teacher  # type: ignore[import-not-found]
-
-    (output / "progress.pt").unlink()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(nli_teacher, "read_all", None)
-        train(module, source, data, output, *more, "--teacher", teacher, stage="distilled")
-    assert json.loads((output / "calibration.json").read_text()) == report
-
-
-def test_unlabelled_pairs(module: ModuleType, tmp_path: Path) -> None:
-    import unlabelled_pairs  # type: ignore[import-not-found]
-
-    passage = {"response": "Ann Lee was born here. Yes.", "samples": ["She was born there.", "It."]}
-    source = tmp_path / "passages.jsonl"
-    source.write_text(json.dumps(passage) + "\n")
-    made = unlabelled_pairs.make(source, 100, 0)
-    first, (second, third) = passage["response"], passage["samples"]
-    assert sorted((r["premise"], r["hypothesis"]) for r in made) == sorted(
-        [
-            (second, "Ann Lee was born here."),
-            (third, "Ann Lee was born here."),
-            (first, "She was born there."),
-            (third, "She was born there."),
-        ]
-    )
-    assert len(unlabelled_pairs.make(source, 2, 0)) == 2
-    assert len(unlabelled_pairs.make(unlabelled_pairs.SOURCE, 50, 0)) == 50
 
 
 def test_an_interrupted_run_goes_on_and_ends_the_same(
