@@ -11,6 +11,8 @@ from replay_compare import EXACT, bare, comparable, differences, of_models, rais
 
 #: Texts that are others since 86c81d3.
 NEW_TEXTS = {
+    # the small NLI model is another one
+    "nli:veridical-nli-mini@5ea9837e7a695f46": "nli:veridical-nli-mini@b727cdb9e6a92d01",
     # the judge's template has another version: a reply must be a verdict alone
     "correct_incorrect@d3a0a9c7": "correct_incorrect@0e8bdf01",
     # the address is named at which nobody answers

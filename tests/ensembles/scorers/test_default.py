@@ -198,7 +198,8 @@ def test_a_prior_needs_a_calibrated_risk() -> None:
 
 def test_the_preset_is_the_ensemble_and_its_members() -> None:
     members = {n for field in default.FIELDS for n in default.member_names(field)}
-    assert {b.scorer.name for b in resolve(None)} == {*(members - default.READERS), "ensemble"}
+    shown = members - default.READERS - {default.WORDS}  # the ensemble's own units have the words
+    assert {b.scorer.name for b in resolve(None)} == {*shown, "ensemble"}
     named = {b.key for b in resolve(None, proxy="smollm2")} - {b.key for b in resolve(None)}
     assert "ensemble(language_model=smollm2)" in named  # and others that read by it
     asking = {b.key for b in resolve(None, llm=True)}

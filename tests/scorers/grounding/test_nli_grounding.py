@@ -175,7 +175,7 @@ def test_a_long_text_by_the_embedded_model():
     assert screened.units[0].label == "entailment"
     assert LONDON in [e.text for e in screened.units[0].evidence]
     assert screened.units[0].risk == pytest.approx(whole.units[0].risk, abs=1e-5)
-    assert screened.risk == pytest.approx(whole.risk, abs=0.01)
+    assert screened.risk == pytest.approx(whole.risk, abs=0.05)  # of a sentence nothing tells of
     assert "|top:2" in screened.signature
     assert "|top:0" in whole.signature
 
