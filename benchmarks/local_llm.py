@@ -36,7 +36,7 @@ scorer was fitted on the part that it is measured on, but for those marked in-do
 
 Parts are small, so that each takes minutes: read intervals before figures. `length` is the baseline
 that ranks by the number of characters; *constant* is a scorer that says the same of all;
-`nli_grounding`, `claims` and `selfcheck_nli` are by the embedded 22M model. Published figures are
+`nli_grounding`, `claims` and `selfcheck_nli` are by the embedded model. Published figures are
 of larger judges on the whole sets. Where length does well (BEGIN, HaluEval), a good figure proves
 little: [risk.md](../risk.md#beside-a-judge) has pairs in which it tells nothing."""
 
