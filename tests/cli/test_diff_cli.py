@@ -59,21 +59,35 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def found(folder: Path) -> int:
-    """The wrong answers that the embedded model finds."""
+def verdicts(folder: Path) -> list[str]:
     lines = (folder / "head.r.jsonl").read_text("utf-8").splitlines()
-    count = sum(json.loads(x)["verdict"] == "contradicted" for x in lines)
-    assert 7 <= count <= 9
+    return [json.loads(x)["verdict"] for x in lines]
+
+
+@pytest.fixture(scope="module")
+def contradicted(verdicts: list[str]) -> int:
+    """The wrong answers that the embedded model calls contradicted; it depends on the model."""
+    count = verdicts.count("contradicted")
+    assert 4 <= count <= 9
     return count
 
 
-def test_check_writes_its_files_although_a_gate_fails(folder: Path, found: int) -> None:
+@pytest.fixture(scope="module")
+def found(verdicts: list[str], contradicted: int) -> int:
+    """The wrong answers that it finds: all."""
+    assert contradicted + verdicts.count("unsupported") == 9
+    return 9
+
+
+def test_check_writes_its_files_although_a_gate_fails(
+    folder: Path, found: int, contradicted: int
+) -> None:
     etree = pytest.importorskip("lxml.etree")
     etree.XMLSchema(etree.fromstring(JUNIT)).assertValid(etree.parse(folder / "head.xml"))
     root = ElementTree.parse(folder / "head.xml").getroot()
     cases = list(root.iter("testcase"))
     assert len(cases) == 14  # one a record, and one for the bad row
-    assert len(list(root.iter("failure"))) == found
+    assert len(list(root.iter("failure"))) == contradicted
     assert [e.get("type") for e in root.iter("error")] == ["invalid-row"]
     assert [s.get("type") for s in root.iter("skipped")] == ["no statement"]
     failure = next(root.iter("failure"))
@@ -88,10 +102,10 @@ def test_check_writes_its_files_although_a_gate_fails(folder: Path, found: int) 
     assert (place["artifactLocation"]["uri"], place["region"]["startLine"]) == ("head.jsonl", 13)
     page = (folder / "head.md").read_text("utf-8")
     assert page.startswith(
-        f"**{found} of 13 answers contain a statement that the sources contradict"
+        f"**{contradicted} of 13 answers contain a statement that the sources contradict"
     )
     assert "gate failed" in page and "### The worst answers" in page
-    assert f"| contradicted | {found} |" in page
+    assert f"| contradicted | {contradicted} |" in page
 
 
 def test_runs_compared(folder: Path, found: int) -> None:
@@ -115,7 +129,10 @@ def test_runs_compared(folder: Path, found: int) -> None:
     assert "Content-Security-Policy" in (folder / "diff.html").read_text("utf-8")
     assert "| bad answers |" in (folder / "diff.md").read_text("utf-8")
     sarif = json.loads((folder / "diff.sarif").read_text("utf-8"))
-    assert {r["ruleId"] for r in sarif["runs"][0]["results"]} == {"worse/contradicted"}
+    assert {r["ruleId"] for r in sarif["runs"][0]["results"]} <= {
+        "worse/contradicted",
+        "worse/unsupported",
+    }
     assert len(list(ElementTree.parse(folder / "diff.xml").getroot().iter("failure"))) == found + 1
 
 
