@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from nli_heads import heads_of
 from nli_reader import Reader
 
 #: Id of MPNet's padding token; the first token's position comes after it.
@@ -104,8 +105,7 @@ class MPNetGraph(torch.nn.Module):
         table = model.encoder.relative_attention_bias.weight[buckets_of(model)]
         self.register_buffer("bias", table.T[None].contiguous().detach())
         self.longest = longest
-        everything = [list(range(model.config.num_attention_heads))] * len(model.encoder.layer)
-        self.heads: list[list[int]] = getattr(model.config, "kept_heads", None) or everything
+        self.heads = heads_of(model.config)
         for number, layer in enumerate(model.encoder.layer):
             parts = [getattr(layer.attention.attn, name) for name in "qkv"]
             weights = torch.cat([part.weight.T for part in parts], dim=1)

@@ -41,6 +41,12 @@ def keep(linear: torch.nn.Linear, rows: torch.Tensor, inputs: bool = False) -> N
         linear.bias = torch.nn.Parameter(linear.bias.detach()[rows].clone())
 
 
+def heads_of(config: Any) -> list[list[int]]:
+    """Of each layer, the places of its heads among those of the distances' table."""
+    everything = [list(range(config.num_attention_heads))] * config.num_hidden_layers
+    return getattr(config, "kept_heads", None) or everything
+
+
 def rows_of(heads: torch.Tensor, width: int) -> torch.Tensor:
     """The rows of query, key and value that belong to some heads."""
     return (heads[:, None] * width + torch.arange(width)).reshape(-1)
@@ -54,8 +60,7 @@ def cut(model: Any, kept: Parts) -> None:
     """
     config = model.config
     width = config.hidden_size // config.num_attention_heads
-    everything = [list(range(config.num_attention_heads))] * config.num_hidden_layers
-    before = getattr(config, "kept_heads", None) or everything
+    before = heads_of(config)
     for layer, heads, neurons in zip(layers_of(model), *kept, strict=True):
         attention = layer.attention.attn
         rows = rows_of(heads, width)

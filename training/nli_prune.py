@@ -30,11 +30,10 @@ from nli_stages import BOUND, EDITED, STAGES
 from nli_train import (
     SAVE_EVERY,
     WARM_UP,
-    WEIGHT_DECAY,
-    forced_loss,
     held_out,
+    labels_loss,
     leading,
-    loss_of,
+    optimiser_of,
     schedule,
     sources,
     words_loss,
@@ -102,7 +101,7 @@ def losses(batch: list[Pair], model: Reader, teacher: Reader, heat: float, bf16:
         a, b = mine[mask].float(), other[mask].float()
         hidden = hidden + ((a - b) ** 2).mean() / b.var()
     return Losses(
-        loss_of(ours.logits, labels) + STAGE.forced * forced_loss(ours.logits, labels),
+        labels_loss(ours.logits, labels, STAGE),
         taught,
         0.5 * words_loss(odds, wrong) + 0.5 * known,
         hidden / (len(ours.hidden_states) - 1),
@@ -118,7 +117,7 @@ def narrow(model: Reader, batches: list[list[Pair]], share: float, bf16: bool) -
             inputs, labels, wrong = tensors(part, model)
             with torch.autocast("cpu", dtype=torch.bfloat16, enabled=bf16):
                 logits, odds = model(**inputs)
-            loss = loss_of(logits, labels) + STAGE.forced * forced_loss(logits, labels)
+            loss = labels_loss(logits, labels, STAGE)
             (len(part) * (loss + STAGE.words * words_loss(odds, wrong))).backward()
             importance.add()
         kept = importance.most(share)
@@ -138,15 +137,7 @@ def train(
     bf16: bool,
 ) -> None:
     """One round's training, going on where ``output`` has got to in it."""
-    parameters = [p for p in model.parameters() if p.requires_grad]
-    optimiser = torch.optim.AdamW(
-        [
-            {"params": [p for p in parameters if p.ndim > 1], "weight_decay": WEIGHT_DECAY},
-            {"params": [p for p in parameters if p.ndim == 1], "weight_decay": 0},
-        ],
-        lr=PEAK_RATE,
-        fused=True,
-    )
+    optimiser = optimiser_of(model, PEAK_RATE)
     rise = max(1, int(WARM_UP * len(plan)))
 
     def rate(step: int) -> float:
@@ -176,7 +167,7 @@ def train(
     for number, batch in enumerate(plan[first:], first + 1):
         found = losses(batch, model, teacher, heat, bf16)
         found.total.backward()
-        torch.nn.utils.clip_grad_norm_(parameters, 1.0)
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimiser.step()
         rates.step()
         optimiser.zero_grad()

@@ -125,6 +125,24 @@ def forced_loss(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     return -two.gather(1, (labels != 0).long()[:, None]).mean()
 
 
+def labels_loss(logits: torch.Tensor, labels: torch.Tensor, stage: Stage) -> torch.Tensor:
+    """Of the classes and, by the stage's weight, of entailment against contradiction."""
+    return loss_of(logits, labels) + stage.forced * forced_loss(logits, labels)
+
+
+def optimiser_of(model: Reader, rate: float) -> torch.optim.AdamW:
+    """Of what is trained; biases and norms do not decay."""
+    trained = [p for p in model.parameters() if p.requires_grad]
+    return torch.optim.AdamW(
+        [
+            {"params": [p for p in trained if p.ndim > 1], "weight_decay": WEIGHT_DECAY},
+            {"params": [p for p in trained if p.ndim == 1], "weight_decay": 0},
+        ],
+        lr=rate,
+        fused=True,
+    )
+
+
 def words_loss(odds: torch.Tensor, wrong: torch.Tensor) -> torch.Tensor:
     """Mean cross-entropy of tokens that are known to be wrong or right; 0 where none is."""
     known = wrong != UNKNOWN
@@ -242,13 +260,7 @@ def trained(
     bf16: bool,
 ) -> None:
     """Train ``model`` on the batches of ``plan``, going on where ``output`` has got to."""
-    decayed = [p for p in model.parameters() if p.requires_grad and p.ndim > 1]
-    others = [p for p in model.parameters() if p.requires_grad and p.ndim == 1]
-    optimiser = torch.optim.AdamW(
-        [{"params": decayed, "weight_decay": WEIGHT_DECAY}, {"params": others, "weight_decay": 0}],
-        lr=stage.peak_rate,
-        fused=True,
-    )
+    optimiser = optimiser_of(model, stage.peak_rate)
     rise = max(1, int(WARM_UP * len(plan)))
     rates = torch.optim.lr_scheduler.LambdaLR(
         optimiser, lambda s: min((s + 1) / rise, (len(plan) - s) / max(1, len(plan) - rise))
@@ -283,7 +295,7 @@ def trained(
         inputs, labels, wrong = tensors(batch, model)
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=bf16):
             logits, odds = model(**inputs)
-        loss = loss_of(logits, labels) + stage.forced * forced_loss(logits, labels)
+        loss = labels_loss(logits, labels, stage)
         loss = loss + stage.words * words_loss(odds, wrong)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
