@@ -36,7 +36,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "helpers"))
 
 from paid_chat import PRICE, Paid
-from sharding import children, ray_workers, written
+from sharding import ray_workers, workers_of, written
 
 COMMAND = [sys.executable, "-m", "veridical"]
 FAST = ["--preset", "fast"]
@@ -61,7 +61,7 @@ def endpoint(folder: Path, server: Paid, at_once: int) -> None:
 
 def victims(group: int, executor: str) -> list[int]:
     """Workers that can be killed."""
-    return children(group) if executor == "local" else ray_workers()
+    return workers_of(group) if executor == "local" else ray_workers()
 
 
 def killed(folder: Path, dest: str, a: argparse.Namespace, chance: random.Random) -> int:

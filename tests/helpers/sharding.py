@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from places import ROOT
 
@@ -51,17 +52,13 @@ def parquet(path: Path, rows: int, group: int) -> Path:
     return path
 
 
-def children(parent: int) -> list[int]:
-    """Process ids of the workers of a process."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        try:
-            fields = (entry / "stat").read_text().rsplit(")", 1)[1].split()
-        except (OSError, IndexError):
-            continue
-        if entry.name.isdigit() and int(fields[1]) == parent:
-            found.append(int(entry.name))
-    return found
+def workers_of(parent: int) -> list[int]:
+    """Process ids of the workers of a process: forks of the one that it has started for them."""
+    try:
+        started = psutil.Process(parent).children()
+        return [worker.pid for process in started for worker in process.children()]
+    except psutil.NoSuchProcess:
+        return []
 
 
 def ray_workers() -> list[int]:

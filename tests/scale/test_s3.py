@@ -20,7 +20,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from object_store import BUCKET, ObjectStore, object_store
-from sharding import children, commands, parquet
+from sharding import commands, parquet, workers_of
 
 from veridical.errors import UsageError
 from veridical.io.formats import Cursor
@@ -349,7 +349,7 @@ def test_changes_by_many_at_once_all_count(store: ObjectStore) -> None:
     assert store.get("shards/count") == b"20"
 
 
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds workers in /proc")
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
 def test_workers_that_are_killed_lose_nothing(store: ObjectStore, run: Any, tmp_path: Path) -> None:
     parquet(tmp_path / "in.parquet", 240, group=20)
     address = store.put("in.parquet", tmp_path / "in.parquet")
@@ -364,7 +364,7 @@ def test_workers_that_are_killed_lose_nothing(store: ObjectStore, run: Any, tmp_
     chance = random.Random(0)
     for _ in range(2):
         time.sleep(chance.uniform(0.5, 2))
-        workers = children(group.pid)
+        workers = workers_of(group.pid)
         if len(workers) > 1:
             os.kill(chance.choice(workers), signal.SIGKILL)
     group.communicate(timeout=300)

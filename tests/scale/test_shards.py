@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sharding import children, commands, written
+from sharding import commands, workers_of, written
 
 from veridical.scale.spending import added
 
@@ -175,7 +175,7 @@ def test_changed_inputs_and_damaged_parts_are_refused(
     assert "the input has changed since its shards were planned" in capsys.readouterr().err
 
 
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds workers in /proc")
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
 def test_workers_that_are_killed_lose_nothing(run: Any, tmp_path: Path) -> None:
     """Two of three workers, then the whole group: the merged lines are those of one process."""
     written(tmp_path / "in.jsonl", 400)
@@ -190,7 +190,7 @@ def test_workers_that_are_killed_lose_nothing(run: Any, tmp_path: Path) -> None:
         group.stderr.readline()  # it has begun
         for _ in range(kills):
             time.sleep(chance.uniform(0.5, 1.5))
-            workers = children(group.pid)
+            workers = workers_of(group.pid)
             if workers:
                 os.kill(chance.choice(workers), signal.SIGKILL)
         if kills == 3:

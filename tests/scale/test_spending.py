@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from paid_chat import PRICE, Paid
-from sharding import children, commands
+from sharding import commands, workers_of
 
 from veridical.errors import UsageError
 from veridical.llm.ledger import Ledger
@@ -62,7 +62,7 @@ def test_workers_together_stay_within_the_budget(paid: Paid, run: Any, capsys: A
     assert "of the budget of 20 is spent" in " ".join((told.out + told.err).split())
 
 
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds workers in /proc")
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
 def test_what_is_paid_twice_is_what_lost_workers_had_under_way(
     paid: Paid, run: Any, tmp_path: Path, capsys: Any
 ) -> None:
@@ -77,7 +77,7 @@ def test_what_is_paid_twice_is_what_lost_workers_had_under_way(
     end = time.monotonic() + 60
     while kills < 2 and time.monotonic() < end and group.poll() is None:
         time.sleep(random.Random(kills).uniform(0.02, 0.2))
-        workers = children(group.pid)
+        workers = workers_of(group.pid)
         if len(paid.asked) > 5 and len(workers) > 1:
             os.kill(workers[0], signal.SIGKILL)
             kills += 1
