@@ -43,7 +43,13 @@ Name = Annotated[str, Field(min_length=1, max_length=4096)]
 class Part(BaseModel):
     """A part of a file that is not trusted."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        strict=True,
+        allow_inf_nan=False,
+        defer_build=True,  # every start imports this, few read a file
+    )
 
 
 class Component(Part):
