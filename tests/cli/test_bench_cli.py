@@ -110,6 +110,9 @@ def test_list_says_what_each_suite_needs(tmp_path: Path) -> None:
         (["bench", "graded", "--data", "DATA", "--report", "x.pdf"], ".html, .md"),
         (["bench", "--table", "t.csv"], "--study"),
         (["bench", "--study", "--table", "t.csv"], "t.csv"),
+        (["bench", "graded", "--data", "DATA", "--study", "--size-bins", "1"], "--table"),
+        (["bench", "--study", "--table", "t.csv", "--size-bins", "1,x"], "'1,x'"),
+        (["bench", "--study", "--table", "t.csv", "--size-bins", "4,1"], "increasing"),
         (["bench", "graded", "--data", "DATA", "--protocol", "slow"], "slow"),
         (["bench", "graded", "--data", ""], "--data is empty"),
         (["bench", "graded", "--data", "DATA", "--data", "x"], "one --data"),
@@ -242,6 +245,13 @@ def test_the_study_of_a_table_of_generations(tmp_path: Path) -> None:
     study = json.loads((tmp_path / "s.json").read_text("utf-8"))["study"]
     tuning = next(t for t in study["tests"] if t["factor"] == "tuning")
     assert tuning["p"] < 1e-6 and tuning["scorer"] == "critic"
+    done = run("bench", "--study", "--table", "t.csv", "--size-bins", "0.3,1", "--json", "b.json",
+               cwd=tmp_path)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    binned = json.loads((tmp_path / "b.json").read_text("utf-8"))
+    assert binned["settings"]["size_bins"] == [0.3, 1.0]
+    size = next(t for t in binned["study"]["tests"] if t["factor"] == "size")
+    assert size["groups"] == {">=1B": 180}
     assert (tmp_path / "s.html").stat().st_size > 1000
 
 

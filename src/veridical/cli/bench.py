@@ -132,6 +132,7 @@ class BenchCommand:
     judge: Annotated[str | None, option_of(ExtractionOptions, "judge")] = None
     study: Annotated[bool, option_of(StudyOptions, "study", "--study")] = False
     table: Annotated[Path | None, option_of(StudyOptions, "table")] = None
+    size_bins: Annotated[str | None, option_of(StudyOptions, "size_bins", metavar="X,Y")] = None
     famd: Annotated[str | None, option_of(StudyOptions, "famd")] = None
     as_published: Annotated[bool, option_of(BenchOptions, "as_published", "--as-published")] = False
     threshold: Annotated[float | None, option_of(BenchOptions, "threshold")] = None
@@ -212,6 +213,7 @@ def bench(options: BenchCommand) -> int:
     counts = keywords["samples"] = _samples(options.samples)
     figures.check_outputs(options)
     keywords["famd"] = _names(options.famd)
+    keywords["size_bins"] = _edges(options.size_bins)
     keywords["sampling"] = _sampling(options, counts)
     keywords["out"] = BENCHES / AUTO if options.out is None else options.out
     result = figures.or_interrupted(
@@ -310,6 +312,15 @@ def _samples(text: str | None) -> list[int] | None:
         return [int(n) for n in text.split(",")]
     except ValueError:
         raise UsageError(f"--samples takes N, or several like 2,4,10, not {text!r}") from None
+
+
+def _edges(text: str | None) -> list[float] | None:
+    if text is None:
+        return None
+    try:
+        return [float(edge) for edge in text.split(",")]
+    except ValueError:
+        raise UsageError(f"--size-bins takes numbers like 0.5,4, not {text!r}") from None
 
 
 def _sampling(options: BenchCommand, counts: list[int] | None) -> Sampling | None:

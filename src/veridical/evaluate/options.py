@@ -14,6 +14,7 @@ from veridical.core.options import Group, Names, Options, option, split
 from veridical.engine.options import EngineKeywords, EngineOptions
 from veridical.errors import UsageError, option_named
 from veridical.evaluate.suite_options import OF_SUITES, QaOptions
+from veridical.sampling.levels import bin_names
 
 if TYPE_CHECKING:
     from veridical.core.records import Against
@@ -133,10 +134,20 @@ class StudyOptions(Options):
         "JSONL, Parquet).",
         Group.STUDY,
     )
+    size_bins: Sequence[float] | None = option(
+        None,
+        "With --table: lower edges of the bins of model sizes, in billions of parameters. Default: "
+        "0.5,4,20,70, the paper's.",
+        Group.STUDY,
+    )
     famd: Sequence[str] = option((), "Scorers to combine by factor analysis.", Group.STUDY)
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.size_bins is not None:
+            if self.table is None:
+                raise UsageError("bins of model sizes are of a table (--size-bins to --table)")
+            bin_names(self.size_bins)
         if self.famd and not self.study:
             raise UsageError("factor analysis belongs to the study (--famd to --study)")
         if len(self.famd) == 1:
@@ -195,9 +206,11 @@ class Request:
     def settings(self, has_data: bool) -> dict[str, Any]:
         """The request for print, and for the identity of what comes of it."""
         bench, study = self.bench, self.study
-        if not has_data:
-            return {"as_published": bench.as_published}
         settings: dict[str, Any] = {}
+        if study.size_bins is not None:
+            settings["size_bins"] = list(study.size_bins)
+        if not has_data:
+            return {"as_published": bench.as_published, **settings}
         for options in self.suites.values():
             settings |= _values_set(options)
         if "sampling" in settings:
@@ -322,6 +335,7 @@ class BenchKeywords(EngineKeywords, total=False):
     fresh: bool
     study: bool
     table: str | Path | None
+    size_bins: Sequence[float] | None
     famd: Sequence[str]
     keep_generic: bool
     mapping: Mapping[str, str] | None

@@ -21,6 +21,7 @@ from veridical.evaluate.protocol import Scorers
 from veridical.evaluate.result import STORED, Bench, Study
 from veridical.evaluate.study import factors
 from veridical.evaluate.suite_run import ScorerRun, Watch
+from veridical.sampling.levels import BINS
 from veridical.version import __version__
 
 if TYPE_CHECKING:
@@ -74,6 +75,8 @@ def bench(
         fresh: score all anew, whatever an earlier run has left.
         study: add the meta-evaluation of Kulkarni 2025 ("Mirage") to each response-level split.
         table: of generations by many models, for that study's significance tests.
+        size_bins: of that table: lower edges of the bins of model sizes, in billions of parameters;
+            default the paper's, 0.5, 4, 20 and 70.
         famd: names of scorers to combine by factor analysis in the study; default none.
         keep_generic: of ``begin`` and ``faithdial``: keep generic responses.
         mapping: of ``graded``: record field -> column, of the user's own data.
@@ -121,7 +124,11 @@ def bench(
 def _study(request: Request) -> Study | None:
     as_published, table = request.bench.as_published, request.study.table
     if table is not None:
-        study = factors(Path(table), unit="configuration" if as_published else "item")
+        study = factors(
+            Path(table),
+            unit="configuration" if as_published else "item",
+            size_bins=request.study.size_bins or BINS,
+        )
         study.as_published = as_published
         return study
     return Study(as_published=as_published) if request.study.study else None

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from veridical.errors import UsageError
 from veridical.evaluate.result import FactorTest, Study
 from veridical.evaluate.study import factors
 
@@ -103,6 +104,21 @@ def test_counts_and_levels(study: Study) -> None:
     wanted = {"<0.5B": 1, "0.5-4B": 3, "4-20B": 7, "20-70B": 1, ">=70B": 2}
     assert size.groups == {b: k * per_model for b, k in wanted.items()}
     assert size.n == 14 * per_model
+
+
+def test_sizes_are_told_apart_by_the_bins_that_are_asked_for() -> None:
+    rows = planted(5)
+    size = of(factors(rows, size_bins=[5, 30]), "one", "sees", "size")
+    assert size.groups == {"<5B": 4 * 25, "5-30B": 7 * 25, ">=30B": 3 * 25}
+    groups: list[list[float]] = [[], [], []]
+    for row in rows:
+        if row["dataset"] == "one":
+            billions = float(row["size"][:-1]) / (1000 if row["size"].endswith("M") else 1)
+            groups[(billions >= 5) + (billions >= 30)].append(row["sees"])
+    assert size.test == "one-way ANOVA"
+    assert size.p == pytest.approx(stats.f_oneway(*groups).pvalue)
+    with pytest.raises(UsageError, match="size bins must be positive and increasing"):
+        factors(rows, size_bins=[4, 1])
 
 
 def test_posthoc_tells_mode_seeking_from_sampling(study: Study) -> None:
