@@ -16,6 +16,7 @@ import pytest
 from sharding import commands, workers_of, written
 
 from veridical.scale.spending import added
+from veridical.serve.pages.shelf import Shelf
 
 
 @pytest.fixture
@@ -93,6 +94,28 @@ def test_a_merged_run_is_a_run_like_any_other(run: Any, tmp_path: Path, capsys: 
     # and what one process would be told to go on with is there already
     assert run("check", "in.jsonl", "--out", "d/run", "--store", "none") == 0
     assert "resumed: 12 records" in capsys.readouterr().err
+
+
+def test_view_and_tune_take_a_merged_run(run: Any, tmp_path: Path) -> None:
+    with (tmp_path / "in.jsonl").open("w") as lines:
+        for i in range(40):
+            colour = "red" if i % 3 == 0 else "blue"
+            answers = [f"Tower {i} is {c} and {i + 30} metres high." for c in (colour, "blue")]
+            row = {"response": answers[0], "samples": answers[1:], "label": int(colour == "red")}
+            lines.write(json.dumps(row) + "\n")
+    scorers = "ngram, exact_match"
+    assert run("shard", "plan", "in.jsonl", "--rows", 15, "--out", "d") == 0
+    assert run("shard", "run", "d", "--scorers", scorers) == 0
+    assert run("shard", "merge", "d") in (0, 2)
+    results = tmp_path / "d/run/results.jsonl"
+    before = results.read_bytes(), results.stat().st_mtime_ns
+    tuned = ("tune", "in.jsonl", "--scorers", scorers, "--run", "d/run", "--out", "e.json")
+    assert run(*tuned) == 0
+    assert (results.read_bytes(), results.stat().st_mtime_ns) == before  # nothing scored again
+    shelf = Shelf([tmp_path / "d/run"])
+    (entry,) = shelf.entries()
+    assert entry["kind"] == "run"
+    assert "Tower 39 is red" in json.dumps(shelf.run(entry["key"]).record(39))
 
 
 def test_the_first_run_settles_how_shards_are_scored(run: Any, tmp_path: Path, capsys: Any) -> None:
