@@ -64,8 +64,9 @@ DIFFERENCES = (
     ),
     (
         "`cosine`",
-        "the mean cosine (the paper's eq. 13); `rescale=true` is 0.5 + cos / 2",
-        "UQLM: 0.5 + cos / 2",
+        "the mean cosine (the paper's eq. 13); `rescale=true` is 0.5 + cos / 2; the embedded "
+        "model is quantised",
+        "UQLM: 0.5 + cos / 2, of the same model unquantised: within 0.001",
     ),
     (
         "`semantic_entropy` and what rests on it",
@@ -79,9 +80,21 @@ DIFFERENCES = (
         "the paper's eq. 8 can be negative",
     ),
     (
+        "`semantic_density`",
+        "weights stay logarithms: samples too improbable for a float still count",
+        "UQLM: NaN where all are",
+    ),
+    (
+        "scorers by log-probabilities",
+        "the tokens must spell the response, else the score fails",
+        "UQLM: any tokens, such as those of the answer before it was postprocessed",
+    ),
+    (
         "NLI scorers",
-        "a short answer is judged with its question, as a statement",
-        "UQLM: the bare answers",
+        "a short answer is judged with its question, as a statement; in `semantic_density` after "
+        "its prompt, as published",
+        "UQLM: the bare answers; `SemanticEntropy` and `SemanticDensity` put the prompt before "
+        "both (`prompts=true` here)",
     ),
     (
         "`luq`, `matched_unit`",
@@ -119,6 +132,28 @@ DIFFERENCES = (
         "UQLM: the mean weight of the edges",
     ),
     (
+        "`claim_graph`, `claim_frequency(merge=...)`",
+        "claims that entail each other are one; with `merge=llm` those of which an LLM says so, by "
+        "the number of the earlier claim, and claims of which one has a number, date, name or "
+        "negation that the other lacks stay apart whatever it says",
+        "UQLM, `LongTextGraph`: an LLM lists the new claims that those before do not entail, and "
+        "the graph has them in its words",
+    ),
+    (
+        "`claim_qa`",
+        "each new answer is compared with the claim; `measure=semantic_entropy` clusters the "
+        "claim with its answers",
+        "UQLM, `LongTextQA`: the answers are scored among themselves, without the claim, by "
+        "default by semantic negentropy",
+    ),
+    (
+        "`extractor=llm_zhang`, `llm_farquhar`, `llm_mohri`, `llm_jiang`",
+        "the definitions of the four papers in our own words, asked for as JSON (lines behind "
+        "`###` are read too); what the response does not say is left out",
+        "UQLM: four prompts after the same papers, in other words; all that stands behind `###` "
+        "is a claim",
+    ),
+    (
         "`functional_equivalence`, `functional_negentropy`, `functional_sets`",
         "by default by normal forms, without a model; `by=llm` asks of forms that differ, each "
         "pair once; an answer without code agrees with none",
@@ -147,12 +182,18 @@ DIFFERENCES = (
         "each answer is in one meaning; the selected answer is judged by the others too",
         "UQLM, `use_best`: an answer may be in several meanings",
     ),
+    (
+        "`veridical tune`",
+        "a threshold lies midway between two neighbouring risks",
+        "UQLM: the first of the best on a grid of 0.01; it parts the graded answers alike",
+    ),
 )
 PEERS = """
 ## Where a peer gives another number
 
 Scorers that come from a published package give its numbers (`tests/scorers/test_uqlm_values.py`
-has those that UQLM's own tests expect), with these differences, each by design:
+has those that UQLM's own tests expect, `test_uqlm_result_files.py` beside it those of their data
+files), with these differences, each by design:
 
 """
 
