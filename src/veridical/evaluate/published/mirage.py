@@ -99,6 +99,8 @@ _UPSIDE = (
     "the score says how faithful a response is; if the paper took it as it is, as it did "
     "Knowledge-F1, the printed areas are of the score upside down"
 )
+_SETS = "[results/wikibio-begin-halueval.md](results/wikibio-begin-halueval.md#meta-evaluation)"
+_HERE = f"here by the embedded encoder, the right way up and inverted: {_SETS}"
 _Q2 = "mrm8488/t5-base-finetuned-question-generation-ap"  # with the two others it takes
 
 ENTRIES = (
@@ -149,7 +151,7 @@ ENTRIES = (
         "BEGIN: WoW test, CMU and TC",
         "named model",
         command=f"{_BEGIN} --scorers knowledge_bertscore {_ENCODER}",
-        reason=_DEV,
+        reason=f"{_DEV}; {_HERE}",
         figures=_areas("begin", "knowledge_bertscore", KNOWLEDGE_BERTSCORE, _ROBERTA),
     ),
     Entry(
@@ -158,7 +160,7 @@ ENTRIES = (
         "HaluEval dialogue and QA, both answers of a row",
         "named model",
         command=f"{_HALUEVAL} --scorers knowledge_bertscore {_ENCODER}",
-        reason=_HALF,
+        reason=f"{_HALF}; {_HERE}",
         figures=_areas("halueval", "knowledge_bertscore", KNOWLEDGE_BERTSCORE, _ROBERTA),
     ),
     *_by_named_model(
@@ -224,7 +226,8 @@ ENTRIES = (
         "not possible",
         reason="the scores of its five columns are not published, gpt-4o-mini's answers among "
         "them, and the paper does not say how the component is turned. The analysis itself is "
-        "tested against its definition",
+        "tested against its definition; here of scorers without an LLM: "
+        "[results/ensembles.md](results/ensembles.md)",
     ),
     Entry(
         "Mirage figures 1, 2, 5 and 7",
@@ -233,7 +236,8 @@ ENTRIES = (
         "named model",
         command=f"{_BEGIN} --study --as-published --report report.html",
         reason="the same views of any scorers (--scorers); the paper draws these of critic, "
-        "unieval, q2, knowledge_bertscore, GPT-4 and its ensemble, and prints no numbers",
+        "unieval, q2, knowledge_bertscore, GPT-4 and its ensemble, and prints no numbers; here "
+        f"agreement with people, of scorers without an LLM: {_SETS}",
     ),
     Entry(
         "Mirage tables 2 and 6 to 8, figures 3, 4, 6 and 8 to 15",

@@ -66,6 +66,8 @@ _REFERENCES = (
     "go into references.jsonl beside them; here a triplet is read as a sentence, and a long "
     "reference in windows of whole sentences, not of 200 tokens"
 )
+_STUDIES = "results/studies.md"
+_REPC = "[claims.md](claims.md#repc-a-language-models-hidden-states-as-checker)"
 
 
 def _command(suite: str, checker: str, scorers: str) -> str:
@@ -84,7 +86,8 @@ def _checking() -> list[Entry]:
             _DATA,
             "named model",
             command=_command("refchecker", checker, scorer),
-            reason=_REFERENCES,
+            reason=f"{_REFERENCES}; here by this project's NLI models, on other labelled pairs: "
+            "[claims.md](claims.md#several-checkers-the-label-of-most-of-them)",
             figures=tuple(
                 figure
                 for metric, table in (("accuracy", TABLE_5), ("macro_f1", TABLE_8))
@@ -106,7 +109,9 @@ def _granularity() -> list[Entry]:
             _DATA,
             "named model",
             command=_command("refchecker_responses", checker, ", ".join(scorers)),
-            reason=f"{_REFERENCES}. The paper's sub-sentences are made by a language model",
+            reason=f"{_REFERENCES}. The paper's sub-sentences are made by a language model; here "
+            "by the first small NLI model, on BEGIN, HaluEval and WikiBio: "
+            "[claims.md](claims.md#how-fine-should-claims-be)",
             figures=tuple(
                 Figure("refchecker_responses", "all", "macro_f1", scorer, value, None, model)
                 for scorer, value in zip(scorers, TABLE_7[checker], strict=True)
@@ -125,7 +130,8 @@ def _pipelines() -> list[Entry]:
             _DATA,
             "named model",
             command=_command("refchecker_responses", checker, scorer),
-            reason=_REFERENCES,
+            reason=f"{_REFERENCES}; here pipelines by the first small NLI model, on BEGIN, "
+            "HaluEval and WikiBio: [results/README.md](results/README.md#claims)",
             figures=tuple(
                 Figure(
                     "refchecker_responses", f"{split}/{task}", metric, scorer, value, None, model
@@ -135,6 +141,22 @@ def _pipelines() -> list[Entry]:
             ),
         )
         for checker, model in _CHECKERS.items()
+    ]
+
+
+def _rankings() -> list[Entry]:
+    return [
+        Entry(
+            f"RefChecker figure 6, Claude 2 + {checker}",
+            "Seven models ranked by the verdicts on the released triplets, and by people: Spearman",
+            _DATA,
+            "named model",
+            command=f"veridical rank DATA/refchecker --suite refchecker_responses --split-by part "
+            f"--every-prompt --order contradiction --nli {_NLI[checker]} "
+            '--scorers "claims(checker=nli,extractor=given,merge=any)"',
+            reason=f"the figure is a picture, and the paper's text has no numbers; {_REFERENCES}",
+        )
+        for checker in _CHECKERS
     ]
 
 
@@ -171,13 +193,24 @@ ENTRIES = (
     *_checking(),
     *_granularity(),
     *_pipelines(),
+    *_rankings(),
     Entry(
         "RefChecker tables 5, 7, 8, RepC and other Mistral rows",
         "Three-way checking of claims against references",
         _DATA,
         "not possible",
         reason="models of 7 billion parameters, their classifiers published as pickles; `veridical "
-        "train repc` makes such a checker of any local model",
+        f"train repc` makes such a checker of any local model; here by SmolLM2: {_REPC}",
+    ),
+    Entry(
+        "RefChecker figures 17 and 18",
+        "RepC by layer, and by the number of training pairs",
+        _DATA,
+        "not possible",
+        reason="they are of a model of 7 billion parameters and of claims whose references are not "
+        "distributed. `veridical train repc` chooses among the layers of any local model, and "
+        "`--pairs` says how many pairs it is trained on. Figure 17's finding, that the best layer "
+        f"is not the last, holds for SmolLM2 on NLI pairs: {_REPC}. Figure 18 was not measured",
     ),
     Entry(
         "RefChecker tables 5, 7, 8, GPT-4 and Claude 2 rows",
@@ -187,7 +220,7 @@ ENTRIES = (
         reason="proprietary models; their labels are not published",
     ),
     Entry(
-        "RefChecker tables 2 and 10 to 12, all other rows",
+        "RefChecker tables 2 and 10 to 12, figure 6, all other rows",
         "Whole pipelines against other systems, by response",
         _DATA,
         "not possible",
@@ -200,7 +233,9 @@ ENTRIES = (
         "responses of the benchmark",
         "not possible",
         reason="judged by GPT-4 Turbo and by people; the judgements are not published. `veridical "
-        "bench extraction` measures the same three figures by another judge",
+        "bench extraction` measures the same three figures by another judge: of extractors without "
+        "a model in [results/claims-extraction.md](results/claims-extraction.md), of a trained one "
+        "in [claims.md](claims.md#an-extractor-distilled-from-an-llm)",
     ),
     Entry(
         "RefChecker figures 13 and 14",
@@ -209,7 +244,7 @@ ENTRIES = (
         "not possible",
         reason="the contexts (MS MARCO, Dolly) are not distributed with the labels; `veridical "
         "study refchecker copying` measures the same of answers with contexts: on BEGIN in "
-        "docs/results/studies.md",
+        f"[{_STUDIES}]({_STUDIES}#copied-words-figure-14)",
     ),
     Entry(
         "RefChecker table 13",
@@ -217,7 +252,8 @@ ENTRIES = (
         "WikiBio-GPT3",
         "not possible",
         reason="every extractor is proprietary or no longer distributed, and the copy of the data "
-        "that this rests on has half of the reference texts",
+        "that this rests on has half of the reference texts; here pipelines without a language "
+        "model, on that half: [results/claims-wikibio.md](results/claims-wikibio.md)",
     ),
     Entry(
         "RefChecker tables 14 to 16",
@@ -226,7 +262,26 @@ ENTRIES = (
         "not possible",
         reason="proprietary checkers; the triplets and predictions are not published. `veridical "
         "study refchecker masked` withholds the words in the same way: on BEGIN, by the embedded "
-        "NLI models, in docs/results/studies.md",
+        f"NLI models, in [{_STUDIES}]({_STUDIES}#masked-contexts-tables-14-to-16)",
+    ),
+    Entry(
+        "RefChecker figures 21 and 22",
+        "Whether the answering models know what their triplets say (D.1), with accurate and noisy "
+        "context",
+        "triplets of seven models",
+        "not possible",
+        reason="the seven models are asked by questions that GPT-4 Turbo writes of the triplets "
+        "(figure 19); neither the questions nor the answers are published, some of the models are "
+        "proprietary, and this study is not part of the package",
+    ),
+    Entry(
+        "RefChecker table 6",
+        "Settings, sources, tasks and references of the benchmark",
+        "Natural Questions, MS MARCO, Dolly: 100 questions each",
+        "not possible",
+        reason="the table describes the sources and has no figure. The labels have 100 ids in each "
+        "setting, as the paper says; questions and references are not distributed with them: "
+        "`veridical study refchecker references` makes both from the corpora",
     ),
 )
 

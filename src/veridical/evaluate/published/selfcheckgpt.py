@@ -113,6 +113,16 @@ OPEN_PROMPT_ROWS = {
 }
 _SAFE = "weights are read from safetensors only"
 _HALF = "WikiBio-GPT3: the 119 passages that have wiki_bio_text"
+_CURVES = "[results/README.md](results/README.md#by-the-number-of-samples)"
+#: Where the same is measured with embedded models.
+HERE_BERTSCORE = (
+    "here by the embedded encoder, all passages: "
+    "[results/wikibio-begin-halueval.md](results/wikibio-begin-halueval.md)"
+)
+HERE_NLI = (
+    "here by the first small NLI model, the sample being the premise, all passages: "
+    "[results/wikibio-nli.md](results/wikibio-nli.md)"
+)
 _UNIGRAM = wikibio_row("ngram(counting=paper)", NGRAM_ROWS["ngram(counting=paper)"])
 _NLI = wikibio_row(
     "selfcheck_nli(order=code)",
@@ -194,7 +204,7 @@ ENTRIES = (
         command=f'{_BENCH} --scorers "ngram(counting=paper)" --samples 2,4,6,8,10,20 '
         "--report report.html",
         reason="the paper draws these and prints no numbers to compare with; by NLI, BERTScore and "
-        "others, by models that run here, on 40 passages: docs/results/README.md",
+        f"others, by models that run here, on 40 passages: {_CURVES}",
     ),
     Entry(
         "SelfCheckGPT tables 2 and 3, BERTScore row",
@@ -203,7 +213,8 @@ ENTRIES = (
         "named model",
         command=f'{_BENCH} --scorers "selfcheck_bertscore(baseline=0.8312)" '
         "--token-encoder 'torch:roberta-large?layer=17'",
-        reason="CheckEmbed's tables 3 and 5 print 57.4 / 54.6 for the same method",
+        reason="CheckEmbed's tables 3 and 5 print 57.4 / 54.6 for the same method; "
+        f"{HERE_BERTSCORE}",
         figures=_BERTSCORE,
     ),
     Entry(
@@ -214,7 +225,8 @@ ENTRIES = (
         command=f'{_BENCH} --scorers "selfcheck_nli(order=code)" '
         "--nli potsawee/deberta-v3-large-mnli",
         reason="the paper names the sample as the premise; its figures come from the code, which "
-        "has it the other way round. Weights are read from safetensors only",
+        f"has it the other way round. Weights are read from safetensors only; {HERE_NLI}; with 4 "
+        f"samples, on 40 passages: {_CURVES}",
         figures=_NLI,
     ),
     Entry(
@@ -238,7 +250,8 @@ ENTRIES = (
             reason="the printed entropies are 2^H, as the paper's eq. 13 has them; a passage's "
             "average is here over all its tokens. Weights are read from safetensors only"
             + (
-                ". All passages read by SmolLM2, which is of this size: docs/results/README.md"
+                ". All passages read by SmolLM2, which is of this size: "
+                "[results/README.md](results/README.md#read-by-another-model)"
                 if model == "facebook/opt-125m"
                 else ""
             ),
@@ -279,7 +292,8 @@ ENTRIES = (
             "named model",
             command=f'{_BENCH} --scorers "selfcheck_prompt(form=published, unclear=half)" '
             f"--llm {llm}",
-            reason="by a small model that runs here, on 8 passages: docs/results/local-llm.md",
+            reason="here by a small model, on 8 passages: "
+            "[results/local-llm.md](results/local-llm.md)",
             figures=wikibio_row(_PROMPT, f"- - - {pearson} -", model=name),
         )
         for name, (llm, pearson) in OPEN_PROMPT_ROWS.items()
@@ -318,7 +332,9 @@ ENTRIES = (
             ),
             (
                 *("NLI", "deberta-v3-large fine-tuned on MNLI", "selfcheck_nli(order=code)"),
-                *("--nli potsawee/deberta-v3-large-mnli", "potsawee/deberta-v3-large-mnli", _SAFE),
+                *("--nli potsawee/deberta-v3-large-mnli", "potsawee/deberta-v3-large-mnli"),
+                f"{_SAFE}; here `nli_grounding` and `claims` by the first small NLI model: "
+                "[results/claims-wikibio.md](results/claims-wikibio.md)",
             ),
             ("QA", "MQAG", "selfcheck_qa", "", _QA, f"questions are drawn at random; {_SAFE}"),
             (
@@ -351,7 +367,8 @@ ENTRIES = (
             (
                 *("NLI", "deberta-v3-large fine-tuned on MNLI", "selfcheck_nli(order=code)"),
                 *("0.5", "--nli potsawee/deberta-v3-large-mnli", "potsawee/deberta-v3-large-mnli"),
-                _SAFE,
+                f"{_SAFE}; here by the first small NLI model: [results/README.md]"
+                "(results/README.md#right-and-wrong-sentences-at-a-threshold-of-05)",
             ),
             (
                 *("Prompt", "ChatGPT", _PROMPT, "0.5", "--llm openai:gpt-3.5-turbo"),

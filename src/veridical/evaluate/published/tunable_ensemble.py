@@ -11,7 +11,10 @@ _BENCH = "veridical bench qa --data DATA/qa --llm openai:gpt-3.5-turbo-16k --n 5
 _TUNED = (
     "its thresholds were tuned on the items that are reported on; ours are fitted on other folds"
 )
-_LOCAL = "With a local model, at a reduced size: docs/results/tuned-ensemble.md"
+_LOCAL = (
+    "Here with a local model, at a reduced size: "
+    "[results/tuned-ensemble.md](results/tuned-ensemble.md)"
+)
 _ANSWERS = (
     "the answers, samples and labels are not published, nor the prompts, the number of samples and "
     "their temperature (--n, --temperature), and the model may be withdrawn; any other can be named"

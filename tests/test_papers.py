@@ -1,0 +1,67 @@
+"""``coverage.md``: what counts as a measured figure, as a test and as a page."""
+
+from __future__ import annotations
+
+import importlib.util
+from types import ModuleType
+
+import pytest
+from places import ROOT
+
+
+@pytest.fixture(scope="module")
+def papers() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("papers", ROOT / "docs" / "papers.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_what_a_table_measures(papers: ModuleType) -> None:
+    table = [
+        "| task | n | `answer_relevancy` | claims |",
+        "|---|---|---|---|",
+        "| `avg_logprob`, `perplexity` | .41 |",
+        "| **`snne(similarity=cosine)`** | .60 |",
+        "| judge(template=likert) | .34 |",
+        "| `kle` | the same for all |",
+    ]
+    for scorer in (
+        *("answer_relevancy", "avg_logprob", "perplexity", "snne", "snne(similarity=cosine)"),
+        *("judge", "judge(template=likert)"),
+    ):
+        assert papers._measures(table, scorer), scorer
+    for scorer in ("claims", "cosine", "snne(similarity=nli)", "judge(template=like)", "kle"):
+        assert not papers._measures(table, scorer), scorer
+
+
+def test_figures_of_a_paper_are_none_of_ours(papers: ModuleType) -> None:
+    text = (ROOT / "docs" / "reproduction.md").read_text("utf-8")
+    for scorer in ("unieval", "critic", "q2"):  # each in a table of the paper's figures
+        assert f"| `{scorer}` |" in text and list(papers._pages(scorer)) == []
+    assert "reproduction.md" in papers._pages("ngram(counting=paper)")
+    assert "reproduction.md" in papers._pages("selfcheck_prompt")
+    assert "reproduction.md" not in papers._pages("selfcheck_prompt(form=published)")
+
+
+def test_a_row_says_which_of_its_scorers_have_no_figures(papers: ModuleType) -> None:
+    found = papers._found(papers.Row("", ("cosine", "bleurt")))
+    assert found[-1] == "none of `bleurt`"
+    assert papers._found(papers.Row("", ("bleurt", "veridical bench"))) == []
+
+
+def test_links_are_to_what_is_there(papers: ModuleType) -> None:
+    place = "claims.md#several-checkers-the-label-of-most-of-them"
+    assert papers._link(place, "NLI") == f"[claims]({place}) (NLI)"
+    assert papers._link("results/README.md") == "[results](results/README.md)"
+    for place in ("claims.md#nothing", "nothing.md"):
+        with pytest.raises(LookupError, match="nothing"):
+            papers._link(place)
+
+
+def test_tests_are_those_of_a_file_or_named(papers: ModuleType) -> None:
+    assert papers._tests_of("claims/majority.py") == ("tests/claims/test_majority.py",)
+    assert papers._tests_of("cli/train_repc.py") == ("tests/claims/repc/test_repc_checker.py",)
+    with pytest.raises(LookupError, match="name it in TESTS"):
+        papers._tests_of("claims/xyzzy.py")
