@@ -13,6 +13,11 @@ killed workers had under way, or is owed more than the budget.
 
 Peak memory of one worker for inputs of so many rows, with --preset fast.
 
+    python benchmarks/shards.py --models DATA/begin/dev_wow.tsv
+
+Two workers that share the cores beside one process that has them all, by the default scorers with
+the embedded models; they take turns, and the better turn of each counts.
+
     python benchmarks/shards.py --efficiency 2 8 32
 
 What share of N times the speed of one worker N workers reach, on a device that is not this
@@ -44,6 +49,7 @@ JUDGED = ["--scorers", "judge", "--llm", "paid"]
 AT_ONCE = 4  # calls of a worker
 BUDGET = 2000.0  # of a round; its calls cost less
 ROWS_EACH = 120  # of a worker
+TURNS = 3
 
 
 def call(folder: Path, *arguments: str) -> None:
@@ -147,6 +153,23 @@ def efficiency(counts: list[int]) -> None:
     server.close()
 
 
+def models(begin: Path) -> None:
+    """Seconds of one process and of two workers for the same rows, by real models."""
+    best: dict[int, float] = {}
+    for _ in range(TURNS):
+        for workers in (1, 2):
+            with tempfile.TemporaryDirectory() as temporary:
+                folder = Path(temporary)
+                plan = ["shard", "plan", str(begin.resolve()), "--reader", "begin"]
+                call(folder, *plan, "--rows", "100", "--out", "d")
+                began = time.perf_counter()
+                call(folder, "shard", "run", "d", "--nli", "mini", "--workers", str(workers))
+                seconds = time.perf_counter() - began
+            best[workers] = min(best.get(workers, seconds), seconds)
+            print(f"{workers} workers: {seconds:.1f} s", flush=True)
+    print(f"two workers reach {best[1] / best[2]:.3f} of the speed of one process")
+
+
 def memory(rows: int) -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
@@ -169,10 +192,13 @@ def main() -> None:
     parser.add_argument("--paid", action="store_true")
     parser.add_argument("--memory", type=int, nargs="+")
     parser.add_argument("--efficiency", type=int, nargs="+")
+    parser.add_argument("--models", type=Path)
     arguments = parser.parse_args()
     if arguments.memory:
         for rows in arguments.memory:
             memory(rows)
+    elif arguments.models:
+        models(arguments.models)
     elif arguments.efficiency:
         efficiency(arguments.efficiency)
     elif not rounds(arguments):

@@ -50,7 +50,7 @@ class EngineOptions(Options):
     )
     precision: Precision | None = option(
         None,
-        "exact: the NLI model in float32; fast: in int8, about twice as fast (mini, base, ONNX "
+        "exact: the NLI model in float32; fast: in int8, 2 to 3 times as fast (mini, base, ONNX "
         "folders). Default: as --nli says, or exact.",
         Group.MODELS,
         choices=("exact", "fast"),
