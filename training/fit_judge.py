@@ -7,7 +7,7 @@ A logistic regression of the judge's log-odds on answers with contexts gives the
 there are as many right as wrong answers, paired so that neither length nor words shared with the
 source tell them apart: what is left is what a judge is asked for. Then it prints the AUROC of the
 default's members, of the judge, and of both by several shares of the members
-(``default_set.BESIDE_JUDGE``, which is chosen, not fitted: the embedded NLI model was trained on
+(``default_set.beside_judge``, which is chosen, not fitted: the embedded NLI model was trained on
 VitaminC and FoolMeTwice, and the members' weights on BEGIN and HaluEval; answers with a reference
 are shown besides). The run in RUN resumes; another fit of its scores needs no model.
 """
@@ -137,16 +137,17 @@ def beside(answers: list[Answers], judge: Model) -> None:
     for one in answers:
         ways = [[float(f[:, 0].max()) for f in one.features]]
         for share in SHARES:
-            ways.append([_worst(f, judge, share) for f in one.features])
+            turns = one.of.field == "reference"
+            ways.append([_worst(f, judge, share, turns) for f in one.features])
         found = " ".join(f"{auroc(one.labels, np.array(odds)):.3f}" for odds in ways)
         print(f"  {one.of.name} ({len(one.labels)}): {found}")
 
 
-def _worst(said: np.ndarray, judge: Model, share: float) -> float:
+def _worst(said: np.ndarray, judge: Model, share: float, turns: bool) -> float:
     """Log-odds of the worst sentence, as the default has them."""
     risks = np.asarray(sigmoid(judge.odds(said)))
     return max(
-        default.moved(default.log_odds(float(risk)), share * float(members), turns=False)
+        default.moved(default.log_odds(float(risk)), share * float(members), turns)
         for risk, members in zip(risks, said[:, 0], strict=True)
     )
 

@@ -246,6 +246,22 @@ async def test_a_judge_leads_and_the_members_move_its_risk(members: float, judge
     assert score.raw["weights"]["claims"] == pytest.approx(0.25 * of_claims, abs=1e-5)
 
 
+@pytest.mark.parametrize(("members", "judge"), [(0.9, 0.3), (0.1, 0.6), (0.7, 0.02), (0.3, 0.98)])
+async def test_by_a_reference_judge_and_members_add_up(members: float, judge: float) -> None:
+    record = Record(prompt="q", response=TEXT, reference=("r",))
+    match = judged(record, (members, "neutral"), (members, "neutral"))
+    text = "ensemble(judge=true)"
+    without = await run(record, {"reference_match": match}, text)
+    said = said_by_a_judge(record, judge, judge)
+    score = await run(record, {"reference_match": match, "statement_judge": said}, text)
+    before = math.log(without.units[0].risk / (1 - without.units[0].risk))
+    wanted = 1 / (1 + math.exp(-odds(judge) - before))
+    assert [u.risk for u in score.units] == pytest.approx([wanted] * 2, abs=1e-5)
+    # the surer one decides
+    surer = judge if abs(odds(judge)) > abs(before) else members
+    assert (score.risk >= 0.5) == (surer >= 0.5)
+
+
 async def test_a_judge_alone() -> None:
     text = "ensemble(judge=true)"
     record = Record(prompt="q", response=TEXT)

@@ -142,12 +142,12 @@ def _score(
     odds = _response_odds(members, lead, leads[1:], sentences, turns=judged == "lexical")
     judge = _of_judge(members)
     if judge is not None:
-        sentences = [_judged_sentence(s, judge, len(sentences) == 1) for s in sentences]
+        sentences = [_judged_sentence(s, judge, lead, len(sentences) == 1) for s in sentences]
         known = [s.odds for s in sentences if s.odds is not None]
         if known and lead in ("contexts", "reference", None):
             odds = max(known)
         else:
-            odds = default.with_judge(odds, default.log_odds(judge.risk or 0.0))
+            odds = default.with_judge(odds, default.log_odds(judge.risk or 0.0), lead)
     assert odds is not None  # something is scored
     even = round(default.sigmoid(odds), _DIGITS)
     risk = round(default.shifted(even, prior), _DIGITS)
@@ -242,12 +242,14 @@ def _of_judge(members: _Members) -> Score | None:
     return None if score is None or score.risk is None else score
 
 
-def _judged_sentence(sentence: _Sentence, judge: Score, alone: bool) -> _Sentence:
+def _judged_sentence(
+    sentence: _Sentence, judge: Score, lead: Field | None, alone: bool
+) -> _Sentence:
     """A sentence by its members and by what the judge says of it."""
     said = default.said_of(judge, sentence.span, alone)
     if said is None:
         return sentence
-    odds = default.with_judge(sentence.odds, default.log_odds(said.risk))
+    odds = default.with_judge(sentence.odds, default.log_odds(said.risk), lead)
     return sentence._replace(odds=odds, said={**sentence.said, default.JUDGE: said})
 
 
@@ -267,7 +269,8 @@ def _weights(members: _Members, leads: Sequence[Field]) -> dict[str, float]:
         for name, bound in named.items():
             weights[bound.key] = round(share * of_name.get(name, 0.0), _DIGITS)
     if members.judge is not None and _of_judge(members) is not None:
-        weights = {key: round(default.BESIDE_JUDGE * w, _DIGITS) for key, w in weights.items()}
+        share = default.beside_judge(leads[0] if leads else None)
+        weights = {key: round(share * w, _DIGITS) for key, w in weights.items()}
         weights[members.judge.key] = 1.0
     return weights
 

@@ -44,6 +44,9 @@ SHARES: Mapping[Field, float] = {
 #: What the members' log-odds count beside an LLM judge's, which lead. Not fitted: on the sets with
 #: labels the members look better than they are elsewhere (``training/fit_judge.py`` shows them).
 BESIDE_JUDGE = 0.25
+#: The same by a reference, where the two add up and either may turn the other: members compare two
+#: short answers well, and a small judge does not, while a large one is far surer than they are.
+BY_REFERENCE = 1.0
 #: How near to 0 what does not lead may bring the log-odds of what does.
 NEAREST = 0.04
 LEXICAL = "lexical"
@@ -128,9 +131,16 @@ def version() -> str:
     return hashlib.sha256(json.dumps(shipped(), sort_keys=True).encode()).hexdigest()[:8]
 
 
-def with_judge(members: float | None, judge: float) -> float:
+def beside_judge(lead: Field | None) -> float:
+    """What the log-odds of members that compare with ``lead`` count beside an LLM judge's."""
+    return BY_REFERENCE if lead == "reference" else BESIDE_JUDGE
+
+
+def with_judge(members: float | None, judge: float, lead: Field | None) -> float:
     """Log-odds of being wrong by an LLM judge, moved by the members' where they have scored."""
-    return judge if members is None else moved(judge, BESIDE_JUDGE * members, turns=False)
+    if members is None:
+        return judge
+    return moved(judge, beside_judge(lead) * members, turns=lead == "reference")
 
 
 def _entry(field: Field, nli: str) -> dict[str, Any]:

@@ -153,7 +153,7 @@ async def ensemble(
     answers. Members that are not scored leave a fit without them.
 
     With a judge, its log-odds lead, and those of the other scorers, at a quarter, move them
-    without turning what it says.
+    without turning what it says; by a reference both count whole.
 
     By contexts or reference, the response's risk is that of its worst sentence. A sentence's is
     what the members say of it; it is labelled ``entailment`` if that is under 0.5 (at the prior
