@@ -18,7 +18,7 @@ from veridical.core.scores import SHOWN, EvidenceItem
 from veridical.core.stated import stated_window
 from veridical.errors import ModelError, UsageError
 from veridical.text.passages import SIZE, Passage, windows
-from veridical.text.relevance import Rarity, plain
+from veridical.text.relevance import Rarity, plain_words, rarity_in
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -177,12 +177,12 @@ async def judge(
     rows = _checked(await checker(asked, evidence), len(pairs))
     judged = dict(zip(pairs, rows, strict=True))
 
-    sentences = dict.fromkeys(s.text for w in read for s in w.passage.sentences)
-    rarity = evidence.once((Rarity, *sentences), lambda: Rarity(map(evidence.words, sentences)))
+    sentences = tuple(dict.fromkeys(s.text for w in read for s in w.passage.sentences))
+    rarity = evidence.once((rarity_in, sentences), lambda: rarity_in(sentences))
     outcomes = []
     for i, parts in enumerate(chosen):
         reads = [[_Read(w, judged[i, w.passage.text]) for w in part] for part in parts]
-        about = _About(plain(evidence.words(texts[i])), rarity, evidence)
+        about = _About(plain_words(texts[i]), rarity)
         merged, leading = _merged(reads, about, reading.merge)
         outcomes.append((merged, _shown(merged, leading, sources, about)))
     labels = [LABELS[merged.label] for merged, _ in outcomes]
@@ -214,11 +214,9 @@ class _About(NamedTuple):
 
     claim: frozenset[str]
     rarity: Rarity
-    evidence: Evidence
 
     def overlap(self, text: str) -> float:
-        words = self.evidence.once((plain, text), lambda: plain(self.evidence.words(text)))
-        return self.rarity.overlap(self.claim, words)
+        return self.rarity.overlap(self.claim, plain_words(text))
 
     def sentences(self, passage: Passage) -> list[int]:
         """Places of its sentences most about the claim: the first, and all with at least ``NEAR``

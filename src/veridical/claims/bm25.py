@@ -72,4 +72,4 @@ class Bm25:
 
 def terms(words: Iterable[str]) -> list[str]:
     """Words as terms of an index: in lower case, without tokens that have no letter or digit."""
-    return [w.lower() for w in words if any(map(str.isalnum, w))]
+    return [w.lower() for w in words if w.isalnum() or any(map(str.isalnum, w))]

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from veridical.claims.bm25 import Bm25, terms
+from veridical.text.memo import kept
 from veridical.text.passages import SIZE
-from veridical.text.relevance import MostAbout
+from veridical.text.relevance import candidates
+from veridical.text.words import words_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -119,9 +121,8 @@ def screen(
         top: how many passages of full size may be kept.
         size: characters of a passage of full size.
     """
-    about = evidence.once(
-        (MostAbout, tuple(passages)), lambda: MostAbout([evidence.words(p) for p in passages])
-    )
+    key = tuple(passages)  # held by the record too, which comes back when others have been read
+    about = evidence.once((candidates, key), lambda: candidates(key))
     nearest = [about.place(evidence.words(text)) for text in texts]
     every = np.arange(len(passages))
     distinct = list(dict.fromkeys(passages))
@@ -146,12 +147,16 @@ def _bm25(
     texts: Sequence[str], passages: Sequence[str], evidence: Evidence
 ) -> Iterator[NDArray[np.float64]]:
     """Scores of the passages for each text in turn."""
-    index = evidence.once(
-        (Bm25, tuple(passages)), lambda: Bm25([terms(evidence.words(p)) for p in passages])
-    )
+    key = tuple(passages)
+    index = evidence.once((_index, key), lambda: _index(key))
     # some at a time: all texts by all passages may be more than the memory
     for i in range(0, len(texts), _BLOCK):
         yield from index.scores([terms(evidence.words(t)) for t in texts[i : i + _BLOCK]])
+
+
+@kept
+def _index(passages: tuple[str, ...]) -> Bm25:
+    return Bm25([terms(words_of(p)) for p in passages])
 
 
 def _best(scores: NDArray[np.float64], top: int) -> Ids:

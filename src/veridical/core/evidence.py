@@ -38,9 +38,9 @@ class Evidence(CheckpointEvidence, ABC):
         """Word and punctuation tokens of ``text``, cased (see :mod:`veridical.text.words`)."""
         tokens = self._words.get(text)
         if tokens is None:
-            from veridical.text.words import words
+            from veridical.text.words import words_of
 
-            tokens = self._words[text] = words(text)
+            tokens = self._words[text] = list(words_of(text))
         return tokens
 
     def once(self, key: Hashable, make: Callable[[], _T]) -> _T:

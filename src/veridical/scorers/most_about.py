@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from veridical.core.evidence import Evidence
 from veridical.core.records import Source
 from veridical.core.scores import EvidenceItem
-from veridical.text.relevance import most_about
+from veridical.text.relevance import candidates as read
 from veridical.text.spans import Span
 
 
 def place_most_about(evidence: Evidence, text: str, candidates: Sequence[str]) -> int:
     """Index of the candidate that shares most words with ``text``."""
-    return most_about(evidence.words(text), [evidence.words(c) for c in candidates])
+    return read(tuple(candidates)).place(evidence.words(text))
 
 
 def sentence_most_about(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from veridical.text.memo import kept
 from veridical.text.sentences import split_sentences
 from veridical.text.spans import Span
 
@@ -48,5 +49,10 @@ def passages(text: str, size: int = SIZE, overlap: int = OVERLAP) -> list[Passag
 
 def windows(text: str, size: int = SIZE) -> list[Passage]:
     """:func:`passages`, at least one: of white space alone, the whole."""
+    return list(_kept_windows(text, size))
+
+
+@kept
+def _kept_windows(text: str, size: int) -> tuple[Passage, ...]:
     whole = Span(0, len(text), text)
-    return passages(text, size) or [Passage(*whole, (whole,))]
+    return tuple(passages(text, size)) or (Passage(*whole, (whole,)),)

@@ -6,6 +6,9 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from veridical.text.memo import kept
+from veridical.text.words import words_of
+
 
 class Rarity:
     """What words of n texts weigh: ``log((n + 1) / df)``, with ``df`` the number of texts that
@@ -90,4 +93,23 @@ def plain(words: Iterable[str]) -> frozenset[str]:
     """Words as they are compared: a set of them may be made once for many comparisons."""
     if isinstance(words, frozenset):
         return words
-    return frozenset(w.lower() for w in set(words) if any(map(str.isalnum, w)))
+    # most words are letters alone, which is faster to see
+    return frozenset([w.lower() for w in set(words) if w.isalnum() or any(map(str.isalnum, w))])
+
+
+@kept
+def plain_words(text: str) -> frozenset[str]:
+    """The words of a text as they are compared."""
+    return plain(words_of(text))
+
+
+@kept
+def rarity_in(texts: tuple[str, ...]) -> Rarity:
+    """What words of ``texts`` weigh."""
+    return Rarity(map(words_of, texts))
+
+
+@kept
+def candidates(texts: tuple[str, ...]) -> MostAbout:
+    """``texts`` to be asked which is most about a unit."""
+    return MostAbout([words_of(text) for text in texts])

@@ -8,9 +8,12 @@ about the same matter can contradict a statement.
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+import sys
+from collections.abc import Iterable
+from typing import NamedTuple
 
 from veridical.text.fact_words import AUXILIARIES, FUNCTION_WORDS, MONTHS, NEGATIONS, NUMBER_WORDS
+from veridical.text.memo import kept
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 _STEM = 4  # characters by which words are compared: "found", "founder"
@@ -72,24 +75,60 @@ def same_matter(statement: str, passage: str) -> bool:
     >>> same_matter("Lumo was founded in Leeds.", "Berlin is where Ann Lee founded Lumo.")
     True
     """
-    words, others = _WORD.findall(statement), list(_words_of(passage))
-    lower = {x for x in (*words, *others) if x[:1].islower()}
-    names = {x.lower() for x in (*words, *others) if x[:1].isupper()} - lower
-    if _LIFE.search(passage):
-        others += ["born", "died"]
-    said, told = _matter(words, names), _matter(others, names)
-    if _KIND.search(statement) and _KIND.search(passage):
+    said, told = _read(statement), _read_passage(passage)
+    if said.kind and told.kind:
         return True  # both say what something is
-    return not said or not told or not said.isdisjoint(told)
+
+    def is_no_name(word: str) -> bool:
+        upper = word in said.upper or word in told.upper
+        return not upper or word in said.lower or word in told.lower
+
+    def says(words: Iterable[str]) -> bool:
+        return any(map(is_no_name, words))
+
+    matters = [matter for matter, words in said.matters.items() if says(words)]
+    if not matters or any(says(told.matters.get(matter, ())) for matter in matters):
+        return True
+    return not any(map(says, told.matters.values()))
 
 
-@lru_cache(maxsize=256)
-def _words_of(passage: str) -> tuple[str, ...]:
-    """A passage's words: it is compared with every statement."""
-    return tuple(_WORD.findall(passage))
+class _Read(NamedTuple):
+    """What there is to compare in a text.
+
+    Attributes:
+        lower: its words that begin with a small letter.
+        upper: those that begin with a capital, in lower case.
+        matters: what it may be about, each by the words that say so, unless they are names.
+        kind: whether it says what something is.
+    """
+
+    lower: frozenset[str]
+    upper: frozenset[str]
+    matters: dict[str, tuple[str, ...]]
+    kind: bool
 
 
-def _matter(words: list[str], names: set[str]) -> set[str]:
-    low = (x.lower() for x in words if x.lower() != x.upper())  # of a script with two cases
-    stems = (x[:_STEM] for x in low if len(x) >= _SHORTEST and x not in _EMPTY and x not in names)
-    return {_GROUP.get(stem, stem) for stem in stems}
+@kept
+def _read(text: str) -> _Read:
+    return _compared(text, ())
+
+
+@kept
+def _read_passage(text: str) -> _Read:
+    return _compared(text, ("born", "died") if _LIFE.search(text) else ())
+
+
+def _compared(text: str, more: tuple[str, ...]) -> _Read:
+    words = dict.fromkeys(map(sys.intern, _WORD.findall(text)))  # which are of many texts
+    matters: dict[str, list[str]] = {}
+    cased = (x for x in (*words, *more) if x.lower() != x.upper())  # of a script with two cases
+    for word in dict.fromkeys(sys.intern(x.lower()) for x in cased):
+        if len(word) >= _SHORTEST and word not in _EMPTY:
+            stem = sys.intern(word[:_STEM])
+            matters.setdefault(_GROUP.get(stem, stem), []).append(word)
+    return _Read(
+        frozenset(x for x in words if x[:1].islower()),
+        frozenset(sys.intern(x.lower()) for x in words if x[:1].isupper()),
+        {matter: tuple(of_matter) for matter, of_matter in matters.items()},
+        _KIND.search(text) is not None,
+    )

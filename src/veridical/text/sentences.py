@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
+from veridical.text.memo import kept
 from veridical.text.spans import Span
 
 #: Newlines that end a sentence: a blank line, the line before an item, a lead-in line.
@@ -64,6 +65,16 @@ def split_sentences(text: str) -> list[Span]:
     >>> [s.text for s in split_sentences("Dr. Wu paid $3.50. He left.")]
     ['Dr. Wu paid $3.50.', 'He left.']
     """
+    return list(_kept_sentences(text))
+
+
+@kept
+def _kept_sentences(text: str) -> tuple[Span, ...]:
+    return tuple(split_anew(text))
+
+
+def split_anew(text: str) -> list[Span]:
+    """:func:`split_sentences` of a text that is not asked for again: nothing is kept of it."""
     cuts = _library_cuts(text if text.isascii() else _SPACE.sub(" ", text))
     cuts.update(m.end() for m in _STOP.finditer(text))
     if "\n" in text:

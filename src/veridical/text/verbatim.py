@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import unicodedata
+from array import array
 from collections.abc import Sequence
+
+from veridical.text.memo import kept
 
 _MARKS = str.maketrans(
     {
@@ -40,7 +43,7 @@ class Verbatim:
                 places.extend([place] * len(plain))
                 after_space = False
         self._text = "".join(folded)
-        self._places = places
+        self._places = array("L", places)  # a fifth of a list's memory
 
     def find(self, pieces: Sequence[str]) -> tuple[int, int] | None:
         """Where the pieces stand, one after the other with anything between: from the first's
@@ -60,3 +63,9 @@ class Verbatim:
         if start < 0:
             return None
         return self._places[start], self._places[at - 1] + 1
+
+
+@kept
+def verbatim(text: str) -> Verbatim:
+    """A :class:`Verbatim` of a text that may be asked for again."""
+    return Verbatim(text)

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable
 
 from veridical.text.fact_words import AUXILIARIES, FUNCTION_WORDS
+from veridical.text.memo import kept
 from veridical.text.spans import Span
 
 _FUNCTION_WORDS = (FUNCTION_WORDS | AUXILIARIES) - {"born", "despite", "currently"}
@@ -108,6 +109,12 @@ def words(text: str) -> list[str]:
     for piece in map(_tokens, text.split()):
         tokens += piece  # faster than chain, as most pieces are one token
     return tokens
+
+
+@kept
+def words_of(text: str) -> tuple[str, ...]:
+    """:func:`words` of a text that may be asked for again."""
+    return tuple(words(text))
 
 
 def lower_words(text: str) -> list[str]:

@@ -15,6 +15,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from veridical.core.protocols import Pair, Window
 from veridical.errors import ModelError
+from veridical.models.nli import tokens
 from veridical.models.nli.pairs import Piece, merge, split
 from veridical.models.nli.tokens import PairWindower
 from veridical.text.sentences import split_sentences
@@ -76,23 +77,63 @@ def test_rows_are_padded_on_the_right() -> None:
     assert rows.mask.sum(axis=1).tolist() == [6, 3]
 
 
+class Counting:
+    """A tokenizer that tells what it was given."""
+
+    def __init__(self, inner: Any) -> None:
+        self.__dict__.update(inner=inner, seen=[])
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__dict__["inner"], name)
+
+    def encode_batch(self, texts: list[str], **options: Any) -> Any:
+        self.seen.extend(texts)
+        return self.inner.encode_batch(texts, **options)
+
+
 def test_each_distinct_text_is_tokenised_once() -> None:
-    class Counting:
-        seen: list[str] = []  # noqa: RUF012
+    counting = Counting(tokenizer("bert"))
+    windower = PairWindower(counting, LENGTH)
+    for _ in range(2):
+        windower([Pair(p, h) for p in ("one", "two") for h in ("three", "one", "four")])
+    assert sorted(counting.seen) == ["four", "one", "three", "two"]
 
-        def __init__(self, inner: Any) -> None:
-            self.__dict__["inner"] = inner
 
-        def __getattr__(self, name: str) -> Any:
-            return getattr(self.inner, name)
+def contents(windows: list[list[Window]]) -> list[Any]:
+    return [
+        (w.length, w.content.premise.tolist(), w.content.hypothesis.tolist(), *w.content[2:5])
+        for ws in windows
+        for w in ws
+    ]
 
-        def encode_batch(self, texts: list[str], **options: Any) -> Any:
-            self.seen.extend(texts)
-            return self.inner.encode_batch(texts, **options)
 
-    windower = PairWindower(Counting(tokenizer("bert")), LENGTH)
-    windower([Pair(p, h) for p in ("one", "two") for h in ("three", "one", "four")])
-    assert sorted(Counting.seen) == ["four", "one", "three", "two"]
+def test_a_long_premise_is_tokenised_and_split_once_for_all_calls() -> None:
+    chunked: list[str] = []
+
+    def chunks(text: str) -> list[str]:
+        chunked.append(text)
+        return [text[:1500], text[1500:]]
+
+    premise = " ".join(SENTENCES)
+    pairs = [Pair(premise, f"the tower {'is in france ' * n}") for n in range(1, 9)]
+    counting = Counting(tokenizer("bert"))
+    windower = PairWindower(counting, 64, chunks=chunks)
+    found = [contents(windower([pair])) for pair in pairs]
+    assert chunked == [premise] and len(counting.seen) == len(set(counting.seen)) == 2 + len(pairs)
+    for pair, windows in zip(pairs, found, strict=True):
+        alone = PairWindower(tokenizer("bert"), 64, chunks=chunks)
+        assert contents(alone([pair])) == windows and len(windows) > 10
+
+
+def test_tokens_are_kept_of_the_latest_texts_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tokens, "KEPT", 10_000)
+    counting = Counting(tokenizer("bert"))
+    windower = PairWindower(counting, LENGTH)
+    texts = [f"Paris is in France, {i}. " * 8 for i in range(99)]
+    windows = windower([Pair(p, "no") for p in texts])
+    for text, expected in zip(texts, windows, strict=True):
+        assert contents(windower([Pair(text, "no")])) == contents([expected])
+    assert windower._known.held <= 10_000 and 100 < len(counting.seen) <= 2 * 100
 
 
 def test_long_premises_end_at_sentences_and_overlap_by_one() -> None:

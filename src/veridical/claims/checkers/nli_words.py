@@ -12,6 +12,8 @@ from veridical.claims.checkers.nli import NliChecker
 from veridical.claims.triplets import FUNCTION_WORDS
 from veridical.core.protocols import LABELS
 from veridical.core.stated import on_the_matter
+from veridical.text.memo import kept
+from veridical.text.words import words_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,8 +36,13 @@ def content_words(words: Sequence[str]) -> frozenset[str]:
     >>> sorted(content_words(["She", "is", "a", "Countess", "."]))
     ['countess']
     """
-    lower = (w.lower() for w in words if any(map(str.isalnum, w)))
+    lower = (w.lower() for w in words if w.isalnum() or any(map(str.isalnum, w)))
     return frozenset(w for w in lower if w not in FUNCTION_WORDS)
+
+
+@kept
+def _content_of(text: str) -> frozenset[str]:
+    return content_words(words_of(text))
 
 
 @dataclass(frozen=True)
@@ -63,11 +70,11 @@ class NliWordsChecker(NliChecker):
         texts = [(passage, claim.text) for claim, passage in pairs]
         table = on_the_matter(await evidence.nli(texts, self.nli), texts).probabilities
         entailment, neutral = LABELS.index("entailment"), LABELS.index("neutral")
-        claim_words = [content_words(evidence.words(claim.text)) for claim, _ in pairs]
+        claim_words = [_content_of(claim.text) for claim, _ in pairs]
         together: dict[str, set[str]] = {}
         for words, (_, passage) in zip(claim_words, pairs, strict=True):
             together.setdefault(passage, set()).update(words)
-        passage_words = {passage: content_words(evidence.words(passage)) for passage in together}
+        passage_words = {passage: _content_of(passage) for passage in together}
         for row, words, (_, passage) in zip(table, claim_words, pairs, strict=True):
             if words:
                 prior = _share(together[passage], passage_words[passage])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,10 +13,14 @@ from veridical.core.protocols import Pair, Window
 from veridical.errors import ModelError
 from veridical.models.nli.pairs import Measured, Piece, TokenWords, chunk_windows
 from veridical.models.windows import Ordinary, readable, word_starts
+from veridical.text.memo import Memo
 from veridical.text.sentences import split_sentences
 from veridical.text.words import lettered_spans
 
 Integers = NDArray[np.int64]
+
+#: Characters of texts whose tokens are kept, of about 30 bytes each.
+KEPT = 1_000_000
 
 
 class Rows(NamedTuple):
@@ -85,7 +90,8 @@ class PairWindower:
 
     A pair that fits gets exactly the tokenizer's own encoding of a pair, except that special
     tokens written out in a text (``[SEP]``, ``</s>``) are read as ordinary characters. Each
-    distinct text of a call is tokenised once.
+    distinct text is tokenised once while it is in use: as long as later ones have no more than
+    :data:`KEPT` characters together.
 
     Args:
         tokenizer: its truncation and padding are switched off.
@@ -111,6 +117,8 @@ class PairWindower:
         self._tells_words = words
         self.template = template or Template.probe(tokenizer)
         self._chunks = chunks
+        self._known: Memo[str, _Encoded] = Memo(KEPT)
+        self._chunked: Memo[str, tuple[str, ...]] = Memo(KEPT)
         self._special = sum(map(len, self.template.ids))
         self.room = max_length - self._special
         if self.room < 2:
@@ -119,19 +127,38 @@ class PairWindower:
     def __call__(self, pairs: Sequence[Pair]) -> list[list[Window]]:
         """Windows of each pair, with a :class:`Piece` of (n,) token ids each."""
         premises = dict.fromkeys(premise for premise, _ in pairs)
-        split = {p: [p] if self._chunks is None else self._chunks(p) for p in premises}
-        distinct = list(dict.fromkeys(t for p, h in pairs for t in (*split[p], h)))
-        texts = zip(distinct, self._encode(distinct), strict=True)
-        known = {text: _Tokens(readable(text), encoding) for text, encoding in texts}
-        if self._tells_words:
-            for _, hypothesis in pairs:
-                known[hypothesis].find_words()
+        split = {premise: self._split(premise) for premise in premises}
+        texts = self._tokens(list(dict.fromkeys(t for p, h in pairs for t in (*split[p], h))))
+        hypotheses = dict.fromkeys(h for _, h in pairs) if self._tells_words else ()
+        for hypothesis in hypotheses:
+            texts[hypothesis].find_words()
         return [
             chunk_windows(
-                [known[t] for t in split[premise]], known[hypothesis], self.room, self._special
+                [texts[t] for t in split[premise]], texts[hypothesis], self.room, self._special
             )
             for premise, hypothesis in pairs
         ]
+
+    def _split(self, premise: str) -> tuple[str, ...]:
+        if self._chunks is None:
+            return (premise,)
+        found = self._chunked.find(premise)
+        if found is not None:
+            return found[0]
+        chunks = tuple(self._chunks(premise))
+        self._chunked.keep(premise, chunks, len(premise))
+        return chunks
+
+    def _tokens(self, texts: Sequence[str]) -> dict[str, _Tokens]:
+        """The tokens of each text. What is kept of them is the encoding alone: that of windows
+        grows with the number of texts they are set beside."""
+        kept = ((text, self._known.find(text)) for text in texts)
+        known = {text: found[0] for text, found in kept if found is not None}
+        missing = [text for text in texts if text not in known]
+        for text, encoding in zip(missing, self._encode(missing), strict=True):
+            known[text] = _Encoded(readable(text), encoding)
+            self._known.keep(text, known[text], len(text))
+        return {text: _Tokens(known[text]) for text in texts}
 
     def rows(self, batch: Sequence[Window], pad: int = 0) -> Rows:
         """The arrays that the model takes for ``batch``.
@@ -155,50 +182,66 @@ class PairWindower:
         return Rows(ids, np.arange(width) < lengths[:, None], types)
 
 
-class _Tokens(Measured):
-    """A text as tokens; its terms are token ids."""
+class _Encoded:
+    """A text and its tokens, which several calls may share."""
 
     def __init__(self, text: str, encoding: Any) -> None:
-        self._ids = np.array(encoding.ids, dtype=np.int64)
-        super().__init__(len(self._ids))
+        self.ids = np.array(encoding.ids, dtype=np.int64)
+        self.ids.flags.writeable = False
         self._text = text
         self._encoding = encoding
-        self._starts: list[bool] | None = None
-        self._words: TokenWords | None = None
-        self._terms: dict[tuple[int, int], frozenset[Hashable]] = {}
 
-    def cut(self, start: int, end: int) -> Integers:
-        return self._ids[start:end]
-
-    def terms(self, start: int, end: int) -> frozenset[Hashable]:
-        terms = self._terms.get((start, end))
-        if terms is None:
-            terms = self._terms[start, end] = frozenset(self._ids[start:end].tolist())
-        return terms
-
-    def sentence_starts(self) -> list[int]:
+    @cached_property
+    def sentence_starts(self) -> tuple[int, ...]:
         # A token belongs to the sentence in which it ends: some hold the space before a word.
         ends = np.maximum.accumulate([end for _, end in self._encoding.offsets])
         starts = [span.start for span in split_sentences(self._text)]
-        units: list[int] = np.searchsorted(ends, starts, side="right").tolist()
-        return units
+        return tuple(np.searchsorted(ends, starts, side="right").tolist())
 
-    def starts_word(self, unit: int) -> bool:
-        if self._starts is None:
-            self._starts = word_starts(self._encoding)
-        return self._starts[unit]
+    @cached_property
+    def word_starts(self) -> tuple[bool, ...]:
+        return tuple(word_starts(self._encoding))
 
-    def find_words(self) -> None:
-        """Make :meth:`words` tell the words."""
-        if self._words is not None:
-            return
+    @cached_property
+    def words(self) -> TokenWords:
         spans = lettered_spans(self._text)
         offsets = np.array(self._encoding.offsets, np.int64).reshape(-1, 2)
         ends = np.array([span.end for span in spans], np.int64)
         starts = np.array([*(span.start for span in spans), np.iinfo(np.int64).max])
         words = np.searchsorted(ends, offsets[:, 0], side="right")  # the first that ends after
         inside = (starts[words] < offsets[:, 1]) & (words < len(spans))
-        self._words = TokenWords(np.where(inside, words, -1), len(spans))
+        of_tokens = np.where(inside, words, -1)
+        of_tokens.flags.writeable = False
+        return TokenWords(of_tokens, len(spans))
+
+
+class _Tokens(Measured):
+    """A text as tokens; its terms are token ids."""
+
+    def __init__(self, encoded: _Encoded) -> None:
+        super().__init__(len(encoded.ids))
+        self._encoded = encoded
+        self._words: TokenWords | None = None
+        self._terms: dict[tuple[int, int], frozenset[Hashable]] = {}
+
+    def cut(self, start: int, end: int) -> Integers:
+        return self._encoded.ids[start:end]
+
+    def terms(self, start: int, end: int) -> frozenset[Hashable]:
+        terms = self._terms.get((start, end))
+        if terms is None:
+            terms = self._terms[start, end] = frozenset(self._encoded.ids[start:end].tolist())
+        return terms
+
+    def sentence_starts(self) -> Sequence[int]:
+        return self._encoded.sentence_starts
+
+    def starts_word(self, unit: int) -> bool:
+        return self._encoded.word_starts[unit]
+
+    def find_words(self) -> None:
+        """Make :meth:`words` tell the words."""
+        self._words = self._encoded.words
 
     def words(self, start: int, end: int) -> TokenWords | None:
         if self._words is None:

@@ -84,7 +84,7 @@ async def citations(
         NotApplicable: a blank response, no context, or nothing that is cited; or the NLI model does
             not read its script.
     """
-    sentences = cited_sentences(record, evidence)
+    sentences = cited_sentences(record)
     if not any(s.cites for s in sentences):
         _need_citations(sentences, uncited)
     sources = {i: Source("context", i, c.text) for i, c in enumerate(record.contexts)}

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
-from veridical.core.evidence import Evidence
 from veridical.core.prompt_text import prompt_text
 from veridical.core.records import Context, Record
 from veridical.text.citations import (
@@ -21,7 +20,7 @@ from veridical.text.citations import (
     text_without,
 )
 from veridical.text.spans import Span
-from veridical.text.verbatim import Verbatim
+from veridical.text.verbatim import verbatim
 
 _URL = re.compile(r"https?://", re.IGNORECASE)
 _MOST = 1000  # no number between brackets is read as a citation from here on
@@ -79,7 +78,7 @@ class CitedSentence:
         return bool(self.count or self.quoted)
 
 
-def cited_sentences(record: Record, evidence: Evidence) -> list[CitedSentence]:
+def cited_sentences(record: Record) -> list[CitedSentence]:
     """The response's sentences that are not blank, with what each cites.
 
     A marker belongs to the sentence it stands in. At the beginning of a sentence, or alone, it
@@ -100,7 +99,7 @@ def cited_sentences(record: Record, evidence: Evidence) -> list[CitedSentence]:
         of_sentence = CitedSentence(sentence, text, listed=listed)
         sources.look_up(of_sentence, own)
         cited.append(of_sentence)
-    _look_up_quotations(cited, owners, record, evidence)
+    _look_up_quotations(cited, owners, record)
     return cited
 
 
@@ -222,7 +221,7 @@ def _by_sentence(
 
 
 def _look_up_quotations(
-    cited: Sequence[CitedSentence], owners: Sequence[_Own], record: Record, evidence: Evidence
+    cited: Sequence[CitedSentence], owners: Sequence[_Own], record: Record
 ) -> None:
     """Find the quotations of each sentence in what it cites; of one that cites nothing else, in
     any context. One that is in no context, but in the prompt, quotes the prompt."""
@@ -230,24 +229,18 @@ def _look_up_quotations(
     every = range(len(record.contexts))
     for sentence, own in zip(cited, owners, strict=True):
         for quotation in own.quotations:
-            found = _find(quotation, sentence.contexts, record, evidence)
-            elsewhere = found or _find(quotation, every, record, evidence)
-            if elsewhere is None and prompt and _read(prompt, evidence).find(quotation.pieces):
+            found = _find(quotation, sentence.contexts, record)
+            elsewhere = found or _find(quotation, every, record)
+            if elsewhere is None and prompt and verbatim(prompt).find(quotation.pieces):
                 continue
             if found is None and not sentence.contexts and not sentence.missing:
                 found = elsewhere
             sentence.quoted.append(Quoted(quotation, found, elsewhere))
 
 
-def _find(
-    quotation: Quotation, places: Iterable[int], record: Record, evidence: Evidence
-) -> Found | None:
+def _find(quotation: Quotation, places: Iterable[int], record: Record) -> Found | None:
     for place in places:
-        span = _read(record.contexts[place].text, evidence).find(quotation.pieces)
+        span = verbatim(record.contexts[place].text).find(quotation.pieces)
         if span is not None:
             return Found(place, *span)
     return None
-
-
-def _read(text: str, evidence: Evidence) -> Verbatim:
-    return evidence.once((Verbatim, text), lambda: Verbatim(text))

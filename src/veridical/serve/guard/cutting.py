@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from veridical.text.sentences import split_sentences
+from veridical.text.sentences import split_anew
 
 #: Characters of an unfinished sentence from which on it is looked at less often.
 _LONG = 4_000
@@ -47,7 +47,7 @@ class Cutter:
         """The rest."""
         text, self._text, self._seen = self._text, "", 0
         pieces, at = [], 0
-        for span in split_sentences(text):
+        for span in split_anew(text):
             pieces.append(text[at : span.end])
             at = span.end
         return [*pieces, text[at:]] if at < len(text) else pieces
@@ -62,7 +62,7 @@ class Cutter:
         return at < _LONG or at % _STEP == 0
 
     def _first(self, text: str) -> str | None:
-        spans = split_sentences(text)
+        spans = split_anew(text)
         if len(spans) > 1:
             return text[: spans[0].end]
         return text if len(text) > LONGEST else None
