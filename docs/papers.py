@@ -739,7 +739,9 @@ def _sections(page: str) -> set[str]:
 
 def _pages(scorer: str) -> Iterator[str]:
     """The pages that have measured figures of a scorer, with these parameters if it has any."""
-    pages = [ROOT / "docs/reproduction.md", *sorted((ROOT / "docs/results").glob("*.md"))]
+    results = sorted((ROOT / "docs/results").glob("*.md"))
+    # a page of times tells nothing of how good a scorer is
+    pages = [ROOT / "docs/reproduction.md", *(p for p in results if p.name != "speed.md")]
     for path in pages:
         page = path.relative_to(ROOT / "docs").as_posix()
         if any(_measures(table, scorer) for table in _tables(page)):
