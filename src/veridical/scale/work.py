@@ -153,7 +153,7 @@ def work_together(
     Raises:
         VeridicalError: every process has ended, and shards are left.
     """
-    running = _started(workers, (place.name, workers, lease))
+    running = _started(workers, (place.name, workers, lease, dict(os.environ)))
     total = len(manifest.shards)
     known = -1
     try:
@@ -182,7 +182,7 @@ def work_together(
             process.join()
 
 
-def _started(workers: int, arguments: tuple[str, int, float]) -> list[BaseProcess]:
+def _started(workers: int, arguments: tuple[str, int, float, dict[str, str]]) -> list[BaseProcess]:
     """Workers, as forks of a process that has imported what they need and done nothing else: so
     many cost the imports of one. Where there is no such fork each is started anew."""
     forks = "forkserver" in multiprocessing.get_all_start_methods()
@@ -201,8 +201,15 @@ def _let_end(running: Sequence[BaseProcess]) -> None:
         process.join(max(0.0, end - time.monotonic()))
 
 
-def _one_of(dest: str, workers: int, lease: float) -> None:
-    """What each of several workers does."""
+def _one_of(dest: str, workers: int, lease: float, environment: dict[str, str]) -> None:
+    """What each of several workers does.
+
+    Args:
+        environment: of who started it, which the process that it is a fork of may not have: it is
+            older.
+    """
+    os.environ.clear()
+    os.environ.update(environment)
     try:
         with typed_options():
             place = place_of(dest, lease)

@@ -17,6 +17,7 @@ from veridical.models.onnx import find_graph
 
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
+pytestmark = pytest.mark.torch  # with the extra come the tests that need the package onnx
 
 WIDTH, HEADS, EACH = 12, 3, 4
 RANDOM = np.random.default_rng(0)
