@@ -13,8 +13,6 @@ Differences from the first answer have 95 % intervals of the paired bootstrap ov
 from __future__ import annotations
 
 import argparse
-import json
-import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -23,15 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 import veridical
+from ensembles import gsm8k
 
 RESAMPLES = 2_000
 Picks = NDArray[np.int64]
-
-
-def solution(text: str) -> str:
-    """A solution without the calculator's marks, a sentence a line."""
-    plain = re.sub(r"<<[^>]*>>", "", text).replace("A:", "The answer is")
-    return " ".join(f"{line.strip().rstrip('.')}." for line in plain.splitlines() if line.strip())
 
 
 def final(text: str) -> str:
@@ -66,15 +59,18 @@ def main() -> None:
     parser.add_argument("--store", type=Path)
     arguments = parser.parse_args()
     path = arguments.data / "qa" / "gsm8k_example_model_solutions.jsonl"
-    lines = path.read_text("utf-8").splitlines()[: arguments.questions]
-    items = [json.loads(line) for line in lines]
-    models = [name for name, value in items[0].items() if isinstance(value, dict)]
-    right = np.array([[bool(item[m]["is_correct"]) for m in models] for item in items], float)
-    for title, text in (("whole solutions", solution), ("final answers", final)):
-        answers = [[text(item[m]["solution"]) for m in models] for item in items]
+    rows_of_all = gsm8k(path, arguments.questions)  # each answer in turn as the response
+    models = 1 + len(rows_of_all[0]["samples"])
+    right = np.array([1 - row["label"] for row in rows_of_all]).reshape(-1, models)
+    given = rows_of_all[::models]
+    for title, text in (("whole solutions", str), ("final answers", final)):
         rows = [
-            {"prompt": item["question"], "response": own[0], "samples": own[1:]}
-            for item, own in zip(items, answers, strict=True)
+            {
+                "prompt": row["prompt"],
+                "response": text(row["response"]),
+                "samples": list(map(text, row["samples"])),
+            }
+            for row in given
         ]
         print(f"\n{len(rows)} questions, {title}\n\n| taken | right | less the first |")
         print("|---|---|---|")
@@ -83,7 +79,7 @@ def main() -> None:
         print(f"| the best model's | {right.mean(axis=0).max():.3f} | |")
         for by in ("best", "cluster"):
             told(f"`--select {by}`", right, selected(rows, by, arguments.nli, arguments.store))
-        finals = [[final(item[m]["solution"]) for m in models] for item in items]
+        finals = [[final(answer) for answer in (r["response"], *r["samples"])] for r in given]
         voted = [own.index(Counter(own).most_common(1)[0][0]) for own in finals]
         told("the final number that most give", right, np.array(voted))
         told("by the grades", right, right.argmax(axis=1))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 import subprocess
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from doc_files import write_files
+from docs_modules import docs_module
 from places import ROOT
 from printed import assert_printed
 
@@ -31,12 +31,8 @@ def unnamed(text: str) -> str:
     return re.sub(r"runs/[0-9a-f]{16}", "runs/RUN", text)
 
 
-def test_generated_pages_are_up_to_date(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(ROOT / "docs")
-    spec = importlib.util.spec_from_file_location("generate", ROOT / "docs" / "generate.py")
-    assert spec is not None and spec.loader is not None
-    generate = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(generate)
+def test_generated_pages_are_up_to_date() -> None:
+    generate = docs_module("generate")
     for name, page in generate.PAGES.items():
         assert (ROOT / "docs" / name).read_text(encoding="utf-8") == page(), (
             f"docs/{name} is out of date: run python docs/generate.py"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from types import ModuleType
 
 import pytest
 from colours import BLINDNESS
+from docs_modules import docs_module
 from places import ROOT
 
 from veridical.core.registry import REGISTRY
@@ -15,11 +15,7 @@ from veridical.core.registry import REGISTRY
 
 @pytest.fixture(scope="module")
 def gallery() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("gallery", ROOT / "docs" / "gallery.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return docs_module("gallery")
 
 
 def test_every_scorer_that_needs_no_llm_is_drawn(gallery: ModuleType) -> None:

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
 from types import ModuleType
 
 import pytest
+from docs_modules import docs_module
 from places import ROOT
 
 
 @pytest.fixture(scope="module")
 def papers() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("papers", ROOT / "docs" / "papers.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return docs_module("papers")
 
 
 def test_what_a_table_measures(papers: ModuleType) -> None:

@@ -69,7 +69,7 @@ from veridical.text.final_number import final_number
 from veridical.text.normal_form import contains, tokens
 from veridical.text.passages import windows
 from veridical.text.refusals import abstains
-from veridical.text.relevance import Rarity, most_about
+from veridical.text.relevance import MostAbout, Rarity
 from veridical.text.scripts import script_shares
 from veridical.text.sentences import split_sentences
 from veridical.text.spans import Span
@@ -199,7 +199,7 @@ def _categories(text: str) -> object:
 
 def _about(text: str) -> object:
     split = [words(s.text) for s in split_sentences(text)] or [[text]]
-    return most_about(words(text), split), Rarity(split).overlap(words(text), split[0])
+    return MostAbout(split).place(words(text)), Rarity(split).overlap(words(text), split[0])
 
 
 def _all_facts(text: str) -> object:

@@ -12,7 +12,7 @@ from veridical.claims.select import screen, select
 from veridical.core.evidence import Evidence, LocalEvidence
 from veridical.core.records import Record
 from veridical.core.verdicts import Verdicts
-from veridical.text.relevance import most_about
+from veridical.text.relevance import MostAbout
 from veridical.text.words import words
 
 DOCUMENTS = ["the cat sat", "the dog sat on the mat", "a bird sang", "the cat and the dog"]
@@ -204,7 +204,7 @@ def test_what_the_screen_keeps(passages, texts, top, size):
     kept = screened(texts, passages, top=top, size=size)
     assert len(kept) == len(texts)
     for text, (read, about) in zip(texts, kept, strict=True):
-        assert about == most_about(words(text), [words(p) for p in passages])
+        assert about == MostAbout([words(p) for p in passages]).place(words(text))
         assert about in read
         assert read == sorted(set(read))
         some = {passages[i] for i in read}

@@ -6,28 +6,29 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from veridical.text.relevance import MostAbout, most_about
+from veridical.text.relevance import MostAbout
 
 
 def test_rare_words_count_more():
     candidates = [["he", "was", "in", "the", "city"], ["Rome", "fell"], ["he", "was", "in", "it"]]
     # log(4/2) * 3 = 2.08 for the first and third; log(4/1) = 1.39 for "rome"
-    assert most_about(["He", "was", "in", "Rome"], candidates) == 0
-    assert most_about(["He", "in", "ROME"], candidates) == 0  # tie: log 4 = 2 log 2; the earliest
-    assert most_about(["He", "Rome"], candidates) == 1
+    assert MostAbout(candidates).place(["He", "was", "in", "Rome"]) == 0
+    # a tie, log 4 = 2 log 2: the earliest
+    assert MostAbout(candidates).place(["He", "in", "ROME"]) == 0
+    assert MostAbout(candidates).place(["He", "Rome"]) == 1
 
 
 def test_words_count_once_and_marks_not_at_all():
-    assert most_about(["a", "!", "?"], [["!", "?", "..."], ["a"]]) == 1
-    assert most_about(["a", "a", "b", "c"], [["a", "a", "a"], ["b", "c"]]) == 1
+    assert MostAbout([["!", "?", "..."], ["a"]]).place(["a", "!", "?"]) == 1
+    assert MostAbout([["a", "a", "a"], ["b", "c"]]).place(["a", "a", "b", "c"]) == 1
 
 
 def test_the_earliest_of_equals():
-    assert most_about(["x"], [["a"], ["b"]]) == 0
-    assert most_about([], [["a"], ["b"]]) == 0
-    assert most_about(["a"], [["b"], ["a"], ["a"]]) == 1
+    assert MostAbout([["a"], ["b"]]).place(["x"]) == 0
+    assert MostAbout([["a"], ["b"]]).place([]) == 0
+    assert MostAbout([["b"], ["a"], ["a"]]).place(["a"]) == 1
     with pytest.raises(ValueError, match="no candidate"):
-        most_about(["a"], [])
+        MostAbout([]).place(["a"])
 
 
 @settings(deadline=None)
@@ -43,9 +44,9 @@ def test_against_a_plain_sum(unit, candidates):
         )
         for words in held
     ]
-    chosen = most_about(unit, candidates)
+    chosen = MostAbout(candidates).place(unit)
     assert overlap[chosen] == pytest.approx(max(overlap))
-    assert most_about(reversed(unit), candidates) == chosen
+    assert MostAbout(candidates).place(reversed(unit)) == chosen
 
 
 def test_candidates_read_once_answer_for_many_units():
@@ -53,6 +54,6 @@ def test_candidates_read_once_answer_for_many_units():
     about = MostAbout(candidates)
     units = [["Born", "in", "Rome"], ["1912"], ["rain"], ["nothing"], [], ["In"]]
     assert [about.place(u) for u in units] == [1, 0, 2, 0, 0, 0]
-    assert [about.place(u) for u in units] == [most_about(u, candidates) for u in units]
+    assert [about.place(u) for u in units] == [MostAbout(candidates).place(u) for u in units]
     with pytest.raises(ValueError, match="no candidate"):
         MostAbout([])

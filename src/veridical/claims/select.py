@@ -92,7 +92,7 @@ class Screened(NamedTuple):
 
     Attributes:
         read: those to judge it by, in rising order.
-        about: the one most about it (:func:`~veridical.text.relevance.most_about`), which is
+        about: the one most about it (:class:`~veridical.text.relevance.MostAbout`), which is
             always among them.
     """
 

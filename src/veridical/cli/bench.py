@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 from rich.console import Console
@@ -54,6 +55,8 @@ from veridical.evaluate.suite_options import (
 if TYPE_CHECKING:
     from veridical.evaluate.result import Bench
     from veridical.sampling.sampling import Sampling
+
+N = TypeVar("N", int, float)
 
 BENCH_EXAMPLES = (
     "Examples:\n\n"
@@ -210,10 +213,13 @@ def bench(options: BenchCommand) -> int:
         raise UsageError("--table belongs to --study")
     data = _data(options.data, suites)
     keywords = keywords_of(options, BenchOptions, StudyOptions, EngineOptions, *OF_SUITES)
-    counts = keywords["samples"] = _samples(options.samples)
+    counts = keywords["samples"] = _numbers(
+        options.samples, int, "--samples takes N, or several like 2,4,10"
+    )
     figures.check_outputs(options)
     keywords["famd"] = _names(options.famd)
-    keywords["size_bins"] = _edges(options.size_bins)
+    bins = "--size-bins takes numbers like 0.5,4"
+    keywords["size_bins"] = _numbers(options.size_bins, float, bins)
     keywords["sampling"] = _sampling(options, counts)
     keywords["out"] = BENCHES / AUTO if options.out is None else options.out
     result = figures.or_interrupted(
@@ -305,22 +311,14 @@ def _data(entries: list[str] | None, suites: list[str]) -> str | dict[str, str] 
     return paths
 
 
-def _samples(text: str | None) -> list[int] | None:
+def _numbers(text: str | None, kind: Callable[[str], N], says: str) -> list[N] | None:
+    """Numbers between commas; ``says`` is what an error says of the option."""
     if text is None:
         return None
     try:
-        return [int(n) for n in text.split(",")]
+        return [kind(number) for number in text.split(",")]
     except ValueError:
-        raise UsageError(f"--samples takes N, or several like 2,4,10, not {text!r}") from None
-
-
-def _edges(text: str | None) -> list[float] | None:
-    if text is None:
-        return None
-    try:
-        return [float(edge) for edge in text.split(",")]
-    except ValueError:
-        raise UsageError(f"--size-bins takes numbers like 0.5,4, not {text!r}") from None
+        raise UsageError(f"{says}, not {text!r}") from None
 
 
 def _sampling(options: BenchCommand, counts: list[int] | None) -> Sampling | None:

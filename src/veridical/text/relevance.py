@@ -35,14 +35,23 @@ class Rarity:
 
 
 class MostAbout:
-    """Candidates, read once, to be asked which is most about each of many units: the same answer
-    as :func:`most_about` gives.
+    """Candidates, read once, to be asked which is most about each of many units: which shares most
+    words with it, rare words counting more.
+
+    The overlap is the sum over distinct shared words of ``log((n + 1) / df)``, with ``df`` the
+    number of the n candidates that hold the word: what stands in one of them tells them apart,
+    what stands in all hardly counts. Case and tokens without a letter or digit are ignored. It
+    depends on nothing but unit and candidates; the earliest candidate wins a tie, so also where no
+    word is shared.
 
     Args:
         candidates_words: words of each candidate.
 
     Raises:
         ValueError: there is no candidate.
+
+    >>> MostAbout([["in", "1912"], ["in", "Rome", "."]]).place(["Born", "in", "Rome"])
+    1
     """
 
     def __init__(self, candidates_words: Sequence[Iterable[str]]) -> None:
@@ -55,7 +64,7 @@ class MostAbout:
                 self._holders.setdefault(word, []).append(place)
 
     def place(self, unit_words: Iterable[str]) -> int:
-        """Index of the candidate that shares most words with a unit."""
+        """Index of the candidate that a unit, of these words, is most about."""
         weights: dict[int, list[float]] = {}
         for word in plain(unit_words):
             holders = self._holders.get(word, ())
@@ -65,28 +74,6 @@ class MostAbout:
         # the first of equals; an exact sum, as words come in any order
         overlaps = {place: math.fsum(shared) for place, shared in weights.items()}
         return min(overlaps, key=lambda place: (-overlaps[place], place), default=0)
-
-
-def most_about(unit_words: Iterable[str], candidates_words: Sequence[Iterable[str]]) -> int:
-    """Index of the candidate that shares most words with a unit, rare words counting more.
-
-    The overlap is the sum over distinct shared words of ``log((n + 1) / df)``, with ``df`` the
-    number of the n candidates that hold the word: what stands in one of them tells them apart,
-    what stands in all hardly counts. Case and tokens without a letter or digit are ignored. It
-    depends on nothing but its arguments; the earliest candidate wins a tie, so also where no word
-    is shared.
-
-    Args:
-        unit_words: words of the unit, as by ``evidence.words``.
-        candidates_words: words of each candidate.
-
-    Raises:
-        ValueError: there is no candidate.
-
-    >>> most_about(["Born", "in", "Rome"], [["in", "1912"], ["in", "Rome", "."]])
-    1
-    """
-    return MostAbout(candidates_words).place(unit_words)
 
 
 def plain(words: Iterable[str]) -> frozenset[str]:

@@ -224,17 +224,23 @@ def said_by_a_judge(record: Record, *risks: float) -> Score:
     return Score.of(max(risks), units=units)
 
 
+async def beside_a_judge(
+    record: Record, member: str, risk: float, judge: float
+) -> tuple[float, Score]:
+    """The log-odds of both sentences by a member alone, and the score of member and judge."""
+    scores = {member: judged(record, (risk, "neutral"), (risk, "neutral"))}
+    text = "ensemble(judge=true)"
+    alone = (await run(record, scores, text)).units[0].risk
+    scores["statement_judge"] = said_by_a_judge(record, judge, judge)
+    return math.log(alone / (1 - alone)), await run(record, scores, text)
+
+
 @pytest.mark.parametrize(
     ("members", "judge"), [(0.3, 0.1), (0.9, 0.1), (0.9, 0.45), (0.1, 0.55), (0.9, 0.95)]
 )
 async def test_a_judge_leads_and_the_members_move_its_risk(members: float, judge: float) -> None:
     record = Record(prompt="q", response=TEXT, contexts=("c",))
-    claims = judged(record, (members, "entailment"), (members, "entailment"))
-    text = "ensemble(judge=true)"
-    without = await run(record, {"claims": claims}, text)
-    said = said_by_a_judge(record, judge, judge)
-    score = await run(record, {"claims": claims, "statement_judge": said}, text)
-    before = math.log(without.units[0].risk / (1 - without.units[0].risk))
+    before, score = await beside_a_judge(record, "claims", members, judge)
     wanted = odds(judge) + 0.25 * before
     if (wanted >= 0) != (judge >= 0.5):  # on the judge's side of even, and next to it
         wanted = math.copysign(0.04, judge - 0.5)
@@ -249,12 +255,7 @@ async def test_a_judge_leads_and_the_members_move_its_risk(members: float, judge
 @pytest.mark.parametrize(("members", "judge"), [(0.9, 0.3), (0.1, 0.6), (0.7, 0.02), (0.3, 0.98)])
 async def test_by_a_reference_judge_and_members_add_up(members: float, judge: float) -> None:
     record = Record(prompt="q", response=TEXT, reference=("r",))
-    match = judged(record, (members, "neutral"), (members, "neutral"))
-    text = "ensemble(judge=true)"
-    without = await run(record, {"reference_match": match}, text)
-    said = said_by_a_judge(record, judge, judge)
-    score = await run(record, {"reference_match": match, "statement_judge": said}, text)
-    before = math.log(without.units[0].risk / (1 - without.units[0].risk))
+    before, score = await beside_a_judge(record, "reference_match", members, judge)
     wanted = 1 / (1 + math.exp(-odds(judge) - before))
     assert [u.risk for u in score.units] == pytest.approx([wanted] * 2, abs=1e-5)
     # the surer one decides

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnxruntime
 import pytest
 
 from veridical.core.protocols import Pair
@@ -16,7 +17,6 @@ from veridical.models.nli.packaged import MINI, need
 from veridical.models.onnx import find_graph
 
 onnx = pytest.importorskip("onnx")
-onnxruntime = pytest.importorskip("onnxruntime")
 pytestmark = pytest.mark.torch  # with the extra come the tests that need the package onnx
 
 WIDTH, HEADS, EACH = 12, 3, 4

@@ -184,10 +184,12 @@ def _taken_apart(model: Any) -> Any:
     and the sum that is normalised at once, which takes four times as long as the two by
     themselves."""
     nodes = model.graph.node
+    widths = {i.name: i.dims[-1] for i in model.graph.initializer if i.dims}
     for at, node in reversed(list(enumerate(nodes))):
         instead: list[Any] = []
-        if node.op_type == "Attention" and len(node.input) > 5 and not node.input[4]:
-            instead = _projected(node, model.graph)
+        biased = node.op_type == "Attention" and len(node.input) > 5 and not node.input[4]
+        if biased and node.input[1] in widths:
+            instead = _projected(node, widths[node.input[1]], model.graph)
         elif node.op_type == "SkipLayerNormalization" and not any(node.output[1:3]):
             instead = _summed(node)
         if instead:
@@ -197,13 +199,13 @@ def _taken_apart(model: Any) -> Any:
     return model
 
 
-def _projected(node: Any, graph: Any) -> list[Any]:
-    """An attention node as a product by its weights and the attention of what comes out."""
+def _projected(node: Any, width: int, graph: Any) -> list[Any]:
+    """An attention node as a product by its weights, of ``width`` columns, and the attention of
+    what comes out."""
     from onnx import helper, numpy_helper
 
     made = node.output[0]
     told = {a.name: helper.get_attribute_value(a) for a in node.attribute}
-    (width,) = (i.dims[1] for i in graph.initializer if i.name == node.input[1])
     sizes = told.pop("qkv_hidden_sizes", None) or [width // 3] * 3
     graph.initializer.append(numpy_helper.from_array(np.array(sizes, np.int64), f"{made}_sizes"))
     parts = [f"{made}_{part}" for part in ("query", "key", "value")]

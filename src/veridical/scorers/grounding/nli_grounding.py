@@ -47,7 +47,7 @@ async def nli_grounding(
     Sources are read in windows of whole sentences (about 1200 characters, the last sentence of
     one beginning the next), and those that can matter to a sentence judge it. P(entailment) of a
     sentence is the largest over windows; P(contradiction) is that of the window most about the
-    sentence, by words they share (see ``most_about``), as a window about something else
+    sentence, by words they share (see ``MostAbout``), as a window about something else
     contradicts nothing, and 0 if that one is not about the same matter (see ``same_matter``); it
     is capped at 1 - P(entailment), and neutral is the rest.
 

@@ -1,0 +1,483 @@
+"""The rows of ``coverage.md``: what each of the five papers and their packages has, and where it is
+here. ``papers.py`` makes the page of them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Row(NamedTuple):
+    """What a system has, and where it is here; a row without places says why it is not here.
+
+    Attributes:
+        figures: pages below ``docs`` with figures measured here, each with its section and, after a
+            blank, what they are of; or "none of ...". None: those whose tables have the scorers.
+        tests: in place of those of the files.
+    """
+
+    what: str
+    here: tuple[str, ...] = ()
+    note: str = ""
+    figures: tuple[str, ...] | None = None
+    tests: tuple[str, ...] = ()
+
+
+def _row(
+    what: str,
+    *here: str,
+    note: str = "",
+    figures: tuple[str, ...] | None = None,
+    tests: tuple[str, ...] = (),
+) -> Row:
+    return Row(what, here, note, figures, tests)
+
+
+_STUDIES = "results/studies.md"
+_COUNTING = f"{_STUDIES}#pictures-of-counted-objects"
+_SETS = "results/wikibio-begin-halueval.md"
+_LOCAL = "results/local-llm.md"
+_UNCERTAINTY = "results/uncertainty-scorers.md"
+_CURVES = "results/README.md#by-the-number-of-samples"
+_VOTES = "claims.md#several-checkers-the-label-of-most-of-them"
+_DISTILLED = "claims.md#an-extractor-distilled-from-an-llm"
+_REPC = "claims.md#repc-a-language-models-hidden-states-as-checker"
+
+SYSTEMS: dict[str, tuple[Row, ...]] = {
+    "CheckEmbed": (
+        _row(
+            "k x k cosine and Pearson matrices, Frobenius norm, std, ground truth",
+            "checkembed",
+            figures=(
+                f"{_STUDIES} cosine: mean, std, norm, ground truth",
+                f"{_SETS} cosine: mean",
+                f"{_CURVES} cosine: mean",
+                "none of Pearson",
+            ),
+        ),
+        _row(
+            "rebasing by model",
+            "checkembed",
+            note="`rebase`: the published value of a model, or a number",
+            figures=(),
+        ),
+        _row("BERTScore matrix", "bert_score", figures=(_STUDIES,)),
+        _row("SelfCheckGPT over the samples", "selfcheck_bertscore", "selfcheck_nli"),
+        _row(
+            "judge from 0 to 100, with and without the original",
+            "judge(template=checkembed_wikibio)",
+            "judge(template=checkembed_wikibio_reference)",
+            figures=(f"{_LOCAL} without: the same of all", "none with the original"),
+        ),
+        _row(
+            "HalluDetect's four features, both classifiers",
+            "halludetect",
+            "veridical train halludetect",
+            figures=(f"{_LOCAL} logistic regression", "none of the network"),
+        ),
+        _row("stages that start anywhere", "veridical sample", "veridical check"),
+        _row(
+            "similar and different descriptions, precise and generic", "veridical study checkembed"
+        ),
+        _row(
+            "1 to 10 forced errors",
+            "veridical study checkembed",
+            figures=(f"{_STUDIES} scientific", "none of legal topics"),
+        ),
+        _row("legal terms", "veridical study checkembed"),
+        _row(
+            "runtime by samples, length and embedder",
+            "veridical study checkembed",
+            figures=(f"{_STUDIES}#running-times by samples and length",),
+        ),
+        _row(
+            "heat maps, violins, bars",
+            "veridical.report.plots_matrix",
+            "veridical.report.plots_violin",
+        ),
+        _row(
+            "RAGTruth and WikiBio",
+            "veridical.evaluate.datasets.ragtruth",
+            "veridical.evaluate.datasets.wikibio",
+            figures=(
+                "reproduction.md#checkembed-table-7-the-line-to-beat RAGTruth",
+                "reproduction.md#selfcheckgpt-table-1 WikiBio",
+            ),
+        ),
+        _row(
+            "images: CLIP embeddings",
+            "checkembed",
+            "veridical.models.images.torch",
+            note="`of=images`, `--image-embedder`; an encoder is embedded",
+            figures=(f"{_COUNTING} by the embedded encoder", "none of CLIP"),
+            tests=(
+                "tests/scorers/consistency/test_image_scorers.py",
+                "tests/models/images/test_image_models.py",
+            ),
+        ),
+        _row(
+            "images of counted objects",
+            "veridical.evaluate.checkembed.counting",
+            note="drawn by code in place of Stable Diffusion 3.5",
+            figures=(_COUNTING,),
+        ),
+        _row(
+            "COMET-style and BLEU matrices",
+            "veridical.evaluate.checkembed.matrices",
+            figures=(_STUDIES,),
+        ),
+    ),
+    "UQLM": (
+        _row("exact match", "exact_match"),
+        _row("non-contradiction, entailment", "noncontradiction", "entailment"),
+        _row(
+            "semantic entropy, its negentropy, sets, density",
+            "semantic_entropy",
+            "semantic_negentropy",
+            "semantic_sets",
+            "semantic_density",
+        ),
+        _row("BERTScore, cosine, BLEURT", "bert_score", "cosine", "bleurt"),
+        _row(
+            "best answer by the most probable meaning",
+            "cluster_probability",
+            "veridical.decide.selection",
+            figures=(f"{_UNCERTAINTY} its probability as a risk", "none of the selected answers"),
+        ),
+        _row(
+            "token probabilities: smallest, sequence, margin, negentropies",
+            "min_probability",
+            "sequence_probability",
+            "probability_margin",
+            "token_negentropy",
+        ),
+        _row(
+            "Monte Carlo probability, CoCoA, P(True)", "monte_carlo_probability", "cocoa", "p_true"
+        ),
+        _row(
+            "judges: yes/no, with uncertain, 0 to 100, Likert, explanations",
+            "judge",
+            figures=(
+                f"{_LOCAL} with uncertain, Likert",
+                "results/tuned-ensemble.md with uncertain",
+                "none of the others",
+            ),
+        ),
+        _row("panel of judges", "panel"),
+        _row("BSDetector", "bsdetector"),
+        _row(
+            "tunable ensemble: objectives, grid, threshold",
+            "veridical tune",
+            "ensemble",
+            figures=("results/tuned-ensemble.md", "results/ensembles.md"),
+        ),
+        _row(
+            "graders of answers",
+            "veridical.evaluate.graders.llm",
+            "veridical.evaluate.graders.numeric",
+            figures=("benchmarks.md#graders by numbers and by words", "none of the LLM"),
+        ),
+        _row(
+            "claims by LLM: the prompts of zhang, farquhar, mohri, jiang",
+            "extractor llm_zhang",
+            "extractor llm_farquhar",
+            "extractor llm_mohri",
+            "extractor llm_jiang",
+        ),
+        _row("LUQ, matched units", "luq", "matched_unit"),
+        _row(
+            "claim graph and its centralities, merged claims",
+            "claim_graph",
+            figures=(f"{_UNCERTAINTY} claims merged by NLI", "none of claims merged by an LLM"),
+        ),
+        _row("long-form semantic entropy by questions", "claim_qa"),
+        _row("rewriting without weak claims", "veridical.decide.rewriting"),
+        _row("FActScore's grading", "factscore"),
+        _row(
+            "code: functional equivalence, negentropy, sets, CodeBLEU",
+            "functional_equivalence",
+            "functional_negentropy",
+            "functional_sets",
+            "codebleu",
+            figures=(f"{_UNCERTAINTY} by normal forms", "none of `by=llm`"),
+        ),
+        _row("verbalised confidence", "verbalized"),
+        _row(
+            "calibration: Platt, isotonic; ECE, MCE, Brier",
+            "veridical.stats.calibration",
+            "veridical.stats.metrics.calibration",
+            figures=(
+                "risk.md#the-fitted-default ECE and Brier of the default",
+                "benchmarks.md#how-far-to-trust-intervals-and-tests intervals of ECE and MCE",
+                "none of `tune --calibrate`",
+            ),
+        ),
+        _row("answers cut out by a function", "veridical.core.answer_parts", note="`--answer`"),
+        _row(
+            "loaders of question sets",
+            "veridical.evaluate.datasets.qa",
+            figures=(
+                "results/tuned-ensemble.md CSQA, NQ-Open, SVAMP, GSM8K, EfficientQA",
+                "benchmarks.md#graders GSM8K, EfficientQA",
+            ),
+        ),
+        _row(
+            "images through LangChain",
+            "veridical.core.prompt_text",
+            note="images of a prompt go to the LLM with it; LangChain's own are not read",
+        ),
+    ),
+    "RefChecker": (
+        _row(
+            "triplets, with and without the question",
+            "extractor llm_triplets",
+            figures=(f"{_LOCAL} on BEGIN",),
+        ),
+        _row(
+            "claims of one sentence, with the sentences they come from", "extractor llm_subsentence"
+        ),
+        _row("triplets, then claims made of them", "extractor llm_chained"),
+        _row(
+            "extraction without a model",
+            "extractor clauses",
+            "extractor triplets",
+            figures=(
+                "results/claims-extraction.md",
+                _DISTILLED,
+                "claims.md#how-fine-should-claims-be clauses",
+            ),
+        ),
+        _row(
+            "checkers: LLM, joint LLM, NLI, AlignScore, RepC",
+            "veridical.claims.checkers.llm",
+            "veridical.claims.checkers.llm_joint",
+            "veridical.claims.checkers.nli",
+            "alignscore",
+            "veridical.claims.checkers.repc",
+            figures=(
+                f"{_LOCAL} LLM",
+                f"{_VOTES} NLI, RepC",
+                "claims.md#how-fine-should-claims-be NLI",
+                "none of joint LLM, AlignScore",
+            ),
+        ),
+        _row(
+            "several checkers, the label of most of them",
+            "veridical.claims.majority",
+            note="neither paper nor code has it: the rule is the code's `major`, over checkers",
+            figures=(_VOTES,),
+        ),
+        _row(
+            "extractor distilled from an LLM's triplets",
+            "veridical.claims.extractors.trained",
+            "veridical train extractor",
+            note="a tagger over the embedded encoder; the paper's of 7 billion runs by `--llm`",
+            figures=(_DISTILLED,),
+        ),
+        _row("RepC trained", "veridical train repc", figures=(_REPC,)),
+        _row(
+            "long references split and merged, several passages",
+            "veridical.claims.merge",
+            figures=("grounding.md#long-sources tokens and seconds of `claims`",),
+        ),
+        _row(
+            "strict, soft and majority verdicts, abstain",
+            "veridical.claims.aggregate",
+            "veridical.claims.abstain",
+            figures=(
+                "results/claims-wikibio.md strict, soft",
+                "reproduction.md#refchecker-figures-11-and-12 abstain, by people's labels",
+                "none of majority",
+            ),
+        ),
+        _row("where a claim stands in answer and source", "veridical.claims.triplets"),
+        _row(
+            "search of the web, and of documents of one's own",
+            "veridical.claims.search",
+            "veridical corpus",
+            figures=("corpus.md#how-well-it-finds documents", "none of the web"),
+        ),
+        _row(
+            "retriever: a query written by an LLM, pages read, the best passages by BM25",
+            "veridical.claims.query_writing",
+            "veridical.claims.search_pages",
+            note="`--corpus-query llm --corpus-pages 3`; Google's answer box is not put first",
+            figures=(
+                "corpus.md#a-question-written-by-a-language-model the query",
+                "none of pages",
+            ),
+        ),
+        _row(
+            "human labels: triplets and responses, rates by model",
+            "veridical.evaluate.datasets.refchecker",
+            "veridical.evaluate.datasets.refchecker_responses",
+            "veridical rank",
+            figures=(
+                "reproduction.md#refchecker-table-9-label-counts triplets",
+                "reproduction.md#refchecker-figures-11-and-12 responses, rates",
+            ),
+        ),
+        _row(
+            "annotation tool",
+            "veridical review",
+            note="its format is read and written",
+            figures=("results/pages.md#review-and-rate seconds",),
+        ),
+        _row("demo page", "veridical view", figures=("results/pages.md#view seconds",)),
+        _row(
+            "builder of the benchmark: references, prompts, filter of NQ, hard cases",
+            "veridical study refchecker references",
+            "veridical study refchecker prompts",
+            "veridical study refchecker filter",
+            "veridical study refchecker hard",
+        ),
+        _row(
+            "copy rate",
+            "veridical study refchecker copying",
+            figures=(f"{_STUDIES}#copied-words-figure-14",),
+        ),
+        _row(
+            "internal knowledge of checkers, by masked contexts",
+            "veridical study refchecker masked",
+            note="words are found and masked, not by an LLM",
+            figures=(f"{_STUDIES}#masked-contexts-tables-14-to-16",),
+        ),
+        _row(
+            "internal knowledge of the answering models",
+            note="needs the seven models of the paper, asked anew",
+        ),
+    ),
+    "SelfCheckGPT": (
+        _row("BERTScore", "selfcheck_bertscore"),
+        _row(
+            "MQAG: counting, Bayes, Bayes with alpha",
+            "selfcheck_qa",
+            figures=(
+                f"{_LOCAL} Bayes with alpha, asked of a chat model",
+                "none of the published models",
+            ),
+        ),
+        _row(
+            "n-grams, average and largest",
+            "ngram",
+            "ngram(counting=paper)",
+            note="the response left out by default",
+        ),
+        _row("NLI, both orders", "selfcheck_nli", "selfcheck_nli(order=code)"),
+        _row(
+            "prompt, paper's and package's",
+            "selfcheck_prompt",
+            figures=(f"{_LOCAL} the paper's", f"{_CURVES} the paper's", "none of the package's"),
+        ),
+        _row(
+            "probabilities and entropies of tokens, by a proxy too",
+            "avg_logprob",
+            "max_logprob",
+            "avg_entropy",
+            "max_entropy",
+        ),
+        _row(
+            "WikiBio: sentences, passages, curves by number of samples",
+            "veridical bench",
+            "veridical.evaluate.curves",
+            note="`--samples`",
+            figures=(
+                f"{_SETS} sentences, passages",
+                f"{_CURVES} curves",
+                "reproduction.md#selfcheckgpt-figures-5-7-and-8-n-gram-curves curves",
+            ),
+        ),
+    ),
+    "Mirage": (
+        _row("Knowledge-F1, knowledge BERTScore", "knowledge_f1", "knowledge_bertscore"),
+        _row(
+            "ROUGE-L, SacreBLEU, BERTScore",
+            "rouge_l",
+            "sacrebleu",
+            "bert_score(against=reference)",
+            figures=(
+                "reproduction.md#mirage-table-9-rouge-l-and-sacrebleu",
+                f"{_SETS} ROUGE-L and SacreBLEU, by WikiBio's reference texts",
+                "none of BERTScore with the right answer",
+            ),
+        ),
+        _row("UniEval: consistency, groundedness", "unieval"),
+        _row("Q2: token F1, NLI", "q2"),
+        _row("Critic", "critic"),
+        _row(
+            "judge with options A to E",
+            "judge(template=mirage_begin)",
+            "judge(template=mirage_truthfulqa)",
+            "judge(template=mirage_faithdial)",
+        ),
+        _row("MSP and perplexity", "sequence_probability", "perplexity"),
+        _row("FAMD of several metrics", "famd", figures=("results/ensembles.md",)),
+        _row("five ways of decoding", "veridical sample", "veridical.sampling.grid"),
+        _row(
+            "tests of factors, chosen by normality",
+            "veridical.evaluate.study.factors",
+            "veridical.evaluate.study.normality",
+        ),
+        _row(
+            "alignment with people, between metrics",
+            "veridical.evaluate.study.alignment",
+            figures=(f"{_SETS}#meta-evaluation with people",),
+        ),
+        _row(
+            "BEGIN, HaluEval, TruthfulQA, FaithDial",
+            "veridical.evaluate.datasets.begin",
+            "veridical.evaluate.datasets.halueval",
+            "veridical.evaluate.datasets.truthfulqa",
+            "veridical.evaluate.datasets.faithdial",
+            figures=(
+                f"{_SETS} BEGIN, HaluEval",
+                "results/asked-for.md#factual-correctness TruthfulQA",
+                "none of FaithDial",
+            ),
+        ),
+        _row(
+            "a grid of 37 models",
+            note="the study reads any table; no grid of models is measured here",
+        ),
+    ),
+    "Others that users ask for": (
+        _row("spectra of graphs of answers", "degree", "eccentricity", "eigv"),
+        _row("kernel language entropy, SNNE", "kle", "snne"),
+        _row(
+            "claim-conditioned probability, SAR, self-certainty, BoostedProb",
+            "ccp",
+            "sar",
+            "token_sar",
+            "self_certainty",
+            "boosted_prob",
+        ),
+        _row(
+            "LettuceDetect: token classifiers",
+            "spans",
+            "veridical train spans",
+            figures=(
+                "../src/veridical/models/data/veridical-nli-mini/README.md words by the NLI model",
+                "none of token classifiers",
+            ),
+        ),
+        _row("MiniCheck, HHEM, SummaC", "minicheck", "hhem", "summac_zs"),
+        _row(
+            "Ragas: relevancy, context precision and recall, factual correctness",
+            "answer_relevancy",
+            "context_precision",
+            "context_recall",
+            "factual_correctness",
+        ),
+        _row(
+            "G-Eval, GPTScore, BARTScore, Prism, FacTool",
+            "g_eval",
+            "gpt_score",
+            "bart_score",
+            "prism",
+            "factool",
+        ),
+        _row(
+            "hidden states and attention of the answering model",
+            note="needs the model's inside; not here",
+        ),
+    ),
+}
