@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnxruntime
 import pytest
 
 from veridical.core.protocols import Pair
@@ -28,6 +27,8 @@ def weights(*shape: int) -> Any:
 
 
 def run(model: Any, feeds: dict[str, Any]) -> list[Any]:
+    import onnxruntime
+
     session = onnxruntime.InferenceSession(
         model.SerializeToString(), providers=["CPUExecutionProvider"]
     )
