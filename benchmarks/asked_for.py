@@ -3,6 +3,7 @@ answer and the best scorers of their cost.
 
     python benchmarks/asked_for.py --data DATA [--part citations,turns,...] [--items 120]
         [--out FOLDER]
+    python benchmarks/asked_for.py --data DATA --part relevancy --llm local:qwen-1.5b --items 10
 
 No public set that is at hand labels citations, rankings or turns, so most tasks are made of sets
 that label something near: an answer cites the passage it was written from, or another's; the
@@ -323,6 +324,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--part", default=",".join([*PARTS, "facts", "actions"]))
     parser.add_argument("--items", type=int, default=120)
+    parser.add_argument("--llm", help="Which writes questions for relevancy besides.")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     out = options.out or Path(tempfile.mkdtemp())
@@ -334,11 +336,14 @@ def main() -> None:
             lines = actions(options.data, out)
         else:
             make, scorers = PARTS[part]
+            if part == "relevancy" and options.llm is not None:
+                scorers += ", answer_relevancy(by=llm)"
             file = out / f"{part}.jsonl"
             with file.open("w", encoding="utf-8") as rows:
                 for task, row in make(options.data, options.items):
                     rows.write(json.dumps(row | {"split": task}) + "\n")
-            lines = table(bench("graded", file, scorers, out=out / part, bootstrap=200))
+            found = bench("graded", file, scorers, out=out / part, bootstrap=200, llm=options.llm)
+            lines = table(found)
             if part == "turns":
                 lines += of_turns(file, list(veridical.check(file, "turns", store=None)))
         print(f"\n{part}\n")
