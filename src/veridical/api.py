@@ -500,7 +500,7 @@ def plan(
     (:func:`veridical.planning.scale.at_scale`; ``machines``, ``hours``, ``cores``, ``price`` and
     ``deferral`` go with it); else None.
     """
-    from veridical.planning.plans import Plans
+    from veridical.planning.plans import Plans, engine_of
 
     named = {n: v for n, v in options.items() if n != "engine"}
     of_scale, *_ = split(named, ScaleOptions, RunOptions, EngineOptions, also=["engine"])
@@ -513,8 +513,7 @@ def plan(
     with contextlib.ExitStack() as stack:
         engine, store = request.engine, request.engine_options.store_path
         if engine is None:
-            there = store if store is not None and store.is_dir() else None
-            engine = stack.enter_context(Engine(replace(request.engine_options, store=there)))
+            engine = stack.enter_context(engine_of(request.engine_options))
         else:
             store = None if engine.store is None else engine.store.path
         plans = Plans(engine, rows, store is not None)

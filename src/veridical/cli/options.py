@@ -12,7 +12,7 @@ from veridical.cli.declared import option_of
 from veridical.core.options import Group, Names, Options, names_of
 from veridical.engine.options import DEFAULT_STORE, EngineOptions
 from veridical.errors import UsageError
-from veridical.planning.options import RunOptions
+from veridical.planning.options import RunOptions, SpeedOptions
 
 if TYPE_CHECKING:
     from veridical.core.registry import BoundScorer
@@ -124,6 +124,12 @@ Spans = Annotated[str | None, option_of(EngineOptions, "spans")]
 Budget = Annotated[float | None, option_of(EngineOptions, "budget")]
 RetryFailed = Annotated[bool, option_of(RunOptions, "retry_failed", "--retry-failed")]
 Fresh = Annotated[bool, option_of(RunOptions, "fresh", "--fresh")]
+Plan = Annotated[
+    bool,
+    typer.Option("--plan", help="Count calls, tokens and hours, and ask nothing."),
+    Group.RUN,
+]
+TokensPerSecond = Annotated[float | None, option_of(SpeedOptions, "tokens_per_second", metavar="X")]
 Processes = Annotated[int | None, option_of(EngineOptions, "processes")]
 
 

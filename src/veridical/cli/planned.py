@@ -171,7 +171,7 @@ def plan_lines(llm: dict[str, Any]) -> list[str]:
     """What a plan says of LLM calls, for people."""
     sampling, scoring, rewriting = llm["sampling"], llm["scoring"], llm["rewriting"]
     if sampling is None and rewriting is None:
-        return [f"LLM calls: {_calls(scoring, scoring['complete'])}", *_again(llm["again"])]
+        return [f"LLM calls: {_calls(scoring, scoring['complete'])}", *again_lines(llm["again"])]
     lines = []
     if sampling is not None:
         lines.append(f"LLM calls that answer prompts: {_calls(sampling)}")
@@ -184,7 +184,7 @@ def plan_lines(llm: dict[str, Any]) -> list[str]:
         )
     if (sampling is not None) + scores + (rewriting is not None) > 1:
         lines.append(f"LLM calls in all: {_calls(llm, llm['complete'])}")
-    lines += _again(llm["again"])
+    lines += again_lines(llm["again"])
     if sampling is not None and sampling["calls"]:
         lines.append(
             "in what scorers ask and models read, an answer to come counts as one short sentence"
@@ -192,11 +192,11 @@ def plan_lines(llm: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _again(figures: dict[str, Any]) -> list[str]:
+def again_lines(figures: dict[str, Any]) -> list[str]:
     """What is asked again at most, where replies have no clear verdict."""
     if not figures["calls"]:
         return []
-    cost = _unknown(figures["cost"], ".4f", "at most ")
+    cost = unknown_or(figures["cost"], ".4f", "at most ")
     return [
         "LLM calls besides, one for each reply without a clear verdict: at most "
         f"{figures['calls']}; cost: {cost}"
@@ -210,13 +210,13 @@ def _calls(figures: dict[str, Any], complete: bool = True) -> str:
         _range(least[name], figures[name]) if complete else f"at least {least[name]}"
         for name in ("calls", "tokens_in")
     )
-    cost = _unknown(figures["cost"], ".4f", "at most " if figures["calls"] else "")
+    cost = unknown_or(figures["cost"], ".4f", "at most " if figures["calls"] else "")
     counted = "" if complete or figures["cost"] is None else " for those counted"
     saved = figures["tokens_cached"]
     read = f" (about {saved} of them saved by shared prefixes)" if saved else ""
     return (
         f"{calls} ({figures['journaled']} more are journaled); about {tokens} tokens in{read}, "
-        f"at most {_unknown(figures['tokens_out'])} out; cost: {cost}{counted}"
+        f"at most {unknown_or(figures['tokens_out'])} out; cost: {cost}{counted}"
     )
 
 
@@ -224,7 +224,8 @@ def _range(least: int, most: int) -> str:
     return str(most) if least == most else f"{least} to {most}"
 
 
-def _unknown(value: float | None, shape: str = "", before: str = "") -> str:
+def unknown_or(value: float | None, shape: str = "", before: str = "") -> str:
+    """A figure, ``before`` it what it is, or that it is not known."""
     return "unknown" if value is None else f"{before}{value:{shape}}"
 
 

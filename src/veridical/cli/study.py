@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from veridical.cli import figures, interrupts
+from veridical.cli.counted import calls_line, check_planned, speed_lines, tell
 from veridical.cli.declared import command, option_of
 from veridical.cli.figures import JsonFigures, Reports
 from veridical.cli.help import App
@@ -21,15 +21,18 @@ from veridical.cli.options import (
     ImageEmbedder,
     Llm,
     Nli,
+    Plan,
     PrecisionOption,
     Store,
     TokenEncoder,
+    TokensPerSecond,
     keywords_of,
 )
-from veridical.cli.outputs import coverage_code, opened, write_report_as
+from veridical.cli.outputs import coverage_code, write_report_as
 from veridical.cli.study_refchecker import app as refchecker_app
 from veridical.core.options import Group, Names
 from veridical.engine.options import EngineOptions
+from veridical.errors import UsageError
 from veridical.evaluate.checkembed.options import STUDIES, StudyOptions
 
 CHECKEMBED_EXAMPLES = (
@@ -91,14 +94,8 @@ class CheckEmbedOptions:
         typer.Option(min=0, max=1, help="Exit 2 when fewer replies or scores are of use."),
         Group.GATES,
     ] = 0.5
-    plan: Annotated[
-        bool,
-        typer.Option("--plan", help="Count calls, tokens and hours, and ask nothing."),
-        Group.RUN,
-    ] = False
-    tokens_per_second: Annotated[
-        float | None, option_of(StudyOptions, "tokens_per_second", metavar="X")
-    ] = None
+    plan: Plan = False
+    tokens_per_second: TokensPerSecond = None
     out: Annotated[Path | None, option_of(StudyOptions, "out"), Names.RUN] = None
     store: Store = STORE
     seed: Annotated[int, option_of(StudyOptions, "seed")] = StudyOptions.seed
@@ -119,12 +116,15 @@ def checkembed(options: CheckEmbedOptions) -> int:
     from veridical.planning.display import Display
 
     err = figures.error_console()
+    check_planned(options.plan, tokens_per_second=options.tokens_per_second)
+    if options.plan and options.report:
+        raise UsageError("a --plan has no figures to report: leave --report out")
     figures.check_outputs(options)
     chosen = StudyOptions(**keywords_of(options, StudyOptions))
     engine = EngineOptions(**keywords_of(options, EngineOptions))
     if options.plan:
-        _tell_plan(plan_studies(options.studies, chosen, engine), options.json_path)
-        return 0
+        plan = plan_studies(options.studies, chosen, engine)
+        return tell(plan, _plan_lines(plan), options.json_path)
     with Display(err) as display:
         result = figures.or_interrupted(
             lambda: run_studies(options.studies, chosen, engine, display)
@@ -151,30 +151,9 @@ def checkembed(options: CheckEmbedOptions) -> int:
     return coverage_code(shares, options.min_coverage, err)
 
 
-def _tell_plan(plan: dict[str, Any], json_path: str | None) -> None:
-    with opened(json_path) as out:
-        if out is not None:
-            out.write(json.dumps(plan) + "\n")
-    if json_path == "-":
-        return
-    console = Console(highlight=False)
+def _plan_lines(plan: dict[str, Any]) -> Iterator[str]:
     for study in plan["studies"]:
-        console.print(f"{study['study']}: {study['size']}", markup=False)
-        console.print(f"  {_figures(study)}; {study['records']} records to score", markup=False)
-    console.print(f"in all: {_figures(plan)}", markup=False)
-    if plan["hours"] is None and plan["tokens_per_second"] is None and plan["llm"]:
-        console.print(
-            f"how fast {plan['llm']} writes is not known: --tokens-per-second X says it",
-            markup=False,
-        )
-
-
-def _figures(of: dict[str, Any]) -> str:
-    hours = "unknown" if of["hours"] is None else f"at most {of['hours']:.2f}"
-    journaled = f" ({of['journaled']} more are journaled)" if of.get("journaled") else ""
-    cost = "unknown" if of["cost"] is None else f"at most {of['cost']:.4f}"
-    out = "unknown" if of["tokens_out"] is None else f"at most {of['tokens_out']}"
-    return (
-        f"{of['calls']} LLM calls{journaled}, about {of['tokens_in']} tokens in, {out} out, "
-        f"cost {cost}, hours on this machine: {hours}"
-    )
+        yield f"{study['study']}: {study['size']}"
+        yield f"  {calls_line(study)}; {study['records']} records to score"
+    yield f"in all: {calls_line(plan)}"
+    yield from speed_lines(plan["llm"], plan["hours"], plan["tokens_per_second"])

@@ -269,7 +269,7 @@ class CountingChat:
     def __init__(self, endpoint: Endpoint, identity: str, journal: Journal, least: int) -> None:
         self._service = LlmService(endpoint, client=CountingAnswers(endpoint))
         self._service.identity = identity
-        self._least = least
+        self._least = max(1, least)  # a response, even where no sample is drawn
         self.needed, self.further = Account(journal), Account(journal)
 
     async def chat_each(self, requests: Sequence[ChatRequest]) -> list[Reply | LlmError]:

@@ -178,7 +178,7 @@ class Figures:
         return {
             **_ranged(every, fewest),
             "complete": complete,
-            "again": _figures(self._again),
+            "again": called(self._again),
             "sampling": None if chat is None else _ranged(sampling, needed),
             "scoring": {**_ranged(most.scoring, least.scoring), "complete": complete},
             "rewriting": None
@@ -212,7 +212,8 @@ def _sum(one: Ledger, two: Ledger) -> Ledger:
     return Ledger(**{name: value + other[name] for name, value in asdict(one).items()})
 
 
-def _figures(ledger: Ledger) -> dict[str, Any]:
+def called(ledger: Ledger) -> dict[str, Any]:
+    """The figures of the calls of a ledger."""
     return {
         "calls": ledger.calls,
         "tokens_in": ledger.tokens_in,
@@ -224,8 +225,8 @@ def _figures(ledger: Ledger) -> dict[str, Any]:
 
 def _ranged(most: Ledger, least: Ledger) -> dict[str, Any]:
     return {
-        **_figures(most),
+        **called(most),
         "journaled": most.journaled,
         "tokens": most.tokens,
-        "least": _figures(least),
+        "least": called(least),
     }

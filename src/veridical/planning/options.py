@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypedDict
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from veridical.decide.selection import Select
     from veridical.engine.engine import Engine
     from veridical.sampling.sampling import Sampling
+
+#: Tokens a second that models of ``veridical models get`` write, several replies side by side, on
+#: two cores that other work shares: on idle ones it is two or three times that.
+SPEEDS = {"local:smollm2": 20.0, "local:qwen-0.5b": 6.0, "local:qwen-1.5b": 3.0}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,6 +183,36 @@ class CheckKeywords(RunKeywords, EngineKeywords, total=False):
     made for it unless a warm ``engine`` is given."""
 
     engine: Engine | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpeedOptions(Options):
+    """The option of plans that tell hours.
+
+    Raises:
+        UsageError: a value does not fit.
+    """
+
+    tokens_per_second: float | None = option(
+        None,
+        "With --plan: how fast the LLM writes, where that is not known.",
+        Group.RUN,
+        kind=float,
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        speed = self.tokens_per_second
+        if speed is not None and not 0 < speed < math.inf:
+            raise UsageError(f"{option_named('tokens_per_second')} is above 0, not {speed:g}")
+
+    def speed_of(self, llms: Sequence[str]) -> float | None:
+        """Tokens a second of the slowest of ``llms``, by their names; what was said holds for
+        all. None where one's speed is not known."""
+        if self.tokens_per_second is not None:
+            return self.tokens_per_second
+        known = [SPEEDS[name] for name in llms if name in SPEEDS]
+        return min(known) if known and len(known) == len(llms) else None
 
 
 @dataclass(frozen=True, kw_only=True)

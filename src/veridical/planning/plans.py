@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from veridical.core.registry import BoundScorer
+from veridical.engine.engine import Engine
 from veridical.engine.run import Task
 from veridical.planning.dryrun import dry_run
 from veridical.planning.inputs import Inputs
 
 if TYPE_CHECKING:
-    from veridical.engine.engine import Engine
+    from veridical.engine.options import EngineOptions
     from veridical.io.source import Source
     from veridical.planning.request import Request
 
@@ -56,6 +57,12 @@ class Plans:
             return self.of(request)
         least, most = self.of(request, 1), self.of(request)
         return {**most, "least": least["least"] or least}
+
+
+def engine_of(options: EngineOptions) -> Engine:
+    """An engine for dry runs: a store that is not there is not made."""
+    store = options.store_path
+    return Engine(replace(options, store=store if store is not None and store.is_dir() else None))
 
 
 def rounds_of(request: Request) -> int:

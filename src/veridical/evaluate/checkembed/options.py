@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from veridical.core.options import Group, Names, Options, option
+from veridical.core.options import Group, Names, option
 from veridical.errors import UsageError, option_named, unknown_name
 from veridical.evaluate.checkembed.topics import ERRORS
+from veridical.planning.options import SpeedOptions
 
 #: The studies, and what each looks at.
 STUDIES = {
@@ -33,7 +33,7 @@ MOST_ERRORS = 10
 
 
 @dataclass(frozen=True, kw_only=True)
-class StudyOptions(Options):
+class StudyOptions(SpeedOptions):
     """The options of the studies of CheckEmbed.
 
     Raises:
@@ -77,12 +77,6 @@ class StudyOptions(Options):
         "", "For runtime: encoders to compare. Default: --embedder.", Group.STUDY
     )
     seed: int = option(0, "Of the texts of runtime and pictures of counting.", Group.STUDY, least=0)
-    tokens_per_second: float | None = option(
-        None,
-        "With --plan: how fast the LLM writes, where that is not known.",
-        Group.RUN,
-        kind=float,
-    )
     out: str | Path | None = option(
         None,
         "Folder of the run; the same one resumes. Default: .veridical/studies/...",
@@ -110,9 +104,6 @@ class StudyOptions(Options):
             raise UsageError(f"{option_named('ks')}: at least 2 samples are compared")
         if not 0 <= self.temperature <= 10:
             raise UsageError(f"temperature is from 0 to 10, not {self.temperature:g}")
-        speed = self.tokens_per_second
-        if speed is not None and not 0 < speed < math.inf:
-            raise UsageError(f"{option_named('tokens_per_second')} is above 0, not {speed:g}")
 
     @property
     def subjects(self) -> tuple[str, ...]:
