@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
+from veridical.cli.counted import calls_line, check_planned, speed_lines, tell
 from veridical.cli.declared import check_files, command
 from veridical.cli.figures import error_console
 from veridical.cli.options import (
@@ -26,10 +27,13 @@ from veridical.cli.options import (
     Map,
     MaxTokens,
     N,
+    Plan,
     Reader,
     Store,
     System,
     Temperature,
+    TokensPerSecond,
+    keywords_of,
     mapping_of,
     rows_of,
     sampling_of,
@@ -38,12 +42,13 @@ from veridical.core.options import Group, Names
 from veridical.errors import UsageError
 from veridical.files.outputs import place_of
 from veridical.files.temporary import temporary_folder
+from veridical.planning.options import SpeedOptions
 
 if TYPE_CHECKING:
-    from veridical.cli.sample_work import Leg
     from veridical.io import Source
     from veridical.llm.decoding import Decoding
     from veridical.sampling.grid import Cell
+    from veridical.sampling.sample_run import Leg
     from veridical.sampling.sampling import Sampling
 
 SAMPLE_EXAMPLES = (
@@ -52,6 +57,7 @@ SAMPLE_EXAMPLES = (
     "  veridical sample questions.csv --map prompt=q --llm local --logprobs 5 --out a.jsonl\n\n"
     "  veridical sample prompts.jsonl --llm NAME --n 3:20 --budget 5.00 --out a.jsonl\n\n"
     "  veridical sample prompts.jsonl --grid models.toml --out a.jsonl --table table.csv\n\n"
+    "  veridical sample prompts.jsonl --grid models.toml --out a.jsonl --plan\n\n"
     "Exit codes: 0 fine; 1 usage, no prompt, the budget or the endpoint stopped it; 2 fewer "
     "prompts answered than --min-coverage; 130 interrupted. The same command resumes."
 )
@@ -136,6 +142,16 @@ class SampleOptions:
         typer.Option(min=0, max=1, help="Exit 2 when fewer of the rows are answered."),
         Group.GATES,
     ] = 0.98
+    plan: Plan = False
+    tokens_per_second: TokensPerSecond = None
+    json_path: Annotated[
+        str | None,
+        typer.Option(
+            "--json", help="With --plan: write its figures as JSON; - for stdout.", metavar="FILE"
+        ),
+        Names.OUTPUT,
+        Group.OUTPUT,
+    ] = None
     store: Store = STORE
 
 
@@ -143,7 +159,7 @@ class SampleOptions:
 def sample(options: SampleOptions) -> int:
     """Ask an LLM every prompt: a response, and samples besides it, as records to check."""
     from veridical.cli.sample_work import Work
-    from veridical.sampling.answers_file import AnswersFile, errors_path
+    from veridical.sampling.answers_file import AnswersFile, errors_path, kept_answers
     from veridical.sampling.sampling import Sampling
 
     if (options.llm is None) == (options.grid is None):
@@ -152,6 +168,10 @@ def sample(options: SampleOptions) -> int:
         raise UsageError("--table and --scorers go with --grid")
     if options.grid is not None and options.decoding is not None:
         raise UsageError("with --grid, the file names the decodings")
+    if options.scorers is not None and options.table is None:
+        raise UsageError("--scorers goes with --table")
+    check_planned(options.plan, tokens_per_second=options.tokens_per_second, json=options.json_path)
+    speeds = SpeedOptions(**keywords_of(options, SpeedOptions))
     err = error_console()
     check_files(options, also=[errors_path(options.out)] if options.out.name else [])
     out = place_of(options.out) or options.out
@@ -167,11 +187,18 @@ def sample(options: SampleOptions) -> int:
         seed=options.seed,
         logprobs=options.logprobs,
     )
+    if options.table is not None:
+        _check_scorers(options.scorers)
     store = None if options.store == "none" else Path(options.store)
     with _source(options) as source:
         legs, grid_identity = _legs(sampling, options)
         work = Work(legs, source, options.limit, options.budget, store)
         identity = {"inputs": source.fingerprint(), **work.identity(), **grid_identity}
+        if options.plan:
+            plan = work.plan(kept_answers(out, identity), options.retry_failed, speeds)
+            scored = None if options.table is None else plan["prompts"] + plan["answered"]
+            plan = {**plan, "records": scored}
+            return tell(plan, _plan_lines(plan), options.json_path)
         with AnswersFile(out, identity) as file:
             code = work.run(file, options.retry_failed, options.min_coverage, err)
     if code == 0 and options.table is not None:
@@ -197,8 +224,8 @@ def _source(options: SampleOptions) -> Iterator[Source]:
 def _legs(sampling: Sampling, options: SampleOptions) -> tuple[list[Leg], dict[str, Any]]:
     """What to sample, and what the grid adds to the identity. Where it was not said how the
     response comes about, it is drawn where the decoding draws."""
-    from veridical.cli.sample_work import Leg
     from veridical.llm.decoding import parse_decoding
+    from veridical.sampling.sample_run import Leg
 
     def decoded(by: Decoding | None) -> Sampling:
         draws = options.response is None and by is not None and by.draws
@@ -213,6 +240,47 @@ def _legs(sampling: Sampling, options: SampleOptions) -> tuple[list[Leg], dict[s
     cells: Sequence[Cell] = read_grid(options.grid)
     legs = [Leg(c.llm, decoded(c.decoding), c.columns) for c in cells]
     return legs, {"grid": [[leg.llm, leg.columns, leg.sampling.response] for leg in legs]}
+
+
+def _check_scorers(scorers: str | None) -> None:
+    """Find out before the sampling, not after, that the answers cannot be scored.
+
+    Raises:
+        UsageError: there is no such scorer, or one asks an LLM that nobody has named.
+    """
+    from veridical.engine.engine import Engine
+    from veridical.engine.run import Task
+    from veridical.planning.request import Request
+
+    task = Task(Request.of(scorers, {}).scorers)
+    with Engine(store=None) as engine:
+        for name in engine.llms_of(task):
+            if name is None:
+                raise UsageError("--table scores without an LLM, and one of --scorers asks one")
+            engine.llms.endpoint(name)
+
+
+def _plan_lines(plan: dict[str, Any]) -> Iterator[str]:
+    legs = plan["legs"]
+    unknown: dict[str, None] = {}
+    for leg in legs:
+        by = "" if leg["decoding"] is None else f", {leg['decoding']}"
+        yield f"{leg['name']}{by}: {_prompts(leg)}"
+        yield f"  {calls_line(leg)}"
+        for line in speed_lines(leg["llm"], leg["hours"], plan["tokens_per_second"]):
+            unknown[line] = None
+    if len(legs) > 1:
+        yield f"in all: {_prompts(plan)}"
+        yield f"  {calls_line(plan)}"
+    if plan["records"] is not None:
+        yield f"{plan['records']} records to score; their hours are not counted"
+    yield from unknown
+
+
+def _prompts(of: dict[str, Any]) -> str:
+    answered = f" ({of['answered']} more are answered)" if of["answered"] else ""
+    bad = f", {of['bad_rows']} bad rows" if of["bad_rows"] else ""
+    return f"{of['prompts']} prompts{answered}{bad}"
 
 
 def _table(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,17 +16,9 @@ from veridical.planning.display import TICK, Display
 if TYPE_CHECKING:
     from veridical.io import Source
     from veridical.llm.ledger import Ledger
-    from veridical.sampling.answers_file import AnswersFile
-    from veridical.sampling.sampling import Sampling
-
-
-@dataclass(frozen=True)
-class Leg:
-    """One model by one decoding."""
-
-    llm: str
-    sampling: Sampling
-    columns: dict[str, Any]
+    from veridical.planning.options import SpeedOptions
+    from veridical.sampling.answers_file import AnswersFile, KeptAnswers
+    from veridical.sampling.sample_run import Leg
 
 
 class Work:
@@ -70,6 +61,21 @@ class Work:
             parameters["model"] = self.endpoints[0].model
         return {**parameters, "endpoints": [e.identity for e in self.endpoints]}
 
+    def plan(self, kept: KeptAnswers, retry_failed: bool, speeds: SpeedOptions) -> dict[str, Any]:
+        """What :meth:`run` would ask; see :meth:`veridical.planning.answering.Answering.plan`."""
+        from veridical.planning.answering import Answering
+
+        return Answering(
+            legs=self.legs,
+            endpoints=self.endpoints,
+            source=self.source,
+            kept=kept,
+            store=self.store,
+            budget=self.budget,
+            limit=self.limit,
+            retry_failed=retry_failed,
+        ).plan(speeds)
+
     def run(
         self, file: AnswersFile, retry_failed: bool, min_coverage: float, console: Console
     ) -> int:
@@ -102,9 +108,11 @@ class Work:
         return 0
 
     async def _all(self, file: AnswersFile, retry_failed: bool, console: Console) -> None:
+        from veridical.sampling.sample_run import count_rows
+
         rows = 0
         if len(self.legs) > 1:
-            rows = await asyncio.to_thread(_count, self.source, self.limit)
+            rows = await asyncio.to_thread(count_rows, self.source, self.limit)
         self.progress.before = sum(file.counts())
         if retry_failed:
             self.progress.before -= file.failed_rows().count
@@ -133,11 +141,10 @@ class Work:
 
         leg, endpoint = self.legs[self.leg], self.endpoints[self.leg]
         llms = Llms(endpoint, store=self.store, budget=self.budget, connect=open_client)
-        folder = file.path.with_name(file.path.name + ".journal")
         if self.store is None:
-            folder.mkdir(exist_ok=True)
+            file.journal.mkdir(exist_ok=True)
         try:
-            account = llms.account(file.run, folder, retry=retry_failed)
+            account = llms.account(file.run, file.journal, retry=retry_failed)
             self.ledger = account.ledger
             try:
                 sampler = Sampler(
@@ -197,12 +204,3 @@ class Work:
         ledger = None if self.ledger is None else self.ledger.as_dict()
         for text in (*drawn_lines(self.progress), *ledger_lines(ledger)):
             console.print(text, markup=False)
-
-
-def _count(source: Source, limit: int | None) -> int:
-    """Rows to ask."""
-    total = 0
-    for total, _ in enumerate(source.rows(), 1):
-        if total == limit:
-            break
-    return total

@@ -18,7 +18,7 @@ from typing import IO, Any
 
 from veridical.errors import RowError, UsageError
 from veridical.files.atomic import replacing
-from veridical.files.locks import try_lock
+from veridical.files.locks import is_locked, try_lock
 from veridical.files.rowlog import Distrusted, Rows, append_to, mend, whole_lines, write_all
 from veridical.io.lines import LONGEST_LINE
 from veridical.sampling.sampling import Answered, Failed
@@ -39,55 +39,50 @@ def errors_path(path: Path) -> Path:
     return path.with_name(path.name + ".errors.jsonl")
 
 
-class AnswersFile:
-    """The output of one sampling, written by one process at a time.
+def kept_answers(path: Path, identity: Mapping[str, Any]) -> KeptAnswers:
+    """What :class:`AnswersFile` would go on with. Nothing is written.
+
+    Raises:
+        UsageError: as of that.
+    """
+    _check_files(path)
+    with _writable(path):
+        if path.exists() and is_locked(path):
+            raise _busy(path)
+    return KeptAnswers(path, identity)
+
+
+class KeptAnswers:
+    """What a sampling has written, looked at and left as it is.
 
     Args:
-        path: the file; one that is there is gone on with.
+        path: the file; it need not be there.
         identity: prompts, model and parameters. ``run_of`` it is in every line.
 
     Attributes:
+        journal: the folder of the journal of a sampling without a store.
         seen: rows with an answer or a failure.
         next_row: the row after the last with an answer or a failure.
         gaps: whether rows before it have neither: their lines are damaged or gone.
         distrusted: lines that are no outcomes of this sampling, or not in their place.
 
     Raises:
-        UsageError: the file holds something else, or another process writes to it.
+        UsageError: the file holds something else.
     """
 
     def __init__(self, path: Path, identity: Mapping[str, Any]) -> None:
         self.path = path
         self.errors = errors_path(path)
+        self.journal = path.with_name(path.name + ".journal")
         self._identity = dict(identity)
         self.run = run_of(identity)
-        for place in (path, self.errors):
-            if place.exists() and not place.is_file():
-                raise UsageError(f"cannot write {place}: it is no file")
-        try:
-            self._lock = try_lock(path)
-        except OSError as e:
-            raise UsageError(f"cannot write {path}: {e.strerror}") from None
-        if self._lock is None:
-            raise UsageError(f"{path} is being written by another process")
-        try:
-            self._open()
-        except BaseException:
-            os.close(self._lock)
-            raise
-
-    def _open(self) -> None:
-        # A foreign file is left as it is, so it is looked at before anything is mended.
         for place in (self.path, self.errors):
             self._check(place)
         self.seen, self.next_row, self.distrusted = Rows(), 0, Distrusted()
         for place in (self.path, self.errors):
-            mend(place)
             for row, _ in self.lines(place, self.distrusted):
                 self.seen.add(row)
                 self.next_row = max(self.next_row, row + 1)
-        self._out = append_to(self.path, _MODE)
-        self._err = append_to(self.errors, _MODE)
 
     def _check(self, place: Path) -> None:
         if not place.exists():
@@ -117,13 +112,6 @@ class AnswersFile:
             "already paid for come from the journal"
         )
 
-    def write(self, outcome: Answered | Failed | RowError) -> None:
-        """Append one outcome. It survives the process from here on."""
-        file = self._out if isinstance(outcome, Answered) else self._err
-        write_all(file, _line(outcome, self.run))
-        self.seen.add(outcome.row)
-        self.next_row = outcome.row + 1
-
     @property
     def gaps(self) -> bool:
         return self.seen.count < self.next_row
@@ -142,11 +130,6 @@ class AnswersFile:
                 failed.add(row)
         return failed
 
-    def rewrite(self) -> Rewrite:
-        """Begin to answer failed or missing rows again: write their outcomes, in order, to what
-        this returns, then close it. Lines that are not trusted go."""
-        return Rewrite(self)
-
     def lines(
         self, path: Path, distrusted: Distrusted | None = None
     ) -> Iterator[tuple[int, bytes]]:
@@ -159,6 +142,46 @@ class AnswersFile:
                 yield last, line
             elif distrusted is not None:
                 distrusted.add(path, number)
+
+
+class AnswersFile(KeptAnswers):
+    """The output of one sampling, written by one process at a time.
+
+    Args:
+        path: the file; one that is there is gone on with.
+        identity: as of :class:`KeptAnswers`.
+
+    Raises:
+        UsageError: the file holds something else, or another process writes to it.
+    """
+
+    def __init__(self, path: Path, identity: Mapping[str, Any]) -> None:
+        _check_files(path)
+        with _writable(path):
+            self._lock = try_lock(path)
+        if self._lock is None:
+            raise _busy(path)
+        try:
+            super().__init__(path, identity)  # a foreign file is refused before any is mended
+            for place in (self.path, self.errors):
+                mend(place)
+            self._out = append_to(self.path, _MODE)
+            self._err = append_to(self.errors, _MODE)
+        except BaseException:
+            os.close(self._lock)
+            raise
+
+    def write(self, outcome: Answered | Failed | RowError) -> None:
+        """Append one outcome. It survives the process from here on."""
+        file = self._out if isinstance(outcome, Answered) else self._err
+        write_all(file, _line(outcome, self.run))
+        self.seen.add(outcome.row)
+        self.next_row = outcome.row + 1
+
+    def rewrite(self) -> Rewrite:
+        """Begin to answer failed or missing rows again: write their outcomes, in order, to what
+        this returns, then close it. Lines that are not trusted go."""
+        return Rewrite(self)
 
     def reopen(self, lock: int | None) -> None:
         """Go on with the new files that have taken the place of the old ones.
@@ -276,6 +299,24 @@ def row_of(line: bytes) -> int:
     if origin is None:
         raise ValueError("no sampled answers")
     return int(origin["row"])
+
+
+def _check_files(path: Path) -> None:
+    for place in (path, errors_path(path)):
+        if place.exists() and not place.is_file():
+            raise UsageError(f"cannot write {place}: it is no file")
+
+
+@contextmanager
+def _writable(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as e:
+        raise UsageError(f"cannot write {path}: {e.strerror}") from None
+
+
+def _busy(path: Path) -> UsageError:
+    return UsageError(f"{path} is being written by another process")
 
 
 def _foreign(place: Path) -> UsageError:

@@ -4,17 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import aclosing
+from dataclasses import dataclass
 from itertools import takewhile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from veridical.core.records import Record
 from veridical.errors import RowError
 from veridical.files.rowlog import Rows
-from veridical.sampling.answers_file import AnswersFile, Rewrite
-from veridical.sampling.sampling import Progress, Sampler, answers
+from veridical.sampling.answers_file import AnswersFile, KeptAnswers, Rewrite
+from veridical.sampling.sampling import Progress, Sampler, Sampling, answers
 
 if TYPE_CHECKING:
     from veridical.io import Source
+
+
+@dataclass(frozen=True)
+class Leg:
+    """One model by one decoding.
+
+    Attributes:
+        llm: as ``--llm`` takes it.
+        columns: what its records say of it, beside what the row had.
+    """
+
+    llm: str
+    sampling: Sampling
+    columns: dict[str, Any]
 
 
 async def sample_into(
@@ -40,21 +55,46 @@ async def sample_into(
         LlmError: see :func:`veridical.sampling.sampling.answers`. What was written stays.
     """
 
-    def rows(start: int) -> Iterator[Record | RowError]:
-        return takewhile(lambda r: limit is None or r.row < limit, source.rows(start))
-
-    offset = sampler.row_offset
-    failed = file.failed_rows() if retry_failed else Rows()
-    if failed.count or file.gaps or file.distrusted.count:
-        places = ((r, r.row + offset) for r in rows(0))
-        again = (r for r, row in places if row in failed or file.is_missing(row))
+    again, new = rows_to_ask(
+        file, source, sampler.row_offset, limit=limit, retry_failed=retry_failed
+    )
+    if again is not None:
         rewrite = file.rewrite()
         try:
             await _write(again, sampler, rewrite, source, progress, window)
         finally:
             rewrite.close()
-    new = rows(max(0, file.next_row - offset))
     await _write(new, sampler, file, source, progress, window)
+
+
+def rows_to_ask(
+    file: KeptAnswers, source: Source, offset: int, *, limit: int | None, retry_failed: bool
+) -> tuple[Iterator[Record | RowError] | None, Iterator[Record | RowError]]:
+    """Rows that are asked again, None where ``file`` lacks none before its end, and those that it
+    has not come to.
+
+    Args:
+        offset: what is added to the rows' numbers.
+    """
+
+    def rows(start: int) -> Iterator[Record | RowError]:
+        return takewhile(lambda r: limit is None or r.row < limit, source.rows(start))
+
+    again = None
+    failed = file.failed_rows() if retry_failed else Rows()
+    if failed.count or file.gaps or file.distrusted.count:
+        places = ((r, r.row + offset) for r in rows(0))
+        again = (r for r, row in places if row in failed or file.is_missing(row))
+    return again, rows(max(0, file.next_row - offset))
+
+
+def count_rows(source: Source, limit: int | None) -> int:
+    """Rows to ask, of each leg where there are several: they are numbered over all."""
+    total = 0
+    for total, _ in enumerate(source.rows(), 1):
+        if total == limit:
+            break
+    return total
 
 
 async def _write(

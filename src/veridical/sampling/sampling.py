@@ -103,6 +103,11 @@ class Sampling:
             parameters["adaptive"] = adaptive
         return parameters
 
+    def with_all_draws(self) -> tuple[Sampling, int]:
+        """The same with as many samples as there can be, and how few there can be."""
+        a = self.adaptive
+        return (self, self.n) if a is None else (replace(self, n=a.most, adaptive=None), a.least)
+
     def greedy(self, messages: tuple[dict[str, Any], ...]) -> ChatRequest:
         """The request of the response that is not drawn."""
         return ChatRequest(

@@ -70,11 +70,8 @@ class Prompts:
 
     def with_all_draws(self) -> tuple[Prompts, int]:
         """These prompts with as many samples as there can be, and how few there can be."""
-        sampling = self.sampling
-        if sampling.adaptive is None:
-            return self, sampling.n
-        drawn = replace(sampling, n=sampling.adaptive.most, adaptive=None)
-        return replace(self, sampling=drawn), sampling.adaptive.least
+        sampling, least = self.sampling.with_all_draws()
+        return replace(self, sampling=sampling), least
 
 
 class SampledSource:
