@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 
 from veridical.cli import figures, interrupts
+from veridical.cli.counted import calls_line, check_planned, speed_lines, tell
 from veridical.cli.declared import check_files, command
 from veridical.cli.figures import JsonFigures
 from veridical.cli.help import App
@@ -20,16 +21,20 @@ from veridical.cli.options import (
     Llm,
     Map,
     Nli,
+    Plan,
     PrecisionOption,
     Reader,
     Store,
+    TokensPerSecond,
     keywords_of,
     mapping_of,
 )
 from veridical.cli.outputs import opened
+from veridical.cli.planned import again_lines
 from veridical.core.options import Group, Names
 from veridical.engine.options import EngineOptions
 from veridical.errors import UsageError, option_named
+from veridical.planning.options import SpeedOptions
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -49,7 +54,8 @@ _EXAMPLES = (
     "  veridical study refchecker prompts kept.jsonl --out prompts.jsonl\n\n"
     "  veridical study refchecker hard runs/gpt runs/llama --top 100\n\n"
     "  veridical study refchecker copying answers.jsonl\n\n"
-    "  veridical study refchecker masked answers.jsonl --checkers nli,llm --llm NAME"
+    "  veridical study refchecker masked answers.jsonl --checkers nli,llm --llm NAME\n\n"
+    "  veridical study refchecker masked answers.jsonl --checkers nli,llm --llm NAME --plan"
 )
 
 app = App(
@@ -68,6 +74,7 @@ Claims = Annotated[
         "records with contexts (triplets and labels by a checker)."
     ),
 ]
+_PLANNED = "\n\nThe same command with --plan counts calls, tokens and hours, and asks nothing."
 First = Annotated[int | None, typer.Option(min=1, help="Take the first N rows."), Group.INPUT]
 
 
@@ -139,20 +146,25 @@ class FilterOptions:
     llm: Llm = None
     budget: Budget = None
     json_path: JsonFigures = None
+    plan: Plan = False
+    tokens_per_second: TokensPerSecond = None
     store: Store = STORE
 
 
-@app.command("filter", epilog="Examples:\n\n" + _EXAMPLES.split("\n\n")[2])
+@app.command("filter", epilog="Examples:\n\n" + _EXAMPLES.split("\n\n")[2] + _PLANNED)
 @command
 def filter_(options: FilterOptions) -> int:
     """Leave out questions without context that are no fair test: a language model says which."""
     from veridical.evaluate.refchecker.building import questions_of, write_rows
     from veridical.evaluate.refchecker.filtering import filter_questions
+    from veridical.evaluate.refchecker.planning import plan_filter
 
-    check_files(options)
+    _check(options)
     if options.llm is None:
         raise UsageError(f"a language model filters: name one ({option_named('llm', 'NAME')})")
     rows = questions_of(options.rows)
+    if options.plan:
+        return _planned(options, lambda engine, speeds: plan_filter(rows, engine, speeds))
     made = _worked(options, lambda engine, watch: filter_questions(rows, engine, watch))
     if made is None:
         return interrupts.INTERRUPTED
@@ -234,16 +246,24 @@ class CopyingOptions:
     json_path: JsonFigures = None
     mapping: Map = None
     reader: Reader = None
+    plan: Plan = False
+    tokens_per_second: TokensPerSecond = None
     store: Store = STORE
 
 
-@app.command(epilog="Examples:\n\n" + _EXAMPLES.split("\n\n")[5])
+@app.command(epilog="Examples:\n\n" + _EXAMPLES.split("\n\n")[5] + _PLANNED)
 @command
 def copying(options: CopyingOptions) -> int:
     """Whether claims that copy the words of their context are more often entailed (figure 14)."""
     from veridical.evaluate.refchecker.copying import copying as copying_of
+    from veridical.evaluate.refchecker.planning import plan_copying
 
-    check_files(options)
+    _check(options)
+    if options.plan:
+        return _planned(
+            options,
+            lambda engine, speeds: plan_copying(options.claims, engine, speeds, **_how(options)),
+        )
 
     def work(engine: Engine, watch: Watch) -> Copying:
         return copying_of(_judged(options, engine, watch))
@@ -291,21 +311,31 @@ class MaskedOptions:
     json_path: JsonFigures = None
     mapping: Map = None
     reader: Reader = None
+    plan: Plan = False
+    tokens_per_second: TokensPerSecond = None
     store: Store = STORE
 
 
-@app.command(epilog="Examples:\n\n" + _EXAMPLES.split("\n\n")[6])
+@app.command(epilog="Examples:\n\n" + _EXAMPLES.split("\n\n")[6] + _PLANNED)
 @command
 def masked(options: MaskedOptions) -> int:
     """What checkers still say of a claim when its words are masked in the context: that, they
     take from what they know (tables 14 to 16)."""
     from veridical.evaluate.refchecker.masking import bias, checkers_of
+    from veridical.evaluate.refchecker.planning import plan_masked
 
-    check_files(options)
+    _check(options)
     checkers = checkers_of(options.checkers)
     if options.llm is None and any("llm" in bound.costs for bound in checkers):
         raise UsageError(
             f"a checker asks a language model: name one ({option_named('llm', 'NAME')})"
+        )
+    if options.plan:
+        return _planned(
+            options,
+            lambda engine, speeds: plan_masked(
+                options.claims, checkers, engine, speeds, **_how(options)
+            ),
         )
 
     def work(engine: Engine, watch: Watch) -> Bias:
@@ -333,17 +363,42 @@ def masked(options: MaskedOptions) -> int:
     return 0 if told.checkers else 2
 
 
+def _check(options: FilterOptions | CopyingOptions | MaskedOptions) -> None:
+    """Refuse what does not fit before the work."""
+    check_planned(options.plan, tokens_per_second=options.tokens_per_second)
+    check_files(options)
+
+
 def _judged(options: CopyingOptions | MaskedOptions, engine: Engine, watch: Watch) -> Judged:
     from veridical.evaluate.refchecker.judged import judged_claims
 
-    return judged_claims(
-        options.claims,
-        engine,
-        watch,
-        limit=options.limit,
-        mapping=mapping_of(options.mapping),
-        reader=options.reader,
-    )
+    return judged_claims(options.claims, engine, watch, **_how(options))
+
+
+def _how(options: CopyingOptions | MaskedOptions) -> dict[str, Any]:
+    """How the claims are read."""
+    return {
+        "limit": options.limit,
+        "mapping": mapping_of(options.mapping),
+        "reader": options.reader,
+    }
+
+
+def _planned(options: Any, work: Callable[[Engine, SpeedOptions], dict[str, Any]]) -> int:
+    """Tell what ``work`` plans with an engine of the options: the exit code."""
+    from veridical.planning.plans import engine_of
+
+    speeds = SpeedOptions(**keywords_of(options, SpeedOptions))
+    with engine_of(EngineOptions(**keywords_of(options, EngineOptions))) as engine:
+        plan = work(engine, speeds)
+    size = ", ".join(f"{n} {what}" for what, n in plan["size"].items())
+    lines = [
+        f"{size}; {plan['records']} records to score",
+        calls_line(plan),
+        *again_lines(plan["again"]),
+        *speed_lines(plan["llm"], plan["hours"], plan["tokens_per_second"]),
+    ]
+    return tell(plan, lines, options.json_path)
 
 
 def _worked(options: Any, work: Any) -> Any:

@@ -61,6 +61,21 @@ def scorers() -> list[BoundScorer]:
     return [REGISTRY.parse(f"judge(template={name})")[0] for name in CHECKS]
 
 
+def questions(
+    rows: Iterable[dict[str, Any]],
+) -> tuple[list[dict[str, Any]], list[Record]]:
+    """The rows that are asked about, and what is asked."""
+    asked = [row for row in rows if row.get("setting") in (None, SETTINGS["nq"])]
+    return asked, [
+        Record(
+            id=str(i),
+            prompt=row["question"],
+            response="\n\n".join(text_list(row["references"], "references")),
+        )
+        for i, row in enumerate(asked)
+    ]
+
+
 def filter_questions(
     rows: Iterable[dict[str, Any]], engine: Engine, watch: Watch
 ) -> tuple[list[dict[str, Any]], Filtered]:
@@ -70,15 +85,7 @@ def filter_questions(
         rows: of :func:`~veridical.evaluate.refchecker.building.questions_of`.
     """
     rows = list(rows)
-    asked = [row for row in rows if row.get("setting") in (None, SETTINGS["nq"])]
-    records = [
-        Record(
-            id=str(i),
-            prompt=row["question"],
-            response="\n\n".join(text_list(row["references"], "references")),
-        )
-        for i, row in enumerate(asked)
-    ]
+    asked, records = questions(rows)
     judges = scorers()
     dropped: dict[int, Dropped] = {}
     if records:

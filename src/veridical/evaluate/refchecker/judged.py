@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from veridical.api import Job
 from veridical.core.protocols import LABELS
 from veridical.core.records import Record
-from veridical.core.registry import REGISTRY
+from veridical.core.registry import REGISTRY, BoundScorer
 from veridical.core.scores import Result, Score
 from veridical.engine.engine import Engine
 from veridical.errors import RowError, UsageError, option_named
@@ -29,6 +29,8 @@ Triplet: TypeAlias = tuple[str, str, str]
 #: What labels claims that people have not: by meaning alone, as shared words would favour claims
 #: that copy.
 CHECKER = "claims(against=contexts,extractor=triplets,checker=nli)"
+#: Who else labels them.
+PEOPLE = "people"
 #: Resamples behind each interval.
 REPLICATES = 1000
 _UNREAD = "rows that cannot be read"
@@ -63,6 +65,15 @@ class Judged:
     left_out: dict[str, int]
 
 
+@dataclass(frozen=True)
+class Unjudged:
+    """Records whose claims are to be found and labelled by :data:`CHECKER`; ``left_out`` tells
+    why some are missing."""
+
+    records: list[Record]
+    left_out: dict[str, int]
+
+
 def judged_claims(
     path: Path,
     engine: Engine,
@@ -84,19 +95,45 @@ def judged_claims(
         UsageError: an option of records is set beside annotations, or nothing can be judged there:
             no contexts, no triplets.
     """
+    found = claims_in(path, limit=limit, mapping=mapping, reader=reader)
+    if isinstance(found, Unjudged):
+        found = _by_checker(found, engine, watch)
+    refuse_none(found, path)
+    return found
+
+
+def claims_in(
+    path: Path,
+    *,
+    limit: int | None = None,
+    mapping: Mapping[str, str] | None = None,
+    reader: str | None = None,
+) -> Judged | Unjudged:
+    """What :func:`judged_claims` begins with: claims that people have labelled, or records.
+
+    Raises:
+        UsageError: an option of records is set beside annotations.
+    """
     if refchecker.is_there(path) and reader in (None, "refchecker"):
         if mapping:
             raise UsageError(f"{display(path)} are annotations: they take no {option_named('map')}")
-        judged = _by_people(path, limit)
+        return _by_people(path, limit)
+    rows = open_source(path, mapping=mapping, reader=reader).rows()
+    return _with_contexts(islice(rows, limit))
+
+
+def refuse_none(judged: Judged, path: Path) -> None:
+    """
+    Raises:
+        UsageError: there is no claim.
+    """
+    if judged.claims:
+        return
+    lacking = "contexts, or no triplet was found in them"
+    if judged.by == PEOPLE:
         lacking = "references: `veridical study refchecker references` makes references.jsonl"
-    else:
-        rows = open_source(path, mapping=mapping, reader=reader).rows()
-        judged = _by_checker(islice(rows, limit), engine, watch)
-        lacking = "contexts, or no triplet was found in them"
-    if not judged.claims:
-        why = "; ".join(f"{n} {what}" for what, n in judged.left_out.items())
-        raise UsageError(f"{display(path)}: no claim has {lacking} ({why or 'no rows'})")
-    return judged
+    why = "; ".join(f"{n} {what}" for what, n in judged.left_out.items())
+    raise UsageError(f"{display(path)}: no claim has {lacking} ({why or 'no rows'})")
 
 
 def _by_people(path: Path, limit: int | None) -> Judged:
@@ -120,10 +157,10 @@ def _by_people(path: Path, limit: int | None) -> Judged:
                     tuple(c.text for c in item.record.contexts),
                 )
             )
-    return Judged(claims, "people", dict(left_out))
+    return Judged(claims, PEOPLE, dict(left_out))
 
 
-def _by_checker(rows: Iterable[Record | RowError], engine: Engine, watch: Watch) -> Judged:
+def _with_contexts(rows: Iterable[Record | RowError]) -> Unjudged:
     records: list[Record] = []
     left_out: Counter[str] = Counter()
     for row in rows:
@@ -133,19 +170,33 @@ def _by_checker(rows: Iterable[Record | RowError], engine: Engine, watch: Watch)
             left_out["records without contexts"] += 1
         else:
             records.append(row)
-    if not records:
-        return Judged([], CHECKER, dict(left_out))
+    return Unjudged(records, dict(left_out))
+
+
+def checker() -> BoundScorer:
+    """The scorer that finds and labels the claims of records."""
     (bound,) = REGISTRY.parse(CHECKER)
+    return bound
+
+
+def _by_checker(unjudged: Unjudged, engine: Engine, watch: Watch) -> Judged:
+    records, left_out = unjudged.records, Counter(unjudged.left_out)
+    bound = checker()
+    if not records:
+        return Judged([], bound.key, dict(left_out))
     claims = []
     results = watch("claims", Job(records, [bound], engine=engine))
     for record, result in zip(records, results, strict=True):
         score = result.scores.get(bound.key)
-        contexts = tuple(c.text for c in record.contexts)
-        for triplet, label in labelled(score):
-            claims.append(JudgedClaim(str(result.row), "all", triplet, label, contexts))
+        claims += [claim_of(record, result.row, *one) for one in labelled(score)]
         if score is None or score.status == "failed":
             left_out["records that failed"] += 1
     return Judged(claims, bound.key, dict(left_out))
+
+
+def claim_of(record: Record, row: int, triplet: Triplet, label: str) -> JudgedClaim:
+    """A claim of the record that is the ``row``-th."""
+    return JudgedClaim(str(row), "all", triplet, label, tuple(c.text for c in record.contexts))
 
 
 def labelled(score: Score | None) -> list[tuple[Triplet, str]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import TypeAlias
 
 import numpy as np
 from pydantic import BaseModel
@@ -38,6 +39,8 @@ from veridical.stats.tables import STORED_MODEL
 from veridical.text.words import word_spans
 
 MASK = "####"
+#: A claim, and its contexts masked.
+Masked: TypeAlias = tuple[JudgedClaim, tuple[str, ...]]
 
 
 class Shares(BaseModel):
@@ -127,10 +130,11 @@ def checkers_of(names: str) -> list[BoundScorer]:
     return found
 
 
-def bias(judged: Judged, asked: Sequence[BoundScorer], engine: Engine, watch: Watch) -> Bias:
-    """What each checker says of claims by their contexts, whole and masked."""
+def masked_claims(judged: Judged) -> tuple[list[Masked], dict[str, int]]:
+    """The claims of which something is masked, each with its contexts without that, and what is
+    left out."""
     left_out = dict(judged.left_out)
-    pairs: list[tuple[JudgedClaim, tuple[str, ...]]] = []
+    pairs: list[Masked] = []
     for claim in judged.claims:
         without = masked(claim.triplet, claim.contexts)
         if without is None:
@@ -138,11 +142,22 @@ def bias(judged: Judged, asked: Sequence[BoundScorer], engine: Engine, watch: Wa
             left_out[what] = left_out.get(what, 0) + 1
         else:
             pairs.append((claim, without))
-    records = [
+    return pairs, left_out
+
+
+def masked_records(pairs: Sequence[Masked]) -> list[Record]:
+    """What checkers are asked: of each claim two records, with its contexts whole and masked."""
+    return [
         _record(claim.triplet, contexts)
         for claim, without in pairs
         for contexts in (claim.contexts, without)
     ]
+
+
+def bias(judged: Judged, asked: Sequence[BoundScorer], engine: Engine, watch: Watch) -> Bias:
+    """What each checker says of claims by their contexts, whole and masked."""
+    pairs, left_out = masked_claims(judged)
+    records = masked_records(pairs)
     if not records:
         return Bias(left_out=left_out, checkers=[])
     results = list(watch("masked contexts", Job(records, list(asked), engine=engine)))
