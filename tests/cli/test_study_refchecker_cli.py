@@ -76,11 +76,49 @@ def test_copying_and_masked_of_plain_records(tmp_path: Path) -> None:
     assert done.returncode == 0 and "1 claims of 1 responses" in done.stdout, done.stderr
 
 
+def test_plans_ask_and_write_nothing(tmp_path: Path) -> None:
+    rows = [{"id": "1", "question": "who?", "references": ["She."], "setting": "zero_context"}]
+    write_lines(tmp_path / "r.jsonl", *rows)
+    write_lines(
+        tmp_path / "a.jsonl",
+        {"response": "Ada was born in Rome.", "contexts": ["Ada was born in London."]},
+    )
+    llm = script_file(tmp_path, [{"text": "No"}])
+    words = ("filter", "r.jsonl", "--out", "kept.jsonl", "--llm", llm)
+    before = sorted(path.name for path in tmp_path.iterdir())
+    done = run(tmp_path, *words, "--plan", "--tokens-per-second", "20", "--json", "-")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["calls"] == 6
+    assert "1 questions; 1 records to score" in done.stderr and "6 LLM calls, about" in done.stderr
+    done = run(tmp_path, *words, "--plan")
+    assert (
+        "--tokens-per-second X" in done.stdout and "hours on this machine: unknown" in done.stdout
+    )
+    done = run(tmp_path, "copying", "a.jsonl", "--nli", "mini", "--plan")
+    assert "1 claims; 1 records to score\n0 LLM calls" in done.stdout, done.stderr
+    masked = ("masked", "a.jsonl", "--nli", "mini", "--checkers", "llm", "--llm", llm, "--plan")
+    done = run(tmp_path, *masked)
+    assert "1 claims, 1 masked; 3 records to score\n2 LLM calls" in done.stdout, done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+    run(tmp_path, *words)
+    again = run(tmp_path, *words, "--plan")
+    assert "0 LLM calls (6 more are journaled)" in again.stdout
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (("references", "--out", "r.jsonl", "--sample", "3"), "at least one corpus"),
         (("filter", "a.jsonl", "--out", "k.jsonl"), "--llm NAME"),
+        (("filter", "a.jsonl", "--out", "k.jsonl", "--plan"), "--llm NAME"),
+        (("filter", "a.jsonl", "--out", "none/k.jsonl", "--plan"), "none"),
+        (("filter", "a.jsonl", "--out", "k.jsonl", "--tokens-per-second", "2"), "with --plan"),
+        (("copying", "a.jsonl", "--plan", "--tokens-per-second", "-1"), "above 0"),
+        (("copying", "a.jsonl", "--plan"), "no claim has contexts"),
+        (("copying", "claims.jsonl", "--plan", "--map", "response=said"), "they take no --map"),
+        (("masked", "a.jsonl", "--plan", "--checkers", "llm"), "--llm NAME"),
+        (("masked", "a.jsonl", "--plan", "--json", "a.jsonl"), "it is the data"),
+        (("masked", "a.jsonl", "--plan", "--nli", "nowhere"), "nowhere"),
         (("masked", "a.jsonl", "--checkers", "llm"), "--llm NAME"),
         (("masked", "a.jsonl", "--checkers", "guess"), "guess"),
         (("masked", "none.jsonl"), "none.jsonl"),

@@ -12,7 +12,7 @@ from sampling_chat import ScriptedChat, echo, prompts, question
 from veridical.core.messages import ChatRequest, LlmError
 from veridical.errors import UsageError
 from veridical.io import open_source
-from veridical.sampling.answers_file import AnswersFile, errors_path
+from veridical.sampling.answers_file import AnswersFile, errors_path, kept_answers
 from veridical.sampling.sample_run import sample_into
 from veridical.sampling.sampling import Progress, Sampler, Sampling
 
@@ -202,3 +202,26 @@ async def test_a_row_that_has_lost_its_line_is_asked_again(tmp_path: Path, damag
     asked = {"cut": 2, "broken": 1, "twice": 0, "swapped": 1, "first": 1}[damage]
     assert len({question(r) for r in chat.asked}) == asked
     assert path.stat().st_mode & 0o777 == 0o640 and not (tmp_path / "victim").exists()
+
+
+async def test_what_is_kept_is_read_and_left_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    empty = kept_answers(path, identity())
+    assert (empty.next_row, empty.gaps) == (0, False) and not path.exists()
+    await run(path, ScriptedChat(broken))
+    lines = path.read_bytes().splitlines(keepends=True)
+    half = b"".join([*lines[:2], *lines[3:], lines[2][:30]])
+    path.write_bytes(half)
+    kept = kept_answers(path, identity())
+    assert path.read_bytes() == half
+    assert kept.gaps and list(kept.failed_rows()) == [0, 4, 5, 11]
+    with AnswersFile(path, identity()) as file:
+        assert (list(file.seen), file.next_row) == (list(kept.seen), kept.next_row)
+        assert path.read_bytes() != half, "it is mended where it is gone on with"
+        with pytest.raises(UsageError, match="being written by another process"):
+            kept_answers(path, identity())
+    with pytest.raises(UsageError, match="holds another sampling"):
+        kept_answers(path, identity(temperature=2))
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(UsageError, match="it is no file"):
+        kept_answers(tmp_path / "folder", identity())
