@@ -119,6 +119,7 @@ def test_each_leg_of_a_grid_is_told_and_what_is_scored(server: Paid, tmp_path: P
     done = sample(tmp_path, *command, "--plan")
     assert "twin, ancestral: 3 prompts, 1 bad rows" in done.stdout
     assert "in all: 12 prompts" in done.stdout and "12 records to score" in done.stdout
+    assert done.stdout.count("bad rows are passed over, the first: p.jsonl:3: row 2:") == 1
     assert done.stdout.count("how fast paid writes is not known: --tokens-per-second X") == 1
     assert sample(tmp_path, *command, "--min-coverage", "0").returncode == 0
     after = plan(tmp_path, *command)
@@ -168,6 +169,10 @@ def test_failed_prompts_are_planned_where_they_are_asked_again(tmp_path: Path) -
         (("--llm", "paid", "--json", "f.json"), "--json goes with --plan"),
         (("--llm", "paid", "--tokens-per-second", "3"), "--tokens-per-second goes with --plan"),
         (("--llm", "paid", "--plan", "--tokens-per-second", "0"), "above 0"),
+        (
+            ("--llm", "paid", "--plan", "--map", "prompt=response"),
+            "no prompt in the input: p.jsonl",
+        ),
         (("--llm", "paid", "--plan", "--json", "a.jsonl"), "two outputs have that name"),
         (("--llm", "paid", "--plan", "--json", "p.jsonl"), "it is the data"),
         (("--llm", "paid", "--plan", "--out", "none/a.jsonl"), "its folder must exist"),

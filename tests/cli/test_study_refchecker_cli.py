@@ -118,7 +118,7 @@ def test_plans_ask_and_write_nothing(tmp_path: Path) -> None:
         (("copying", "claims.jsonl", "--plan", "--map", "response=said"), "they take no --map"),
         (("masked", "a.jsonl", "--plan", "--checkers", "llm"), "--llm NAME"),
         (("masked", "a.jsonl", "--plan", "--json", "a.jsonl"), "it is the data"),
-        (("masked", "a.jsonl", "--plan", "--nli", "nowhere"), "nowhere"),
+        (("masked", "c.jsonl", "--plan", "--nli", "nowhere"), "nowhere"),
         (("masked", "a.jsonl", "--checkers", "llm"), "--llm NAME"),
         (("masked", "a.jsonl", "--checkers", "guess"), "guess"),
         (("masked", "none.jsonl"), "none.jsonl"),
@@ -132,6 +132,7 @@ def test_plans_ask_and_write_nothing(tmp_path: Path) -> None:
 )
 def test_what_does_not_fit_is_refused(words: tuple[str, ...], message: str, tmp_path: Path) -> None:
     write_lines(tmp_path / "a.jsonl", {"id": 1, "response": "It is red."})
+    write_lines(tmp_path / "c.jsonl", {"response": "Ada sang in Rome.", "contexts": ["She did."]})
     write_lines(tmp_path / "claims.jsonl", {"human_label": "Neutral"})
     done = run(tmp_path, *words)
     assert done.returncode == 1, done.stderr

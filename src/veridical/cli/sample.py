@@ -272,6 +272,8 @@ def _plan_lines(plan: dict[str, Any]) -> Iterator[str]:
     if len(legs) > 1:
         yield f"in all: {_prompts(plan)}"
         yield f"  {calls_line(plan)}"
+    if plan["bad_row"] is not None:
+        yield f"bad rows are passed over, the first: {plan['bad_row']}"
     if plan["records"] is not None:
         yield f"{plan['records']} records to score; their hours are not counted"
     yield from unknown

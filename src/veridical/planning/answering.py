@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from veridical.core.records import Record
 from veridical.engine.clients import open_client
+from veridical.errors import RowError, UsageError
 from veridical.files.temporary import temporary_folder
 from veridical.llm.llms import Llms
 from veridical.planning.counting import CountingChat
 from veridical.planning.pretending import PretendJournal
 from veridical.planning.writing import FIGURES, of_ledger, summed, told
 from veridical.sampling.sample_run import count_rows, rows_to_ask
-from veridical.sampling.sampling import Progress, Sampler, answers
+from veridical.sampling.sampling import Answered, Failed, Progress, Sampler, answers
 
 if TYPE_CHECKING:
     from veridical.io import Source
@@ -60,18 +61,24 @@ class Answering:
 
         Returns:
             ``{"legs": [{"name", "llm", "model", "decoding", "prompts", "answered", "bad_rows",
-            "calls", "journaled", "tokens_in", "tokens_out", "cost", "complete", "hours", "least"}],
-            "prompts", "answered", "bad_rows", "calls", ..., "least", "tokens_per_second"}``.
-            ``prompts`` are those to be asked, ``answered`` those that have their answers.
+            "bad_row", "calls", "journaled", "tokens_in", "tokens_out", "cost", "complete",
+            "hours", "least"}], "prompts", "answered", "bad_rows", ..., "least",
+            "tokens_per_second"}``. ``prompts`` are those to be asked, ``answered`` those that have
+            their answers; ``bad_row`` says what is wrong with the first that cannot be asked.
 
         Raises:
-            UsageError: a model is not there, or a budget cannot be kept with it.
+            UsageError: a model is not there, a budget cannot be kept with it, or there is no
+                prompt.
         """
         legs = asyncio.run(self._plan(speeds))
+        bad_row = next((leg["bad_row"] for leg in legs if leg["bad_row"]), None)
+        if not self.kept.seen.count and not any(leg["prompts"] for leg in legs):
+            raise UsageError("no prompt in the input" + (f": {bad_row}" if bad_row else ""))
         names = ("prompts", "answered", "bad_rows", *FIGURES, "hours")
         return {
             "legs": legs,
             **summed(legs, names),
+            "bad_row": bad_row,
             "complete": True,
             "least": summed([leg["least"] for leg in legs], _RANGED),
             "tokens_per_second": speeds.tokens_per_second,
@@ -101,7 +108,7 @@ class Answering:
         leg, endpoint = self.legs[number], self.endpoints[number]
         llms = Llms(endpoint, budget=self.budget, connect=open_client)
         sampling, least = leg.sampling.with_all_draws()
-        progress = Progress()
+        progress, bad_row = Progress(), None
         try:
             drawn = least + (sampling.response == "first")
             chat = CountingChat(endpoint, llms.identity(), journal, drawn)
@@ -114,6 +121,8 @@ class Answering:
                         async for outcome in outcomes:
                             assert not isinstance(outcome, Record)  # nothing passes
                             progress.count(outcome)
+                            if bad_row is None and not isinstance(outcome, Answered):
+                                bad_row = _told_of(outcome)
         finally:
             await llms.close()
         return {
@@ -123,8 +132,13 @@ class Answering:
             "decoding": None if sampling.decoding is None else str(sampling.decoding),
             "prompts": progress.answered,
             "bad_rows": progress.failed + progress.bad_rows,
+            "bad_row": bad_row,
             **_told(chat.needed.ledger, chat.further.ledger, speeds.speed_of([endpoint.name])),
         }
+
+
+def _told_of(problem: Failed | RowError) -> str:
+    return f"row {problem.row}: {problem.error}" if isinstance(problem, Failed) else str(problem)
 
 
 def _told(needed: Ledger, further: Ledger, speed: float | None) -> dict[str, Any]:
