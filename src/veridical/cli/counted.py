@@ -15,7 +15,8 @@ from veridical.errors import UsageError
 
 
 def check_planned(plan: bool, **values: Any) -> None:
-    """
+    """Refuse what only a plan has a use for.
+
     Args:
         values: of options that go with ``--plan``, by their names.
 

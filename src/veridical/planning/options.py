@@ -211,7 +211,8 @@ class SpeedOptions(Options):
         all. None where one's speed is not known."""
         if self.tokens_per_second is not None:
             return self.tokens_per_second
-        known = [SPEEDS[name] for name in llms if name in SPEEDS]
+        models = [name.partition("?")[0] for name in llms]
+        known = [SPEEDS[name] for name in models if name in SPEEDS]
         return min(known) if known and len(known) == len(llms) else None
 
 
