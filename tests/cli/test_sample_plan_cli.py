@@ -163,16 +163,18 @@ def test_failed_prompts_are_planned_where_they_are_asked_again(tmp_path: Path) -
     assert (again["prompts"], again["calls"], again["answered"]) == (2, 4, 1)
 
 
+def test_an_input_without_a_prompt_is_refused(server: Paid, tmp_path: Path) -> None:
+    (tmp_path / "p.jsonl").write_text('{"prompt": ""}\n')
+    done = sample(tmp_path, "--llm", "paid", "--out", "a.jsonl", "--plan")
+    assert done.returncode == 1 and "no prompt in the input: p.jsonl:1: row 0" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
         (("--llm", "paid", "--json", "f.json"), "--json goes with --plan"),
         (("--llm", "paid", "--tokens-per-second", "3"), "--tokens-per-second goes with --plan"),
         (("--llm", "paid", "--plan", "--tokens-per-second", "0"), "above 0"),
-        (
-            ("--llm", "paid", "--plan", "--map", "prompt=response"),
-            "no prompt in the input: p.jsonl",
-        ),
         (("--llm", "paid", "--plan", "--json", "a.jsonl"), "two outputs have that name"),
         (("--llm", "paid", "--plan", "--json", "p.jsonl"), "it is the data"),
         (("--llm", "paid", "--plan", "--out", "none/a.jsonl"), "its folder must exist"),
