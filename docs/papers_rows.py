@@ -353,7 +353,7 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
             "selfcheck_qa",
             figures=(
                 f"{_LOCAL} Bayes with alpha, asked of a chat model",
-                "results/README.md#by-the-number-of-samples Bayes with alpha, curves",
+                f"{_CURVES} Bayes with alpha, curves",
                 "none of the published models",
             ),
         ),
