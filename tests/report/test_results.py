@@ -91,6 +91,7 @@ _Seeded = random.Random
 
 
 def test_pairs_join_each_result_with_its_own_record(run: veridical.Results) -> None:
+    assert list(run.pairs(set())) == []
     pairs = list(run.pairs({3, 89, 91, 99}))
     assert [(record.row, result.row) for record, result in pairs] == [
         (i, i) for i in (3, 89, 91, 99)

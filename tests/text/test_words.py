@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from veridical.text import words as module
-from veridical.text.words import lower_words, word_spans, words
+from veridical.text.words import WordPlaces, lower_words, word_spans, words
 
 #: Written by hand after spaCy's documented rules; ``test_spacy_agrees`` checks them against it.
 ENGLISH = [
@@ -83,6 +83,8 @@ def test_tokens_join_back_and_spans_slice(text):
     assert "".join(words(text)) == "".join(text.split())
     assert lower_words(text) == [token.lower() for token in words(text)]
     assert all(a.end <= b.start for a, b in pairwise(spans))
+    places = WordPlaces(text)
+    assert [places[i] for i in range(len(spans))] == [(s.start, s.end) for s in spans]
 
 
 def test_long_pieces_take_linear_time():

@@ -33,6 +33,10 @@ class Identity:
         pairs = (pair.partition("=") for pair in _NEXT.split(listed.removesuffix(")")))
         return Identity(name, tuple((parameter, value) for parameter, _, value in pairs))
 
+    def __hash__(self) -> int:
+        """Of the name alone, which is quick: few scorers of a run share one."""
+        return hash(self.name)
+
     def names(self, parameter: str) -> bool:
         """Whether ``parameter`` differs from its default."""
         return any(parameter == name for name, _ in self.parameters)

@@ -303,7 +303,7 @@ class BoundScorer:
             return self.scorer.costs
         return frozenset(self.scorer.costs_by(**self.values))
 
-    @property
+    @cached_property
     def cost(self) -> Cost:
         """The dearest of them."""
         return max(self.costs, key=costs().index, default=self.scorer.cost)

@@ -393,10 +393,15 @@ class RunResults:
 
     def pairs(self, rows: set[int] | None = None) -> Iterator[tuple[Record, Result]]:
         """Every record that has a result, with it, in input order; with ``rows`` those alone."""
+        if rows is not None and not rows:
+            return
+        first, last = (0, None) if rows is None else (min(rows), max(rows))
         # both are in row order, so one walk joins them
-        records = (r for r in self._source.rows() if isinstance(r, Record))
+        records = (r for r in self._source.rows(first) if isinstance(r, Record))
         record = next(records, None)
         for line in self._stored():
+            if last is not None and line.row > last:
+                return
             if rows is not None and line.row not in rows:
                 continue
             while record is not None and record.row < line.row:

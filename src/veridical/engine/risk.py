@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import bisect
 import json
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Mapping, Sequence
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
@@ -102,28 +102,48 @@ def combine(
     has that scorer's own risk. Of several, those with a table count; if none of the scored ones
     has a table, the plain mean of their risks does.
     """
-    ensembles = [s for s in risks if s.name in (ENSEMBLE, CASCADE)]
-    tuned = [s for s in ensembles if s.name == CASCADE or s.names("file")]
-    if ensembles:
-        scorer = (tuned or ensembles)[0]
-        risk = risks[scorer]
-        if tuned or risk is not None:
-            return risk, None if risk is None else scorer.name
-        risks = {s: r for s, r in risks.items() if s not in ensembles}
-    if len(risks) == 1:
-        ((scorer, risk),) = risks.items()
-        return risk, None if risk is None else scorer.name
-    families: dict[str, list[float]] = {}
-    others: list[float] = []
-    for scorer, risk in risks.items():
-        if risk is None:
-            continue
-        table = table_of(scorer, samples)
-        if table is None:
-            others.append(risk)
-        else:
-            families.setdefault(table.family, []).append(table(risk))
-    groups = list(families.values()) or ([others] if others else [])
-    if not groups:
-        return None, None
-    return sum(sum(g) / len(g) for g in groups) / len(groups), NAME
+    return _combiner(tuple(risks), samples)(tuple(risks.values()))
+
+
+class _Combiner:
+    """:func:`combine` of the same scorers, time and again: for each sentence of each record."""
+
+    def __init__(self, scorers: tuple[Identity, ...], samples: int) -> None:
+        ensembles = [s for s in scorers if s.name in (ENSEMBLE, CASCADE)]
+        tuned = [s for s in ensembles if s.name == CASCADE or s.names("file")]
+        self._scorers = scorers
+        self._first = scorers.index((tuned or ensembles)[0]) if ensembles else None
+        self._tuned = bool(tuned)
+        #: Places of the scorers whose risks are averaged, with their tables.
+        self._tables = [
+            (i, table_of(s, samples)) for i, s in enumerate(scorers) if s not in ensembles
+        ]
+
+    def __call__(self, risks: Sequence[float | None]) -> tuple[float | None, str | None]:
+        if self._first is not None:
+            risk = risks[self._first]
+            if self._tuned or risk is not None:
+                return self._own(self._first, risk)
+        if len(self._tables) == 1:
+            place = self._tables[0][0]
+            return self._own(place, risks[place])
+        families: dict[str, list[float]] = {}
+        others: list[float] = []
+        for place, table in self._tables:
+            risk = risks[place]
+            if risk is None:
+                continue
+            if table is None:
+                others.append(risk)
+            else:
+                families.setdefault(table.family, []).append(table(risk))
+        groups = list(families.values()) or ([others] if others else [])
+        if not groups:
+            return None, None
+        return sum([sum(g) / len(g) for g in groups]) / len(groups), NAME
+
+    def _own(self, place: int, risk: float | None) -> tuple[float | None, str | None]:
+        return risk, None if risk is None else self._scorers[place].name
+
+
+_combiner = lru_cache(maxsize=1024)(_Combiner)

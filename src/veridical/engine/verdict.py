@@ -63,9 +63,7 @@ def head(record: Record, scorers: Sequence[BoundScorer], scores: Mapping[str, Sc
     parts = _Parsed(scores)
     lines = dict(scores)
     if by == NAME:
-        mean = _mean(record, scorers, parts, risk)
-        lines[NAME] = Scored.of(mean)
-        parts[NAME] = mean.model_dump(mode="json")
+        lines[NAME] = Scored.of(_mean(record, scorers, parts, risk))
     return Headed(risk, by, _verdict(record, scorers, parts, risk, by), lines)
 
 
@@ -102,7 +100,7 @@ def _even(risk: float, makers: Sequence[BoundScorer], parts: Mapping[str, Any]) 
 
 def _basis(bound: BoundScorer, record: Record, score: Mapping[str, Any]) -> Basis:
     """What a score rests on; of a scorer over scores, the best of what those it has rest on."""
-    if not bound.parts:
+    if bound.scorer.parts is None:
         return bound.basis(record)
     raw = score["raw"] if isinstance(score["raw"], dict) else {}
     risks = raw.get("components")

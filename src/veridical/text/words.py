@@ -9,7 +9,9 @@ piece join back into it exactly, which is what gives exact offsets.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable
+from itertools import accumulate
 
 from veridical.text.fact_words import AUXILIARIES, FUNCTION_WORDS
 from veridical.text.memo import kept
@@ -18,7 +20,7 @@ from veridical.text.spans import Span
 _FUNCTION_WORDS = (FUNCTION_WORDS | AUXILIARIES) - {"born", "despite", "currently"}
 #: Pieces longer than this are rare and not worth remembering.
 _MEMO_LENGTH = 40
-_MEMO_SIZE = 1 << 15  # pieces a generation
+_MEMO_SIZE = 1 << 16  # pieces a generation
 #: No suffix pattern looks further back than this; keeps stripping linear in the piece.
 _TAIL = 16
 #: Characters from which a core is no abbreviation, and an address only by its scheme: comparing it
@@ -85,6 +87,9 @@ _PLAIN = re.compile(
 )
 _CLOCK = re.compile(r"(1[0-2]|[1-9])([ap](?:m|\.m\.))")
 
+#: What ``str.split`` cuts a text into.
+_PIECE = re.compile(r"\S+")
+
 #: Scripts written without spaces: a character with its combining marks is a token.
 _SPACELESS = re.compile(
     "[\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3031-\u3035\u3038-\u303b\u3041-\u3096\u309d-\u309f"
@@ -135,6 +140,31 @@ def word_spans(text: str) -> list[Span]:
             spans.append(Span(at, at + len(token), token))
             at += len(token)
     return spans
+
+
+class WordPlaces:
+    """Where single tokens of :func:`words` stand, for who asks for few of them: only the pieces
+    that hold those are looked at closely.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._pieces = text.split()
+        #: Tokens before each piece; in lower case they are as many, and remembered by now.
+        self._before = [0, *accumulate(map(len, map(_lower_tokens, self._pieces)))]
+        #: Characters before each piece, but the white space where that is one blank a gap.
+        self._at = [0, *accumulate(map(len, self._pieces))]
+        self._gap = 1
+        if len(text) != self._at[-1] + len(self._pieces) - 1:
+            self._at = [m.start() for m in _PIECE.finditer(text)]
+            self._gap = 0
+
+    def __getitem__(self, token: int) -> tuple[int, int]:
+        """Start and end of a token by its number, from 0."""
+        piece = bisect_right(self._before, token) - 1
+        tokens = _tokens(self._pieces[piece])
+        place = token - self._before[piece]
+        start = self._at[piece] + self._gap * piece + sum(map(len, tokens[:place]))
+        return start, start + len(tokens[place])
 
 
 def lettered_spans(text: str) -> list[Span]:
@@ -243,4 +273,4 @@ class _Memo(dict[str, tuple[str, ...]]):
 
 
 _tokens = _Memo(_split).__getitem__
-_lower_tokens = _Memo(lambda piece: tuple([t.lower() for t in _tokens(piece)])).__getitem__
+_lower_tokens = _Memo(lambda piece: tuple([t.lower() for t in _split(piece)])).__getitem__

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Sequence
-from itertools import chain
+from itertools import chain, islice
 from statistics import fmean
 from typing import Annotated, Literal, NamedTuple
 
@@ -21,7 +21,7 @@ from veridical.core.registry import scorer
 from veridical.core.scores import EvidenceItem, Score, Unit
 from veridical.errors import NotApplicable, UsageError
 from veridical.text.spans import Span
-from veridical.text.words import lower_words
+from veridical.text.words import WordPlaces, lower_words
 
 N = Literal[1, 2, 3, 4, 5]
 Stat = Literal["max", "avg"]
@@ -30,6 +30,7 @@ Tokenizer = Literal["builtin", "spacy"]
 #: A word (n = 1), else n words of which the first may be padding.
 Gram = str | tuple[str | None, ...]
 Grams = Sequence[Gram]
+Words = Callable[[str], Sequence[str]]
 
 #: Surprisal (nats) that maps to risk 0.5: counts reach p = e^-5, shares of samples p = 1/e.
 COUNT_SCALE = 5.0
@@ -184,26 +185,34 @@ class _Piece:
         self.grams = grams
         self._span = span
 
-    def tokens(self, words: Callable[[str], Sequence[str]]) -> list[tuple[int, int]]:
-        """Offsets of the piece's tokens in the source."""
-        if self._tokens is None:
-            self._tokens = []
-            at = 0
-            for token in words(self._span.text):
-                at = self._span.text.index(token, at)
-                start = self._span.start + at
-                at += len(token)
-                self._tokens.append((start, start + len(token)))
-        return self._tokens
+    def place(self, first: int, last: int, words: Words | None) -> tuple[int, int]:
+        """Where tokens ``first..last`` of the piece stand in the source, by its ``words``; None:
+        those of this package."""
+        if self._places is None:
+            text = self._span.text
+            self._places = WordPlaces(text) if words is None else _places(text, words(text))
+        start, end = self._places[first][0], self._places[last][1]
+        return self._span.start + start, self._span.start + end
 
-    _tokens: list[tuple[int, int]] | None = None
+    _places: WordPlaces | list[tuple[int, int]] | None = None
+
+
+def _places(text: str, tokens: Sequence[str]) -> list[tuple[int, int]]:
+    """Start and end of each token."""
+    places = []
+    at = 0
+    for token in tokens:
+        start = text.index(token, at)
+        at = start + len(token)
+        places.append((start, at))
+    return places
 
 
 class _Text(NamedTuple):
     """A record as n-grams; ``sources`` and ``pieces`` run parallel to ``places``."""
 
     n: int
-    words: Callable[[str], Sequence[str]]
+    words: Words | None  # None: those of this package
     spans: tuple[Span, ...]
     response: list[Grams]
     places: list[Source]
@@ -247,7 +256,7 @@ def _read_once(record: Record, reading: _Reading, against: Against) -> _Text:
     if not any(map(str.isalnum, response)):
         raise NotApplicable("the response has no words")
     split: Callable[[str], Sequence[Span]]
-    words: Callable[[str], Sequence[str]]
+    words: Words
     if tokenizer == "spacy":
         from veridical.text.spacy_text import spacy_sentences as split
         from veridical.text.spacy_text import spacy_words as words
@@ -270,14 +279,16 @@ def _read_once(record: Record, reading: _Reading, against: Against) -> _Text:
     sentences = [grams(s.text) for s in record.sentences]
     if not any(sentences):
         raise NotApplicable("the response's sentences hold no words")
-    return _Text(n, words, record.sentences, sentences, places, pieces, {}, {})
+    given = None if tokenizer == "builtin" else words
+    return _Text(n, given, record.sentences, sentences, places, pieces, {}, {})
 
 
 def _score(text: _Text, model: Model, stat: Stat, scale: float) -> Score:
     units = []
     values = []
+    every = iter(model.surprisals(list(chain.from_iterable(text.response))))
     for span, grams in zip(text.spans, text.response, strict=True):
-        surprisals = model.surprisals(grams)
+        surprisals = list(islice(every, len(grams)))
         values.append(surprisals)
         if not surprisals:
             units.append(Unit.of(span, None))
@@ -307,8 +318,8 @@ def _occurrences(gram: Gram, text: _Text) -> list[EvidenceItem]:
         if at is None:
             continue
         piece, last = at
-        tokens = piece.tokens(text.words)
-        items.append(EvidenceItem.at(place, tokens[max(0, last - text.n + 1)][0], tokens[last][1]))
+        start, end = piece.place(max(0, last - text.n + 1), last, text.words)
+        items.append(EvidenceItem.at(place, start, end))
         if len(items) == _EVIDENCE_ITEMS:
             break
     return items
