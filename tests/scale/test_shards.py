@@ -49,6 +49,21 @@ def test_merged_lines_are_those_of_one_process(workers: int, run: Any, tmp_path:
     assert errors[0] == errors[1] and len(errors[0]) == 2
 
 
+def test_parts_are_one_table_without_a_merge(run: Any, tmp_path: Path) -> None:
+    dataset = pytest.importorskip("pyarrow.dataset").dataset
+    written(tmp_path / "in.jsonl", 50)
+    assert run("shard", "plan", "in.jsonl", "--rows", 20, "--out", "d") == 0
+    assert run("shard", "run", "d", "--preset", "fast") == 0
+    assert run("shard", "merge", "d", "--json", "merged.jsonl") == 0
+    parts = dataset(str(tmp_path / "d" / "parts"), format="parquet", exclude_invalid_files=True)
+    table = parts.to_table().to_pydict()
+    merged = [json.loads(line) for line in (tmp_path / "merged.jsonl").read_text().splitlines()]
+    for column in ("id", "risk", "verdict"):
+        assert table[column] == [result[column] for result in merged]
+    assert [json.loads(line)["row"] for line in table["line"]] == table["row"]
+    assert table["row"] == sorted(table["row"]) and len(table["row"]) == len(merged)
+
+
 def test_no_row_is_lost_where_rows_cannot_be_told_by_lines(
     run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
