@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import itertools
+import random
 
 import pytest
 
@@ -45,6 +46,26 @@ def test_families_weigh_alike_however_many_members_they_have(
     assert risk == pytest.approx((0.3 + 0.9) / 2) and by == NAME
     assert combine({"unknown": 0.1, "other": 0.3}, 5) == (pytest.approx(0.2), NAME)
     assert combine({"a": None, "c": None}, 5) == (None, None)
+
+
+def test_each_call_counts_anew_what_was_scored() -> None:
+    """Against the definition, with the same scorers time and again and others of them scored."""
+    rng = random.Random(4)
+    keys = ["ngram", "ngram_presence", "support", "exact_match", "knowledge_f1", "unheard_of"]
+    for _ in range(300):
+        risks = {k: None if rng.random() < 0.4 else rng.random() for k in keys}
+        samples = rng.choice([0, 3, 5, 20])
+        families: dict[str, list[float]] = {}
+        for key, value in risks.items():
+            entry = tables().get(key)
+            if entry is not None and value is not None:
+                table = entry.at(samples)
+                families.setdefault(table.family, []).append(table(value))
+        groups = [sum(g) / len(g) for g in families.values()]
+        plain = risks["unheard_of"]
+        expected = sum(groups) / len(groups) if groups else plain
+        by = None if expected is None else NAME
+        assert combine(risks, samples) == (expected, by)
 
 
 def test_shipped_tables_belong_to_scorers_and_increase_strictly() -> None:

@@ -91,11 +91,12 @@ _Seeded = random.Random
 
 
 def test_pairs_join_each_result_with_its_own_record(run: veridical.Results) -> None:
-    assert list(run.pairs(set())) == []
     pairs = list(run.pairs({3, 89, 91, 99}))
     assert [(record.row, result.row) for record, result in pairs] == [
         (i, i) for i in (3, 89, 91, 99)
     ]
+    assert list(run.pairs(set())) == []
+    assert [result.row for _, result in run.pairs({90, 99})] == [99]
     data = [*rows(90), None, *rows(9)]
     for record, result in run.pairs():
         row = data[result.row]

@@ -87,6 +87,30 @@ def test_tokens_join_back_and_spans_slice(text):
     assert [places[i] for i in range(len(spans))] == [(s.start, s.end) for s in spans]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "He can't pay Smith's $5m (1820–76).",
+        " a  b\n\nc\t",
+        "x\u2028y\x1cz\x85w\u3000v",
+        "İstanbul'da ΟΔΟΣ 中文字 e\u0301 👩‍👩‍👧 " + "long" * 200,
+        "a b ",
+        "",
+    ],
+)
+def test_places_of_single_words_are_those_of_all(text):
+    spans = word_spans(text)
+    places = WordPlaces(text)
+    # in any order: each is found by itself
+    found = {i: places[i] for i in reversed(range(len(spans)))}
+    assert found == {i: (s.start, s.end) for i, s in enumerate(spans)}
+
+
+def test_white_space_is_the_same_to_both_ways_of_cutting():
+    every = "".join(map(chr, range(0x110000)))
+    assert module._PIECE.findall(every) == every.split()
+
+
 def test_long_pieces_take_linear_time():
     for unit in ("(", ")", ".", "a-", "a.", "a@", "中", "'", "1,", "a.b@", "www."):
         assert "".join(words(unit * 30_000)) == unit * 30_000
