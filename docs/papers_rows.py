@@ -141,7 +141,10 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
             "best answer by the most probable meaning",
             "cluster_probability",
             "veridical.decide.selection",
-            figures=(f"{_UNCERTAINTY} its probability as a risk", "none of the selected answers"),
+            figures=(
+                f"{_UNCERTAINTY} its probability as a risk",
+                f"{_UNCERTAINTY}#gsm8k-which-of-four-answers-to-give the selected answers",
+            ),
         ),
         _row(
             "token probabilities: smallest, sequence, margin, negentropies",
