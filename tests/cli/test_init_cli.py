@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import shutil
@@ -93,10 +92,6 @@ def test_the_workflow_is_yaml(folder: Path) -> None:
     assert workflow["permissions"] == {"contents": "read"}
 
 
-@pytest.mark.skipif(
-    importlib.util.find_spec("veridical.integrations.pytest_plugin") is None,
-    reason="the plugin is not here",
-)
 def test_the_tests_pass_and_fail_where_they_should(folder: Path) -> None:
     done = init("pytest", cwd=folder)
     assert done.returncode == 0 and "next: pytest tests/test_answers.py" in done.stdout

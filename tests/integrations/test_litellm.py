@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 pytest.importorskip("litellm")
-pytest.importorskip("veridical.serve.facades", reason="the server's routes are not here")
+pytest.importorskip("fastapi")
 SOURCE = "The tower is 57 m tall."
 WRONG = "The tower is 70 m tall."
 
