@@ -6,7 +6,7 @@
 ``selfcheck``  SelfCheckNLI of selfcheckgpt, pair by pair, against ``selfcheck_nli(order=code)``,
                with float32 and with 8-bit weights.
 ``uqlm``       the four default scorers of uqlm's BlackBoxUQ, in the version of the paper's code
-               and the newest, against the same four in one run.
+               and the newest, against the same four in one run, with 8-bit weights besides.
 ``bare``       the engine against an ideally packed ONNX Runtime loop with nothing else to do.
 ``gpu``        pairs one by one against batches on a GPU, and the share of its measured ceiling.
 ``shared``     pairs that all NLI scorers send through the model together: their union.
@@ -66,6 +66,7 @@ WARM = (
 )
 _HEADS = {"two": "entailment,contradiction", "three": "contradiction,neutral,entailment"}
 SAMPLES = 5  # of the black-box and warm parts
+SMALL = "veridical int8"
 Row = dict[str, Any]
 Way = Callable[[list[int]], Reply]  # passages by number; found: one entry a passage
 
@@ -236,6 +237,16 @@ def seconds(given: Given, part: str, timed: dict[str, Timed]) -> None:
         given.add(part, f"{name}: processor time", t.cpu, "s")
 
 
+def add_small(part: str, ways: dict[str, Way], small: Way) -> None:
+    """This package with 8-bit weights, where the weights are such that 8 bits keep them."""
+    try:
+        small([0])
+    except ModelError as e:
+        print(f"{part:<10} int8 left out: {e}", flush=True)
+    else:
+        ways[SMALL] = small
+
+
 def selfcheck(given: Given) -> None:
     """Sentence against sample, on a head of the classes entailment and contradiction."""
     part, model = "selfcheck", given.models / "two"
@@ -258,12 +269,7 @@ def selfcheck(given: Given) -> None:
         given.engine(f"{given.nli('two')}&precision=int8") as small,
     ):
         ways = {"selfcheckgpt 0.1.7": theirs, "veridical": ours(given, engine, SELFCHECK)}
-        eight = ours(given, small, SELFCHECK)
-        try:
-            eight([0])
-            ways["veridical int8"] = eight
-        except ModelError as e:  # weights that 8 bits do not keep
-            print(f"{part:<10} int8 left out: {e}", flush=True)
+        add_small(part, ways, ours(given, small, SELFCHECK))
         timed = in_turn(given, ways)
     peers, own, *others = timed.items()
     used = records[: given.options.passages]
@@ -278,7 +284,7 @@ def selfcheck(given: Given) -> None:
     published = np.concatenate([peers[1].found[i] for i in sorted(peers[1].found)])
     given.agree(part, "sentence scores", float(np.abs(risks(own[1]) - published).max()))
     for int8 in others:
-        compare(given, part, peers, int8, None)
+        compare(given, part, peers, int8, 2.5)
         off = np.abs(risks(int8[1]) - published)
         given.add(part, "int8, sentence scores: mean difference", float(off.mean()), "")
         given.add(part, "int8, sentence scores: largest difference", float(off.max()), "")
@@ -311,21 +317,32 @@ def uqlm(given: Given) -> None:
         return way
 
     with ExitStack() as stack:
-        engine = stack.enter_context(given.engine(given.nli("three"), embedder=f"onnx:{encoder}"))
+        spec, embedder = given.nli("three"), f"onnx:{encoder}"
+        engine = stack.enter_context(given.engine(spec, embedder=embedder))
+        small = stack.enter_context(given.engine(f"{spec}&precision=int8", embedder=embedder))
         ways: dict[str, Way] = {}
         for name in ("uqlm-0.6.1", "uqlm-0.6.7"):
             peer = given.peer(name, "uqlm_black_box.py", model=model, encoder=encoder)
             ways[name] = theirs(name, stack.enter_context(peer))
         ways["veridical"] = ours(given, engine, ", ".join(BLACK_BOX.values()), SAMPLES)
+        add_small(part, ways, ours(given, small, ", ".join(BLACK_BOX.values()), SAMPLES))
         timed = in_turn(given, ways)
         own_pairs = next(w for n, w in engine.work().items() if n.startswith("three@")).windows
     seconds(given, part, timed)
     for name, least in (("uqlm-0.6.1", 4.0), ("uqlm-0.6.7", 2.5)):
         given.add(part, f"{name}: pairs judged, warm-up included", counted[name], "")
         compare(given, part, (name, timed[name]), ("veridical", timed["veridical"]), least)
+        if SMALL in timed:
+            compare(given, part, (name, timed[name]), (SMALL, timed[SMALL]), 2.0)
     given.add(part, "veridical: pairs judged, warm-up included", own_pairs, "")
     for name in ("uqlm-0.6.1", "uqlm-0.6.7"):
         black_box_agreement(given, name, timed[name], timed["veridical"])
+    if SMALL in timed:
+        own, eight = timed["veridical"].found, timed[SMALL].found
+        for spec in BLACK_BOX.values():
+            off = np.abs([own[i][spec].raw - eight[i][spec].raw for i in sorted(own)])
+            given.add(part, f"int8, {spec}: mean difference", float(off.mean()), "")
+            given.add(part, f"int8, {spec}: largest difference", float(off.max()), "")
 
 
 def black_box_agreement(given: Given, name: str, peer: Timed, own: Timed) -> None:

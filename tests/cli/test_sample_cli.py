@@ -198,6 +198,34 @@ def test_grid_and_table_from_one_command(folder: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("llm", "why"),
+    [
+        ("openai:m", "OPENAI_API_KEY"),
+        ("local:none.gguf", "none.gguf"),
+        ("local:none", "unknown local model 'none'"),
+        ("torch:none.gguf", "none.gguf"),
+        ("torch:./none", "no model folder"),
+        ("fake:none.json", "none.json"),
+    ],
+)
+def test_a_grids_last_model_is_refused_before_its_first_is_asked(
+    llm: str, why: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    (folder / "g.toml").write_text(
+        "".join(
+            f'[[model]]\nname = "{name}-1B"\nllm = "{spec}"\nsize = 1\n'
+            f'tuning = "base"\ndecodings = ["greedy"]\n'
+            for name, spec in [("a", "fake:s.json"), ("b", llm)]
+        )
+    )
+    command = ["sample", "p.jsonl", "--grid", "g.toml", "--out", "a.jsonl"]
+    done = run(folder, *command)
+    assert done.returncode == 1 and why in done.stderr
+    assert not (folder / "a.jsonl").exists()
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL")
 def test_killed_again_and_again_it_asks_nothing_answered_twice(tmp_path: Path) -> None:
     rng = random.Random(5)

@@ -61,6 +61,17 @@ class Work:
             parameters["model"] = self.endpoints[0].model
         return {**parameters, "endpoints": [e.identity for e in self.endpoints]}
 
+    def check(self) -> None:
+        """Refuse a model that could not be opened when it comes to it, before any is asked.
+
+        Raises:
+            UsageError, ModelError: as :func:`veridical.engine.clients.check_client`.
+        """
+        from veridical.engine.clients import check_client
+
+        for endpoint in {e.identity: e for e in self.endpoints}.values():
+            check_client(endpoint)
+
     def plan(self, kept: KeptAnswers, retry_failed: bool, speeds: SpeedOptions) -> dict[str, Any]:
         """What :meth:`run` would ask; see :meth:`veridical.planning.answering.Answering.plan`."""
         from veridical.planning.answering import Answering

@@ -34,7 +34,8 @@ ENDPOINT_FORMS = (
     "openai:MODEL, anthropic:MODEL, gemini:MODEL, ollama:MODEL",
     "http(s)://HOST/v1#MODEL (any OpenAI-compatible server)",
     "local, local:NAME (see: veridical models get), local:PATH.gguf (runs here; extra [local])",
-    "torch:HUB_ID, torch:FOLDER, torch:PATH.gguf (runs here, slowly; extra [torch])",
+    "torch:HUB_ID, torch:FOLDER, torch:PATH.gguf, each with [?dtype=bfloat16] (runs here, slowly; "
+    "extra [torch])",
     "fake:FILE.json (scripted answers, for tests)",
 )
 #: What a server can be said to support, or not, in place of finding out.
@@ -212,6 +213,7 @@ def find_endpoint(spec: str, *, named_only: bool = False) -> Endpoint:
         url = f"local:{path}{question}{options}"
         return Endpoint(spec, url, name, price_in=0.0, price_out=0.0)
     if kind == "torch" and model:
+        model = model.partition("?")[0]
         return Endpoint(spec, spec, model, price_in=0.0, price_out=0.0, max_concurrency=1)
     if kind == "fake" and model:
         return Endpoint(spec, spec, Path(model).stem, price_in=0.0, price_out=0.0)

@@ -347,6 +347,24 @@ class LlmService:
             self._own.journal.close()
 
 
+def check_client(endpoint: Endpoint) -> None:
+    """Refuse what :func:`open_client` would, as far as it can be told without a model.
+
+    Raises:
+        UsageError: there is no key in the environment, no such file, or no such option.
+        ModelError: a package that runs the model is not installed.
+    """
+    if endpoint.base_url.startswith("local:"):
+        from veridical.llm.local import check_installed, read_local
+
+        check_installed()
+        read_local(endpoint.base_url)
+    elif endpoint.base_url.startswith("fake:"):
+        open_client(endpoint)
+    else:
+        endpoint.key()
+
+
 def open_client(endpoint: Endpoint) -> ChatClient:
     """The client that ``endpoint`` says: over HTTP, of a llama.cpp server here, or scripted.
 

@@ -14,6 +14,7 @@ from veridical.errors import ModelError, VeridicalError
 from veridical.llm.download import cache_folder
 from veridical.models.folder import load_tokenizer
 
+DTYPES = ("float32", "bfloat16", "float16")
 #: Padded tokens per forward.
 BATCH_TOKENS = {"cpu": 4096, "cuda": 32768}
 #: What is fetched of a hub repository: never pickled weights, never code.
@@ -108,8 +109,8 @@ def place(device: str | None, dtype: str | None) -> tuple[Any, str]:
 
     where = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
     dtype = dtype or ("float32" if where.type == "cpu" else "bfloat16")
-    if dtype not in ("float32", "bfloat16", "float16"):
-        raise ModelError(f"unknown dtype {dtype!r}; known: float32, bfloat16, float16")
+    if dtype not in DTYPES:
+        raise ModelError(f"unknown dtype {dtype!r}; known: {', '.join(DTYPES)}")
     return where, dtype
 
 

@@ -9,7 +9,7 @@ import pytest
 from causal_checkpoints import KINDS, save
 
 from veridical.core.messages import ChatRequest, LlmError, Reply, user
-from veridical.engine.clients import open_client
+from veridical.engine.clients import check_client, open_client
 from veridical.errors import UsageError
 from veridical.llm.endpoints import Endpoint, find_endpoint
 from veridical.llm.service import LlmService
@@ -165,3 +165,21 @@ async def test_it_is_an_endpoint_like_others(tmp_path: Path) -> None:
     await service.close()
     with pytest.raises(UsageError, match="no option"):
         opened(folder, mirostat=1)
+
+
+async def test_its_options_are_those_of_a_model_that_reads(tmp_path: Path) -> None:
+    folder = save(tmp_path / "m")
+    half = find_endpoint(f"torch:{folder}?dtype=bfloat16")
+    assert half.model == str(folder)
+    chat = open_client(half)
+    assert chat._model.dtype == torch.bfloat16
+    assert chat.identity != open_client(find_endpoint(f"torch:{folder}")).identity
+    for spec, why in [
+        (f"torch:{folder}?dtype=half", "unknown dtype 'half'"),
+        (f"torch:{folder}?beams=3", "beams"),
+        (f"torch:{tmp_path / 'none'}", "no model folder"),
+        (f"torch:{tmp_path / 'none.gguf'}", "cannot read the model"),
+    ]:
+        with pytest.raises(UsageError, match=why):
+            check_client(find_endpoint(spec))
+    check_client(half)

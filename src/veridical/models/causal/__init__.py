@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import parse_qsl
 
-from veridical.errors import UsageError, unknown_name
+from veridical.errors import UsageError
 from veridical.llm.download import SMOLLM2, WEIGHTS
 
 if TYPE_CHECKING:
@@ -22,7 +21,6 @@ LANGUAGE_FORMS = (
     "http(s)://HOST/v1#MODEL, or NAME of a section [llm.NAME] in veridical.toml (a server that "
     "gives the log-probabilities of given text, such as vLLM)",
 )
-_OPTIONS = ("dtype", "revision")
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 
 
@@ -97,17 +95,7 @@ def _gguf(path: Path, query: str, threads: int | None, label: str | None) -> Lan
 def _torch(
     name: str, query: str, threads: int | None, device: str | None, label: str | None = None
 ) -> LanguageModel:
-    from veridical.models.causal.torch import TorchLanguageModel
+    from veridical.models.causal.torch import TorchLanguageModel, torch_options
 
-    options = dict(parse_qsl(query, keep_blank_values=True))
-    for key in options:
-        if key not in _OPTIONS:
-            raise unknown_name("option of a language model", key, _OPTIONS)
-    return TorchLanguageModel(
-        name,
-        device=device,
-        threads=threads,
-        name=label,
-        dtype=options.get("dtype"),
-        revision=options.get("revision"),
-    )
+    options = torch_options(query)
+    return TorchLanguageModel(name, device=device, threads=threads, name=label, **options)

@@ -17,10 +17,23 @@ from veridical.core.records import TokenLogprob, TopToken
 from veridical.core.tokens import GivenText
 from veridical.errors import ModelError, UsageError
 from veridical.llm.endpoints import Endpoint
-from veridical.models.causal.torch import TorchLanguageModel
+from veridical.models.causal.torch import TorchLanguageModel, read_torch
 
 _DEFAULT_MAX_TOKENS = 512
 _LONGEST_SEED = 1 << 63
+
+
+def check_torch_chat(endpoint: Endpoint) -> tuple[str, dict[str, Any]]:
+    """The arguments of the model that ``endpoint`` names; nothing is loaded.
+
+    Raises:
+        UsageError: there is no such file or option, or ``extra_body`` has anything but
+            ``num_beams``.
+    """
+    for key in endpoint.extra_body:
+        if key != "num_beams":
+            raise UsageError(f"LLM {endpoint.name!r}: a model run here has no option {key!r}")
+    return read_torch(endpoint.base_url)
 
 
 class TorchChat(TorchLanguageModel):
@@ -32,18 +45,16 @@ class TorchChat(TorchLanguageModel):
     One request is worked on at a time, its ordinals together.
 
     Args:
-        endpoint: with base URL ``torch:`` and a hub id, a folder or a GGUF file.
+        endpoint: with base URL ``torch:`` and what :func:`.torch.read_torch` takes.
 
     Raises:
         ModelError: torch is not installed, or the model cannot be found or built.
-        UsageError: ``extra_body`` has anything but ``num_beams``.
+        UsageError: as :func:`check_torch_chat`.
     """
 
     def __init__(self, endpoint: Endpoint, **options: Any) -> None:
-        super().__init__(endpoint.base_url.removeprefix("torch:"), **options)
-        for key in endpoint.extra_body:
-            if key != "num_beams":
-                raise UsageError(f"LLM {endpoint.name!r}: a model run here has no option {key!r}")
+        place, said = check_torch_chat(endpoint)
+        super().__init__(place, **said, **options)
         self._beams = int(endpoint.extra_body.get("num_beams", 1))
         #: All that a reply depends on besides the request.
         self.identity = f"torch:{self.revision}:beams={self._beams}"

@@ -8,13 +8,16 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl
 
 import numpy as np
 from numpy.typing import NDArray
 
 from veridical.core.protocols import Window
 from veridical.core.tokens import GivenText, TokenProbabilities
-from veridical.errors import ModelError
+from veridical.errors import ModelError, UsageError, unknown_name
+from veridical.llm import download
+from veridical.llm.local import check_gguf
 from veridical.models import torch_loading as loading
 from veridical.models.causal import tokens
 from veridical.models.causal.chat import plain_prompt, text_messages
@@ -23,11 +26,48 @@ from veridical.models.causal.tokens import Reading, ReadWindower
 from veridical.models.folder import digest_of, max_length, read_json
 from veridical.models.windows import padded
 
+_OPTIONS = ("dtype", "revision")
 #: Likeliest tokens kept at each place.
 TOP = 20
 #: Logits of one forward, in numbers: what bounds a batch, with vocabularies of 100 000 and more.
 _LOGITS = {"cpu": 1 << 27, "cuda": 1 << 30}
 _ROWS = 256  # places whose distributions are worked on at once, in float32
+
+
+def torch_options(query: str) -> dict[str, str]:
+    """Arguments of :class:`TorchLanguageModel` that ``dtype=bfloat16&revision=COMMIT`` gives.
+
+    Raises:
+        UsageError: there is no such option, or no such dtype.
+    """
+    options = dict(parse_qsl(query, keep_blank_values=True))
+    for key in options:
+        if key not in _OPTIONS:
+            raise unknown_name("option of a language model", key, _OPTIONS)
+    if options.get("dtype", loading.DTYPES[0]) not in loading.DTYPES:
+        raise unknown_name("dtype", options["dtype"], loading.DTYPES)
+    return options
+
+
+def read_torch(spec: str) -> tuple[str, dict[str, Any]]:
+    """What ``torch:MODEL[?dtype=...&revision=...]`` names: a hub id, a folder or a GGUF file, and
+    the other arguments of :class:`TorchLanguageModel`. MODEL may be a name of
+    :data:`veridical.llm.weights.WEIGHTS` too.
+
+    Raises:
+        UsageError: an option is unknown, or there is no such file.
+        ModelError: a model that is fetched by its name is not here and is not wanted.
+    """
+    place, _, query = spec.removeprefix("torch:").partition("?")
+    options = torch_options(query)
+    if (weights := download.WEIGHTS.get(place)) is not None:
+        return str(download.need(weights)), {**options, "name": weights.name}
+    path = Path(place).expanduser()
+    if path.suffix == ".gguf":
+        check_gguf(path)
+    elif place.startswith((".", "/", "~")) and not path.is_dir():
+        raise UsageError(f"there is no model folder or GGUF file {place!r}")
+    return place, options
 
 
 class TorchLanguageModel:
@@ -249,8 +289,6 @@ def _found(name_or_path: str | Path, revision: str | None) -> tuple[_Folder, str
     """The model's files and, for a hub id, its commit."""
     path = Path(name_or_path).expanduser()
     if path.suffix == ".gguf":
-        from veridical.llm.local import check_gguf
-
         check_gguf(path)
         return _Gguf(path), None
     root, commit = loading.resolve(str(name_or_path), revision)
