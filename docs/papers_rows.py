@@ -413,9 +413,19 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
             "judge(template=mirage_truthfulqa)",
             "judge(template=mirage_faithdial)",
         ),
-        _row("MSP and perplexity", "sequence_probability", "perplexity"),
+        _row(
+            "MSP and perplexity",
+            "sequence_probability",
+            "perplexity",
+            figures=("results/mirage-grid.md by decoding and size",),
+        ),
         _row("FAMD of several metrics", "famd", figures=("results/ensembles.md",)),
-        _row("five ways of decoding", "veridical sample", "veridical.sampling.grid"),
+        _row(
+            "five ways of decoding",
+            "veridical sample",
+            "veridical.sampling.grid",
+            figures=("results/mirage-grid.md",),
+        ),
         _row(
             "tests of factors, chosen by normality",
             "veridical.evaluate.study.factors",
@@ -440,7 +450,9 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
         ),
         _row(
             "a grid of 37 models",
-            note="the study reads any table; no grid of models is measured here",
+            "veridical bench",
+            note="`--study --table`; three small models, all instruction-tuned",
+            figures=("results/mirage-grid.md findings, one by one",),
         ),
     ),
     "Others that users ask for": (

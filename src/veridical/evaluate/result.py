@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from veridical.errors import UsageError
 from veridical.stats.tables import STORED_MODEL, Bin, Comparison, Histogram, Rank
@@ -192,7 +192,12 @@ class AlignmentSplit(BaseModel):
 
 
 class FactorTest(BaseModel):
-    """One cell of Mirage table 2: does ``factor`` change ``scorer``?"""
+    """One cell of Mirage table 2: does ``factor`` change ``scorer``?
+
+    Attributes:
+        groups: how many values of each level were tested.
+        means: and their mean.
+    """
 
     model_config = STORED_MODEL
     dataset: str
@@ -208,6 +213,7 @@ class FactorTest(BaseModel):
     effect_size: float | None
     n: int
     groups: dict[str, int]
+    means: dict[str, float] = Field(default_factory=dict)
     note: str | None = None
 
 
@@ -254,6 +260,17 @@ class Box(BaseModel):
     high: float
 
 
+class Agreement(BaseModel):
+    """Spearman's rank correlation of scorers over the ``n`` answers of a data set (Mirage figure
+    6); None where there is none. Values are as in the table: of some scorers less is better."""
+
+    model_config = STORED_MODEL
+    dataset: str
+    scorers: list[str]
+    n: int
+    spearman: list[list[float | None]]
+
+
 class Study(BaseModel):
     """The meta-evaluation."""
 
@@ -264,6 +281,7 @@ class Study(BaseModel):
     pairwise: list[Pairwise] = []
     scaling: list[Scaling] = []
     boxes: list[Box] = []
+    agreement: list[Agreement] = []
     notes: list[str] = []
 
 

@@ -8,6 +8,7 @@ from bench_builders import answered, bench, full, hostile, row, split, study, un
 
 from veridical.evaluate.report.bench_document import markdown
 from veridical.evaluate.report.document import code, text
+from veridical.evaluate.study import factors
 
 
 def columns(line: str) -> int:
@@ -79,3 +80,25 @@ def test_a_study_alone() -> None:
     assert "\n## Meta-evaluation\n" in made
     assert "### Agreement with people: begin · cmu/dev" in made
     assert made.count("**not found**") == 4  # decoding (0.09) and size (1) of two scorers
+    assert "not tested" not in made
+
+
+def test_what_no_test_was_made_of_is_neither_found_nor_not_found() -> None:
+    alone = factors(
+        [
+            {"model": "m-1B", "size": 1, "tuning": "chat", "decoding": d, "item": i, "scorer": "s"}
+            | {"value": float(i + (d == "ancestral"))}
+            for d in ("greedy", "ancestral")
+            for i in range(4)
+        ]
+        + [
+            {"model": "m-1B", "size": 1, "tuning": "chat", "decoding": d, "item": i, "scorer": "t"}
+            | {"value": -i}
+            for d in ("greedy", "ancestral")
+            for i in range(4)
+        ]
+    )
+    made = markdown(bench(study=alone))
+    assert made.count("**not tested: there are no pairs**") == 2
+    assert "| `2. t` | -0.919 | 1.000 |" in made
+    assert "| all | s | decoding | greedy 1.500, ancestral 2.500 |" in made

@@ -99,6 +99,9 @@ def test_counts_and_levels(study: Study) -> None:
     assert tuning.note is not None and "paired by item" in tuning.note
     decoding = of(study, "one", "sees", "decoding")
     assert (decoding.n, decoding.groups) == (14 * 30, dict.fromkeys(DECODINGS, 420))
+    ours = [row for row in planted() if row["dataset"] == "one"]
+    for name, mean in decoding.means.items():
+        assert mean == pytest.approx(np.mean([r["sees"] for r in ours if r["decoding"] == name]))
     size = of(study, "one", "sees", "size")
     per_model = 5 * 30
     wanted = {"<0.5B": 1, "0.5-4B": 3, "4-20B": 7, "20-70B": 1, ">=70B": 2}
@@ -117,8 +120,28 @@ def test_sizes_are_told_apart_by_the_bins_that_are_asked_for() -> None:
             groups[(billions >= 5) + (billions >= 30)].append(row["sees"])
     assert size.test == "one-way ANOVA"
     assert size.p == pytest.approx(stats.f_oneway(*groups).pvalue)
+    assert list(size.means.values()) == pytest.approx([float(np.mean(g)) for g in groups])
     with pytest.raises(UsageError, match="size bins must be positive and increasing"):
         factors(rows, size_bins=[4, 1])
+
+
+def test_scorers_agree_as_far_as_scipy_says(study: Study) -> None:
+    assert [(a.dataset, a.scorers, a.n) for a in study.agreement] == [
+        (name, ["sees", "blind"], 14 * 5 * 30) for name in ("one", "two")
+    ]
+    rows = [row for row in planted() if row["dataset"] == "one"]
+    wanted = stats.spearmanr(*([row[name] for row in rows] for name in ("sees", "blind")))[0]
+    ((own, other), (same, _)) = study.agreement[0].spearman
+    assert own == 1 and other == same == pytest.approx(wanted)
+
+
+def test_scorers_are_compared_where_both_have_a_value() -> None:
+    rows = [row for row in planted(3) if row["dataset"] == "one"]
+    for number, row in enumerate(rows):
+        del row["blind" if number % 3 else "sees"]
+    assert [a.spearman[0][1] for a in factors(rows).agreement] == [None]
+    alone = factors([{k: v for k, v in row.items() if k != "blind"} for row in planted(3)])
+    assert alone.agreement == []
 
 
 def test_posthoc_tells_mode_seeking_from_sampling(study: Study) -> None:

@@ -246,7 +246,8 @@ ENTRIES = (
         "not possible",
         reason="the generated answers are not published; `veridical sample --grid models.toml "
         "--table generations.csv` makes such a table with any models, and `veridical bench "
-        "--study --table generations.csv` runs the same tests on it",
+        "--study --table generations.csv` runs the same tests on it: of three small models in "
+        "[results/mirage-grid.md](results/mirage-grid.md)",
     ),
 )
 

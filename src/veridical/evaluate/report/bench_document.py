@@ -35,7 +35,15 @@ from veridical.evaluate.report.view import (
     share,
     views,
 )
-from veridical.evaluate.result import BASELINES, AlignmentSplit, Bench, FactorTest, Row, Study
+from veridical.evaluate.result import (
+    BASELINES,
+    Agreement,
+    AlignmentSplit,
+    Bench,
+    FactorTest,
+    Row,
+    Study,
+)
 
 _SHOWN_ERRORS = 5
 _OF_LABELS = ("accuracy", "balanced_accuracy", "f1", "macro_f1", "weighted_f1")
@@ -272,7 +280,26 @@ def _study(study: Study) -> Iterator[Block]:
         yield Heading("Does a factor change the score?", 3)
         heads = ["Data", "Scorer", "Factor", "Test", "p", "p (Holm)", "Effect", "n", "Change"]
         yield Table(heads, [_test(t) for t in study.tests])
+        lines = [_level_means(t) for t in study.tests if t.p is not None]
+        yield Table(["Data", "Scorer", "Factor", "Mean of each level"], lines, only="markdown")
+    for agreement in study.agreement:
+        yield from _agreement(agreement)
     yield Items(study.notes, _NOTE)
+
+
+def _agreement(of: Agreement) -> Iterator[Block]:
+    yield Heading(f"Do the scorers agree on {of.dataset}?", 3, only="markdown")
+    yield Paragraph(
+        f"Spearman's rank correlation of the values of {of.n:,} answers: of some scorers less is "
+        "better. Columns are numbered like the rows.",
+        only="markdown",
+    )
+    lines = [
+        Line(Span(f"{i}. {name}", "name"), [Figure(number(v)) for v in row])
+        for i, (name, row) in enumerate(zip(of.scorers, of.spearman, strict=True), 1)
+    ]
+    heads = ["Scorer", *(str(i) for i in range(1, len(of.scorers) + 1))]
+    yield Table(heads, lines, only="markdown")
 
 
 def _alignment(split: AlignmentSplit) -> Iterator[Block]:
@@ -290,9 +317,17 @@ def _alignment(split: AlignmentSplit) -> Iterator[Block]:
     yield Table(heads, lines, flagged=True)
 
 
+def _level_means(t: FactorTest) -> Line:
+    means = ", ".join(f"{level} {number(mean)}" for level, mean in t.means.items())
+    return Line(t.dataset, [Figure(t.scorer), Figure(t.factor), Figure(means)])
+
+
 def _test(t: FactorTest) -> Line:
     p = t.p_holm if t.p_holm is not None else t.p
-    verdict = Figure("found") if p is not None and p <= 0.05 else Figure("not found", style="bad")
+    if p is None:
+        verdict = Figure(f"not tested: {t.note}" if t.note else "not tested", style="bad")
+    else:
+        verdict = Figure("found") if p <= 0.05 else Figure("not found", style="bad")
     effect = f"{t.effect} {number(t.effect_size)}"
     cells = (t.scorer, t.factor, t.test, p_cell(t.p), p_cell(t.p_holm), effect, f"{t.n:,}")
     return Line(t.dataset, [*map(Figure, cells), verdict])

@@ -26,6 +26,7 @@ from veridical.evaluate.report.figures import (
 )
 from veridical.evaluate.report.flags import explained, ordered
 from veridical.evaluate.report.study_figures import (
+    agreement_figures,
     alignment_figures,
     box_figures,
     pairwise_figures,
@@ -176,6 +177,7 @@ def _study(study: Study, styles: Styles) -> dict[str, object]:
             (s, alignment_figures(s, styles), explained(f for a in s.scorers for f in a.flags))
             for s in study.alignment
         ],
+        "agreement": agreement_figures(study),
         "pairwise": pairwise_figures(study),
         "scaling": scaling_figures(study),
         "boxes": box_figures(study),

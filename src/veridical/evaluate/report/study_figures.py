@@ -47,6 +47,20 @@ def alignment_figures(split: AlignmentSplit, styles: Styles) -> list[Figure]:
     return figures
 
 
+def agreement_figures(study: Study) -> list[Figure]:
+    """Rank correlations between the scorers, a matrix for each data set (figure 6)."""
+    return [
+        pairs_figure(
+            f"{CORRELATION} on {a.dataset}",
+            f"Spearman's, of the values of {a.n:,} answers: of some scorers less is better.",
+            a.scorers,
+            a.spearman,
+            correlation,
+        )
+        for a in study.agreement
+    ]
+
+
 def pairwise_figures(study: Study) -> list[Figure]:
     """p-values between the levels of a factor, a matrix each (figures 4, 11, 12, 15)."""
     return [_pairwise(p) for p in study.pairwise]

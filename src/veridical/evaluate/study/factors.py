@@ -1,19 +1,21 @@
 """Does tuning, decoding or model size change what the scorers say? (Mirage, findings 3 and 4.)
 
 The tests of tables 2 and 6 to 8, the p-values of figures 4, 11, 12 and 15, the scaling curves of
-figures 3, 13 and 14, and the boxes of figures 8 to 10, from a table of values by model.
+figures 3, 13 and 14, the boxes of figures 8 to 10, and the rank correlations of figure 6, from a
+table of values by model.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from veridical.arrays import Floats, Ints
-from veridical.evaluate.result import Box, FactorTest, Pairwise, Scaling, Study
+from veridical.evaluate.guards import rank_correlations
+from veridical.evaluate.result import Agreement, Box, FactorTest, Pairwise, Scaling, Study
 from veridical.evaluate.study.independent import independent
 from veridical.evaluate.study.normality import NORMALITY, Outcome
 from veridical.evaluate.study.related import paired, repeated
@@ -39,7 +41,7 @@ def factors(
     unit: Literal["item", "configuration"] = "item",
     size_bins: Sequence[float] = BINS,
 ) -> Study:
-    """The factor tests of every data set and scorer of ``table``.
+    """The factor tests of every data set and scorer of ``table``, and how far scorers agree.
 
     *Tuning*: the instruction-tuned less the pretrained version of a family and size, paired by
     decoding and item; where no item was given to both, by the means of the configurations.
@@ -63,6 +65,7 @@ def factors(
     whole = read_table(table)
     study = Study(notes=[NORMALITY, _UNITS[unit], *whole.notes])
     for d, dataset in enumerate(whole.dataset.names):
+        _agree(study, whole.where(whole.dataset.codes == d), dataset)
         for s, scorer in enumerate(whole.scorer.names):
             part = whole.where((whole.dataset.codes == d) & (whole.scorer.codes == s))
             if not len(part.value):
@@ -73,13 +76,28 @@ def factors(
             place = np.searchsorted(size_bins, part.size, side="right")
             _boxes(study, part, dataset, scorer, place, sizes)
             for test in (_tuning(part), _decoding(part), _size(part, place, sizes)):
-                _add(study, dataset, scorer, *test)
+                _add(study, dataset, scorer, test)
     adjusted = holm([t.p for t in study.tests])
     study.tests = [
         t.model_copy(update={"p_holm": p}) for t, p in zip(study.tests, adjusted, strict=True)
     ]
     study.notes = list(dict.fromkeys(study.notes))
     return study
+
+
+def _agree(study: Study, part: Table, dataset: str) -> None:
+    """Rank correlations between the scorers, answer by answer."""
+    used, level = np.unique(part.scorer.codes, return_inverse=True)
+    mean, _ = _matrix(part, part.keys(*_MODEL, "decoding", "item"), level, len(used))
+    if len(used) > 1:
+        study.agreement.append(
+            Agreement(
+                dataset=dataset,
+                scorers=[part.scorer.names[c] for c in used],
+                n=len(mean),
+                spearman=rank_correlations(list(mean.T)),
+            )
+        )
 
 
 def _means(part: Table, *columns: str) -> Table:
@@ -104,7 +122,14 @@ def _matrix(part: Table, block: Ints, level: Ints, k: int) -> tuple[Floats, Floa
     return mean.reshape(shape), counts.reshape(shape).astype(np.float64)
 
 
-_Test = tuple[Literal["tuning", "decoding", "size"], list[str], list[int], Outcome, list[str]]
+class _Test(NamedTuple):
+    """A test, and the values of each level that went into it."""
+
+    factor: Literal["tuning", "decoding", "size"]
+    levels: list[str]
+    values: list[Floats]
+    outcome: Outcome
+    notes: list[str]
 
 
 def _tuning(part: Table) -> _Test:
@@ -123,7 +148,7 @@ def _tuning(part: Table) -> _Test:
         if items and (counts[both] > 1).any():
             notes.append("values of one family, size, decoding and item were averaged")
     outcome = paired(mean[both, 1] - mean[both, 0])
-    return "tuning", list(TUNING), [int(both.sum())] * 2, outcome, notes
+    return _Test("tuning", list(TUNING), list(mean[both].T), outcome, notes)
 
 
 def _decoding(part: Table) -> _Test:
@@ -135,34 +160,28 @@ def _decoding(part: Table) -> _Test:
     if len(names) > 1 and not complete.all():
         notes.append(f"{int((~complete).sum())} of {len(mean)} blocks are incomplete and left out")
     outcome = repeated(mean[complete])
-    return "decoding", names, [int(complete.sum())] * len(names), outcome, notes
+    return _Test("decoding", names, list(mean[complete].T), outcome, notes)
 
 
 def _size(part: Table, place: Ints, sizes: Sequence[str]) -> _Test:
     used = np.unique(place).tolist()
     groups = [part.value[place == b] for b in used]
-    return "size", [sizes[b] for b in used], [len(g) for g in groups], independent(groups), []
+    return _Test("size", [sizes[b] for b in used], groups, independent(groups), [])
 
 
-def _add(
-    study: Study,
-    dataset: str,
-    scorer: str,
-    factor: Literal["tuning", "decoding", "size"],
-    levels: list[str],
-    counts: list[int],
-    outcome: Outcome,
-    notes: list[str],
-) -> None:
-    remarks = [*notes, outcome.note] if outcome.note else notes
+def _add(study: Study, dataset: str, scorer: str, test: _Test) -> None:
+    outcome = test.outcome
+    remarks = [*test.notes, outcome.note] if outcome.note else test.notes
+    by_level = list(zip(test.levels, test.values, strict=True))
     study.tests.append(
         FactorTest(
             dataset=dataset,
             scorer=scorer,
-            factor=factor,
+            factor=test.factor,
             p_holm=None,
             **{k: v for k, v in vars(outcome).items() if k not in ("note", *_POSTHOC)},
-            groups=dict(zip(levels, counts, strict=True)),
+            groups={level: len(values) for level, values in by_level},
+            means={level: float(values.mean()) for level, values in by_level if len(values)},
             note="; ".join(remarks) or None,
         )
     )
@@ -171,9 +190,9 @@ def _add(
             Pairwise(
                 dataset=dataset,
                 scorer=scorer,
-                factor=factor,
+                factor=test.factor,
                 test=outcome.posthoc_test,
-                levels=levels,
+                levels=test.levels,
                 p=outcome.posthoc,
             )
         )

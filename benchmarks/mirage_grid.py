@@ -1,0 +1,126 @@
+"""Mirage's study of factors on a small grid: three models, five decodings, two sets of prompts.
+
+    python benchmarks/mirage_grid.py --data DATA --out FOLDER [--prompts 20] [--set qa]
+
+Twenty messages of BEGIN wow/test, answered by the knowledge they come with, and twenty TruthfulQA
+questions, drawn by seed, are asked of Qwen2.5-Coder-1.5B, -0.5B and SmolLM2-135M by greedy
+decoding, beams, and three kinds of draws. The answers are scored, and ``bench --study`` tests what
+decoding and size change. All three models are instruction-tuned, so tuning cannot be tested. In
+FOLDER are prompts, grids, answers, tables, and a report for each set; the same command goes on
+where it stopped. Twenty minutes on two cores with bfloat16.
+
+Needs: the extras [local] and [gguf], and ``veridical models get qwen-1.5b qwen-0.5b smollm2``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import random
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+COMMAND = [sys.executable, "-m", "veridical"]
+MODELS = [
+    ("Qwen2.5-Coder-1.5B", "qwen-1.5b", "1.5B"),
+    ("Qwen2.5-Coder-0.5B", "qwen-0.5b", "0.5B"),
+    ("SmolLM2-135M", "smollm2", "135M"),
+]
+#: A server of llama.cpp has no beams.
+WAYS = [
+    ("local:{}", ["greedy", "ancestral", "top_k:40", "top_p:0.95"]),
+    ("torch:{}?dtype=bfloat16", ["beam:3"]),
+]
+SCORERS = {
+    "knowledge": "ensemble, nli_grounding, claims, knowledge_f1, knowledge_bertscore, "
+    "rouge_l(against=contexts), sacrebleu(against=contexts), sequence_probability, perplexity",
+    "qa": "ensemble, reference_match, entailment(against=reference), "
+    "bert_score(against=reference), rouge_l, sacrebleu, sequence_probability, perplexity",
+}
+
+
+def prompts(data: Path, count: int) -> dict[str, list[dict[str, Any]]]:
+    """The rows of both sets."""
+    draw = random.Random(0)
+    with (data / "begin" / "test_wow.tsv").open(encoding="utf-8", newline="") as lines:
+        replies = list(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
+    draw.shuffle(replies)
+    path = data / "truthfulqa" / "TruthfulQA_generation.jsonl"
+    questions = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    draw.shuffle(questions)
+    return {
+        "knowledge": [
+            {
+                "id": f"k{i}",
+                "prompt": f"Knowledge: {row['knowledge']}\nMessage: {row['message']}\n"
+                "Reply to the message in one sentence, by the knowledge alone.",
+                "contexts": [row["knowledge"]],
+            }
+            for i, row in enumerate(replies[:count])
+        ],
+        "qa": [
+            {
+                "id": f"q{i}",
+                "prompt": f"{row['question']}\nAnswer in one sentence.",
+                "reference": row["best_answer"],
+            }
+            for i, row in enumerate(questions[:count])
+        ],
+    }
+
+
+def grid(name: str) -> str:
+    """The TOML of the models, for the set ``name``."""
+    lines = [f'dataset = "{name}"']
+    for model, weights, size in MODELS:
+        for spec, decodings in WAYS:
+            lines += [
+                "[[model]]",
+                f'name = "{model}"',
+                f'llm = "{spec.format(weights)}"',
+                f'size = "{size}"',
+                'tuning = "instruct"',
+                f"decodings = {json.dumps(decodings)}",
+            ]
+    return "\n".join(lines) + "\n"
+
+
+def run(folder: Path, *arguments: str) -> None:
+    done = subprocess.run([*COMMAND, *arguments], cwd=folder)
+    if done.returncode:
+        sys.exit(done.returncode)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--prompts", type=int, default=20, help="of each set")
+    parser.add_argument("--set", choices=SCORERS, action="append", help="default: both")
+    arguments = parser.parse_args()
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    for name, rows in prompts(arguments.data, arguments.prompts).items():
+        if arguments.set and name not in arguments.set:
+            continue
+        lines = "".join(json.dumps(row) + "\n" for row in rows)
+        (arguments.out / f"{name}.jsonl").write_text(lines, encoding="utf-8")
+        (arguments.out / f"{name}.toml").write_text(grid(name), encoding="utf-8")
+        asked = ["--max-tokens", "60", "--seed", "1", "--logprobs", "5"]
+        run(
+            arguments.out,
+            *("sample", f"{name}.jsonl", "--grid", f"{name}.toml", *asked),
+            *("--out", f"{name}.out.jsonl", "--table", f"{name}.csv"),
+            *("--scorers", SCORERS[name]),
+        )
+        run(
+            arguments.out,
+            *("bench", "--study", "--table", f"{name}.csv", "--size-bins", "0.3,1"),
+            *("--report", f"{name}.html", "--report", f"{name}.md", "--json", f"{name}.json"),
+        )
+
+
+if __name__ == "__main__":
+    main()
