@@ -9,9 +9,10 @@ status 1 when the merged lines differ from those of one process in a byte. With 
 are judged by an LLM that keeps accounts: exit status 1 too when it was asked twice for more than
 killed workers had under way, or is owed more than the budget.
 
-    python benchmarks/shards.py --memory 100000 400000
+    python benchmarks/shards.py --memory 100000 5000000
 
-Peak memory of one worker for inputs of so many rows, with --preset fast.
+Peak memory of one worker, and of the merge, for inputs of so many short rows, all different, by
+exact_match. Exit status 1 when a worker's differs by more than a tenth.
 
     python benchmarks/shards.py --models DATA/begin/dev_wow.tsv
 
@@ -170,16 +171,37 @@ def models(begin: Path) -> None:
     print(f"two workers reach {best[1] / best[2]:.3f} of the speed of one process")
 
 
-def memory(rows: int) -> None:
+def memory(rows: int) -> float:
+    """Peak memory of a worker in MB."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        written(folder / "in.jsonl", rows, bad="")
+        with (folder / "in.jsonl").open("w", encoding="utf-8") as file:
+            for i in range(rows):
+                row = {
+                    "id": f"r{i}",
+                    "response": f"It is {i} m tall.",
+                    "samples": ["It is 57 m tall."],
+                }
+                file.write(json.dumps(row) + "\n")
         call(folder, "shard", "plan", "in.jsonl", "--rows", "50000", "--out", "d")
-        worker = subprocess.Popen([*COMMAND, "shard", "run", "d", *FAST], cwd=folder)
-        _, status, usage = os.wait4(worker.pid, 0)
-        if status:
-            sys.exit(1)
-        print(f"{rows} rows: {usage.ru_maxrss / 1024:.0f} MB at most")
+        started = time.perf_counter()
+        worker = peak(folder, "shard", "run", "d", "--scorers", "exact_match")
+        wall = time.perf_counter() - started
+        merged = peak(folder, "shard", "merge", "d")
+        print(
+            f"{rows:,} rows: worker {worker:.0f} MB at most, {wall:.0f} s; merge {merged:.0f} MB",
+            flush=True,
+        )
+        return worker
+
+
+def peak(folder: Path, *arguments: str) -> float:
+    """The most memory in MB that a command of this package took."""
+    process = subprocess.Popen([*COMMAND, *arguments], cwd=folder, stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    if status:
+        sys.exit(1)
+    return float(usage.ru_maxrss / 1024)
 
 
 def main() -> None:
@@ -195,8 +217,9 @@ def main() -> None:
     parser.add_argument("--models", type=Path)
     arguments = parser.parse_args()
     if arguments.memory:
-        for rows in arguments.memory:
-            memory(rows)
+        peaks = [memory(rows) for rows in arguments.memory]
+        if max(peaks) > 1.1 * min(peaks):
+            sys.exit(1)
     elif arguments.models:
         models(arguments.models)
     elif arguments.efficiency:
