@@ -6,7 +6,6 @@
 Writes three folders, each as transformers reads it and with the graph ONNX Runtime reads:
 ``two`` (entailment, contradiction: what selfcheckgpt takes), ``three`` (contradiction, neutral,
 entailment: the order uqlm takes for granted) and ``encoder`` (sentence-transformers, mean pooling).
-Both classifiers have their graph in 8 bits as well.
 
 Without ``--source`` (a trained three-class classifier) weights are random, and the head is set so
 that every class comes up among the pairs of ``pairs.json``, or clusters would be trivial. In
@@ -20,14 +19,10 @@ from __future__ import annotations
 import argparse
 import copy
 import json
-import os
 from pathlib import Path
 from typing import Any
 
-os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # before onnxruntime is imported
-
 import torch
-from onnxruntime.quantization import QuantType, quantize_dynamic
 from transformers import (
     AutoModel,
     AutoModelForSequenceClassification,
@@ -144,17 +139,6 @@ def save(model: Any, tokenizer: Any, folder: Path, output: str) -> None:
     )
 
 
-def save_classifier(model: Any, tokenizer: Any, folder: Path) -> None:
-    save(model, tokenizer, folder, "logits")
-    graph = folder / "model.onnx"
-    quantize_dynamic(
-        graph,
-        graph.with_name("model.int8.onnx"),
-        per_channel=True,
-        weight_type=QuantType.QInt8,
-    )
-
-
 def save_encoder(a: argparse.Namespace, tokenizer: Any) -> None:
     """As sentence-transformers lays it out, without a limit below that of the architecture."""
     folder = a.out / "encoder"
@@ -192,12 +176,12 @@ def main() -> None:
     tokenizer = BertTokenizerFast(tokenizer_file=str(a.tokenizer), model_max_length=512)
     three = classifier(a, tokenizer)
     two = relabel(three, [2, 0], ("entailment", "contradiction"))
-    save_classifier(two, tokenizer, a.out / "two")
+    save(two, tokenizer, a.out / "two", "logits")
     if three.config.type_vocab_size == 2:
         with torch.no_grad():
             table = three.base_model.embeddings.token_type_embeddings.weight
             table[1] = table[0]
-    save_classifier(three, tokenizer, a.out / "three")
+    save(three, tokenizer, a.out / "three", "logits")
     save_encoder(a, tokenizer)
 
 

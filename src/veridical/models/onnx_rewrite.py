@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import NamedTuple
 
@@ -37,19 +38,27 @@ def quicker(path: Path) -> bytes | None:
     Sums are the same; what is normalised differs by rounding.
     """
     try:
-        if path.stat().st_size > _MOST or _OPERATOR not in (model := path.read_bytes()):
+        if path.stat().st_size > _MOST:
             return None
-        view = memoryview(model)  # nothing is copied but into what is returned
-        parts: list[bytes | memoryview] = []
-        for f in _fields(model, 0, len(model)):
-            if f.number == _GRAPH:
-                graph = list(_rewritten(view, f))
-                parts += [varint(_GRAPH << 3 | 2), varint(sum(map(len, graph))), *graph]
-            else:
-                parts.append(view[f.start : f.end])
-        return b"".join(parts)
-    except (OSError, ValueError, IndexError):
+        # Mapped and sliced by views: nothing is copied but into what is returned.
+        with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as model:
+            if model.find(_OPERATOR) < 0:
+                return None
+            with memoryview(model) as view:
+                return b"".join(_model(view))
+    except (OSError, ValueError, IndexError, BufferError):
         return None
+
+
+def _model(model: memoryview) -> Iterator[bytes | memoryview]:
+    """The fields of a model, its graph rewritten."""
+    for f in _fields(model, 0, len(model)):
+        if f.number == _GRAPH:
+            graph = list(_rewritten(model, f))
+            yield varint(_GRAPH << 3 | 2) + varint(sum(map(len, graph)))
+            yield from graph
+        else:
+            yield model[f.start : f.end]
 
 
 def _rewritten(model: memoryview, graph: _Field) -> Iterator[bytes | memoryview]:
@@ -86,7 +95,7 @@ def _node(operator: bytes, inputs: list[bytes], output: bytes) -> bytes:
     return given + field(_OUTPUT, output) + field(_TYPE, operator)
 
 
-def _fields(data: bytes | memoryview, at: int, end: int) -> Iterator[_Field]:
+def _fields(data: memoryview, at: int, end: int) -> Iterator[_Field]:
     """The fields of the message in ``data[at:end]``.
 
     Raises:
@@ -113,7 +122,7 @@ def _fields(data: bytes | memoryview, at: int, end: int) -> Iterator[_Field]:
         at = stop
 
 
-def _read(data: bytes | memoryview, at: int) -> tuple[int, int]:
+def _read(data: memoryview, at: int) -> tuple[int, int]:
     """A number of variable length at ``at``, and where it ends."""
     value = shift = 0
     while True:

@@ -29,6 +29,7 @@ from veridical.llm.llms import Llms
 from veridical.llm.pretend import pretend
 from veridical.llm.service import Account, LlmService
 from veridical.llm.turns import Text, prompt_text, shared
+from veridical.planning.pretending import nothing_follows
 
 _RESTATED = 64  # tokens, roughly, of the rule that is added where a reply has no verdict
 _TIMED = 3  # real forwards that give the rate
@@ -145,10 +146,8 @@ class CountingNli(_Counting):
         self.tells_words = getattr(model, "tells_words", False)
 
     def assemble(self, windows: Sequence[Window], outputs: Sequence[Any]) -> NDArray[np.float32]:
-        row = np.full(len(LABELS), 1 / len(LABELS), np.float32)
-        if not self.tells_words:
-            return row
-        return np.concatenate([row, np.zeros(windows[0].content.words.total, np.float32)])
+        words = windows[0].content.words.total if self.tells_words else 0
+        return nothing_follows(len(LABELS) + words)
 
 
 class CountingReader(_Counting):

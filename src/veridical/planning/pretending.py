@@ -20,6 +20,14 @@ from veridical.llm.journal import Journal
 from veridical.llm.journal_rows import Held
 
 
+def nothing_follows(width: int) -> NDArray[np.float32]:
+    """What an NLI model is taken to say of a pair: neutral, and after that zeros up to ``width``.
+    All answers then differ and no claims merge, so that no run asks for more than is counted."""
+    row = np.zeros(width, np.float32)
+    row[: len(LABELS)] = 0.3, 0.4, 0.3
+    return row
+
+
 class PretendJournal(Journal):
     """What the run would find in the journal: what ``real`` holds, and its own replies."""
 
@@ -35,7 +43,7 @@ class PretendJournal(Journal):
 class PretendStore(Store):
     """What the run would find stored: what ``real`` holds, and what earlier records would have
     put there. Keeps shapes, in a folder of its own, and gives zeros, or where pairs were judged
-    even probabilities."""
+    :func:`nothing_follows`."""
 
     def __init__(self, path: Path, real: Store | None) -> None:
         super().__init__(path)
@@ -54,11 +62,8 @@ class PretendStore(Store):
         prefixes = list(prefixes)
         stored = {} if self._real is None else self._real.beginning_with(prefixes)
         for prefix, shapes in super().beginning_with(prefixes).items():
-            even = {
-                k: np.full(s.astype(np.int64), 1 / len(LABELS), np.float32)
-                for k, s in shapes.items()
-            }
-            stored[prefix] = even | stored.get(prefix, {})
+            pretended = {k: nothing_follows(int(s[0])) for k, s in shapes.items()}
+            stored[prefix] = pretended | stored.get(prefix, {})
         return stored
 
     def put_many(self, items: Iterable[tuple[bytes, NDArray[np.float32]]]) -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import asyncio
+
 import numpy as np
 import pytest
 import scipy.stats
@@ -9,6 +11,7 @@ from meanings import OTHER, SAME, record_of, table_of
 from nli_evidence import FixedVerdicts
 
 from veridical.scorers.consistency.clusters import entropy, grouped, semantic_clusters
+from veridical.scorers.consistency.response_pairs import response_matrix
 
 #: One entails the other, and not the reverse: "Rome, Italy" and "Italy".
 ONE_WAY = {("narrow", "wide"): SAME, ("wide", "narrow"): (0.2, 0.7, 0.1)}
@@ -68,12 +71,35 @@ async def test_entailment_is_the_most_probable_class_not_a_threshold():
     assert await semantic_clusters(record, trailing) == [[0], [1]]
 
 
-async def test_clusters_of_known_meanings_by_one_request_on_the_prompted_texts():
+async def test_clusters_of_known_meanings_on_the_prompted_texts():
     meanings = {"Q\nParis": 1, "Q\nIt is Paris": 1, "Q\nRome": 2}
     record = record_of("Paris", ["Rome", "It is Paris", "Paris", ""], prompt="Q")
     evidence = FixedVerdicts(record, table_of(meanings))
     assert await semantic_clusters(record, evidence, prompts=True) == [[0, 2, 3], [1]]
-    assert len(evidence.asked) == 1
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_rounds_find_what_the_whole_matrix_would_and_ask_no_pair_in_vain(data):
+    texts = data.draw(st.lists(st.sampled_from("abcd"), min_size=2, max_size=6))
+    entails = st.sampled_from([SAME, OTHER])
+    table = {(a, b): data.draw(entails) for a in "abcd" for b in "abcd" if a != b}
+    record = record_of(texts[0], texts[1:])
+    for rule in ("mutual", "either"):
+        evidence = FixedVerdicts(record, table)
+        found = asyncio.run(semantic_clusters(record, evidence, rule))
+        follows = asyncio.run(response_matrix(record, FixedVerdicts(record, table))).entails
+        assert found == grouped(follows & follows.T if rule == "mutual" else follows | follows.T)
+        left = [sum(len(c) for c in found[k:]) for k in range(len(found))]
+        assert sum(map(len, evidence.asked)) == sum(2 * (n - 1) for n in left)
+        assert len(evidence.asked) == sum(n > 1 for n in left)
+
+
+async def test_all_that_differ_cost_every_pair_and_all_alike_those_of_the_first():
+    for texts, pairs in (("abcdef", 30), ("aaaaaa", 10), ("abbbbb", 18)):
+        evidence = FixedVerdicts(record_of(texts[0], list(texts[1:])), default=OTHER)
+        await semantic_clusters(record_of(texts[0], list(texts[1:])), evidence)
+        assert sum(map(len, evidence.asked)) == pairs
 
 
 @settings(max_examples=60, deadline=None)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from veridical.core.evidence import Evidence
 from veridical.core.records import Record
-from veridical.scorers.consistency.response_pairs import response_matrix
+from veridical.scorers.consistency.response_pairs import judged_answers
 
 #: Two answers mean the same when ``mutual``ly, or in ``either`` direction, one entails the other.
 Cluster = Literal["mutual", "either"]
@@ -23,7 +23,12 @@ async def semantic_clusters(
     prompts: bool = False,
     answer: str | None = None,
 ) -> list[list[int]]:
-    """Clusters of the response (0) and its samples with a text (1 .. m), by one NLI request.
+    """Clusters of the response (0) and its samples with a text (1 .. m), as :func:`grouped` makes
+    them.
+
+    An answer is compared with the first member of a cluster only, in both directions, and with no
+    later cluster once it has joined one: 2 m pairs where all mean the same, m (m + 1) where no two
+    do, one NLI request for each cluster but a last one of a single answer.
 
     Args:
         cluster: ``mutual`` entailment, as in the papers, or entailment in ``either`` direction,
@@ -36,8 +41,28 @@ async def semantic_clusters(
         NotApplicable: the response is blank, or no sample has a text.
         NoAnswerPart: the response, or every sample, lacks that part.
     """
-    entails = (await response_matrix(record, evidence, prompts, answer)).entails
-    return grouped(entails & entails.T if cluster == "mutual" else entails | entails.T)
+    _, judged, there = judged_answers(record, prompts, answer)
+    clusters = [[i] for i in np.flatnonzero(~there).tolist()]
+    left = np.flatnonzero(there).tolist()
+    while left:
+        first, *others = left
+        same = await _mean_the_same(evidence, judged[first], [judged[i] for i in others], cluster)
+        clusters.append([first, *(i for i, joins in zip(others, same, strict=True) if joins)])
+        left = [i for i, joins in zip(others, same, strict=True) if not joins]
+    return sorted(clusters)
+
+
+async def _mean_the_same(
+    evidence: Evidence, text: str, others: Sequence[str], cluster: Cluster
+) -> list[bool]:
+    """Which of ``others`` mean the same as ``text``."""
+    if not others:
+        return []
+    onward = [(text, other) for other in others]
+    verdicts = await evidence.nli([*onward, *((b, a) for a, b in onward)])
+    there, back = (verdicts.probabilities.argmax(axis=1) == 0).reshape(2, -1)
+    same: list[bool] = (there & back if cluster == "mutual" else there | back).tolist()
+    return same
 
 
 def grouped(same: NDArray[np.bool_]) -> list[list[int]]:

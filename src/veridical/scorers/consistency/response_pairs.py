@@ -88,11 +88,8 @@ async def response_matrix(
         NotApplicable: the response is blank, or no sample has a text.
         NoAnswerPart: the response, or every sample, lacks that part.
     """
-    response, others, _ = answer_parts(record, "samples", answer)
-    texts = [response, *(text or "" for text in others)]
-    judged = (prompted if prompts else stated)(record, texts)
+    texts, judged, there = judged_answers(record, prompts, answer)
     n = len(texts)
-    there = np.array([True, *(text is not None for text in others)])
     different = ~np.eye(n, dtype=bool)
     asked = different & there & there[:, None]
     first, second = np.nonzero(asked)
@@ -104,6 +101,17 @@ async def response_matrix(
     probabilities[different & ~asked, 2 if verdicts.contradicts else 1] = 1.0
     probabilities[asked] = verdicts.probabilities
     return ResponseMatrix(texts, probabilities, verdicts.contradicts)
+
+
+def judged_answers(
+    record: Record, prompts: bool, answer: str | None
+) -> tuple[list[str], list[str], NDArray[np.bool_]]:
+    """The response and its m samples with a text, as they are and as an NLI model reads them, and
+    (m + 1,) which have the part ``answer``; arguments and errors as of :func:`response_matrix`."""
+    response, others, _ = answer_parts(record, "samples", answer)
+    texts = [response, *(text or "" for text in others)]
+    judged = (prompted if prompts else stated)(record, texts)
+    return texts, judged, np.array([True, *(text is not None for text in others)])
 
 
 def stated(record: Record, texts: list[str]) -> list[str]:
