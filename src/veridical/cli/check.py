@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -226,6 +227,7 @@ class CheckOptions(SharedOptions):
 @command
 def check(options: CheckOptions) -> int:
     """Check a file of answers: per-record and per-sentence risk, with evidence."""
+    _open_early(options)
     from veridical.api import AUTO, RUNS, Job
     from veridical.cli.finish import Asked, CiFiles, finish
     from veridical.cli.progress import loading, watch
@@ -264,6 +266,17 @@ def check(options: CheckOptions) -> int:
         drawn = None if job.sampled is None else job.sampled.progress
         notes = () if job.after.policy is None else job.after.policy.notes
         return finish(results, lines, options.report, asked, err, drawn, notes)
+
+
+def _open_early(options: CheckOptions) -> None:
+    """Begin to open the NLI model, which takes longer than the rest of a start, where the default
+    scorers are sure to need it."""
+    plain = options.scorers is None and options.cascade is None and options.precision is None
+    here = all(map(os.path.isfile, options.inputs))  # else it ends at once
+    if plain and here and options.preset is Preset.auto:
+        from veridical.models.nli.packaged import open_early
+
+        open_early(options.nli)
 
 
 @command

@@ -92,7 +92,8 @@ def load_encoder(
     if spec in ("minilm", ""):
         from veridical.models.onnx import OnnxEncoder
 
-        return OnnxEncoder(EMBEDDED, threads=threads, name="minilm", scripts=frozenset({"Latin"}))
+        latin = frozenset({"Latin"})
+        return OnnxEncoder(EMBEDDED, threads=threads, name="minilm", scripts=latin, lazy=True)
     if spec.startswith(("http://", "https://", "tei:http://", "tei:https://")):
         from veridical.models.http import HttpEncoder
 

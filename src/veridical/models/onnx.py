@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import threading
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -38,6 +40,7 @@ class OnnxEncoder:
         threads: forwards side by side; default: the processors this process may use.
         prefix: text put before every input; default: the folder's default prompt.
         scripts: Unicode scripts the model reads; None = any.
+        lazy: open the graph, which takes most of the time and memory, when it is first run.
 
     Raises:
         ModelError: a file is missing or broken, or the graph gives no token embeddings.
@@ -54,13 +57,16 @@ class OnnxEncoder:
         dense: str | None = None,
         name: str | None = None,
         scripts: frozenset[str] | None = None,
+        lazy: bool = False,
     ) -> None:
         root = Path(folder)
         graph = need_graph(root)
         self._settings = settings = Settings.read(root, prefix=prefix, dense=dense)
         self._windower = settings.windower(load_tokenizer(settings.backbone))
-        self._graph = Graph(graph)
-        self._output = self._token_output(graph)
+        self._path, self._lock = graph, threading.Lock()
+        self._opened: tuple[Graph, str] | None = None
+        if not lazy:
+            self._open()
         self.name = name or root.name
         self.scripts = scripts
         self.batch_tokens = BATCH_TOKENS
@@ -68,12 +74,19 @@ class OnnxEncoder:
         files = [*weight_files(graph), settings.backbone / "tokenizer.json"]
         self.revision = settings.revision(files, "onnx", "float32")
 
-    def _token_output(self, graph: Path) -> str:
-        outputs = self._graph.outputs
+    def _open(self) -> tuple[Graph, str]:
+        """The graph, and its output of token embeddings."""
+        with self._lock:
+            if self._opened is None:
+                graph = Graph(self._path)
+                self._opened = graph, self._token_output(graph.outputs)
+            return self._opened
+
+    def _token_output(self, outputs: Mapping[str, int]) -> str:
         for name in ("last_hidden_state", "token_embeddings", *outputs):
             if outputs.get(name) == 3:
                 return name
-        raise ModelError(f"{graph}: no output has the shape (batch, sequence, width)")
+        raise ModelError(f"{self._path}: no output has the shape (batch, sequence, width)")
 
     def windows(self, texts: Sequence[str]) -> list[list[Window]]:
         return self._windower(texts)
@@ -84,7 +97,8 @@ class OnnxEncoder:
     def run(self, batch: Sequence[Window], tokens: bool) -> list[Any]:
         pieces: list[Ids] = [w.content for w in batch]
         ids, mask = padded([p.ids for p in pieces])
-        hidden = self._graph(self._output, ids, mask).astype(np.float32, copy=False)
+        graph, output = self._open()
+        hidden = graph(output, ids, mask).astype(np.float32, copy=False)
         vectors = self._settings.pool(hidden, pieces)
         if not tokens:
             return [Output(v) for v in vectors]
@@ -154,12 +168,30 @@ class Graph:
         return {n: known[n].astype(kind) for n, kind in self._inputs.items()}
 
 
+#: Sessions that are being opened before they are asked for, by file.
+_EARLY: dict[Path, Future[Any]] = {}
+
+
+def open_early(path: Path) -> None:
+    """Begin to open the session of a file that is sure to be asked for, on a thread of its own:
+    that leaves Python's lock alone, so that the rest of a start goes on beside it. The next
+    :func:`open_session` of the file takes it, with its error if there is one."""
+    pool = ThreadPoolExecutor(1)
+    _EARLY[path] = pool.submit(_session, path)
+    pool.shutdown(wait=False)
+
+
 def open_session(path: Path) -> Any:
     """A session of ONNX Runtime on the CPU, each of whose forwards runs on one thread.
 
     Raises:
         ModelError: the file is broken or does not fit into memory.
     """
+    early = _EARLY.pop(path, None)
+    return _session(path) if early is None else early.result()
+
+
+def _session(path: Path) -> Any:
     need_memory(str(path), sum(file.stat().st_size for file in weight_files(path)))
     import onnxruntime
 

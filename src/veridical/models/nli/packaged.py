@@ -58,6 +58,17 @@ def find(name: str) -> Packaged | None:
     return None if folder is None else Packaged(name, folder)
 
 
+def open_early(spec: str) -> None:
+    """Begin to open the model that ``spec`` names, in its own precision, where it is one of these
+    and here (see :func:`veridical.models.onnx.open_early`)."""
+    from veridical.models import onnx
+
+    name = full_name(spec)
+    found = find(name) if name in SHORT.values() else None
+    if found is not None:
+        onnx.open_early(found.folder / _WEIGHTS)
+
+
 def need(name: str) -> Packaged:
     """:func:`find`.
 

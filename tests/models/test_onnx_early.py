@@ -1,0 +1,64 @@
+"""Sessions that are opened before they are asked for, and those that wait until they are run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from veridical.errors import ModelError
+from veridical.models import load_encoder, load_nli, onnx
+from veridical.models.catalog import EMBEDDED
+from veridical.models.nli import packaged
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """The files of which a session was made."""
+    made: list[Path] = []
+    real = onnx.session_of
+
+    def counted(path: Path, options: Any) -> Any:
+        made.append(path)
+        return real(path, options)
+
+    monkeypatch.setattr(onnx, "session_of", counted)
+    return made
+
+
+def test_what_was_begun_is_taken_once(opened: list[Path]) -> None:
+    path = EMBEDDED / "model.onnx"
+    onnx.open_early(path)
+    begun = onnx._EARLY[path]
+    assert onnx.open_session(path) is begun.result()
+    assert opened == [path] and path not in onnx._EARLY
+    assert onnx.open_session(path) is not begun.result() and len(opened) == 2
+
+
+def test_its_error_is_that_of_who_asks(tmp_path: Path) -> None:
+    path = tmp_path / "model.onnx"
+    path.write_bytes(b"none")
+    onnx.open_early(path)
+    with pytest.raises(ModelError, match=r"model\.onnx"):
+        onnx.open_session(path)
+
+
+def test_a_model_of_ours_is_opened_early_by_its_name_and_no_other(opened: list[Path]) -> None:
+    for spec in ("org/model", "mini?precision=int8", "http://127.0.0.1:9/v1"):
+        packaged.open_early(spec)
+        assert not onnx._EARLY
+    packaged.open_early("mini")
+    assert len(onnx._EARLY) == 1
+    nli: Any = load_nli("mini", threads=1)
+    assert not onnx._EARLY and [path.parent.name for path in opened] == [packaged.MINI]
+    assert nli.name == packaged.MINI
+
+
+def test_the_embedded_encoder_opens_its_graph_when_it_is_run(opened: list[Path]) -> None:
+    encoder: Any = load_encoder("minilm", threads=1)
+    (windows,) = encoder.windows(["one text"])
+    assert opened == []
+    for _ in range(2):
+        encoder.run(windows, False)
+    assert [path.parent for path in opened] == [EMBEDDED]
