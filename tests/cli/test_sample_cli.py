@@ -222,8 +222,24 @@ def test_a_grids_last_model_is_refused_before_its_first_is_asked(
     )
     command = ["sample", "p.jsonl", "--grid", "g.toml", "--out", "a.jsonl"]
     done = run(folder, *command)
-    assert done.returncode == 1 and why in done.stderr
-    assert not (folder / "a.jsonl").exists()
+    assert done.returncode == 1 and "stopped: " in done.stderr and why in done.stderr
+    assert lines(folder / "a.jsonl") == []
+
+
+def test_a_grid_that_is_answered_needs_its_models_no_more(folder: Path) -> None:
+    (folder / "g.toml").write_text(
+        '[[model]]\nname = "a-1B"\nllm = "fake:s.json"\nsize = 1\ntuning = "base"\n'
+    )
+    command = ["sample", "p.jsonl", "--grid", "g.toml", "--out", "a.jsonl"]
+    command += ["--min-coverage", "0.5"]
+    assert run(folder, *command).returncode == 1  # beam search is not the fake's
+    (folder / "g.toml").write_text(
+        (folder / "g.toml").read_text() + 'decodings = ["greedy", "ancestral"]\n'
+    )
+    assert run(folder, *command).returncode == 0
+    (folder / "s.json").unlink()
+    again = run(folder, *command)
+    assert again.returncode == 0 and "6 of them before" in again.stderr
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL")

@@ -199,7 +199,6 @@ def sample(options: SampleOptions) -> int:
             scored = None if options.table is None else plan["prompts"] + plan["answered"]
             plan = {**plan, "records": scored}
             return tell(plan, _plan_lines(plan), options.json_path)
-        work.check()
         with AnswersFile(out, identity) as file:
             code = work.run(file, options.retry_failed, options.min_coverage, err)
     if code == 0 and options.table is not None:

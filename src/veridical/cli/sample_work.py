@@ -61,17 +61,6 @@ class Work:
             parameters["model"] = self.endpoints[0].model
         return {**parameters, "endpoints": [e.identity for e in self.endpoints]}
 
-    def check(self) -> None:
-        """Refuse a model that could not be opened when it comes to it, before any is asked.
-
-        Raises:
-            UsageError, ModelError: as :func:`veridical.engine.clients.check_client`.
-        """
-        from veridical.engine.clients import check_client
-
-        for endpoint in {e.identity: e for e in self.endpoints}.values():
-            check_client(endpoint)
-
     def plan(self, kept: KeptAnswers, retry_failed: bool, speeds: SpeedOptions) -> dict[str, Any]:
         """What :meth:`run` would ask; see :meth:`veridical.planning.answering.Answering.plan`."""
         from veridical.planning.answering import Answering
@@ -130,14 +119,32 @@ class Work:
         self.progress.total = len(self.legs) * rows or await asyncio.to_thread(self._total)
         showing = asyncio.get_running_loop().create_task(self._show(console))
         try:
-            for leg in range(len(self.legs)):
+            pending = [
+                leg
+                for leg in range(len(self.legs))
+                if not file.next_row >= (leg + 1) * rows > 0
+                or retry_failed
+                or file.gaps
+                or file.distrusted.count
+            ]
+            await asyncio.to_thread(self._check, pending)
+            for leg in pending:
                 self.leg = leg
-                passed = file.next_row >= (leg + 1) * rows > 0
-                if not passed or retry_failed or file.gaps or file.distrusted.count:
-                    await self._one(file, leg * rows, retry_failed)
+                await self._one(file, leg * rows, retry_failed)
         finally:
             showing.cancel()
             await asyncio.gather(showing, return_exceptions=True)
+
+    def _check(self, legs: Sequence[int]) -> None:
+        """Refuse a model that could not be opened when it comes to it, before any is asked.
+
+        Raises:
+            UsageError, ModelError: as :func:`veridical.engine.clients.check_client`.
+        """
+        from veridical.engine.clients import check_client
+
+        for endpoint in {e.identity: e for e in (self.endpoints[leg] for leg in legs)}.values():
+            check_client(endpoint)
 
     def _total(self) -> int | None:
         """Prompts to ask, where their rows can be counted."""
