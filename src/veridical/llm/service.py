@@ -357,8 +357,8 @@ def check_client(endpoint: Endpoint) -> None:
     if endpoint.base_url.startswith("local:"):
         from veridical.llm.local import check_installed, read_local
 
-        check_installed()
         read_local(endpoint.base_url)
+        check_installed()
     elif endpoint.base_url.startswith("fake:"):
         open_client(endpoint)
     else:
