@@ -1,4 +1,4 @@
-"""Sessions that are opened before they are asked for, and those that wait until they are run."""
+"""Sessions that are opened before they are asked for."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from veridical.errors import ModelError
-from veridical.models import load_encoder, load_nli, onnx
+from veridical.models import load_nli, onnx
 from veridical.models.catalog import EMBEDDED
 from veridical.models.nli import packaged
 
@@ -53,12 +53,3 @@ def test_a_model_of_ours_is_opened_early_by_its_name_and_no_other(opened: list[P
     nli: Any = load_nli("mini", threads=1)
     assert not onnx._EARLY and [path.parent.name for path in opened] == [packaged.MINI]
     assert nli.name == packaged.MINI
-
-
-def test_the_embedded_encoder_opens_its_graph_when_it_is_run(opened: list[Path]) -> None:
-    encoder: Any = load_encoder("minilm", threads=1)
-    (windows,) = encoder.windows(["one text"])
-    assert opened == []
-    for _ in range(2):
-        encoder.run(windows, False)
-    assert [path.parent for path in opened] == [EMBEDDED]

@@ -92,8 +92,7 @@ def load_encoder(
     if spec in ("minilm", ""):
         from veridical.models.onnx import OnnxEncoder
 
-        latin = frozenset({"Latin"})
-        return OnnxEncoder(EMBEDDED, threads=threads, name="minilm", scripts=latin, lazy=True)
+        return OnnxEncoder(EMBEDDED, threads=threads, name="minilm", scripts=frozenset({"Latin"}))
     if spec.startswith(("http://", "https://", "tei:http://", "tei:https://")):
         from veridical.models.http import HttpEncoder
 

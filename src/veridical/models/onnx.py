@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -40,7 +39,6 @@ class OnnxEncoder:
         threads: forwards side by side; default: the processors this process may use.
         prefix: text put before every input; default: the folder's default prompt.
         scripts: Unicode scripts the model reads; None = any.
-        lazy: open the graph, which takes most of the time and memory, when it is first run.
 
     Raises:
         ModelError: a file is missing or broken, or the graph gives no token embeddings.
@@ -57,16 +55,13 @@ class OnnxEncoder:
         dense: str | None = None,
         name: str | None = None,
         scripts: frozenset[str] | None = None,
-        lazy: bool = False,
     ) -> None:
         root = Path(folder)
         graph = need_graph(root)
         self._settings = settings = Settings.read(root, prefix=prefix, dense=dense)
         self._windower = settings.windower(load_tokenizer(settings.backbone))
-        self._path, self._lock = graph, threading.Lock()
-        self._opened: tuple[Graph, str] | None = None
-        if not lazy:
-            self._open()
+        self._graph = Graph(graph)
+        self._output = self._token_output(graph)
         self.name = name or root.name
         self.scripts = scripts
         self.batch_tokens = BATCH_TOKENS
@@ -74,19 +69,12 @@ class OnnxEncoder:
         files = [*weight_files(graph), settings.backbone / "tokenizer.json"]
         self.revision = settings.revision(files, "onnx", "float32")
 
-    def _open(self) -> tuple[Graph, str]:
-        """The graph, and its output of token embeddings."""
-        with self._lock:
-            if self._opened is None:
-                graph = Graph(self._path)
-                self._opened = graph, self._token_output(graph.outputs)
-            return self._opened
-
-    def _token_output(self, outputs: Mapping[str, int]) -> str:
+    def _token_output(self, graph: Path) -> str:
+        outputs = self._graph.outputs
         for name in ("last_hidden_state", "token_embeddings", *outputs):
             if outputs.get(name) == 3:
                 return name
-        raise ModelError(f"{self._path}: no output has the shape (batch, sequence, width)")
+        raise ModelError(f"{graph}: no output has the shape (batch, sequence, width)")
 
     def windows(self, texts: Sequence[str]) -> list[list[Window]]:
         return self._windower(texts)
@@ -97,8 +85,7 @@ class OnnxEncoder:
     def run(self, batch: Sequence[Window], tokens: bool) -> list[Any]:
         pieces: list[Ids] = [w.content for w in batch]
         ids, mask = padded([p.ids for p in pieces])
-        graph, output = self._open()
-        hidden = graph(output, ids, mask).astype(np.float32, copy=False)
+        hidden = self._graph(self._output, ids, mask).astype(np.float32, copy=False)
         vectors = self._settings.pool(hidden, pieces)
         if not tokens:
             return [Output(v) for v in vectors]
