@@ -25,6 +25,9 @@ Integers = NDArray[np.int64]
 #: Padded tokens per forward: fewer leave the processor waiting, more leave its caches.
 BATCH_TOKENS = 2048
 _PROVIDERS = ["CPUExecutionProvider"]
+#: Bytes from which malloc maps a block and gives it back whole; copies of smaller files would stay
+#: in the heap of the thread that opened them.
+_MAPPED = 32 << 20
 
 
 class OnnxEncoder:
@@ -196,7 +199,8 @@ def session_of(path: Path, options: Any) -> Any:
     """The session of a file, whose graph is made quicker (:mod:`.onnx_rewrite`) where it can be."""
     import onnxruntime
 
-    if (quick := quicker(path)) is not None:
+    large = path.stat().st_size > _MAPPED
+    if large and (quick := quicker(path)) is not None:
         with suppress(Exception):  # weights in other files, or a precision that the operators lack
             return onnxruntime.InferenceSession(quick, options, providers=_PROVIDERS)
     return onnxruntime.InferenceSession(str(path), options, providers=_PROVIDERS)
