@@ -17,13 +17,13 @@ from veridical.models.nli import packaged
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """The files of which a session was made."""
     made: list[Path] = []
-    real = onnx.session_of
+    real = onnx._session
 
-    def counted(path: Path, options: Any) -> Any:
+    def counted(path: Path) -> Any:
         made.append(path)
-        return real(path, options)
+        return real(path)
 
-    monkeypatch.setattr(onnx, "session_of", counted)
+    monkeypatch.setattr(onnx, "_session", counted)
     return made
 
 

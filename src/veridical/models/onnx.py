@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ from veridical.core.protocols import Encoded, Window
 from veridical.errors import ModelError
 from veridical.models.folder import GRAPHS, Settings, load_tokenizer
 from veridical.models.memory import need_memory
-from veridical.models.onnx_rewrite import quicker
 from veridical.models.pooling import Ids, Output, join
 from veridical.models.windows import padded
 
@@ -24,10 +22,6 @@ Integers = NDArray[np.int64]
 
 #: Padded tokens per forward: fewer leave the processor waiting, more leave its caches.
 BATCH_TOKENS = 2048
-_PROVIDERS = ["CPUExecutionProvider"]
-#: Bytes from which malloc maps a block and gives it back whole; copies of smaller files would stay
-#: in the heap of the thread that opened them.
-_MAPPED = 32 << 20
 
 
 class OnnxEncoder:
@@ -190,20 +184,9 @@ def _session(path: Path) -> Any:
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
     try:
-        return session_of(path, options)
+        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     except Exception as e:  # the library has a class for every way to fail
         raise ModelError(f"{path}: {e}") from e
-
-
-def session_of(path: Path, options: Any) -> Any:
-    """The session of a file, whose graph is made quicker (:mod:`.onnx_rewrite`) where it can be."""
-    import onnxruntime
-
-    large = path.stat().st_size > _MAPPED
-    if large and (quick := quicker(path)) is not None:
-        with suppress(Exception):  # weights in other files, or a precision that the operators lack
-            return onnxruntime.InferenceSession(quick, options, providers=_PROVIDERS)
-    return onnxruntime.InferenceSession(str(path), options, providers=_PROVIDERS)
 
 
 def need_graph(root: Path) -> Path:

@@ -77,36 +77,36 @@ class GraphWriter:
         outputs: Sequence[str],
         attributes: Mapping[str, Any],
     ) -> None:
-        own = field(7, _MICROSOFT) if operator in _OWN else b""
+        own = _field(7, _MICROSOFT) if operator in _OWN else b""
         self._nodes.append(
-            b"".join(field(1, name) for name in inputs)
-            + b"".join(field(2, name) for name in outputs)
-            + field(4, operator)
-            + b"".join(field(5, _attribute(k, v)) for k, v in attributes.items())
+            b"".join(_field(1, name) for name in inputs)
+            + b"".join(_field(2, name) for name in outputs)
+            + _field(4, operator)
+            + b"".join(_field(5, _attribute(k, v)) for k, v in attributes.items())
             + own
         )
 
     def _model(self, inputs: Inputs) -> bytes:
         graph = (
-            b"".join(field(1, node) for node in self._nodes)
-            + field(2, "veridical")
-            + b"".join(field(5, _declared(n, w)) for n, w in self._weights.items())
-            + b"".join(field(11, _value(n, kind, shape)) for n, (kind, shape) in inputs.items())
-            + b"".join(field(12, field(1, name)) for name in self._outputs)
+            b"".join(_field(1, node) for node in self._nodes)
+            + _field(2, "veridical")
+            + b"".join(_field(5, _declared(n, w)) for n, w in self._weights.items())
+            + b"".join(_field(11, _value(n, kind, shape)) for n, (kind, shape) in inputs.items())
+            + b"".join(_field(12, _field(1, name)) for name in self._outputs)
         )
-        domains = field(8, field(2, _OPSET)), field(8, field(1, _MICROSOFT) + field(2, 1))
-        return field(1, _IR) + field(7, graph) + b"".join(domains)
+        domains = _field(8, _field(2, _OPSET)), _field(8, _field(1, _MICROSOFT) + _field(2, 1))
+        return _field(1, _IR) + _field(7, graph) + b"".join(domains)
 
 
-def field(number: int, value: int | str | bytes) -> bytes:
+def _field(number: int, value: int | str | bytes) -> bytes:
     """A field of a message: an integer, a string, or a message within."""
     if isinstance(value, int):
-        return varint(number << 3) + varint(value)
+        return _varint(number << 3) + _varint(value)
     content = value.encode() if isinstance(value, str) else value
-    return varint(number << 3 | 2) + varint(len(content)) + content
+    return _varint(number << 3 | 2) + _varint(len(content)) + content
 
 
-def varint(value: int) -> bytes:
+def _varint(value: int) -> bytes:
     value &= (1 << 64) - 1  # negative numbers are written as their complement
     parts = []
     while value > 127:
@@ -117,28 +117,28 @@ def varint(value: int) -> bytes:
 
 def _attribute(name: str, value: float | int | str) -> bytes:
     if isinstance(value, str):
-        return field(1, name) + field(4, value) + field(20, 3)
+        return _field(1, name) + _field(4, value) + _field(20, 3)
     if isinstance(value, float):
-        number = varint(2 << 3 | 5) + struct.pack("<f", value)
-        return field(1, name) + number + field(20, 1)
-    return field(1, name) + field(3, value) + field(20, 2)
+        number = _varint(2 << 3 | 5) + struct.pack("<f", value)
+        return _field(1, name) + number + _field(20, 1)
+    return _field(1, name) + _field(3, value) + _field(20, 2)
 
 
 def _declared(name: str, values: NDArray[Any]) -> bytes:
     """A weight: small ones whole, for large ones where their values are told to be."""
     small = values.nbytes <= _SMALL
-    elsewhere = field(13, field(1, "location") + field(2, name)) + field(14, 1)
+    elsewhere = _field(13, _field(1, "location") + _field(2, name)) + _field(14, 1)
     return (
-        b"".join(field(1, n) for n in values.shape)
-        + field(2, _TYPES[values.dtype.type])
-        + field(8, name)
-        + (field(9, values.tobytes()) if small else elsewhere)
+        b"".join(_field(1, n) for n in values.shape)
+        + _field(2, _TYPES[values.dtype.type])
+        + _field(8, name)
+        + (_field(9, values.tobytes()) if small else elsewhere)
     )
 
 
 def _value(name: str, kind: type, shape: Sequence[int | str]) -> bytes:
-    axes = b"".join(field(1, field(1 if isinstance(n, int) else 2, n)) for n in shape)
-    return field(1, name) + field(2, field(1, field(1, _TYPES[kind]) + field(2, axes)))
+    axes = b"".join(_field(1, _field(1 if isinstance(n, int) else 2, n)) for n in shape)
+    return _field(1, name) + _field(2, _field(1, _field(1, _TYPES[kind]) + _field(2, axes)))
 
 
 def multiplies_exactly(threads: int = 1) -> bool:

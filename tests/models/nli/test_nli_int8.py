@@ -97,6 +97,28 @@ def test_attention_without_a_bias_has_an_8_bit_form_and_stays() -> None:
     assert [n.op_type for n in _taken_apart(model).graph.node] == ["Attention"]
 
 
+@pytest.mark.parametrize("sum_too", [False, True])
+@pytest.mark.parametrize("given", [["g"], ["g", "beta"], ["g", "beta", "bias"], ["g", "", "bias"]])
+def test_a_normalised_sum_is_the_same_taken_apart(given: list[str], sum_too: bool) -> None:
+    outputs = ["y", "", "", "total"] if sum_too else ["y"]
+    node = onnx.helper.make_node(
+        "SkipLayerNormalization",
+        ["x", "skip", *given],
+        outputs,
+        domain="com.microsoft",
+        epsilon=1e-3,
+    )
+    named = [name for name in outputs if name]
+    tensors = {name: weights(WIDTH) for name in given if name}
+    model = model_of([node], tensors, [real("x", 2, 5, WIDTH), real("skip", 2, 5, WIDTH)], named)
+    feeds = {"x": weights(2, 5, WIDTH), "skip": weights(2, 5, WIDTH)}
+    before = run(model, feeds)
+    apart = _taken_apart(model)
+    assert [n.op_type for n in apart.graph.node] == ["Sum", "LayerNormalization"]
+    for now, then in zip(run(apart, feeds), before, strict=True):
+        np.testing.assert_allclose(now, then, atol=1e-5)
+
+
 def test_nothing_large_of_the_embedded_model_is_left_in_float32(tmp_path: Path) -> None:
     nli: Any = load_nli("mini")
     path = find_graph(need(MINI).folder)
