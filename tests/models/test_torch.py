@@ -116,6 +116,19 @@ def test_agrees_with_sentence_transformers(name: str, tmp_path: Path) -> None:
     np.testing.assert_allclose(found, expected, atol=2e-6)
 
 
+def test_loading_shows_no_bar_of_transformers(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    from transformers.utils import logging
+
+    logging.enable_progress_bar()
+    folder = MODELS["qwen2-two-way"](tmp_path)
+    capfd.readouterr()
+    TorchEncoder(folder, device="cpu")
+    assert capfd.readouterr().err == ""
+    assert logging.is_progress_bar_enabled()
+
+
 @pytest.mark.parametrize("name", ["qwen2-mean-dense", "qwen2-two-way"])
 def test_decoders_agree_with_a_plain_loop(name: str, tmp_path: Path) -> None:
     """One text at a time, without padding. transformers itself honours ``is_causal: false``."""

