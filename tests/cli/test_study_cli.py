@@ -72,10 +72,11 @@ def test_counted_objects_are_told(tmp_path: Path) -> None:
     done = run(tmp_path, *small, "--plan")
     assert done.returncode == 0, done.stderr
     assert "2 of 8 objects, one to five of each, 3 images a prompt" in " ".join(done.stdout.split())
-    assert "40 records to score" in " ".join(done.stdout.split())
+    assert "100 records to score" in " ".join(done.stdout.split())
     done = run(tmp_path, *small, "--report", "c.html", "--json", "c.json")
     assert done.returncode == 0, done.stderr
     assert "single image (checkembed)" in done.stdout
+    assert "single image (selfcheck: cosine)" in (tmp_path / "c.html").read_text()
     assert "how many of them are wrong" in (tmp_path / "c.html").read_text()
     stored = json.loads((tmp_path / "c.json").read_text())
     assert len(stored["values"]) == 40 and "image_embedder" in stored["models"]

@@ -52,7 +52,7 @@ def test_figures_are_those_of_plain_arithmetic(tmp_path: Path) -> None:
     metrics = pytest.importorskip("sklearn.metrics")
     options: dict[str, Any] = {"n": 5, "limit": 2}
     result = studied(["counting"], tmp_path / "run", None, **options)
-    assert result.coverage["counting"] == {counting.SCORER: 1.0}
+    assert result.coverage["counting"] == {counting.SCORER: 1.0, counting.SELFCHECK: 1.0}
     embedder = load_image_embedder(threads=1)
 
     def vector(scene: Scene) -> np.ndarray:
@@ -69,10 +69,23 @@ def test_figures_are_those_of_plain_arithmetic(tmp_path: Path) -> None:
     (all_wrong,) = [s for s in result.separations if s.kind == "three" and s.level == 5]
     scores = [given[name, level] for level in (0, 5) for name in ("yellow tennis ball", "apple")]
     assert all_wrong.auroc == pytest.approx(metrics.roc_auc_score([1, 1, 0, 0], scores))
-    single = [s for s in result.separations if s.scorer == counting.SINGLE]
-    assert [(s.level, s.n_similar, s.n_different) for s in single] == [
-        *((1, 40, 10), (2, 30, 20), (3, 20, 30), (4, 10, 40))
-    ]
+    for scorer in (counting.SINGLE, counting.SELFCHECKED):
+        single = [s for s in result.separations if s.scorer == scorer]
+        assert [(s.level, s.n_similar, s.n_different) for s in single] == [
+            *((1, 40, 10), (2, 30, 20), (3, 20, 30), (4, 10, 40))
+        ]
+    # SelfCheckGPT's way: the mean cosine of an image with each of the others
+    right, wrong = [], []
+    for p in counting.prompts_of(StudyOptions(**options)):
+        if p.wrong == 2:
+            vectors = np.array([vector(s) for s in p.scenes])
+            others = ((vectors @ vectors.T).sum(axis=1) - 1) / (len(vectors) - 1)
+            for scene, value in zip(p.scenes, others, strict=True):
+                (right if scene.count == p.asked else wrong).append(value)
+    (of_two,) = [s for s in result.separations if s.scorer == counting.SELFCHECKED and s.level == 2]
+    labels = [1] * len(right) + [0] * len(wrong)
+    expected = metrics.roc_auc_score(labels, [*right, *wrong])
+    assert of_two.auroc == pytest.approx(expected, abs=1e-4)
     again = studied(["counting"], tmp_path / "run", None, **options)
     assert again.values == result.values and again.seconds <= result.seconds
 

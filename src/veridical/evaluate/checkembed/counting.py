@@ -21,6 +21,9 @@ from veridical.evaluate.checkembed.scenes import MOST, NUMBERS, OBJECTS, Scene, 
 SCORER = "checkembed(judged=samples,of=images)"
 #: How like the others a single image is: the negative of CheckEmbed's ``outlier``.
 SINGLE = "single image (checkembed)"
+#: What a single image is scored by as SelfCheckGPT scores an answer: by its likeness to samples.
+SELFCHECK = "cosine(of=images)"
+SELFCHECKED = "single image (selfcheck: cosine)"
 #: Objects that are asked for, at most.
 ASKED = 5
 _SHARES = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)  # of wrong images
@@ -44,6 +47,10 @@ class Prompted(NamedTuple):
     def id(self) -> str:
         """Names it within a run of studies."""
         return f"counting/{self.asked}/{self.name}/{self.wrong}"
+
+    def single(self, i: int) -> str:
+        """Names an image of it."""
+        return f"{self.id}/{i}"
 
     @property
     def kind(self) -> str:
@@ -83,6 +90,24 @@ def records_of(options: StudyOptions) -> list[Record]:
     return [prompted.record(urls) for prompted in prompts_of(options)]
 
 
+def single_records(options: StudyOptions) -> list[Record]:
+    """A record an image of each prompt that has right and wrong ones, the others its samples."""
+    urls: dict[Scene, str] = {}
+    records = []
+    for prompted in mixed(options):
+        whole = prompted.record(urls)
+        for i, image in enumerate(whole.samples):
+            others = whole.samples[:i] + whole.samples[i + 1 :]
+            changed = {"response_image": image.image, "samples": others}
+            records.append(whole.model_copy(update={"id": prompted.single(i), **changed}))
+    return records
+
+
+def mixed(options: StudyOptions) -> Iterator[Prompted]:
+    """The prompts that have right images and wrong ones."""
+    return (prompted for prompted in prompts_of(options) if 0 < prompted.wrong < options.n)
+
+
 def values_of(options: StudyOptions, scores: Mapping[str, Mapping[str, Score]]) -> list[Value]:
     """CheckEmbed's score of each prompt's images, by how many are wrong.
 
@@ -100,15 +125,36 @@ def singles_of(
     options: StudyOptions, scores: Mapping[str, Mapping[str, Score]]
 ) -> tuple[list[Value], list[Value]]:
     """How like the others each image of a prompt is, right ones and wrong ones apart, of prompts
-    that have both."""
+    that have both: by CheckEmbed, then by SelfCheckGPT.
+
+    Args:
+        scores: of :func:`records_of` and :func:`single_records`.
+    """
     right: list[Value] = []
     wrong: list[Value] = []
-    for prompted, score in _scored(options, scores):
-        if 0 < prompted.wrong < options.n and isinstance(score.raw, dict):
-            for i, outlier in enumerate(score.raw["outlier"]):
-                value = _value(prompted, i, SINGLE, -float(outlier))
-                (right if prompted.scenes[i].count == prompted.asked else wrong).append(value)
+    for scorer, of in ((SINGLE, _by_checkembed), (SELFCHECKED, _by_selfcheck)):
+        for prompted in mixed(options):
+            for i, value in of(prompted, scores):
+                is_right = prompted.scenes[i].count == prompted.asked
+                (right if is_right else wrong).append(_value(prompted, i, scorer, value))
     return right, wrong
+
+
+def _by_checkembed(
+    prompted: Prompted, scores: Mapping[str, Mapping[str, Score]]
+) -> Iterator[tuple[int, float]]:
+    for score in scores.get(prompted.id, {}).values():
+        if score.status == "scored" and isinstance(score.raw, dict):
+            yield from ((i, -float(x)) for i, x in enumerate(score.raw["outlier"]))
+
+
+def _by_selfcheck(
+    prompted: Prompted, scores: Mapping[str, Mapping[str, Score]]
+) -> Iterator[tuple[int, float]]:
+    for i in range(len(prompted.scenes)):
+        for score in scores.get(prompted.single(i), {}).values():
+            if score.status == "scored" and isinstance(score.raw, float):
+                yield i, score.raw
 
 
 def _scored(

@@ -122,10 +122,10 @@ def single_separations(right: Sequence[Value], wrong: Sequence[Value]) -> list[S
     """How well single images tell right ones from wrong ones of the same prompt, by how many
     images of it are wrong."""
     return [
-        _separation(of[0].study, "all numbers", level, of[0].scorer, of, among)
-        for level in sorted({v.level for v in right})
-        if (of := [v for v in right if v.level == level])
-        and (among := [v for v in wrong if v.level == level])
+        _separation(of[0].study, "all numbers", level, scorer, of, among)
+        for scorer, level in dict.fromkeys((v.scorer, v.level) for v in right)
+        if (of := [v for v in right if (v.scorer, v.level) == (scorer, level)])
+        and (among := [v for v in wrong if (v.scorer, v.level) == (scorer, level)])
     ]
 
 

@@ -69,7 +69,7 @@ def _without_texts(
     else:
         rows = counting.records_of(options)
         part = of_scoring(rows, resolve(counting.SCORER), engine, _FEW)
-        count = len(rows)
+        count = len(rows) + len(counting.single_records(options))  # of the same images
     return {"study": study, "size": size_of(study, options), **told([part], None), "records": count}
 
 

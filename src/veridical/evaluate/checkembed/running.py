@@ -217,11 +217,13 @@ def _count(
     display.update("drawing pictures", None, [])
     rows = counting.records_of(options)
     scored = _score(rows, resolve(counting.SCORER), engine, path, options, display)
-    result.coverage["counting"] = scored.coverage
-    result.reasons["counting"] = scored.reasons
     result.models |= scored.models
     result.values += counting.values_of(options, scored.scores)
-    singles = counting.singles_of(options, scored.scores)
+    rows = counting.single_records(options)
+    singly = _score(rows, resolve(counting.SELFCHECK), engine, path, options, display)
+    result.coverage["counting"] = {**scored.coverage, **singly.coverage}
+    result.reasons["counting"] = {**scored.reasons, **singly.reasons}
+    singles = counting.singles_of(options, {**scored.scores, **singly.scores})
     result.separations += measuring.single_separations(*singles)
 
 
