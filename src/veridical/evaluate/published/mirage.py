@@ -94,7 +94,10 @@ def _by_named_model(
 
 
 _HALF = "the paper judges 10 000 of the 20 000 answers and does not say which"
-_SAFE = "weights are read from safetensors only"
+_SAFE = (
+    "weights are read from safetensors only; here by small stand-ins, on BEGIN: "
+    "[results/mirage-stand-ins.md](results/mirage-stand-ins.md)"
+)
 _UPSIDE = (
     "the score says how faithful a response is; if the paper took it as it is, as it did "
     "Knowledge-F1, the printed areas are of the score upside down"
