@@ -142,8 +142,9 @@ def pretrained(automatic: Any, folder: Path, config: Any, dtype: str, **options:
 @contextmanager
 def _without_bars() -> Iterator[None]:
     """No progress bars of transformers: a run shows its own."""
-    from transformers.utils import logging
+    import transformers
 
+    logging: Any = transformers.utils.logging  # its functions are not annotated
     shown = logging.is_progress_bar_enabled()
     logging.disable_progress_bar()
     try:
