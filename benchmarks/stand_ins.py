@@ -38,7 +38,7 @@ PASSAGES = 4_000
 LONGEST = 192
 BATCH = 32
 MODELS = ("critic", "unieval", "reader", "generator")
-EPOCHS = {"critic": 1, "unieval": 1, "reader": 1, "generator": 2}
+EPOCHS = {"critic": 1, "unieval": 1, "reader": 1, "generator": 1}
 CLAIM = "question: Is this claim consistent with the document? </s> claim: {} </s> document: {}"
 
 

@@ -94,8 +94,9 @@ def _by_named_model(
 
 
 _HALF = "the paper judges 10 000 of the 20 000 answers and does not say which"
-_SAFE = (
-    "weights are read from safetensors only; here by small stand-ins, on BEGIN: "
+_SAFE = "weights are read from safetensors only"
+_STAND_IN = (
+    f"{_SAFE}; here by a small stand-in, on BEGIN: "
     "[results/mirage-stand-ins.md](results/mirage-stand-ins.md)"
 )
 _UPSIDE = (
@@ -170,14 +171,14 @@ ENTRIES = (
         "tables 1, 10 and 11, critic",
         "The class that roberta-large-faithcritic gives knowledge and response",
         {"critic": ("weighted_f1", CRITIC, "McGill-NLP/roberta-large-faithcritic")},
-        f"the class as it is, that of the larger probability; {_SAFE}",
+        f"the class as it is, that of the larger probability; {_STAND_IN}",
         "--threshold 0.5 ",
     ),
     *_by_named_model(
         "tables 1, 10 and 11, consistency",
         "UniEval's factual consistency of the response with the knowledge",
         {"unieval": ("trapezoid_pr", CONSISTENCY, "MingZhong/unieval-fact")},
-        f"{_UPSIDE}; {_SAFE}",
+        f"{_UPSIDE}; {_STAND_IN}",
     ),
     *_by_named_model(
         "tables 1 and 9 to 11, Q2",
