@@ -33,6 +33,8 @@ def _row(
 
 
 _STUDIES = "results/studies.md"
+_PAIRS = f"{_STUDIES}#similar-and-different-passages"
+_TERMS = f"{_STUDIES}#terms-extracted-from-legal-texts"
 _COUNTING = f"{_STUDIES}#pictures-of-counted-objects"
 _SETS = "results/wikibio-begin-halueval.md"
 _LOCAL = "results/local-llm.md"
@@ -76,14 +78,16 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
         ),
         _row("stages that start anywhere", "veridical sample", "veridical check"),
         _row(
-            "similar and different descriptions, precise and generic", "veridical study checkembed"
+            "similar and different descriptions, precise and generic",
+            "veridical study checkembed",
+            figures=(f"{_PAIRS} two topics",),
         ),
         _row(
             "1 to 10 forced errors",
             "veridical study checkembed",
             figures=(f"{_STUDIES} scientific", "none of legal topics"),
         ),
-        _row("legal terms", "veridical study checkembed"),
+        _row("legal terms", "veridical study checkembed", figures=(f"{_TERMS} three chunks",)),
         _row(
             "runtime by samples, length and embedder",
             "veridical study checkembed",
