@@ -200,27 +200,37 @@ def critic(base: Path, data: Path, out: Path) -> None:
 
 
 def unieval(base: Path, data: Path, out: Path) -> None:
-    tokenizer = by_marks(base)
-    model = encoder_decoder(base, tokenizer)
+    def text(pair: Pair) -> tuple[str, str]:
+        return CLAIM.format(pair.hypothesis, pair.premise), "Yes" if pair.entailed else "No"
 
-    def inputs(batch: list[Pair]) -> dict[str, Any]:
-        sources = [CLAIM.format(p.hypothesis, p.premise) for p in batch]
-        return written(tokenizer, sources, ["Yes" if p.entailed else "No" for p in batch])
-
-    train("unieval", model, pairs(data), _pair_length, inputs, 1e-4)
-    save(model, tokenizer, out)
+    writer("unieval", base, out, pairs(data), _pair_length, text, 1e-4)
 
 
 def generator(base: Path, data: Path, out: Path) -> None:
-    """From the sentence with the answer, as responses are short."""
+    def text(asked: Asked) -> tuple[str, str]:
+        return f"answer: {asked.answer}  context: {asked.passage} </s>", asked.question
+
+    writer("generator", base, out, asked(data), lambda a: len(a.passage), text, 2e-4)
+
+
+def writer(
+    name: str,
+    base: Path,
+    out: Path,
+    rows: Sequence[Any],
+    length: Callable[[Any], int],
+    text: Callable[[Any], tuple[str, str]],
+    rate: float,
+) -> None:
+    """Trains an encoder-decoder; ``text`` gives a row's source and target."""
     tokenizer = by_marks(base)
     model = encoder_decoder(base, tokenizer)
 
-    def inputs(batch: list[Asked]) -> dict[str, Any]:
-        sources = [f"answer: {a.answer}  context: {a.passage} </s>" for a in batch]
-        return written(tokenizer, sources, [a.question for a in batch])
+    def inputs(batch: list[Any]) -> dict[str, Any]:
+        sources, targets = zip(*map(text, batch), strict=True)
+        return written(tokenizer, sources, targets)
 
-    train("generator", model, asked(data), lambda a: len(a.passage), inputs, 2e-4)
+    train(name, model, rows, length, inputs, rate)
     save(model, tokenizer, out)
 
 
