@@ -7,8 +7,10 @@ these go through the same code: OUT/critic is a classifier of (knowledge, respon
 encoder-decoder that answers Yes or No, OUT/generator one that writes questions, OUT/reader a
 reader that finds answers or none. Each is made of one BERT (--base: a folder, such as this
 package's first small NLI model, restored by training/nli_restore.py), the decoders too, and trained
-on DATA/nli and the first 80 % of DATA/halueval qa alone: nothing of BEGIN. What they reach is their
-own figure, not the paper's. A model that is there is not trained again. Needs the extra [torch].
+on DATA/nli and the first 80 % of DATA/halueval qa alone: nothing of BEGIN. Questions to learn from
+are mostly statements with a question word in the place of the answer (Lewis et al. 2019,
+"Unsupervised Question Answering by Cloze Translation"). What they reach is their own figure, not
+the paper's. A model that is there is not trained again. Needs the extra [torch].
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -26,6 +29,9 @@ import transformers
 from tokenizers import Tokenizer
 from tokenizers.processors import TemplateProcessing
 
+from veridical.scorers.grounding.q2_questions import candidates
+from veridical.text.sentences import split_sentences
+
 #: Rows of HaluEval qa before this share may be trained on.
 TRAINED_SHARE = 0.8
 #: Right and wrong answers whose lengths are further apart would teach length.
@@ -33,12 +39,21 @@ LENGTH_GAP = 4
 PAIRS = ("vitaminc_piece_train", "fm2_train", "fever_rte_train", "wice_train", "lingnli_train")
 #: Pairs of one file at most.
 MOST = 8_000
-#: Passages whose questions the reader learns to answer.
-PASSAGES = 4_000
+#: Passages whose questions the reader learns to answer, and statements made questions.
+PASSAGES, CLOZES = 4_000, 12_000
+#: Characters of a statement that is made a question.
+STATEMENT = 160
+#: Lowest layers that a writer of questions keeps of the encoder, and has in its decoder.
+LAYERS = 3
 LONGEST = 192
-BATCH = 32
+BATCH = {"critic": 32, "unieval": 32, "reader": 32, "generator": 64}
 MODELS = ("critic", "unieval", "reader", "generator")
-EPOCHS = {"critic": 1, "unieval": 1, "reader": 1, "generator": 1}
+EPOCHS = {"critic": 1, "unieval": 1, "reader": 1, "generator": 2}
+#: Answers to which the question word is not "what".
+WORDS = (
+    ("when", re.compile(r".*\b1\d{3}|.*\b20\d\d|.*\b\d{1,2}\s+[A-Z]")),
+    ("how many", re.compile(r"\d")),
+)
 CLAIM = "question: Is this claim consistent with the document? </s> claim: {} </s> document: {}"
 
 
@@ -91,11 +106,30 @@ def asked(data: Path) -> list[Asked]:
     ]
 
 
-def batches(rows: Sequence[Any], length: Callable[[Any], int], seed: int) -> Iterator[list[Any]]:
+def clozes(data: Path) -> Iterator[tuple[Pair, Asked]]:
+    """Statements made questions, two of each at most: what a text is said to say, and the first
+    sentences of passages."""
+    drawn = random.Random(0)
+    passages = [row["knowledge"] for row in questions(data)]
+    said = pairs(data) + [Pair(text, split_sentences(text)[0].text, True) for text in passages]
+    for pair in said:
+        text = re.sub(r" (?=[.,;:!?'])", "", pair.hypothesis).strip()
+        if len(text) > STATEMENT:
+            continue
+        spans = [s for s in candidates(text, "spacy") if len(s.text) < len(text) / 2]
+        for span in drawn.sample(spans, min(2, len(spans))):
+            word = next((w for w, form in WORDS if form.match(span.text)), "what")
+            question = (text[: span.start] + word + text[span.end :]).rstrip(".!") + "?"
+            yield pair, Asked(text, question[0].upper() + question[1:], span.text)
+
+
+def batches(
+    rows: Sequence[Any], length: Callable[[Any], int], size: int, seed: int
+) -> Iterator[list[Any]]:
     """Batches of rows that are about equally long, in random order."""
     drawn = random.Random(seed)
     order = sorted(rows, key=lambda row: (length(row), drawn.random()))
-    cut = [order[i : i + BATCH] for i in range(0, len(order), BATCH)]
+    cut = [order[i : i + size] for i in range(0, len(order), size)]
     drawn.shuffle(cut)
     yield from cut
 
@@ -109,8 +143,9 @@ def train(
     rate: float,
 ) -> None:
     """AdamW with a warm-up of a twentieth and a linear fall to 0, matrix products in bfloat16."""
-    plan = [b for epoch in range(EPOCHS[name]) for b in batches(rows, length, epoch)]
-    optimizer = torch.optim.AdamW(model.parameters(), lr=rate, weight_decay=0.01)
+    plan = [b for epoch in range(EPOCHS[name]) for b in batches(rows, length, BATCH[name], epoch)]
+    trained = [p for p in model.parameters() if p.requires_grad]
+    optimizer = torch.optim.AdamW(trained, lr=rate, weight_decay=0.01)
     warm = max(len(plan) // 20, 1)
     schedule = torch.optim.lr_scheduler.LambdaLR(
         optimizer, lambda step: min((step + 1) / warm, (len(plan) - step) / len(plan))
@@ -163,6 +198,26 @@ def encoder_decoder(base: Path, tokenizer: Any) -> Any:
     return model
 
 
+def attend_alike(model: Any) -> None:
+    """Let the decoder read the source with the weights by which the encoder reads itself.
+
+    Both keep their lowest layers only, where a word is still known by itself, and the embeddings of
+    words stay as they are. From random weights the model takes hours to learn to copy words of
+    the source, from these minutes.
+    """
+    model.encoder.encoder.layer = model.encoder.encoder.layer[:LAYERS]
+    decoder = model.decoder.bert
+    decoder.encoder.layer = decoder.encoder.layer[:LAYERS]
+    for layer in decoder.encoder.layer:
+        layer.crossattention.load_state_dict(layer.attention.state_dict())
+    for bert, config in (
+        (model.encoder, model.config.encoder),
+        (decoder, model.config.decoder),
+    ):
+        bert.embeddings.word_embeddings.requires_grad_(False)
+        config.num_hidden_layers = LAYERS
+
+
 def written(tokenizer: Any, sources: Sequence[str], targets: Sequence[str]) -> dict[str, Any]:
     """Inputs of an encoder-decoder that is to write ``targets``."""
     options = {"padding": True, "truncation": True, "max_length": LONGEST, "return_tensors": "pt"}
@@ -210,7 +265,8 @@ def generator(base: Path, data: Path, out: Path) -> None:
     def text(asked: Asked) -> tuple[str, str]:
         return f"answer: {asked.answer}  context: {asked.passage} </s>", asked.question
 
-    writer("generator", base, out, asked(data), lambda a: len(a.passage), text, 2e-4)
+    rows = [asked for _, asked in clozes(data)]
+    writer("generator", base, out, rows, lambda a: len(a.passage), text, 1e-3, attend_alike)
 
 
 def writer(
@@ -221,10 +277,12 @@ def writer(
     length: Callable[[Any], int],
     text: Callable[[Any], tuple[str, str]],
     rate: float,
+    prepare: Callable[[Any], None] = lambda model: None,
 ) -> None:
     """Trains an encoder-decoder; ``text`` gives a row's source and target."""
     tokenizer = by_marks(base)
     model = encoder_decoder(base, tokenizer)
+    prepare(model)
 
     def inputs(batch: list[Any]) -> dict[str, Any]:
         sources, targets = zip(*map(text, batch), strict=True)
@@ -235,7 +293,8 @@ def writer(
 
 
 def reader(base: Path, data: Path, out: Path) -> None:
-    """Of two questions about a passage one is another passage's: it has no answer."""
+    """Of two questions about a passage one is another passage's: it has no answer. Nor has one
+    about a statement that the premise does not entail, unless its words are there."""
     tokenizer = transformers.AutoTokenizer.from_pretrained(base)
     model = transformers.AutoModelForQuestionAnswering.from_pretrained(
         base, num_labels=2, ignore_mismatched_sizes=True
@@ -245,6 +304,14 @@ def reader(base: Path, data: Path, out: Path) -> None:
     rows = rows + [
         Asked(a.passage, b.question, "") for a, b in zip(rows, others, strict=True) if a != b
     ]
+    stated = list(clozes(data))
+    for pair, cloze in random.Random(0).sample(stated, min(CLOZES, len(stated))):
+        there = cloze.answer in pair.premise
+        if there == pair.entailed:
+            answer = cloze.answer if there else ""
+            rows.append(Asked(pair.premise, cloze.question, answer))
+        elif not there:
+            rows.append(cloze)
 
     def inputs(batch: list[Asked]) -> dict[str, Any]:
         texts = tokenizer(

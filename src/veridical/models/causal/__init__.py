@@ -40,22 +40,19 @@ def load_language_model(
     from veridical.llm import download
     from veridical.llm.endpoints import configured, find_endpoint
 
-    kind = "torch" if spec.startswith("torch:") else ""
-    name, _, query = spec.removeprefix("torch:").partition("?")
-    remote = not kind and (spec in configured() or spec.startswith(("http://", "https://")))
+    if spec.startswith("torch:"):
+        return _torch(spec, threads, device)
+    remote = spec in configured() or spec.startswith(("http://", "https://"))
     if not remote:
-        name = name.removeprefix("local:")
+        name, _, query = spec.removeprefix("local:").partition("?")
         weights = WEIGHTS.get(SMOLLM2.name if name == "local" else name)
         path = Path(name).expanduser() if weights is None else download.need(weights)
-        label = None if weights is None else weights.name
-        if path.suffix == ".gguf" and not kind:
-            return _gguf(path, query, threads, label)
-        if path.suffix == ".gguf" or path.is_dir() or (kind and name):
-            return _torch(name if weights is None else str(path), query, threads, device, label)
-        if name.startswith((".", "/", "~")):
+        if path.suffix == ".gguf":
+            return _gguf(path, query, threads, None if weights is None else weights.name)
+        if name.startswith((".", "/", "~")) and not path.is_dir():
             raise UsageError(f"there is no model folder or GGUF file {name!r}")
-        if _HUB_ID.fullmatch(name):
-            return _torch(name, query, threads, device)
+        if path.is_dir() or _HUB_ID.fullmatch(name):
+            return _torch(f"{name}?{query}", threads, device)
     try:
         endpoint = find_endpoint(spec)
     except UsageError:
@@ -92,10 +89,8 @@ def _gguf(path: Path, query: str, threads: int | None, label: str | None) -> Lan
     return GgufLanguageModel(path, threads=threads, name=label)
 
 
-def _torch(
-    name: str, query: str, threads: int | None, device: str | None, label: str | None = None
-) -> LanguageModel:
-    from veridical.models.causal.torch import TorchLanguageModel, torch_options
+def _torch(spec: str, threads: int | None, device: str | None) -> LanguageModel:
+    from veridical.models.causal.torch import TorchLanguageModel, read_torch
 
-    options = torch_options(query)
-    return TorchLanguageModel(name, device=device, threads=threads, name=label, **options)
+    place, options = read_torch(spec)
+    return TorchLanguageModel(place, device=device, threads=threads, **options)

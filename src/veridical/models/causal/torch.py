@@ -34,7 +34,7 @@ _LOGITS = {"cpu": 1 << 27, "cuda": 1 << 30}
 _ROWS = 256  # places whose distributions are worked on at once, in float32
 
 
-def torch_options(query: str) -> dict[str, str]:
+def _torch_options(query: str) -> dict[str, str]:
     """Arguments of :class:`TorchLanguageModel` that ``dtype=bfloat16&revision=COMMIT`` gives.
 
     Raises:
@@ -55,11 +55,13 @@ def read_torch(spec: str) -> tuple[str, dict[str, Any]]:
     :data:`veridical.llm.weights.WEIGHTS` too.
 
     Raises:
-        UsageError: an option is unknown, or there is no such file.
+        UsageError: no model is named, an option is unknown, or there is no such file.
         ModelError: a model that is fetched by its name is not here and is not wanted.
     """
     place, _, query = spec.removeprefix("torch:").partition("?")
-    options = torch_options(query)
+    if not place:
+        raise UsageError(f"{spec!r} names no model")
+    options = _torch_options(query)
     if (weights := download.WEIGHTS.get(place)) is not None:
         return str(download.need(weights)), {**options, "name": weights.name}
     path = Path(place).expanduser()
