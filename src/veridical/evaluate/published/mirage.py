@@ -187,7 +187,8 @@ ENTRIES = (
             "q2": ("trapezoid_pr", Q2_NLI, _Q2),
             "q2(form=f1)": ("trapezoid_pr", Q2_F1, _Q2),
         },
-        f"the NLI model is the run's own (--nli), the paper's is AllenNLP's; {_UPSIDE}; {_SAFE}",
+        f"the NLI model is the run's own (--nli), the paper's is AllenNLP's; {_UPSIDE}; "
+        f"{_STAND_IN}",
     ),
     Entry(
         "Mirage tables 1, 10 and 11, GPT-4 on BEGIN",
