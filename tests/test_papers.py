@@ -35,9 +35,8 @@ def test_what_a_table_measures(papers: ModuleType) -> None:
 def test_figures_of_a_paper_are_none_of_ours(papers: ModuleType) -> None:
     text = (ROOT / "docs" / "reproduction.md").read_text("utf-8")
     for scorer in ("unieval", "critic", "q2"):  # each in a table of the paper's figures
-        assert f"| `{scorer}` |" in text and "reproduction.md" not in papers._pages(scorer)
-    assert list(papers._pages("critic")) == ["results/mirage-stand-ins.md"]
-    assert list(papers._pages("q2")) == []
+        assert f"| `{scorer}` |" in text
+        assert list(papers._pages(scorer)) == ["results/mirage-stand-ins.md"]
     assert "reproduction.md" in papers._pages("ngram(counting=paper)")
     assert "reproduction.md" in papers._pages("selfcheck_prompt")
     assert "reproduction.md" not in papers._pages("selfcheck_prompt(form=published)")
