@@ -161,8 +161,9 @@ def test_specs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         load_language_model("./nothing")
     with pytest.raises(UsageError, match="names no language model"):
         load_language_model("nothing")
-    with pytest.raises(UsageError, match="'torch:' names no model"):
-        load_language_model("torch:")
+    for spec in ("torch:", "torch:?dtype=bfloat16", ""):
+        with pytest.raises(UsageError, match="names no model"):
+            load_language_model(spec)
     (tmp_path / "page.gguf").write_text("<html>")
     with pytest.raises(UsageError, match="not a GGUF file"):
         load_language_model("page.gguf")

@@ -44,7 +44,8 @@ def load_language_model(
         return _torch(spec, threads, device)
     remote = spec in configured() or spec.startswith(("http://", "https://"))
     if not remote:
-        name, _, query = spec.removeprefix("local:").partition("?")
+        here = spec.removeprefix("local:")
+        name, _, query = here.partition("?")
         weights = WEIGHTS.get(SMOLLM2.name if name == "local" else name)
         path = Path(name).expanduser() if weights is None else download.need(weights)
         if path.suffix == ".gguf":
@@ -52,7 +53,7 @@ def load_language_model(
         if name.startswith((".", "/", "~")) and not path.is_dir():
             raise UsageError(f"there is no model folder or GGUF file {name!r}")
         if path.is_dir() or _HUB_ID.fullmatch(name):
-            return _torch(f"{name}?{query}", threads, device)
+            return _torch(here, threads, device)
     try:
         endpoint = find_endpoint(spec)
     except UsageError:
