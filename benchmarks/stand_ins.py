@@ -10,12 +10,13 @@ package's first small NLI model, restored by training/nli_restore.py), the decod
 on DATA/nli and the first 80 % of DATA/halueval qa alone: nothing of BEGIN. Questions to learn from
 are mostly statements with a question word in the place of the answer (Lewis et al. 2019,
 "Unsupervised Question Answering by Cloze Translation"). What they reach is their own figure, not
-the paper's. A model that is there is not trained again. Needs the extra [torch].
+the paper's. A model that is there is not trained again. Needs the extras [torch] and [spacy].
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import random
 import re
@@ -106,9 +107,11 @@ def asked(data: Path) -> list[Asked]:
     ]
 
 
-def clozes(data: Path) -> Iterator[tuple[Pair, Asked]]:
+@functools.cache  # the reader and the writer learn from them, and spaCy takes minutes
+def clozes(data: Path) -> Sequence[tuple[Pair, Asked]]:
     """Statements made questions, two of each at most: what a text is said to say, and the first
     sentences of passages."""
+    made = []
     drawn = random.Random(0)
     passages = [row["knowledge"] for row in questions(data)]
     said = pairs(data) + [Pair(text, split_sentences(text)[0].text, True) for text in passages]
@@ -120,7 +123,8 @@ def clozes(data: Path) -> Iterator[tuple[Pair, Asked]]:
         for span in drawn.sample(spans, min(2, len(spans))):
             word = next((w for w, form in WORDS if form.match(span.text)), "what")
             question = (text[: span.start] + word + text[span.end :]).rstrip(".!") + "?"
-            yield pair, Asked(text, question[0].upper() + question[1:], span.text)
+            made.append((pair, Asked(text, question[0].upper() + question[1:], span.text)))
+    return made
 
 
 def batches(
@@ -210,10 +214,8 @@ def attend_alike(model: Any) -> None:
     decoder.encoder.layer = decoder.encoder.layer[:LAYERS]
     for layer in decoder.encoder.layer:
         layer.crossattention.load_state_dict(layer.attention.state_dict())
-    for bert, config in (
-        (model.encoder, model.config.encoder),
-        (decoder, model.config.decoder),
-    ):
+    parts = ((model.encoder, model.config.encoder), (decoder, model.config.decoder))
+    for bert, config in parts:
         bert.embeddings.word_embeddings.requires_grad_(False)
         config.num_hidden_layers = LAYERS
 
@@ -304,7 +306,7 @@ def reader(base: Path, data: Path, out: Path) -> None:
     rows = rows + [
         Asked(a.passage, b.question, "") for a, b in zip(rows, others, strict=True) if a != b
     ]
-    stated = list(clozes(data))
+    stated = clozes(data)
     for pair, cloze in random.Random(0).sample(stated, min(CLOZES, len(stated))):
         there = cloze.answer in pair.premise
         if there == pair.entailed:

@@ -91,7 +91,7 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
         _row(
             "runtime by samples, length and embedder",
             "veridical study checkembed",
-            figures=(f"{_STUDIES}#running-times by samples and length",),
+            figures=(f"{_STUDIES}#running-times by samples, length and embedder",),
         ),
         _row(
             "heat maps, violins, bars",
