@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING
 from veridical.core.prompt_text import last_question
 from veridical.core.protocols import LABELS
 from veridical.core.verdicts import Verdicts
+from veridical.errors import NotApplicable
 from veridical.text.citations import without_markers
+from veridical.text.refusals import abstains
 from veridical.text.same_matter import same_matter
 from veridical.text.sentences import split_sentences
+from veridical.text.small_talk import lead_in, small_talk
 from veridical.text.spans import Span
-from veridical.text.statements import Statement, to_judge
+from veridical.text.statements import Statement, answers_yes_or_no, to_judge
 
 if TYPE_CHECKING:
     from veridical.core.evidence import Evidence
@@ -26,14 +29,67 @@ if TYPE_CHECKING:
 _, _NEUTRAL, _CONTRADICTION = range(len(LABELS))
 
 
+def stating_sentences(record: Record) -> list[Span]:
+    """The sentences of the response that state something, in order; none where nothing is stated.
+
+    Left out are blank ones, those without a letter or digit, and small talk
+    (:mod:`veridical.text.small_talk`): a courtesy wherever it stands, and a reply ("Sure!", "It
+    is.") before the first statement, but not the verdict on a question of yes or no. A response of
+    nothing but small talk states something if it has a reply to a question, or a reference or
+    samples to compare it with.
+    """
+    spans = [s for s in record.sentences if any(map(str.isalnum, s.text))]
+    kinds = [small_talk(s.text) for s in spans]
+    if not any(kinds):
+        return spans
+    question = last_question(record.prompt)
+    said: list[Span] = []
+    for span, kind in zip(spans, kinds, strict=True):
+        answers = kind == "reply" and (said or answers_yes_or_no(question, span.text))
+        if kind is None or answers:
+            said.append(span)
+    if said:
+        return said
+    if record.reference or record.samples:
+        return spans
+    return [s for s, kind in zip(spans, kinds, strict=True) if kind == "reply" and question]
+
+
+def without_lead_in(record: Record, sentence: Span) -> Span:
+    """A sentence without the agreement or the greeting that it begins with, but with its verdict on
+    a question of yes or no."""
+    cut = lead_in(sentence.text)
+    if not cut or answers_yes_or_no(last_question(record.prompt), sentence.text):
+        return sentence
+    return Span(sentence.start + cut, sentence.end, sentence.text[cut:])
+
+
+def need_statements(record: Record) -> list[Span]:
+    """:func:`stating_sentences`.
+
+    Raises:
+        NotApplicable: there is none.
+    """
+    record.need_sentences()
+    said = stating_sentences(record)
+    if not said:
+        raise NotApplicable("the response states nothing")
+    return said
+
+
+def states_nothing(record: Record) -> bool:
+    """Whether the response holds no word, declines to answer, or is nothing but small talk."""
+    return abstains(record.response) or not stating_sentences(record)
+
+
 def stated(record: Record, sentences: Sequence[Span]) -> list[Statement]:
     """What to judge in the place of an answer's ``sentences``, in order.
 
     The first one answers the question, and where it is short it is read with it (see
     :func:`veridical.text.statements.to_judge`); the others say what they say. Citations by number
-    are left out: models take them for a part of what is said.
+    are left out: models take them for a part of what is said. So is what leads in ("Sure, ...").
     """
-    texts = [without_markers(s.text) for s in sentences]
+    texts = [without_markers(without_lead_in(record, s).text) for s in sentences]
     statements = [Statement(text, 0, len(text), "answer") for text in texts]
     question = last_question(record.prompt)
     if statements and question:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pydantic_core import from_json
 
 from veridical.core.scores import Score, Scored, Unit
+from veridical.core.stated import states_nothing
 from veridical.engine.risk import NAME, combine
-from veridical.text.refusals import abstains
 
 if TYPE_CHECKING:
     from veridical.core.identity import Identity
@@ -74,7 +74,7 @@ def _verdict(
     risk: float | None,
     by: str | None,
 ) -> tuple[Verdict, Unchecked | None]:
-    if not any(map(str.isalnum, record.response)) or abstains(record.response):
+    if states_nothing(record):
         return "unchecked", "no_statement"
     if risk is None:
         return "unchecked", _why_unscored(record, scorers, parts)

@@ -17,6 +17,8 @@ def bare(word: str) -> str:
     return word.strip('.,;:!?"“”()').lower()
 
 
+#: What may stand before a place, and hardly ever belongs to the name before it.
+_PLACES = frozenset({"in", "at", "on", "near", "inside", "outside", "within", "from"})
 #: What "no" says where "not" after the auxiliary says something else, or is written in one.
 _DENIED = {"can": ["cannot"], "must": ["need", "not"]}
 
@@ -128,7 +130,17 @@ class AskingClause:
                 return i
             if w.is_adverb(word) and (w.is_participle(following) or w.is_adjective(following)):
                 return i
-        return start
+        return self._placed(start)
+
+    def _placed(self, start: int) -> int:
+        """The end of a name, or of an article and its noun, before a place that is all that the
+        question asks for: "Is the Eiffel Tower in Paris?\""""
+        after = start + (self.low[start] in w.DETERMINERS)
+        end = next((i for i in range(after, len(self.low)) if self.low[i] in _PLACES), after)
+        named = all(x[:1].isupper() or x == "of" for x in self.words[after:end])
+        one_noun = after > start and end == after + 1
+        told = end > after and end < len(self.low) - 1 and (named or one_noun)
+        return end if told else start
 
     def _relative_reduced(self, i: int) -> bool:
         """Whether a participle belongs to the noun before it: another one follows."""

@@ -46,6 +46,11 @@ _CONTRACTED = re.compile(
 )
 
 
+_PERSONAL = re.compile(
+    r"\w+ you (?:ever |really |also |please )?(?:know|like|love|think|enjoy|remember|prefer|want|"
+    r"watch|listen|heard|seen|familiar|interested|aware|sure|a fan|tell|explain|help|give|describe|"
+    r"list|write|show|recommend|suggest|summari[sz]e|name|provide)\b"
+)
 #: "Lenz, who beat Ostrau": a comma closes it.
 _APPOSITION = re.compile(r", (?:who|which|whose|where|though|although|the|an?)\b[^,]*$")
 
@@ -103,6 +108,22 @@ def to_judge(question: str | None, answer: str) -> Statement:
     if stated.how != "converted" or stated.start == stated.end or len(asked.split()) <= SIMPLE:
         return stated
     return _joined(asked, answer)
+
+
+def answers_yes_or_no(question: str | None, sentence: str) -> bool:
+    """Whether a reply such as ``Yes, it is.`` is the verdict on a question that asks for one, and
+    not of whoever answers ("Do you know ...?", "Can you tell me ...?").
+
+    >>> answers_yes_or_no("Is it in Rome?", "No."), answers_yes_or_no("Where is it?", "Sure!")
+    (True, False)
+    """
+    asking = Question.of(_asked(question)) if question and question.strip() else None
+    if asking is None or NEGATED.get(asking.low[0], asking.low[0]) not in AUXILIARIES:
+        return False
+    if _PERSONAL.match(" ".join(asking.low)):
+        return False
+    first = re.search(r"\w+", sentence.lower())
+    return first is not None and first[0] in YES | NO | PRONOUNS
 
 
 def _asked(question: str) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from veridical.claims.abstain import unless_abstained
 from veridical.claims.claim import Claim, Extraction
-from veridical.core.stated import stated_sentences
+from veridical.core.stated import stated_sentences, stating_sentences, without_lead_in
 from veridical.text.spans import Span
 
 if TYPE_CHECKING:
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 async def extract(record: Record, evidence: Evidence) -> Extraction:
     """One claim a sentence of ``record.sentences``, without white space around it.
 
-    A sentence without a letter or digit claims nothing; a response that abstains has no claims.
+    A sentence that states nothing (see ``stating_sentences``) claims nothing; a response that
+    abstains has no claims.
 
     Raises:
         NotApplicable: the response is empty.
@@ -29,14 +30,17 @@ async def extract(record: Record, evidence: Evidence) -> Extraction:
 
 
 def sentence_claims(record: Record) -> list[Claim]:
-    """Every sentence with a letter or digit, whole, without white space around it. A short first
-    one is read with the question: see :mod:`veridical.core.stated`."""
+    """Every sentence that states something, whole but for what leads in ("Sure, ..."), without
+    white space around it. A short first one is read with the question: see
+    :mod:`veridical.core.stated`."""
+    stating = {s.start for s in stating_sentences(record)}
     spans = []
     for i, sentence in enumerate(record.sentences):
-        text = sentence.text.strip()
-        if any(map(str.isalnum, text)):
+        if sentence.start in stating:
+            text = sentence.text.strip()
             start = sentence.start + sentence.text.index(text)
-            spans.append((i, Span(start, start + len(text), text)))
+            span = Span(start, start + len(text), text)
+            spans.append((i, without_lead_in(record, span)))
     texts = stated_sentences(record, [span for _, span in spans])
     return [
         Claim(text, span.start, span.end, i) for (i, span), text in zip(spans, texts, strict=True)

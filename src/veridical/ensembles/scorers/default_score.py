@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from veridical.core.scores import SHOWN, EvidenceItem, Score, Unit
+from veridical.core.stated import need_statements, stating_sentences
 from veridical.ensembles.scorers import default_set as default
 from veridical.ensembles.scorers.components import missing, scores_of, unscored
 from veridical.ensembles.scorers.default_long import LongAnswer, long_answer
@@ -114,6 +115,7 @@ async def score(
         raise NotApplicable("the response holds no word")
     if abstains(record.response):
         return Score.of(0.0, raw=_abstained())
+    need_statements(record)
     asked = {b.key: b for named in by_field.values() for b in named.values()}
     if judging is not None:
         asked[judging.key] = judging
@@ -201,10 +203,11 @@ def _sentences(
     spans = [s for s in record.sentences if s.text.strip()]
     if lead is None:  # a judge alone
         return [_Sentence(span, None, {}) for span in spans]
-    alone = len(spans) == 1
+    stating = {s.start for s in stating_sentences(record)}
+    alone = len(stating) == 1
     sentences = []
     for span in spans:
-        said = members.said(lead, span, alone) if any(map(str.isalnum, span.text)) else {}
+        said = members.said(lead, span, alone) if span.start in stating else {}
         odds = members.sentence(lead, said)
         if odds is not None:
             for field in others:

@@ -30,7 +30,7 @@ _ENTAILMENT, _, _CONTRADICTION = range(len(LABELS))
     needs={"against"},
     source="Veridical: best window, after Laban 2022 and Honovich 2022 (TRUE)",
     cost="nli",
-    version=3,
+    version=4,
     raw_is="risk",
     presets={"all", "auto"},
 )
@@ -62,7 +62,8 @@ async def nli_grounding(
             Sources no longer than that are read whole, and so are all for a sentence that shares
             no word with them. 0 reads every window for every sentence.
 
-    A short answer is judged with its question, as a statement.
+    A short answer is judged with its question, as a statement; small talk around it ("Sure!") is
+    not judged (see ``stating_sentences``).
 
     A sentence's ``raw`` is that risk, in [0, 1], and the response's the largest over sentences.
     A sentence carries the merged ``probabilities``, the most probable class as ``label`` and, as

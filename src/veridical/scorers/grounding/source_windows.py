@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from veridical.claims.select import Screened, screen
 from veridical.core.evidence import Evidence
 from veridical.core.records import Against, Record, Source
-from veridical.core.stated import stated, stated_window
+from veridical.core.stated import need_statements, stated, stated_window
 from veridical.text.passages import Passage
 from veridical.text.passages import windows as text_windows
 from veridical.text.spans import Span
@@ -28,7 +28,7 @@ class SourceWindow(NamedTuple):
 
 @dataclass(frozen=True)
 class Windowed:
-    """A response's sentences and what judges them.
+    """A response's sentences that state something, and what judges them.
 
     Attributes:
         statements: the text that is judged in the place of each of ``sentences``.
@@ -68,7 +68,7 @@ def source_windows(record: Record, evidence: Evidence, against: Against, top: in
         top: as of :func:`~veridical.scorers.grounding.nli_grounding.nli_grounding`.
 
     Raises:
-        NotApplicable: the response is blank, or there is no source.
+        NotApplicable: the response is blank or states nothing, or there is no source.
     """
     key = (source_windows, against, top)
     return evidence.once(key, lambda: windowed(record, evidence, against, top))
@@ -76,7 +76,7 @@ def source_windows(record: Record, evidence: Evidence, against: Against, top: in
 
 def windowed(record: Record, evidence: Evidence, against: Against, top: int) -> Windowed:
     """:func:`source_windows` of any record, found anew: of one that is not the evidence's own."""
-    sentences = record.need_sentences()
+    sentences = need_statements(record)
     sources = record.against(against)
     windows = [SourceWindow(n, p) for n, x in enumerate(sources) for p in text_windows(x.text)]
     separate = against == "samples"

@@ -16,6 +16,7 @@ from veridical.core.records import Against, Record
 from veridical.core.registry import scorer
 from veridical.core.requests import GroundedAnswer
 from veridical.core.scores import Score, Unit
+from veridical.core.stated import need_statements, without_lead_in
 from veridical.scorers.grounding.source_windows import Windowed, source_windows
 from veridical.text.citations import blanked_markers
 from veridical.text.spans import Span
@@ -33,7 +34,7 @@ def _costs(*, detector: str | None, **_: object) -> set[str]:
 @scorer(
     "spans",
     level="span",
-    version=2,
+    version=3,
     judges=True,
     needs={"against"},
     source="Veridical: a token head of the NLI model; detectors after Kovacs 2025 (LettuceDetect)",
@@ -70,15 +71,15 @@ async def spans(
         NotApplicable: the response holds no word, there is no source, or the NLI model tells no
             wrong words.
     """
-    sentences = record.need_sentences()
+    sentences = need_statements(record)
     if detector:
         words = await _by_detector(record, evidence, against, detector)
     else:
-        words = await _by_nli(source_windows(record, evidence, against, top), evidence)
+        words = await _by_nli(record, source_windows(record, evidence, against, top), evidence)
     return _score(sentences, words)
 
 
-async def _by_nli(read: Windowed, evidence: Evidence) -> list[tuple[Span, float]]:
+async def _by_nli(record: Record, read: Windowed, evidence: Evidence) -> list[tuple[Span, float]]:
     """The answer's words and their risks, by the pairs of ``read``."""
     pairs = read.pairs()
     risks = dict(zip(pairs, await evidence.wrong_words(pairs), strict=True))
@@ -88,7 +89,8 @@ async def _by_nli(read: Windowed, evidence: Evidence) -> list[tuple[Span, float]
             np.min([risks[read.pair(i, int(k))] for k in reading.read], axis=0)
             for reading in read.readings[i]
         ]
-        found += _in_answer(sentence, statement, np.mean(groups, axis=0))
+        said = without_lead_in(record, sentence)
+        found += _in_answer(said, statement, np.mean(groups, axis=0))
     return found
 
 
@@ -125,17 +127,18 @@ async def _by_detector(
 
 
 def _score(sentences: Sequence[Span], words: Sequence[tuple[Span, float]]) -> Score:
-    """The score by the answer's words in order."""
+    """The score by the answer's words in order, of those in ``sentences``."""
     units: list[Unit] = []
+    risks: list[float] = []
     for sentence in sentences:
         here = [(w, r) for w, r in words if sentence.start <= w.start < sentence.end]
+        risks += [risk for _, risk in here]
         worst = max((risk for _, risk in here), default=None)
         units.append(Unit.of(sentence, worst, raw=worst))
         units += _runs(sentence, here)
-    if not words:
+    if not risks:
         return Score.not_applicable("the response holds no word")
-    whole = max(risk for _, risk in words)
-    return Score.of(whole, raw=whole, units=units)
+    return Score.of(max(risks), raw=max(risks), units=units)
 
 
 def _runs(sentence: Span, words: Sequence[tuple[Span, float]]) -> Iterator[Unit]:

@@ -14,7 +14,7 @@ from veridical.core.prompt_text import last_question
 from veridical.core.records import Record, Source
 from veridical.core.registry import scorer
 from veridical.core.scores import EvidenceItem, Score, Unit
-from veridical.core.stated import stated_sentences, stated_source
+from veridical.core.stated import need_statements, stated_sentences, stated_source
 from veridical.errors import NotApplicable
 from veridical.llm.asking import Form, ask_all, failed, request
 from veridical.llm.verdicts import Verdict
@@ -84,7 +84,7 @@ async def statement_judge(
     Raises:
         NotApplicable: the response is blank, or the record lacks the field named by ``against``.
     """
-    sentences = record.need_sentences()
+    sentences = need_statements(record)
     sources = _sources(record, against)
     texts = stated_sentences(record, sentences)
     shown = [_with_question(record, s, t) for s, t in zip(sentences, texts, strict=True)]

@@ -1,0 +1,164 @@
+"""Sentences that state nothing which a source could support: small talk around an answer.
+
+Claim detection calls them not check-worthy: "Sure!", "That's a good question.", "I hope this
+helps.", "Here is a summary of the text:". The rules know English and are kept narrow: a sentence
+is small talk as a whole or not at all, and one with a digit never is. All patterns are bounded, and
+so is the text that they read.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+#: ``reply``: to what was said before; after a statement it may belong to that ("It was."), and
+#: alone it may be the answer ("Yes."). ``courtesy``: is about the conversation, wherever it stands.
+SmallTalk = Literal["reply", "courtesy"]
+
+_LONGEST = 200  # characters
+_EDGES = re.compile(r"^[^\w]+|[^\w?:]+$")
+_SPLIT_OFF = re.compile(r" (?=['?:,]|n't\b)")  # tokenized text: "it 's", "did n't"
+
+_VERDICT = (
+    r"yes|yeah|yep|yup|yea|yah|ya|no|nope|nah|sure(?: thing)?|of course|certainly|absolutely|"
+    r"definitely|exactly|precisely|indeed|okay|ok|alright|all right|oh|ah|aha|wow|well|haha|lol|"
+    r"(?:hi|hello|hey)(?: there)?|i see|i (?:totally |completely )?agree(?: with you)?|agreed|"
+    r"i know(?: right)?|you(?:'re| are) (?:absolutely )?(?:right|correct)|"
+    r"that(?:'s| is) (?:right|true|correct)|(?:very )?(?:good|great|excellent|interesting) question"
+)
+_THANKS = (
+    r"(?:many )?thanks(?: again| a lot)?|thank you(?: (?:so|very) much)?|welcome|my pleasure|"
+    r"you(?:'re| are) (?:very |most )?welcome|(?:good)?bye|cheers|congratulations|enjoy|"
+    r"same to you|you too|good (?:luck|morning|afternoon|evening|night)|no problem|anytime|"
+    r"take care"
+)
+_EXCLAMATION = (
+    r"totally|right|correct|(?:so )?true|ooh|aw|hm+|um+|whoa|yay|ha|cool|nice|great|good|perfect|"
+    r"excellent|wonderful|awesome|amazing|interesting|fascinating|really|please|sorry|no worries|"
+    r"got it|fair enough|same(?: here)?|me (?:too|either|neither)|lucky you|not (?:really|at all)|"
+    r"(?:kind|sort) of|probably(?: not)?|maybe|perhaps|oh my(?: god| gosh)?|for sure|gladly|"
+    r"good (?:one|point|idea|choice|thinking)|(?:what a|that's a|that is a) "
+    r"(?:very )?(?:good|great|excellent|interesting|wonderful|fantastic) question"
+)
+_OPENED = rf"(?:(?:{_VERDICT}|{_THANKS}|{_EXCLAMATION})(?:[ ,;.!–—-]{{1,9}}|$))*"
+_HOW = r"(?:really|so|very|quite|pretty|absolutely|totally|also|just|definitely|actually|too)"
+_GOOD = (
+    r"(?:right|true|correct|interesting|great|good|bad|cool|nice|awesome|amazing|fascinating|"
+    r"fantastic|wonderful|funny|crazy|wild|neat|impressive|surprising|sad|fun|fair|fine|okay|ok|"
+    r"understandable|helpful|incredible|insane|hilarious|terrible|awful|lovely|sweet|perfect|"
+    r"excellent|unfortunate|exciting|weird|strange|cute)"
+)
+_AUXILIARY = (
+    r"(?:is|are|was|were|am|do|does|did|have|has|had|can|could|will|would|should|might|may|"
+    r"might be|may be|must be|could be|sure (?:is|are|was|were|do|does|did))(?:n't| not)?"
+)
+_TOLD = r"(?:it|that|this|them|those|these|him|her)"
+#: Agreement, greetings and judgements of taste, without anything that they are about.
+_REPLY = re.compile(
+    rf"{_OPENED}(?:"
+    rf"(?:i (?:think|believe|guess|suppose|hope|bet) )?(?:i|you|he|she|it|we|they|that|this|there)"
+    rf"(?: {_HOW})* {_AUXILIARY}(?: (?:too|also|indeed|so|now))?"
+    r"|i (?:think|believe|guess|suppose|hope|don't think) (?:so|not)"
+    rf"|(?:that|this|it)(?:'s| is| was| sounds| seems| must be| would be)(?: {_HOW})*"
+    rf"(?: (?:a|an))? {_GOOD}(?: (?:one|point|idea|thing|choice|news))?(?: to (?:know|hear|learn))?"
+    rf"|(?:how|so|very) {_GOOD}"
+    r"|i (?:totally |completely |definitely |do |also )*(?:agree|understand|see)"
+    r"(?: with (?:you|that|this))?"
+    rf"|i (?:really |also |just |do )*(?:love|like|enjoy|hate) {_TOLD}(?: too| as well| so much)?"
+    r")?"
+)
+_NEED = r"(?:need|have|want|would like|'d like|wish|require|are (?:looking|interested|curious))"
+_SELF = r"i(?:'d| would|'ll| will|'m| am)?(?: be| always)?"
+_REST = r"[^.:;]{0,110}"
+#: About the conversation itself.
+_COURTESY = re.compile(
+    rf"{_OPENED}(?:please |and |but |so |just )*(?:"
+    r"(?:let me know|feel free to (?:ask|reach out|contact|share|let|provide|follow|message)|"
+    rf"do(?:n't| not) hesitate to (?:ask|reach out|contact|let)|ask (?:me )?anytime)\b{_REST}"
+    r"|(?:i )?hope (?:(?:this|that|it|these)(?: \w+)? (?:help|clarif|clear|answer|is help|is use|"
+    rf"was help|was use|make|give)\w*|you (?:find|found|enjoy|have|like)\b){_REST}"
+    rf"|if (?:you {_NEED}|there(?:'s| is) any)\b[^.:;]{{0,80}}(?:let me know|feel free|ask|"
+    rf"i'm here|i am here|i'd be|i would be|i'll be|i can help|hesitate){_REST}"
+    rf"|{_SELF} (?:happy|glad|here|delighted|pleased|able) to (?:help|assist|answer|explain|hear|"
+    rf"clarify|provide|share){_REST}"
+    r"|i can (?:certainly |definitely |help |assist )*(?:help|assist)(?: you)?"
+    r"(?: with (?:that|this))?"
+    r"|i(?:'m| am) glad (?:you|i|that you|it|this)\b[^.:;]{0,40}"
+    r"|(?:i )?apologi[sz]e for (?:the|any|my) [^.:;]{0,40}"
+    r"|(?:i'm |i am )?sorry (?:for (?:the|any) (?:confusion|mistake|error|inconvenience|"
+    r"misunderstanding)|to hear that)"
+    rf"|(?:{_THANKS})"
+    r"|have a (?:great|nice|good|wonderful|lovely) (?:day|time|evening|weekend|one)"
+    r"|thank(?:s| you)(?: so much| very much)? for (?:asking|your|the)\b[^.:;]{0,40}"
+    r"|let me (?:explain|clarify|elaborate|help|think|see|check|break (?:it|this|that) down|"
+    r"walk you through (?:it|this|that))(?: (?:you|that|this|it|with that|further|more))?"
+    r")"
+)
+_PART = (
+    r"(?:answer|response|summary|list|explanation|overview|breakdown|points?|details|information|"
+    r"steps?|examples?|facts?|translation|result|reasons?|solution|version|rewrite|conclusion)s?"
+)
+_GIVEN = (
+    r"(?:the|your|this|that|these) (?:\w+ ){0,2}(?:question|text|passage|article|context|document|"
+    r"source|information|conversation|data|request|topic|paragraph|report|content)s?"
+)
+#: What announces what follows, with a colon.
+_ANNOUNCED = re.compile(
+    rf"{_OPENED}(?:(?:based on|according to|from|given) {_GIVEN}[ ,]{{0,3}})?"
+    rf"(?:(?:(?:here|below)(?:'s| is| are)|i (?:have|found|wrote))? ?(?:a|an|the|some|my|your)? ?"
+    rf"(?:\w+ ){{0,2}}{_PART}(?: (?:is|are|that \w+ \w+|you asked for))?"
+    rf"(?: (?:of|for|to|from|about|based on) (?:{_GIVEN}|it|this|that|you))?)?:"
+)
+#: A question for whoever reads it.
+_ASKS = re.compile(
+    rf"{_OPENED}(?:and |but |so )*(?:"
+    r"(?:would|do|are|were|have|can|could|will|did|what|how|which|who|where|when|why)\b[^.:;]*"
+    r"\b(?:you|your|yourself)\b[^.:;]*"
+    rf"|(?:is there )?anything else\b{_REST}|(?:is|was) (?:that|this|it)(?: {_GOOD})?"
+    r"|really|right|why|how so|how come|what|(?:how|what) about (?:you|yourself)"
+    r")\?"
+)
+#: What a question with "you" may tell: "Did you know that ...?"
+_TELLS = re.compile(
+    r"\b(?:know|knew|heard?|aware|realiz\w+|realis\w+|remember\w*|believe|seen|see|mean|notice\w*|"
+    r"read|that|because|since|told|tell)\b"
+)
+_NAME = re.compile(r"(?<!^)(?<![.!?] )\b(?!I\b)[A-Z]")
+#: What a statement may begin with: "Yes, it is in Paris."
+_LEAD_IN = re.compile(
+    rf"[^\w]{{0,9}}(?:(?:{_VERDICT})(?: ?(?:[,;!–—]|\.\.\.?| - ) ?)){{1,3}}(?=\w+ \w)",
+    re.IGNORECASE,
+)
+
+
+def small_talk(sentence: str) -> SmallTalk | None:
+    """The kind of small talk that a whole sentence is; None of one that may state something.
+
+    >>> small_talk("Sure!"), small_talk("I hope this helps."), small_talk("Sure, it is in Paris.")
+    ('reply', 'courtesy', None)
+    """
+    if len(sentence) > _LONGEST or any(map(str.isdigit, sentence)):
+        return None
+    plain = " ".join(sentence.replace("’", "'").split())
+    plain = _EDGES.sub("", plain)
+    text = _SPLIT_OFF.sub("", plain).lower()
+    if not text:
+        return None
+    if text.endswith("?"):
+        tells = _TELLS.search(text) or _NAME.search(plain)
+        return "courtesy" if not tells and _ASKS.fullmatch(text) else None
+    if text.endswith(":"):
+        return "courtesy" if _ANNOUNCED.fullmatch(text) else None
+    if _COURTESY.fullmatch(text):
+        return "courtesy"
+    return "reply" if _REPLY.fullmatch(text) else None
+
+
+def lead_in(sentence: str) -> int:
+    """How many characters of agreement or greeting a statement begins with; 0 where there is none.
+
+    >>> "Yes, it is in Paris."[lead_in("Yes, it is in Paris.") :]
+    'it is in Paris.'
+    """
+    found = _LEAD_IN.match(sentence)
+    return found.end() if found else 0
