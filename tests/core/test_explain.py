@@ -88,7 +88,7 @@ def test_a_mean_shows_what_was_judged_of_its_sentences() -> None:
 @pytest.mark.parametrize(
     ("reason", "why", "todo"),
     [
-        ("no_statement", "empty or a refusal", ""),
+        ("no_statement", "empty, a refusal or small talk", ""),
         ("nothing_to_check", "nothing to check the answer against", "Give contexts"),
         ("not_judged", "Only words were compared", "such as claims"),
         ("language", "reads the language", "--nli ID"),

@@ -7,13 +7,18 @@ from nli_evidence import FixedVerdicts
 from veridical.core.prompt_text import last_question
 from veridical.core.records import Record, Source
 from veridical.core.stated import (
+    need_statements,
     on_the_matter,
     stated_answer,
     stated_sentences,
     stated_source,
     stated_source_sentences,
+    states_nothing,
+    stating_sentences,
+    without_lead_in,
 )
 from veridical.core.verdicts import Verdicts
+from veridical.errors import NotApplicable
 from veridical.scorers.grounding.nli_grounding import nli_grounding
 
 CHAT = [
@@ -122,3 +127,55 @@ def test_citations_by_number_are_left_out_and_places_stay():
         "It was founded in Leeds. Berlin came later. See [3] for more."
     )
     assert record.sentences[0].text == "Leeds [1]."
+
+
+PARIS = "The tower is in Paris."
+
+
+@pytest.mark.parametrize(
+    "response, prompt, said",
+    [
+        (f"Sure! {PARIS} I hope this helps.", None, [PARIS]),
+        (f"Sure! {PARIS} I hope this helps.", "Where is the tower?", [PARIS]),
+        (f"Sure! {PARIS}", "Can you tell me where the tower is?", [PARIS]),
+        # the verdict on what was asked is a statement
+        (f"No. {PARIS}", "Is the tower in Rome?", ["No.", PARIS]),
+        (f"Great question! It is not. {PARIS}", "Is the tower in Rome?", ["It is not.", PARIS]),
+        # behind a statement it may belong to that
+        (f"Was it in Rome in 1900? It was. {PARIS}", None, None),
+        ("--- Sure! ---", "Where is the tower?", []),
+        ("Great question! Anything else?", "Where is the tower?", []),
+        ("Yes.", None, []),
+        ("Yes.", "Is the tower in Rome?", ["Yes."]),
+    ],
+)
+def test_small_talk_states_nothing(response, prompt, said):
+    record = Record(response=response, prompt=prompt, contexts=[PARIS])
+    found = [s.text.strip() for s in stating_sentences(record)]
+    assert found == (said if said is not None else [s.text.strip() for s in record.sentences])
+    assert states_nothing(record) is (not found)
+    if not found:
+        with pytest.raises(NotApplicable, match="states nothing"):
+            need_statements(record)
+
+
+@pytest.mark.parametrize("fields", [{"samples": ["No."]}, {"reference": "No."}])
+def test_small_talk_is_compared_with_other_answers(fields):
+    record = Record(response="Yes.", **fields)
+    assert [s.text for s in stating_sentences(record)] == ["Yes."]
+    assert not states_nothing(record)
+
+
+def test_an_answer_without_words_or_that_declines_states_nothing():
+    assert states_nothing(Record(response="?!", samples=["x"]))
+    assert states_nothing(Record(response="I don't know.", samples=["x"]))
+
+
+def test_what_leads_in_is_not_judged_but_a_verdict_is():
+    record = Record(response=f"Yes, {PARIS} Well, it is tall.", contexts=[PARIS])
+    assert stated_sentences(record, record.sentences) == [PARIS, "it is tall."]
+    (first, _) = record.sentences
+    cut = without_lead_in(record, first)
+    assert record.response[cut.start : cut.end] == cut.text == PARIS
+    asked = Record(response="No, it is in Paris.", prompt="Is the tower in Rome?")
+    assert stated_sentences(asked, asked.sentences) == ["No, it is in Paris."]

@@ -113,7 +113,7 @@ def test_why_there_is_no_verdict(show: Open) -> None:
     page = show([*assorted(), pair(6, [], verdict="unchecked", reason="language")])
     open_row(page, 5)
     assert page.locator(".verdict-line").inner_text() == (
-        "– Unchecked: the answer is empty or declines to answer"
+        "– Unchecked: the answer is empty, declines to answer or is small talk"
     )
     open_row(page, 6)
     assert "no model reads its script" in page.locator(".verdict-line").inner_text()

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from veridical.text.statements import is_sentence, statement, to_judge
+from veridical.text.statements import answers_yes_or_no, is_sentence, statement, to_judge
 
 #: question | answer | statement, written by hand
 CONVERTED = Path(__file__).with_name("statement_triples.txt").read_text("utf-8").splitlines()
@@ -25,6 +25,9 @@ How was the concert? | Great
 What did the mayor do? | Nothing
 Capital of Vastland | Orrin
 Translate the word. | Haus
+Was Lenz president in 1910? | Yes.
+Is the king of Vastland bald? | No.
+Is Orrin in? | Yes.
 """.strip().splitlines()
 
 SENTENCES = """
@@ -185,3 +188,21 @@ def test_long_questions_are_joined_for_a_model():
     closed = "Is the old theatre in the middle of the town still open today?"
     assert to_judge(closed, "No.").how == "converted"
     assert to_judge(None, "Leeds") == ("Leeds", 0, 5, "answer")
+
+
+@pytest.mark.parametrize(
+    "question, sentence, expected",
+    [
+        ("Is it in Rome?", "No, it isn't.", True),
+        ("Hello! Isn't it in Rome?", "That's right.", True),
+        ("Is it in Rome?", "Great question!", False),
+        ("Where is it?", "Sure!", False),
+        ("Do you know where it is?", "Yes.", False),
+        ("Can you tell me where it is?", "Sure!", False),
+        ("Can you eat it raw?", "No.", True),
+        (" ", "No.", False),
+        (None, "No.", False),
+    ],
+)
+def test_a_verdict_on_a_question(question, sentence, expected):
+    assert answers_yes_or_no(question, sentence) is expected

@@ -44,7 +44,7 @@ _MEANINGS: dict[Verdict, str] = {
 }
 #: Why an answer is unchecked, and what to do about it.
 WHY: dict[Unchecked, tuple[str, str]] = {
-    "no_statement": ("The answer states nothing: it is empty or a refusal.", ""),
+    "no_statement": ("The answer states nothing: it is empty, a refusal or small talk.", ""),
     "nothing_to_check": (
         "There is nothing to check the answer against.",
         "Give contexts (the sources it should follow), samples (other answers to the same "

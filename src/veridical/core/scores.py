@@ -19,8 +19,9 @@ Decision = Literal["accept", "review", "reject"]
 Verdict = Literal[
     "contradicted", "unsupported", "supported", "inconsistent", "consistent", "unchecked"
 ]
-#: Why an answer is unchecked: it is empty or a refusal; nothing to check it against; only words
-#: were compared; scoring failed; no model reads its script; an earlier version wrote the line.
+#: Why an answer is unchecked: it is empty, a refusal or small talk; nothing to check it against;
+#: only words were compared; scoring failed; no model reads its script; an earlier version wrote
+#: the line.
 Unchecked = Literal[
     "no_statement", "nothing_to_check", "not_judged", "failed", "language", "earlier_version"
 ]

@@ -34,9 +34,8 @@ def stating_sentences(record: Record) -> list[Span]:
 
     Left out are blank ones, those without a letter or digit, and small talk
     (:mod:`veridical.text.small_talk`): a courtesy wherever it stands, and a reply ("Sure!", "It
-    is.") before the first statement, but not the verdict on a question of yes or no. A response of
-    nothing but small talk states something if it has a reply to a question, or a reference or
-    samples to compare it with.
+    is.") before the first statement, but not the verdict on a question of yes or no. With a
+    reference or samples a response of nothing but small talk is compared as it is.
     """
     spans = [s for s in record.sentences if any(map(str.isalnum, s.text))]
     kinds = [small_talk(s.text) for s in spans]
@@ -48,11 +47,7 @@ def stating_sentences(record: Record) -> list[Span]:
         answers = kind == "reply" and (said or answers_yes_or_no(question, span.text))
         if kind is None or answers:
             said.append(span)
-    if said:
-        return said
-    if record.reference or record.samples:
-        return spans
-    return [s for s, kind in zip(spans, kinds, strict=True) if kind == "reply" and question]
+    return said or (spans if record.reference or record.samples else [])
 
 
 def without_lead_in(record: Record, sentence: Span) -> Span:

@@ -24,7 +24,7 @@ VERDICTS = {
 _MOST_COLUMNS = 20
 #: Why an answer is unchecked, in words.
 REASONS = {
-    "no_statement": "the answer is empty or declines to answer",
+    "no_statement": "the answer is empty, declines to answer or is small talk",
     "nothing_to_check": (
         "there are no contexts, samples, reference or log-probabilities to check it against"
     ),

@@ -126,7 +126,8 @@ _TELLS = re.compile(
 _NAME = re.compile(r"(?<!^)(?<![.!?] )\b(?!I\b)[A-Z]")
 #: What a statement may begin with: "Yes, it is in Paris."
 _LEAD_IN = re.compile(
-    rf"[^\w]{{0,9}}(?:(?:{_VERDICT})(?: ?(?:[,;!–—]|\.\.\.?| - ) ?)){{1,3}}(?=\w+ \w)",
+    rf"[^\w]{{0,9}}(?:(?:{_VERDICT})(?: (?:{_VERDICT}))? ?(?:[,;!–—]|\.{{1,3}}|- ) ?){{1,3}}"
+    r"(?=\w+ \w)",
     re.IGNORECASE,
 )
 

@@ -153,18 +153,29 @@ async def extracted(name: str, response: str, **fields):
 
 
 async def test_claims_have_their_places_in_the_response():
-    response = "  Hm.\nAnn Lee was born in Rome and moved to Oslo. Good!"
+    response = "  Him.\nAnn Lee was born in Rome and moved to Oslo. Goods!"
     found = (await extracted("clauses", response)).claims
     assert [(c.text, c.sentence) for c in found] == [
-        ("Hm.", 0),
+        ("Him.", 0),
         ("Ann Lee was born in Rome", 1),
         ("Ann Lee moved to Oslo.", 1),
-        ("Good!", 2),
+        ("Goods!", 2),
     ]
     carried = found[2]
     assert carried.span(response).text == "moved to Oslo."
     assert [response[a:b] for a, b in carried.parts] == ["Ann Lee", "moved to Oslo."]
     assert not found[1].parts
+
+
+async def test_small_talk_claims_nothing():
+    response = "Sure! Yes, Ann Lee was born in Rome and moved to Oslo. I hope this helps."
+    found = (await extracted("clauses", response)).claims
+    assert [(c.text, c.sentence) for c in found] == [
+        ("Ann Lee was born in Rome", 1),
+        ("Ann Lee moved to Oslo.", 1),
+    ]
+    assert found[0].span(response).text == "Ann Lee was born in Rome"
+    assert (await extracted("sentences", "Sure! I hope this helps.")).claims == ()
 
 
 async def test_given_sentences_and_blank_responses():

@@ -159,6 +159,19 @@ async def test_an_answer_that_declines_is_not_scored_as_supported() -> None:
     assert score.units == ()
 
 
+async def test_small_talk_has_no_risk_whatever_is_said_of_it() -> None:
+    record = Record(response="Sure! It is there. I hope this helps.", contexts=("c",))
+    claims = judged(record, *[(r, "neutral") for r in (0.99, 0.1, 0.99)])
+    score = await run(record, {"claims": claims})
+    assert [u.risk is None for u in score.units] == [True, False, True]
+    assert score.risk == score.units[1].risk < 0.5
+    thanks = Record(response="You're welcome! Anything else?", contexts=("c",))
+    score = await run(thanks, {"claims": 1.0})
+    assert (score.status, score.reason) == ("not_applicable", "the response states nothing")
+    found = veridical.check_one("You're welcome!", contexts=["The tower is in Paris."])
+    assert (found.risk, found.verdict, found.reason) == (None, "unchecked", "no_statement")
+
+
 async def test_without_anything_to_check_by_it_does_not_apply() -> None:
     score = await run(Record(response="a"), {})
     assert score.status == "not_applicable" and "has no contexts, reference" in score.reason

@@ -247,3 +247,17 @@ def test_properties(parts, against, random):
     random.shuffle(texts)
     assert run(texts, "nonentailment").risk == pytest.approx(found.risk, abs=1e-12)
     assert run(texts, "contradiction").risk == pytest.approx(contradicted, abs=1e-12)
+
+
+async def test_small_talk_is_not_judged():
+    found, evidence = await score(
+        TABLE, response=f"Sure! {BORN} I hope this helps.", contexts=[LONDON]
+    )
+    (unit,) = found.units
+    assert (unit.text, unit.start, unit.risk) == (BORN, 6, pytest.approx(0.1))
+    assert evidence.asked == [[(LONDON, BORN)]]
+    found, evidence = await score(TABLE, response=f"Yes, {BORN}", contexts=[LONDON])
+    (unit,) = found.units  # of the whole sentence, judged without what leads in
+    assert (unit.text, evidence.asked) == (f"Yes, {BORN}", [[(LONDON, BORN)]])
+    with pytest.raises(NotApplicable, match="states nothing"):
+        await score(TABLE, response="Sure! I hope this helps.", contexts=[LONDON])

@@ -123,10 +123,11 @@ async def test_costs_follow_the_detector() -> None:
 
 
 async def test_nothing_to_judge() -> None:
-    record = Record(response="?!", contexts=[CONTEXT])
-    score = await spans(record, Told(record, {}))
-    assert score.status == "not_applicable" and "no word" in (score.reason or "")
-    for fields in ({"response": " "}, {"response": "Yes."}):
+    for fields in (
+        {"response": "?!", "contexts": [CONTEXT]},
+        {"response": " "},
+        {"response": "It."},
+    ):
         empty = Record(**fields)  # type: ignore[arg-type]
         with pytest.raises(NotApplicable):
             await spans(empty, Told(empty, {}))
@@ -136,3 +137,17 @@ async def test_citations_have_no_words() -> None:
     record = Record(response="Ada was born in Paris [1], in 1851.[2]", contexts=[CONTEXT])
     score = await spans(record, Told(record, {CONTEXT: {"Paris": 0.9, "1851": 0.7}}))
     assert pieces(score) == [("Paris", 0.9), ("1851", 0.7)]
+
+
+async def test_small_talk_has_no_wrong_words() -> None:
+    wrong = {CONTEXT: {"Sure": 0.9, "Well": 0.9, "helps": 0.9, "Paris": 0.8}}
+    text = "Sure! Well, Ada was born in Paris. I hope this helps."
+    record = Record(response=text, contexts=[CONTEXT])
+    score = await spans(record, Told(record, wrong))
+    assert pieces(score) == [("Paris", 0.8)] and score.risk == 0.8
+    assert [text for text, _ in pieces(score, "sentence")] == ["Well, Ada was born in Paris."]
+    score = await spans(record, Told(record, wrong), detector="some/model")
+    assert pieces(score) == [("Well", 0.9), ("Paris", 0.8)]  # a detector reads the whole answer
+    thanks = Record(response="Sure! I hope this helps.", contexts=[CONTEXT])
+    with pytest.raises(NotApplicable, match="states nothing"):
+        await spans(thanks, Told(thanks, wrong))

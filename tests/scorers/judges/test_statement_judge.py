@@ -93,6 +93,19 @@ async def test_a_short_answer_is_one_statement_with_its_question() -> None:
     assert "Statement:\nIt is in Paris.\n" in said and "Question:" not in said
 
 
+async def test_small_talk_is_not_asked_about() -> None:
+    said = "Sure! Yes, it is in Paris. I hope this helps."
+    record = Record(prompt="Where is it?", response=said, contexts=("It is in Paris.",))
+    evidence = FixedReplies(record, "Yes")
+    score = await statement_judge(record, evidence, fences=False)
+    (_, requests), (unit,) = evidence.asked[0], score.units
+    assert len(requests) == 2 and unit.text == "Yes, it is in Paris."
+    assert "Question: Where is it?\nAnswer: it is in Paris.\n" in text(requests[0])
+    thanks = Record(prompt="Where is it?", response="You're welcome!")
+    with pytest.raises(NotApplicable, match="states nothing"):
+        await statement_judge(thanks, FixedReplies(thanks, "Yes"))
+
+
 async def test_without_sources_it_judges_by_what_it_knows() -> None:
     record = Record(prompt="Who was Ada?", response="Ada was English.")
     evidence = FixedReplies(record, by_words)

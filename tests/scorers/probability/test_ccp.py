@@ -101,8 +101,8 @@ def test_directions_are_joined_as_published():
 
 
 async def test_a_claim_without_a_content_word_is_not_judged():
-    record = Record(response="It is. Ada wrote.", logprobs=[
-        token("It", 0.5), token(" is", 0.5), token(".", 0.9), token(" Ada", 0.5, _Bob=0.5),
+    record = Record(response="It of. Ada wrote.", logprobs=[
+        token("It", 0.5), token(" of", 0.5), token(".", 0.9), token(" Ada", 0.5, _Bob=0.5),
         token(" wrote", 0.9), token(".", 0.9)])  # fmt: skip
     found, _ = await score(record, both("Ada", "Bob", NO, NO), extractor="sentences")
     assert [u.risk for u in found.units] == [None, pytest.approx(0.5)]
@@ -117,7 +117,7 @@ async def test_what_it_needs():
         await score(bare)
     with pytest.raises(NotApplicable, match="proxy=MODEL"):
         await score(Record(response="Ada"))
-    empty = Record(response="It is.", logprobs=[token("It", 0.5, _He=0.2), token(" is.", 0.5)])
+    empty = Record(response="It of.", logprobs=[token("It", 0.5, _He=0.2), token(" of.", 0.5)])
     with pytest.raises(NotApplicable, match="content word"):
         await score(empty)
     (bound,) = REGISTRY.parse("ccp(llm=x)")

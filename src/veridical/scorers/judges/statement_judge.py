@@ -14,14 +14,14 @@ from veridical.core.prompt_text import last_question
 from veridical.core.records import Record, Source
 from veridical.core.registry import scorer
 from veridical.core.scores import EvidenceItem, Score, Unit
-from veridical.core.stated import need_statements, stated_sentences, stated_source
+from veridical.core.stated import need_statements, stated, stated_source
 from veridical.errors import NotApplicable
 from veridical.llm.asking import Form, ask_all, failed, request
 from veridical.llm.verdicts import Verdict
 from veridical.prompts import load_prompt
 from veridical.scorers.most_about import place_most_about
 from veridical.text.passages import windows
-from veridical.text.spans import Span
+from veridical.text.statements import Statement
 
 #: Templates: by a document and without one, each in both orders of the alternatives.
 _WITH = ("statement_yes_no", "statement_no_yes")
@@ -43,6 +43,7 @@ INTERCEPT, SLOPE = -0.3662, 1.3067
     judges=True,
     source="Veridical: P(no) over both orders of the alternatives",
     cost="llm",
+    version=2,
     presets={"all", "auto"},
     raw_is="risk",
     raw_key="risk",
@@ -82,12 +83,14 @@ async def statement_judge(
     response's ``risk`` is the largest. ``raw`` also has the mean ``log_odds`` of each sentence.
 
     Raises:
-        NotApplicable: the response is blank, or the record lacks the field named by ``against``.
+        NotApplicable: the response is blank or states nothing, or the record lacks the field named
+            by ``against``.
     """
     sentences = need_statements(record)
     sources = _sources(record, against)
-    texts = stated_sentences(record, sentences)
-    shown = [_with_question(record, s, t) for s, t in zip(sentences, texts, strict=True)]
+    statements = stated(record, sentences)
+    texts = [s.text for s in statements]
+    shown = [_with_question(record, s) for s in statements]
     documents = _documents(record, evidence, sources, texts) if sources else [None] * len(texts)
     form: Form = "token" if evidence.tells_tokens(llm) else "text"
 
@@ -139,12 +142,12 @@ def _sources(record: Record, against: str) -> list[Source]:
     return record.against(against)  # type: ignore[arg-type]
 
 
-def _with_question(record: Record, sentence: Span, stated: str) -> str:
+def _with_question(record: Record, said: Statement) -> str:
     """A statement with the question it answers, unless it was made one statement with it."""
     question = last_question(record.prompt)
-    if not question or stated != sentence.text:
-        return stated
-    return f"Question: {question.strip()}\nAnswer: {stated}"
+    if not question or said.how != "answer":
+        return said.text
+    return f"Question: {question.strip()}\nAnswer: {said.text}"
 
 
 def _documents(

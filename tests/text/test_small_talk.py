@@ -1,0 +1,114 @@
+"""What people and models say around an answer, and what they say in it."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from veridical.text.small_talk import lead_in, small_talk
+
+REPLIES = """
+Sure!
+**Sure!**
+Yes.
+yeah
+No, it is not.
+Yes, that's right.
+Oh wow, that is awesome !
+It really is .
+I believe it was.
+I didn't.
+They did n't.
+I agree with you.
+That's a great question!
+That’s interesting to know.
+I love it too.
+Probably not.
+""".strip().splitlines()
+
+COURTESIES = """
+I hope this helps!
+Hope that answers your question.
+Let me know if you have any further questions.
+Sure, I'd be happy to help you with that!
+If you have any more questions, feel free to ask.
+You're welcome!
+Thank you for your question.
+I apologize for the confusion.
+Have a great day!
+Here's a summary of the article:
+Based on the provided passages, here's a brief answer to the question:
+Key points:
+In summary:
+Is there anything else I can help you with?
+Have you been there?
+Could you please provide more context?
+What about you?
+""".strip().splitlines()
+
+STATEMENTS = """
+Sure, it is in Paris.
+Yes, it's a city.
+No rings were found.
+I agree that the tower is in Rome.
+That is wrong.
+He is a rookie.
+I love the Eiffel Tower!
+Did you know that the tower was finished in Paris?
+Have you visited the Louvre?
+Here is the tower that Ann Lee built in Rome:
+The tower is:
+I hope this helps the people of Rome, who elected Ann Lee; she won.
+If you have a fever, take two tablets.
+Let me know if the 1889 tower is open.
+Great Expectations was written by Dickens.
+Thank you, Next is an album by Ariana Grande.
+It was Leeds.
+Good luck charms are sold there.
+Das ist gut.
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("text", REPLIES)
+def test_replies(text: str) -> None:
+    assert small_talk(text) == "reply"
+
+
+@pytest.mark.parametrize("text", COURTESIES)
+def test_courtesies(text: str) -> None:
+    assert small_talk(text) == "courtesy"
+
+
+@pytest.mark.parametrize("text", [*STATEMENTS, "", "...", "?!", "1. "])
+def test_statements_are_none(text: str) -> None:
+    assert small_talk(text) is None
+
+
+@pytest.mark.parametrize(
+    "text, rest",
+    [
+        ("Yes, the tower is in Paris.", "the tower is in Paris."),
+        ("Sure! The tower is in Paris.", "The tower is in Paris."),
+        ("oh yes , it is in paris", "it is in paris"),
+        ("That's right, the tower is tall.", "the tower is tall."),
+        ("No rings were found.", "No rings were found."),
+        ("Well-known towers are tall.", "Well-known towers are tall."),
+        ("Yes.", "Yes."),
+        ("Sure, Paris", "Sure, Paris"),
+        ("Good, cheap towers are rare.", "Good, cheap towers are rare."),
+    ],
+)
+def test_lead_in(text: str, rest: str) -> None:
+    assert text[lead_in(text) :] == rest
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["yes, " * 20_000, "i see " * 40 + ":", "very " * 38 + "?", "so true " * 24, "a " * 10**5],
+)
+def test_long_and_repeated_words_take_no_time(text: str) -> None:
+    started = time.process_time()
+    small_talk(text)
+    lead_in(text)
+    assert time.process_time() - started < 0.1
