@@ -145,8 +145,12 @@ PARIS = "The tower is in Paris."
         (f"Was it in Rome in 1900? It was. {PARIS}", None, None),
         ("--- Sure! ---", "Where is the tower?", []),
         ("Great question! Anything else?", "Where is the tower?", []),
-        ("Yes.", None, []),
-        ("Yes.", "Is the tower in Rome?", ["Yes."]),
+        (f"Sure. {PARIS}", "Is the tower in Rome?", ["Sure.", PARIS]),
+        (f"Of course! {PARIS}", "Is the tower in Rome?", ["Of course!", PARIS]),
+        ("Oh yes!", "Is the tower in Rome?", ["Oh yes!"]),
+        # a reply may be all that was asked for
+        ("Yes.", None, ["Yes."]),
+        ("True. Thank you!", "True or false: it is in Rome", ["True."]),
     ],
 )
 def test_small_talk_states_nothing(response, prompt, said):

@@ -9,25 +9,29 @@ import pytest
 from veridical.text.small_talk import lead_in, small_talk
 
 REPLIES = """
-Sure!
-**Sure!**
 Yes.
+True.
 yeah
 No, it is not.
 Yes, that's right.
 Oh wow, that is awesome !
+Yes, sure.
 It really is .
 I believe it was.
 I didn't.
 They did n't.
 I agree with you.
-That's a great question!
 That’s interesting to know.
 I love it too.
 Probably not.
 """.strip().splitlines()
 
 COURTESIES = """
+Sure!
+**Sure!**
+Oh, hello there!
+That's a great question!
+Yes, I'd be happy to help!
 I hope this helps!
 Hope that answers your question.
 Let me know if you have any further questions.

@@ -195,6 +195,8 @@ def test_long_questions_are_joined_for_a_model():
     [
         ("Is it in Rome?", "No, it isn't.", True),
         ("Hello! Isn't it in Rome?", "That's right.", True),
+        ("Is it in Rome?", "Oh yes, sure!", True),
+        ("Is it in Rome?", "Of course.", True),
         ("Is it in Rome?", "Great question!", False),
         ("Where is it?", "Sure!", False),
         ("Do you know where it is?", "Yes.", False),

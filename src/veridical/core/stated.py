@@ -33,9 +33,10 @@ def stating_sentences(record: Record) -> list[Span]:
     """The sentences of the response that state something, in order; none where nothing is stated.
 
     Left out are blank ones, those without a letter or digit, and small talk
-    (:mod:`veridical.text.small_talk`): a courtesy wherever it stands, and a reply ("Sure!", "It
-    is.") before the first statement, but not the verdict on a question of yes or no. With a
-    reference or samples a response of nothing but small talk is compared as it is.
+    (:mod:`veridical.text.small_talk`): a courtesy wherever it stands, and a reply ("It is.") before
+    the first statement, but not the verdict on a question of yes or no. Where replies are all that
+    is said, they are the answer ("Yes."), and with a reference or samples whatever is said is
+    compared with these.
     """
     spans = [s for s in record.sentences if any(map(str.isalnum, s.text))]
     kinds = [small_talk(s.text) for s in spans]
@@ -44,10 +45,12 @@ def stating_sentences(record: Record) -> list[Span]:
     question = last_question(record.prompt)
     said: list[Span] = []
     for span, kind in zip(spans, kinds, strict=True):
-        answers = kind == "reply" and (said or answers_yes_or_no(question, span.text))
-        if kind is None or answers:
+        later = kind == "reply" and said
+        if kind is None or later or (not said and answers_yes_or_no(question, span.text)):
             said.append(span)
-    return said or (spans if record.reference or record.samples else [])
+    if said or record.reference or record.samples:
+        return said or spans
+    return [s for s, kind in zip(spans, kinds, strict=True) if kind == "reply"]
 
 
 def without_lead_in(record: Record, sentence: Span) -> Span:
@@ -73,8 +76,9 @@ def need_statements(record: Record) -> list[Span]:
 
 
 def states_nothing(record: Record) -> bool:
-    """Whether the response holds no word, declines to answer, or is nothing but small talk."""
-    return abstains(record.response) or not stating_sentences(record)
+    """Whether the response holds no word, declines to answer, or is nothing but courtesies."""
+    text = record.response
+    return not any(map(str.isalnum, text)) or abstains(text) or not stating_sentences(record)
 
 
 def stated(record: Record, sentences: Sequence[Span]) -> list[Statement]:

@@ -12,19 +12,23 @@ import re
 from typing import Literal
 
 #: ``reply``: to what was said before; after a statement it may belong to that ("It was."), and
-#: alone it may be the answer ("Yes."). ``courtesy``: is about the conversation, wherever it stands.
+#: alone it may be the answer ("Yes."). ``courtesy``: about the conversation, wherever it stands.
 SmallTalk = Literal["reply", "courtesy"]
 
 _LONGEST = 200  # characters
 _EDGES = re.compile(r"^[^\w]+|[^\w?:]+$")
 _SPLIT_OFF = re.compile(r" (?=['?:,]|n't\b)")  # tokenized text: "it 's", "did n't"
 
-_VERDICT = (
-    r"yes|yeah|yep|yup|yea|yah|ya|no|nope|nah|sure(?: thing)?|of course|certainly|absolutely|"
-    r"definitely|exactly|precisely|indeed|okay|ok|alright|all right|oh|ah|aha|wow|well|haha|lol|"
-    r"(?:hi|hello|hey)(?: there)?|i see|i (?:totally |completely )?agree(?: with you)?|agreed|"
-    r"i know(?: right)?|you(?:'re| are) (?:absolutely )?(?:right|correct)|"
-    r"that(?:'s| is) (?:right|true|correct)|(?:very )?(?:good|great|excellent|interesting) question"
+_WILLING = (
+    r"sure(?: thing)?|of course|certainly|absolutely|definitely|gladly|okay|ok|alright|all right|"
+    r"oh|ah|aha|aw|wow|whoa|yay|hm+|um+|well|haha|lol|(?:hi|hello|hey)(?: there)?|i see|got it|"
+    r"(?:(?:what a|that's a|that is a) )?(?:very )?(?:good|great|excellent|interesting|wonderful|"
+    r"fantastic) question|good (?:one|point|idea|choice|thinking)|no worries|oh my(?: god| gosh)?"
+)
+_AGREED = (
+    r"yes|yeah|yep|yup|yea|yah|ya|no|nope|nah|exactly|precisely|indeed|"
+    r"i (?:totally |completely )?agree(?: with you)?|agreed|i know(?: right)?|"
+    r"you(?:'re| are) (?:absolutely )?(?:right|correct)|that(?:'s| is) (?:right|true|correct)"
 )
 _THANKS = (
     r"(?:many )?thanks(?: again| a lot)?|thank you(?: (?:so|very) much)?|welcome|my pleasure|"
@@ -33,14 +37,13 @@ _THANKS = (
     r"take care"
 )
 _EXCLAMATION = (
-    r"totally|right|correct|(?:so )?true|ooh|aw|hm+|um+|whoa|yay|ha|cool|nice|great|good|perfect|"
-    r"excellent|wonderful|awesome|amazing|interesting|fascinating|really|please|sorry|no worries|"
-    r"got it|fair enough|same(?: here)?|me (?:too|either|neither)|lucky you|not (?:really|at all)|"
-    r"(?:kind|sort) of|probably(?: not)?|maybe|perhaps|oh my(?: god| gosh)?|for sure|gladly|"
-    r"good (?:one|point|idea|choice|thinking)|(?:what a|that's a|that is a) "
-    r"(?:very )?(?:good|great|excellent|interesting|wonderful|fantastic) question"
+    r"totally|right|correct|(?:so )?true|ooh|ha|cool|nice|great|good|perfect|excellent|wonderful|"
+    r"awesome|amazing|interesting|fascinating|really|please|sorry|fair enough|same(?: here)?|"
+    r"me (?:too|either|neither)|lucky you|not (?:really|at all)|(?:kind|sort) of|"
+    r"probably(?: not)?|maybe|perhaps|for sure"
 )
-_OPENED = rf"(?:(?:{_VERDICT}|{_THANKS}|{_EXCLAMATION})(?:[ ,;.!–—-]{{1,9}}|$))*"
+_PAUSE = r"(?:[ ,;.!–—-]{1,9}|$)"
+_OPENED = rf"(?:(?:{_WILLING}|{_AGREED}|{_THANKS}|{_EXCLAMATION}){_PAUSE})*"
 _HOW = r"(?:really|so|very|quite|pretty|absolutely|totally|also|just|definitely|actually|too)"
 _GOOD = (
     r"(?:right|true|correct|interesting|great|good|bad|cool|nice|awesome|amazing|fascinating|"
@@ -67,6 +70,8 @@ _REPLY = re.compile(
     rf"|i (?:really |also |just |do )*(?:love|like|enjoy|hate) {_TOLD}(?: too| as well| so much)?"
     r")?"
 )
+#: Willingness, greetings and thanks alone.
+_WELCOMED = re.compile(rf"(?:(?:{_WILLING}|{_THANKS}){_PAUSE}){{1,9}}")
 _NEED = r"(?:need|have|want|would like|'d like|wish|require|are (?:looking|interested|curious))"
 _SELF = r"i(?:'d| would|'ll| will|'m| am)?(?: be| always)?"
 _REST = r"[^.:;]{0,110}"
@@ -87,7 +92,6 @@ _COURTESY = re.compile(
     r"|(?:i )?apologi[sz]e for (?:the|any|my) [^.:;]{0,40}"
     r"|(?:i'm |i am )?sorry (?:for (?:the|any) (?:confusion|mistake|error|inconvenience|"
     r"misunderstanding)|to hear that)"
-    rf"|(?:{_THANKS})"
     r"|have a (?:great|nice|good|wonderful|lovely) (?:day|time|evening|weekend|one)"
     r"|thank(?:s| you)(?: so much| very much)? for (?:asking|your|the)\b[^.:;]{0,40}"
     r"|let me (?:explain|clarify|elaborate|help|think|see|check|break (?:it|this|that) down|"
@@ -126,8 +130,8 @@ _TELLS = re.compile(
 _NAME = re.compile(r"(?<!^)(?<![.!?] )\b(?!I\b)[A-Z]")
 #: What a statement may begin with: "Yes, it is in Paris."
 _LEAD_IN = re.compile(
-    rf"[^\w]{{0,9}}(?:(?:{_VERDICT})(?: (?:{_VERDICT}))? ?(?:[,;!–—]|\.{{1,3}}|- ) ?){{1,3}}"
-    r"(?=\w+ \w)",
+    rf"[^\w]{{0,9}}(?:(?:{_WILLING}|{_AGREED})(?: (?:{_WILLING}|{_AGREED}))?"
+    r" ?(?:[,;!–—]|\.{1,3}|- ) ?){1,3}(?=\w+ \w)",
     re.IGNORECASE,
 )
 
@@ -136,7 +140,7 @@ def small_talk(sentence: str) -> SmallTalk | None:
     """The kind of small talk that a whole sentence is; None of one that may state something.
 
     >>> small_talk("Sure!"), small_talk("I hope this helps."), small_talk("Sure, it is in Paris.")
-    ('reply', 'courtesy', None)
+    ('courtesy', 'courtesy', None)
     """
     if len(sentence) > _LONGEST or any(map(str.isdigit, sentence)):
         return None
@@ -150,7 +154,7 @@ def small_talk(sentence: str) -> SmallTalk | None:
         return "courtesy" if not tells and _ASKS.fullmatch(text) else None
     if text.endswith(":"):
         return "courtesy" if _ANNOUNCED.fullmatch(text) else None
-    if _COURTESY.fullmatch(text):
+    if _WELCOMED.fullmatch(text) or _COURTESY.fullmatch(text):
         return "courtesy"
     return "reply" if _REPLY.fullmatch(text) else None
 

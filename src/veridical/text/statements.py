@@ -122,8 +122,8 @@ def answers_yes_or_no(question: str | None, sentence: str) -> bool:
         return False
     if _PERSONAL.match(" ".join(asking.low)):
         return False
-    first = re.search(r"\w+", sentence.lower())
-    return first is not None and first[0] in YES | NO | PRONOUNS
+    words = re.findall(r"\w+", sentence.lower())
+    return bool(words) and (words[0] in PRONOUNS or not (YES | NO | {"course"}).isdisjoint(words))
 
 
 def _asked(question: str) -> str:
