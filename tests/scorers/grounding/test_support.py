@@ -123,17 +123,3 @@ async def test_a_citation_is_no_figure_to_look_up() -> None:
     assert cited.risk == 0 and [u.level for u in cited.units] == ["sentence"]
     list_of = await scored(response="The codes are [7, 8].", contexts="The codes are [7, 9].")
     assert [u.text for u in list_of.units if u.level == "span"] == ["8"]
-
-
-async def test_small_talk_has_nothing_to_look_up():
-    said = "Sure! Ada died in 1852. Thanks!"
-    record = Record(response=said, contexts=["Ada died in 1852."])
-    found = await support(record, None)  # type: ignore[arg-type]
-    assert [(u.text, u.risk, u.label) for u in found.units] == [
-        ("Sure!", 0.0, "nothing to look up"),
-        ("Ada died in 1852.", 0.0, None),
-        ("Thanks!", 0.0, "nothing to look up"),
-    ]
-    greeting = Record(response="Certainly!", contexts=["Ada died in 1852."])
-    with pytest.raises(NotApplicable, match="nothing to look up"):
-        await support(greeting, None)  # type: ignore[arg-type]

@@ -8,7 +8,6 @@ from veridical.core.evidence import Evidence
 from veridical.core.records import Against, Record, Source
 from veridical.core.registry import scorer
 from veridical.core.scores import EvidenceItem, Score, Unit
-from veridical.core.stated import stating_sentences
 from veridical.errors import NotApplicable
 from veridical.text.citations import blanked_markers
 from veridical.text.fact_numbers import Date, Number
@@ -28,7 +27,6 @@ AUTO_ORDER: tuple[Against, ...] = ("contexts", "samples", "reference")  # as rel
     needs={"against"},
     source="Veridical: items looked up in sources, after the presence n-gram of Manakul 2023",
     raw_is="confidence",
-    version=2,
     presets={"all", "auto", "fast"},
     tuned_on={"wikibio": ()},
 )
@@ -48,10 +46,10 @@ async def support(
     A sentence's raw value, in [0, 1], is the average of the mean and the smallest support of its
     items: one wrong figure among many right ones must show, and more of them must show more. The
     response's is the mean over sentences that have items. Risk is one minus either. A sentence
-    without items, or of small talk (see ``stating_sentences``), has nothing unsupported: risk 0,
-    labelled "nothing to look up", and no say in the response's value. Items with support under one
-    half are units of level "span", labelled "number", "date", "name" or "negation"; the sentence's
-    evidence is the first mention of each of the others.
+    without items has nothing unsupported: risk 0, labelled "nothing to look up", and no say in the
+    response's value. Items with support under one half are units of level "span", labelled
+    "number", "date", "name" or "negation"; the sentence's evidence is the first mention of each
+    of the others.
 
     Args:
         against: ``auto`` takes contexts where the record has them, else samples, else reference.
@@ -64,13 +62,11 @@ async def support(
     look_up = _LookUp(sources, Facts(blanked_markers(text)))
     sentences = record.sentences
     facts = look_up.facts.find([(s.start, s.end) for s in sentences])
-    stating = {s.start for s in stating_sentences(record)}
     units: list[Unit] = []
     supports: list[float] = []
     for sentence, items in zip(sentences, facts, strict=True):
-        said = sentence.start in stating
-        lookups = [look_up.item(item) for item in items if said]
-        negation = look_up.negation(sentence) if said else None
+        lookups = [look_up.item(item) for item in items]
+        negation = look_up.negation(sentence)
         if negation is not None:
             lookups.append(negation)
         if not lookups:
