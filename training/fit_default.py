@@ -36,6 +36,7 @@ from default_data import Labelled, load
 import veridical
 from veridical.core.registry import REGISTRY, BoundScorer
 from veridical.core.scores import Result
+from veridical.core.stated import stating_sentences
 from veridical.ensembles.scorers import default_set as default
 from veridical.models import load_nli
 from veridical.stats.logistic import fit_logistic, sigmoid
@@ -112,7 +113,7 @@ def read(
     features = []
     for record, result in zip(records, results, strict=True):
         scores = dict(zip(names, result.scores.values(), strict=False))
-        spans = [s for s in record.sentences if s.text.strip()]
+        spans = stating_sentences(record)
         if one.field in OF_SENTENCES:
             said = [
                 [default.said_of(scores[n], span, len(spans) == 1) for n in names] for span in spans
