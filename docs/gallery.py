@@ -27,11 +27,11 @@ KEPT = HERE / "images" / "gallery.json"
 EXAMPLES = HERE.parent / "examples" / "answers.jsonl"
 #: Pages with a first table of scorers by splits, the fullest first.
 RESULTS = ("wikibio-begin-halueval", "begin-nli", "wikibio-60-passages-5-samples")
-#: Columns that are shown: how they begin on the page, and here.
+#: Columns that are shown: their split on the page, and what they are called here.
 COLUMNS = {
-    "wikibio · nonfact<br>": "WikiBio, wrong sentences, average precision",
-    "wikibio · passage<br>": "WikiBio, passages, Spearman",
-    "begin · wow/test<br>": "BEGIN wow/test, average precision",
+    "wikibio · nonfact": "WikiBio, wrong sentences, average precision",
+    "wikibio · passage": "WikiBio, passages, Spearman",
+    "begin · wow/test": "BEGIN wow/test, average precision",
 }
 #: Raw value by scorer, in the letters that :data:`HEAD` explains.
 FORMULAS = {
@@ -177,7 +177,7 @@ def published() -> dict[str, dict[str, str]]:
             row = cells(line)
             name = re.sub(r"\(against=\w+\)$", "", row[0].strip("`"))
             for title, figure in zip(head[1:], row[1:], strict=False):
-                shown = next((v for k, v in COLUMNS.items() if title.startswith(k)), None)
+                shown = COLUMNS.get(re.split("<br>|, ", title)[0])
                 if shown and figure not in ("-", ""):
                     found.setdefault(name, {}).setdefault(shown, re.sub(r"[*†]", "", figure))
     return found

@@ -21,10 +21,12 @@ class Labelled:
     """Answers with labels: 1 wrong, 0 right. Those of one ``group`` stay in one fold.
 
     Attributes:
+        benchmark: what the set is a part of: each benchmark counts the same in a fit.
         field: what they are checked against.
         role: ``fit``, or ``held out``.
     """
 
+    benchmark: str
     name: str
     field: str
     role: str
@@ -34,10 +36,15 @@ class Labelled:
 
     @classmethod
     def of(
-        cls, name: str, field: str, role: str, items: Sequence[tuple[dict[str, Any], float, str]]
+        cls,
+        benchmark: str,
+        part: str,
+        field: str,
+        role: str,
+        items: Sequence[tuple[dict[str, Any], float, str]],
     ) -> Labelled:
         rows, labels, groups = (list(column) for column in zip(*items, strict=True))
-        return cls(name, field, role, rows, labels, groups)
+        return cls(benchmark, f"{benchmark} {part}".strip(), field, role, rows, labels, groups)
 
 
 def lines(path: Path) -> Iterator[dict[str, Any]]:
@@ -169,30 +176,36 @@ def load(data: Path, home: Path) -> list[Labelled]:
     truthful = data / "truthfulqa" / "TruthfulQA_generation.jsonl"
     sets = [
         *(
-            Labelled.of(f"BEGIN {part}/dev", "contexts", "fit", begin(data / "begin" / file))
+            Labelled.of("BEGIN", f"{part}/dev", "contexts", "fit", begin(data / "begin" / file))
             for part, file in (
                 ("cmu", "dev_cmu.tsv"),
                 ("tc", "dev_tc.tsv"),
                 ("wow", "dev_wow.tsv"),
             )
         ),
-        Labelled.of("HaluEval qa", "contexts", "fit", halueval_qa(halueval, 400, False)),
-        Labelled.of("GSM8K solutions", "samples", "fit", gsm8k(qa, 400, "samples", _steps)),
-        Labelled.of("GSM8K answers", "samples", "fit", gsm8k(qa, 400, "samples", _final)),
-        Labelled.of("GSM8K solutions", "reference", "fit", gsm8k(qa, 400, "reference", _steps)),
-        Labelled.of("GSM8K answers", "reference", "fit", gsm8k(qa, 400, "reference", _final)),
-        Labelled.of("TruthfulQA", "reference", "fit", truthfulqa(truthful, False)),
-        Labelled.of("examples", "logprobs", "fit", examples(home / "examples" / "answers.jsonl")),
+        Labelled.of("HaluEval", "qa", "contexts", "fit", halueval_qa(halueval, 400, False)),
+        Labelled.of("GSM8K", "solutions", "samples", "fit", gsm8k(qa, 400, "samples", _steps)),
+        Labelled.of("GSM8K", "answers", "samples", "fit", gsm8k(qa, 400, "samples", _final)),
+        Labelled.of("GSM8K", "solutions", "reference", "fit", gsm8k(qa, 400, "reference", _steps)),
+        Labelled.of("GSM8K", "answers", "reference", "fit", gsm8k(qa, 400, "reference", _final)),
+        Labelled.of("TruthfulQA", "", "reference", "fit", truthfulqa(truthful, False)),
         Labelled.of(
-            "BEGIN wow/test", "contexts", "held out", begin(data / "begin" / "test_wow.tsv", 1000)
-        ),
-        Labelled.of("HaluEval qa", "contexts", "held out", halueval_qa(halueval, 300, True)),
-        Labelled.of(
-            "GSM8K solutions", "samples", "held out", gsm8k(qa, 200, "samples", _steps, True)
+            "examples", "", "logprobs", "fit", examples(home / "examples" / "answers.jsonl")
         ),
         Labelled.of(
-            "GSM8K answers", "samples", "held out", gsm8k(qa, 200, "samples", _final, True)
+            "BEGIN",
+            "wow/test",
+            "contexts",
+            "held out",
+            begin(data / "begin" / "test_wow.tsv", 1000),
         ),
-        Labelled.of("TruthfulQA", "reference", "held out", truthfulqa(truthful, True)),
+        Labelled.of("HaluEval", "qa", "contexts", "held out", halueval_qa(halueval, 300, True)),
+        Labelled.of(
+            "GSM8K", "solutions", "samples", "held out", gsm8k(qa, 200, "samples", _steps, True)
+        ),
+        Labelled.of(
+            "GSM8K", "answers", "samples", "held out", gsm8k(qa, 200, "samples", _final, True)
+        ),
+        Labelled.of("TruthfulQA", "", "reference", "held out", truthfulqa(truthful, True)),
     ]
     return sets

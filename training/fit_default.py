@@ -8,8 +8,9 @@ being wrong: one for each subset of the members that read by a model, so that a 
 (``--proxy``) has its own. Lexical members are in each of them, and add nothing where they find
 nothing to compare. Only beside an NLI model that tells words (``spans``) they count where no other
 member does: they cost it AUROC on what people labelled (BEGIN wow/test, held out, .915 with
-`support`, .922 without), and a wrong answer in the words of its source misleads them. Every set
-counts the same, and so do right and wrong answers of each: the risk is calibrated to equal numbers.
+`support`, .922 without), and a wrong answer in the words of its source misleads them. Every
+benchmark counts the same, so do its parts, and so do right and wrong answers of each: the risk is
+calibrated to equal numbers.
 No coefficient is below 0, and a member without which a fit is as good out of fold has none. By
 contexts and reference, a response is as risky as its worst sentence, so the regression is of that
 sentence, chosen anew by each fit until the choice stays. By samples and log-probabilities it is of
@@ -25,6 +26,7 @@ import argparse
 import itertools
 import json
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -150,6 +152,12 @@ def readable(features: np.ndarray, names: Sequence[str], reads: Sequence[int]) -
     return known[:, models].all(axis=1) if models else known[:, list(reads)].any(axis=1)
 
 
+def shares(sets: Sequence[Answers]) -> list[float]:
+    """What each set counts: those of a benchmark add up to 1."""
+    parts = Counter(one.of.benchmark for one in sets)
+    return [1 / parts[one.of.benchmark] for one in sets]
+
+
 def fitted(
     sets: Sequence[Answers],
     names: Sequence[str],
@@ -162,7 +170,7 @@ def fitted(
     bags: list[np.ndarray] = []
     labels: list[float] = []
     weights: list[float] = []
-    for one in sets:
+    for one, share in zip(sets, shares(sets), strict=True):
         use = [
             (f[known][:, used], label)
             for f, label, fold in zip(one.features, one.labels, one.folds, strict=True)
@@ -172,7 +180,7 @@ def fitted(
         for f, label in use:
             bags.append(np.nan_to_num(f))
             labels.append(label)
-            weights.append(1 / (wrong if label else len(use) - wrong))
+            weights.append(share / (wrong if label else len(use) - wrong))
     counts = np.maximum(1, np.round(np.array(weights) / min(weights) * 4)).astype(int)
     model = Model(0.0, np.ones(len(used)))
     chosen: list[int] = []
@@ -204,17 +212,18 @@ def _not_falling(x: np.ndarray, labels: np.ndarray) -> Model:
 def loss(
     sets: Sequence[Answers], names: Sequence[str], reads: Sequence[int], used: Sequence[int]
 ) -> float:
-    """Mean log loss out of fold, each set and each label counting the same."""
+    """Mean log loss out of fold, each benchmark and each label counting the same."""
     models = [fitted(sets, names, reads, used, skip) for skip in range(FOLDS)]
-    means = []
-    for one in sets:
+    means, weights = [], []
+    for one, share in zip(sets, shares(sets), strict=True):
         by_label: tuple[list[float], list[float]] = ([], [])
         for f, label, fold in zip(one.features, one.labels, one.folds, strict=True):
             if (known := readable(f, names, reads)).any():
                 odds = float(models[fold].odds(f[known]).max())
                 by_label[int(label)].append(float(np.logaddexp(0, odds) - label * odds))
         means += [float(np.mean(losses)) for losses in by_label if losses]
-    return float(np.mean(means))
+        weights += [share for losses in by_label if losses]
+    return float(np.average(means, weights=weights))
 
 
 def helpful(sets: Sequence[Answers], names: Sequence[str], reads: Sequence[int]) -> tuple[int, ...]:
@@ -434,14 +443,15 @@ def _report_parts(whole: Ensemble, one: Answers) -> None:
 def _threshold_of_all(
     sets: Sequence[Answers], odds: Sequence[np.ndarray]
 ) -> tuple[float, float, float]:
-    """The threshold on all sets, each of which counts the same, and so do its labels."""
-    most = 2 * max(len(one.labels) for one in sets)
+    """The threshold on all sets; each benchmark counts the same, and so do its labels."""
+    most = 6 * max(len(one.labels) for one in sets)
     picked = []
-    for one, own in zip(sets, odds, strict=True):
+    for one, own, share in zip(sets, odds, shares(sets), strict=True):
         known = np.flatnonzero(~np.isnan(own))
+        size = round(most * share)
         for label in (0, 1):
             rows = known[one.labels[known] == label]
-            picked.append((np.resize(own[rows], most), np.full(most, label)))
+            picked.append((np.resize(own[rows], size), np.full(size, label)))
     values, labels = (np.concatenate(column) for column in zip(*picked, strict=True))
     even = np.asarray(sigmoid(values))
     print(f"all sets, out of fold: ECE {float(ece(labels.astype(float), even)):.3f}")
@@ -486,8 +496,9 @@ def main() -> None:
             by_nli[nli.name][field] = fit_field(field, names, own)
         if long:
             by_nli[nli.name]["samples"]["long"] = long
-        if asked:  # of log-probabilities none is
-            models[nli.name] = sorted(asked)
+        if set(arguments.fields) != set(default.FIELDS):  # the others' are what they were
+            asked.update(models.get(nli.name, ()))
+        models[nli.name] = sorted(asked)
     made = {"version": 2, "labels_used": True, "models": models, "by_nli": by_nli}
     arguments.out.write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
     print("a constant risk of 0.5: AUROC .5, Brier .25; the majority is in the column 'wrong'")

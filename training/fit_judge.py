@@ -70,7 +70,7 @@ def paired(name: str, items: list[Item], most: int = EACH) -> Labelled:
             used |= {i, j}
             pairs.append((items[i], items[j]))
     drawn = np.random.default_rng(0).permutation(len(pairs))[: most // 2]
-    return Labelled.of(name, "contexts", "fit", [item for k in drawn for item in pairs[k]])
+    return Labelled.of(name, "", "contexts", "fit", [item for k in drawn for item in pairs[k]])
 
 
 def claims(path: Path) -> list[Item]:
@@ -98,6 +98,7 @@ def sets(data: Path) -> list[Labelled]:
         paired("FoolMeTwice", claims(data / "nli" / "fm2_train.jsonl")),
         Labelled.of(
             "TruthfulQA",
+            "",
             "reference",
             "shown",
             truthfulqa(data / "truthfulqa" / "TruthfulQA_generation.jsonl", False)[: 2 * EACH],
