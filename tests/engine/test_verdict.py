@@ -82,12 +82,9 @@ def test_no_statement_is_never_supported(response: str) -> None:
     assert of(record, nli_grounding=judged("entailment"))[1:] == ("unchecked", "no_statement")
 
 
-def test_courtesies_have_no_risk_whatever_was_scored() -> None:
+def test_courtesies_are_no_statement_whatever_was_scored() -> None:
     record = Record(row=0, response="Certainly! I hope this helps.", contexts=["It is."])
-    found = of(record, nli_grounding=judged("neutral"), support=Score.of(0.9))
-    assert found == (None, "unchecked", "no_statement")
-    found = head(record, REGISTRY.parse("support"), {"support": Scored.of(Score.of(0.9))})
-    assert (found.risk, found.by, list(found.scores)) == (None, None, ["support"])
+    assert of(record, nli_grounding=judged("neutral"))[1:] == ("unchecked", "no_statement")
 
 
 def test_why_nothing_was_scored() -> None:

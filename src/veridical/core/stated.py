@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from veridical.core.prompt_text import last_question
 from veridical.core.protocols import LABELS
+from veridical.core.scores import Unit
 from veridical.core.verdicts import Verdicts
 from veridical.errors import NotApplicable
 from veridical.text.citations import without_markers
@@ -73,6 +74,13 @@ def need_statements(record: Record) -> list[Span]:
     if not said:
         raise NotApplicable("the response states nothing")
     return said
+
+
+def unit_of_each(record: Record, units: Sequence[Unit]) -> list[Unit]:
+    """``units`` of sentences in order, and one without a risk for each that states nothing."""
+    stating = {s.start for s in stating_sentences(record)}
+    silent = [s for s in record.sentences if s.text.strip() and s.start not in stating]
+    return sorted([*units, *(Unit.of(s, None) for s in silent)], key=lambda u: u.start)
 
 
 def states_nothing(record: Record) -> bool:

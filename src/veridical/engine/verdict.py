@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pydantic_core import from_json
 
 from veridical.core.scores import Score, Scored, Unit
-from veridical.core.stated import states_nothing, stating_sentences
+from veridical.core.stated import states_nothing
 from veridical.engine.risk import NAME, combine
 
 if TYPE_CHECKING:
@@ -51,8 +51,7 @@ def head(record: Record, scorers: Sequence[BoundScorer], scores: Mapping[str, Sc
     """The record's risk, what made it, and its verdict.
 
     Where the risk is a mean over several scorers (see :func:`~veridical.engine.risk.combine`), that
-    mean is a score of its own, with the sentences' means as units. An answer of nothing but small
-    talk has no risk.
+    mean is a score of its own, with the sentences' means as units.
 
     Args:
         scores: by the keys of ``scorers``.
@@ -61,8 +60,6 @@ def head(record: Record, scorers: Sequence[BoundScorer], scores: Mapping[str, Sc
     # what speaks of something else than the answer's statements makes a risk of its own only
     scorers = [s for s in scorers if not s.scorer.apart] or scorers
     risk, by = combine({s.identity: scores[s.key].risk for s in scorers}, count)
-    if any(map(str.isalnum, record.response)) and not stating_sentences(record):
-        risk = by = None  # of courtesies there is nothing to be wrong
     parts = _Parsed(scores)
     lines = dict(scores)
     if by == NAME:

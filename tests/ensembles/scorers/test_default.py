@@ -167,9 +167,9 @@ async def test_small_talk_has_no_risk_whatever_is_said_of_it() -> None:
     assert score.risk == score.units[1].risk < 0.5
     thanks = Record(response="You're welcome! Anything else?", contexts=("c",))
     score = await run(thanks, {"claims": 1.0})
-    assert (score.status, score.reason) == ("not_applicable", "the response states nothing")
+    assert (score.risk, score.raw["abstained"], score.units) == (0, True, ())
     found = veridical.check_one("You're welcome!", contexts=["The tower is in Paris."])
-    assert (found.risk, found.verdict, found.reason) == (None, "unchecked", "no_statement")
+    assert (found.risk, found.verdict, found.reason) == (0, "unchecked", "no_statement")
 
 
 async def test_without_anything_to_check_by_it_does_not_apply() -> None:

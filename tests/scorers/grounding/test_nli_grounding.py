@@ -253,8 +253,11 @@ async def test_small_talk_is_not_judged():
     found, evidence = await score(
         TABLE, response=f"Sure! {BORN} I hope this helps.", contexts=[LONDON]
     )
-    (unit,) = found.units
-    assert (unit.text, unit.start, unit.risk) == (BORN, 6, pytest.approx(0.1))
+    assert [(u.text, u.start, u.risk) for u in found.units] == [
+        ("Sure!", 0, None),
+        (BORN, 6, pytest.approx(0.1)),
+        ("I hope this helps.", 30, None),
+    ]
     assert evidence.asked == [[(LONDON, BORN)]]
     found, evidence = await score(TABLE, response=f"Yes, {BORN}", contexts=[LONDON])
     (unit,) = found.units  # of the whole sentence, judged without what leads in

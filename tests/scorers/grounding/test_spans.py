@@ -145,7 +145,12 @@ async def test_small_talk_has_no_wrong_words() -> None:
     record = Record(response=text, contexts=[CONTEXT])
     score = await spans(record, Told(record, wrong))
     assert pieces(score) == [("Paris", 0.8)] and score.risk == 0.8
-    assert [text for text, _ in pieces(score, "sentence")] == ["Well, Ada was born in Paris."]
+    assert [(u.text, u.risk) for u in score.units] == [
+        ("Sure!", None),
+        ("Well, Ada was born in Paris.", 0.8),
+        ("Paris", 0.8),
+        ("I hope this helps.", None),
+    ]
     score = await spans(record, Told(record, wrong), detector="some/model")
     assert pieces(score) == [("Well", 0.9), ("Paris", 0.8)]  # a detector reads the whole answer
     thanks = Record(response="Sure! I hope this helps.", contexts=[CONTEXT])

@@ -98,7 +98,8 @@ async def test_small_talk_is_not_asked_about() -> None:
     record = Record(prompt="Where is it?", response=said, contexts=("It is in Paris.",))
     evidence = FixedReplies(record, "Yes")
     score = await statement_judge(record, evidence, fences=False)
-    (_, requests), (unit,) = evidence.asked[0], score.units
+    (_, requests), (before, unit, after) = evidence.asked[0], score.units
+    assert (before.risk, after.risk) == (None, None)
     assert len(requests) == 2 and unit.text == "Yes, it is in Paris."
     assert "Question: Where is it?\nAnswer: it is in Paris.\n" in text(requests[0])
     thanks = Record(prompt="Where is it?", response="You're welcome!")

@@ -6,13 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from veridical.core.scores import SHOWN, EvidenceItem, Score, Unit
-from veridical.core.stated import need_statements, stating_sentences
+from veridical.core.stated import states_nothing, stating_sentences
 from veridical.ensembles.scorers import default_set as default
 from veridical.ensembles.scorers.components import missing, scores_of, unscored
 from veridical.ensembles.scorers.default_long import LongAnswer, long_answer
 from veridical.ensembles.scorers.default_set import Field, Said
 from veridical.errors import NotApplicable
-from veridical.text.refusals import abstains
 from veridical.text.spans import Span
 
 if TYPE_CHECKING:
@@ -113,9 +112,8 @@ async def score(
         raise NotApplicable(f"the record has no {what if against == 'auto' else against}")
     if not any(map(str.isalnum, record.response)):
         raise NotApplicable("the response holds no word")
-    if abstains(record.response):
+    if states_nothing(record):
         return Score.of(0.0, raw=_abstained())
-    need_statements(record)
     asked = {b.key: b for named in by_field.values() for b in named.values()}
     if judging is not None:
         asked[judging.key] = judging

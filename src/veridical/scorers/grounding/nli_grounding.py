@@ -15,7 +15,7 @@ from veridical.core.protocols import LABELS
 from veridical.core.records import Against, Record
 from veridical.core.registry import scorer
 from veridical.core.scores import SHOWN, EvidenceItem, Score, Unit
-from veridical.core.stated import on_the_matter
+from veridical.core.stated import on_the_matter, unit_of_each
 from veridical.errors import NotApplicable
 from veridical.scorers.grounding.source_windows import Windowed, source_windows
 from veridical.scorers.most_about import place_most_about
@@ -76,7 +76,7 @@ async def nli_grounding(
     if risk == "contradiction" and not verdicts.contradicts:
         raise NotApplicable("the NLI model has no class for contradiction")
     judged = dict(zip(pairs, verdicts.probabilities, strict=True))
-    units = grounded_units(read, judged, evidence, risk)
+    units = unit_of_each(record, grounded_units(read, judged, evidence, risk))
     largest = max(u.risk for u in units if u.risk is not None)
     return Score.of(largest, raw=largest, units=units)
 

@@ -16,7 +16,7 @@ from veridical.core.records import Against, Record
 from veridical.core.registry import scorer
 from veridical.core.requests import GroundedAnswer
 from veridical.core.scores import Score, Unit
-from veridical.core.stated import need_statements, without_lead_in
+from veridical.core.stated import need_statements, unit_of_each, without_lead_in
 from veridical.scorers.grounding.source_windows import Windowed, source_windows
 from veridical.text.citations import blanked_markers
 from veridical.text.spans import Span
@@ -76,7 +76,7 @@ async def spans(
         words = await _by_detector(record, evidence, against, detector)
     else:
         words = await _by_nli(record, source_windows(record, evidence, against, top), evidence)
-    return _score(sentences, words)
+    return _score(record, sentences, words)
 
 
 async def _by_nli(record: Record, read: Windowed, evidence: Evidence) -> list[tuple[Span, float]]:
@@ -126,7 +126,7 @@ async def _by_detector(
     return list(zip(lettered_spans(text), risks.round(6).tolist(), strict=True))
 
 
-def _score(sentences: Sequence[Span], words: Sequence[tuple[Span, float]]) -> Score:
+def _score(record: Record, sentences: Sequence[Span], words: Sequence[tuple[Span, float]]) -> Score:
     """The score by the answer's words in order, of those in ``sentences``."""
     units: list[Unit] = []
     risks: list[float] = []
@@ -138,7 +138,7 @@ def _score(sentences: Sequence[Span], words: Sequence[tuple[Span, float]]) -> Sc
         units += _runs(sentence, here)
     if not risks:
         return Score.not_applicable("the response holds no word")
-    return Score.of(max(risks), raw=max(risks), units=units)
+    return Score.of(max(risks), raw=max(risks), units=unit_of_each(record, units))
 
 
 def _runs(sentence: Span, words: Sequence[tuple[Span, float]]) -> Iterator[Unit]:

@@ -14,7 +14,7 @@ from veridical.core.prompt_text import last_question
 from veridical.core.records import Record, Source
 from veridical.core.registry import scorer
 from veridical.core.scores import EvidenceItem, Score, Unit
-from veridical.core.stated import need_statements, stated, stated_source
+from veridical.core.stated import need_statements, stated, stated_source, unit_of_each
 from veridical.errors import NotApplicable
 from veridical.llm.asking import Form, ask_all, failed, request
 from veridical.llm.verdicts import Verdict
@@ -125,7 +125,7 @@ async def statement_judge(
         for sentence, text, risk in zip(sentences, texts, risks, strict=True)
     ]
     raw = {"risk": max(risks), "log_odds": [round(mean, 4) for mean in means]}
-    return Score.of(max(risks), raw=raw, units=units)
+    return Score.of(max(risks), raw=raw, units=unit_of_each(record, units))
 
 
 def risk_of(log_odds: float) -> float:
