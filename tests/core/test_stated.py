@@ -148,6 +148,7 @@ PARIS = "The tower is in Paris."
         (f"Sure. {PARIS}", "Is the tower in Rome?", ["Sure.", PARIS]),
         (f"Of course! {PARIS}", "Is the tower in Rome?", ["Of course!", PARIS]),
         ("Oh yes!", "Is the tower in Rome?", ["Oh yes!"]),
+        (f"I'd be happy to help! {PARIS}", "Is the tower in Rome?", [PARIS]),
         # a reply may be all that was asked for
         ("Yes.", None, ["Yes."]),
         ("True. Thank you!", "True or false: it is in Rome", ["True."]),

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from veridical.text.passages import Passage
 
 _, _NEUTRAL, _CONTRADICTION = range(len(LABELS))
+_SHORT = 3  # words: "Sure!" may answer a question of yes or no, "I'd be happy to help!" does not
 
 
 def stating_sentences(record: Record) -> list[Span]:
@@ -46,8 +47,9 @@ def stating_sentences(record: Record) -> list[Span]:
     question = last_question(record.prompt)
     said: list[Span] = []
     for span, kind in zip(spans, kinds, strict=True):
-        later = kind == "reply" and said
-        if kind is None or later or (not said and answers_yes_or_no(question, span.text)):
+        short = kind == "reply" or len(span.text.split()) <= _SHORT
+        first = not said and short and answers_yes_or_no(question, span.text)
+        if kind is None or first or (kind == "reply" and said):
             said.append(span)
     if said or record.reference or record.samples:
         return said or spans
