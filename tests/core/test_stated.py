@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from nli_evidence import FixedVerdicts
 
@@ -8,7 +7,6 @@ from veridical.core.prompt_text import last_question
 from veridical.core.records import Record, Source
 from veridical.core.stated import (
     need_statements,
-    on_the_matter,
     stated_answer,
     stated_sentences,
     stated_source,
@@ -17,7 +15,6 @@ from veridical.core.stated import (
     stating_sentences,
     without_lead_in,
 )
-from veridical.core.verdicts import Verdicts
 from veridical.errors import NotApplicable
 from veridical.scorers.grounding.nli_grounding import nli_grounding
 
@@ -74,18 +71,6 @@ def test_samples_and_references_answer_too_and_contexts_do_not():
         source = Source(kind, 0, "No.")
         spans = source.sentences()
         assert stated_source_sentences(record, evidence, source, spans) == [expected]
-
-
-def test_a_passage_about_something_else_is_neutral():
-    pairs = [
-        ("Lumo has its head office in Berlin.", "Lumo was founded in Leeds."),
-        ("Lumo was founded in Berlin.", "Lumo was founded in Leeds."),
-    ]
-    given = Verdicts(np.array([[0.1, 0.2, 0.7], [0.1, 0.2, 0.7]]))
-    found = on_the_matter(given, pairs)
-    assert found.probabilities == pytest.approx(np.array([[0.1, 0.9, 0.0], [0.1, 0.2, 0.7]]))
-    assert given.probabilities[0, 2] == 0.7  # what was asked for is not altered
-    assert found.contradicts
 
 
 async def test_the_same_short_answer_entails_itself_as_a_sample_or_reference():

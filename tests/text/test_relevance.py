@@ -57,3 +57,11 @@ def test_candidates_read_once_answer_for_many_units():
     assert [about.place(u) for u in units] == [MostAbout(candidates).place(u) for u in units]
     with pytest.raises(ValueError, match="no candidate"):
         MostAbout([])
+
+
+def test_the_nearest_of_those_that_share_a_word():
+    about = MostAbout([["a", "b"], ["c"], ["b", "d"], ["b", "d", "e"]])
+    assert about.nearest(["b", "d", "x"], 2) == [2, 3]  # the earlier of equals
+    assert about.nearest(["b", "d", "x"], 9) == [2, 3, 0]
+    assert about.nearest(["b", "e"], 1) == [3]
+    assert about.nearest(["x"], 3) == []

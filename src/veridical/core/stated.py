@@ -10,13 +10,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from veridical.core.prompt_text import last_question
-from veridical.core.protocols import LABELS
 from veridical.core.scores import Unit
-from veridical.core.verdicts import Verdicts
 from veridical.errors import NotApplicable
 from veridical.text.citations import without_markers
 from veridical.text.refusals import abstains
-from veridical.text.same_matter import same_matter
 from veridical.text.sentences import split_sentences
 from veridical.text.small_talk import lead_in, small_talk
 from veridical.text.spans import Span
@@ -27,7 +24,6 @@ if TYPE_CHECKING:
     from veridical.core.records import Record, Source
     from veridical.text.passages import Passage
 
-_, _NEUTRAL, _CONTRADICTION = range(len(LABELS))
 _SHORT = 3  # words: "Sure!" may answer a question of yes or no, "I'd be happy to help!" does not
 
 
@@ -124,18 +120,6 @@ def stated_answer(record: Record, text: str) -> str:
     first = sentences[0]
     said = to_judge(question, first.text)
     return text if said.how == "answer" else text[: first.start] + said.text + text[first.end :]
-
-
-def on_the_matter(verdicts: Verdicts, pairs: Sequence[tuple[str, str]]) -> Verdicts:
-    """Verdicts on (passage, statement) pairs, where a passage that is about something else
-    contradicts nothing: the probability of contradiction is added to that of neutral (see
-    :func:`veridical.text.same_matter.same_matter`)."""
-    table = verdicts.probabilities.copy()
-    for row, (passage, text) in zip(table, pairs, strict=True):
-        if row[_CONTRADICTION] > 0 and not same_matter(text, passage):
-            row[_NEUTRAL] += row[_CONTRADICTION]
-            row[_CONTRADICTION] = 0.0
-    return Verdicts(table, verdicts.contradicts)
 
 
 def stated_source(record: Record, evidence: Evidence, source: Source) -> str:

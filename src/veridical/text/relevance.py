@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -65,6 +66,11 @@ class MostAbout:
 
     def place(self, unit_words: Iterable[str]) -> int:
         """Index of the candidate that a unit, of these words, is most about."""
+        return next(iter(self.nearest(unit_words, 1)), 0)
+
+    def nearest(self, unit_words: Iterable[str], most: int) -> list[int]:
+        """Indices of the candidates that a unit is most about, by falling overlap: at most
+        ``most``, of those that share a word with it."""
         weights: dict[int, list[float]] = {}
         for word in plain(unit_words):
             holders = self._holders.get(word, ())
@@ -73,7 +79,7 @@ class MostAbout:
                 weights.setdefault(place, []).append(weight)
         # the first of equals; an exact sum, as words come in any order
         overlaps = {place: math.fsum(shared) for place, shared in weights.items()}
-        return min(overlaps, key=lambda place: (-overlaps[place], place), default=0)
+        return heapq.nsmallest(most, overlaps, key=lambda place: (-overlaps[place], place))
 
 
 def plain(words: Iterable[str]) -> frozenset[str]:

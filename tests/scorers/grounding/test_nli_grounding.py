@@ -84,14 +84,15 @@ async def test_long_contexts_are_read_in_windows_and_evidence_is_one_sentence():
     windows = passages(context)
     (right, *_) = [w for w in windows if LONDON in w.text]
     assert len(windows) > 4
-    table = {(right.text, BORN): (0.8, 0.1, 0.1)}
+    table = {(right.text, BORN): (0.8, 0.1, 0.1), (LONDON, BORN): (0.7, 0.1, 0.2)}
     found, evidence = await score(
         table, response=BORN, contexts=[OTHER, context], default=(0.05, 0.15, 0.8)
     )
-    (asked,) = evidence.asked
+    asked, alone = evidence.asked
     assert asked == [(OTHER, BORN), *((w.text, BORN) for w in windows)]
+    assert alone == [(LONDON, BORN)]  # of no other window a sentence shares a word with it
     (unit,) = found.units
-    assert unit.risk == pytest.approx(0.2)
+    assert unit.risk == pytest.approx(1 - (0.8 + 0.7) / 2)
     (item,) = unit.evidence
     assert (item.context, item.text) == (1, LONDON)
     assert context[item.start : item.end] == LONDON
@@ -111,12 +112,18 @@ async def test_windows_that_cannot_matter_are_left_out():
     (right,) = [w for w in windows if LONDON in w]
     (wrong,) = [w for w in windows if PARIS in w]
     table = {(right, BORN): (0.9, 0.1, 0.0), (wrong, DIED): (0.0, 0.25, 0.75)}
-    found, evidence = await score(table, contexts=[context])
-    every, whole = await score(table, contexts=[context], top=0)
+    table[LONDON, BORN] = (0.9, 0.1, 0.0)
+    unlikely = (0.02, 0.88, 0.1)
+    found, evidence = await score(table, contexts=[context], default=unlikely)
+    every, whole = await score(table, contexts=[context], default=unlikely, top=0)
     assert [u.model_dump() for u in found.units] == [u.model_dump() for u in every.units]
     assert [u.label for u in found.units] == ["entailment", "contradiction"]
     assert [e.text for u in found.units for e in u.evidence] == [LONDON, PARIS]
-    (few,), (all_pairs,) = evidence.asked, whole.asked
+    few, alone = evidence.asked
+    all_pairs, _ = whole.asked
+    # where a window surely does not entail a sentence, none of its own is read
+    assert {s for _, s in alone} == {BORN}
+    assert (LONDON, BORN) in alone
     assert all_pairs == [(w, s) for s in (BORN, DIED) for w in windows]
     assert {(right, BORN), (wrong, DIED)} < set(few) < set(all_pairs)
     assert len(few) <= 2 * 9 < len(all_pairs) / 5
@@ -154,7 +161,8 @@ async def test_many_small_contexts_are_read_as_far_as_a_few_long_ones():
 async def test_each_sample_is_screened_by_itself():
     texts = [long_text(LONDON), long_text(PARIS), "Nothing."]
     _, evidence = await score(samples=texts, against="samples", response=BORN)
-    (asked,) = evidence.asked
+    asked, alone = evidence.asked
+    assert len(alone) <= 2 * len(asked)
     assert ("Nothing.", BORN) in asked
     assert sum(LONDON in p for p, _ in asked) == sum(PARIS in p for p, _ in asked) == 1
     assert len(asked) <= 2 * 9 + 1
@@ -170,8 +178,9 @@ def test_a_long_text_by_the_embedded_model():
         found[name], requests[name] = result.scores[name], work.requests
     screened, whole = found.values()
     windows = len(passages(row["contexts"]))
-    assert requests["nli_grounding(top=2)"] <= 2 * 3 < requests["nli_grounding(top=0)"]
-    assert requests["nli_grounding(top=0)"] == 2 * windows
+    # two sentences of each window that may entail it are read alone
+    assert requests["nli_grounding(top=2)"] <= 3 * 2 * 3 < requests["nli_grounding(top=0)"]
+    assert 2 * windows < requests["nli_grounding(top=0)"] <= 3 * 2 * windows
     assert screened.units[0].label == "entailment"
     assert LONDON in [e.text for e in screened.units[0].evidence]
     assert screened.units[0].risk == pytest.approx(whole.units[0].risk, abs=1e-5)

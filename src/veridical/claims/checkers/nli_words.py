@@ -10,8 +10,8 @@ import numpy as np
 
 from veridical.claims.checkers.nli import NliChecker
 from veridical.claims.triplets import FUNCTION_WORDS
+from veridical.core.passage_verdicts import passage_verdicts
 from veridical.core.protocols import LABELS
-from veridical.core.stated import on_the_matter
 from veridical.text.memo import kept
 from veridical.text.words import words_of
 
@@ -68,7 +68,7 @@ class NliWordsChecker(NliChecker):
             ModelError: the model failed on one of the pairs.
         """
         texts = [(passage, claim.text) for claim, passage in pairs]
-        table = on_the_matter(await evidence.nli(texts, self.nli), texts).probabilities
+        table = (await passage_verdicts(evidence, texts, self.nli)).probabilities
         entailment, neutral = LABELS.index("entailment"), LABELS.index("neutral")
         claim_words = [_content_of(claim.text) for claim, _ in pairs]
         together: dict[str, set[str]] = {}

@@ -32,6 +32,7 @@ EVEN = 0.5
 @scorer(
     "context_precision",
     level="response",
+    version=2,
     needs={"contexts"},
     source="Es 2024 (Ragas), its library's context precision",
     apart=True,

@@ -25,6 +25,7 @@ from veridical.scorers.grounding.reference_statements import (
 @scorer(
     "context_recall",
     level="response",
+    version=2,
     needs={"contexts", "reference"},
     source="Es 2024 (Ragas), its library's context recall; statements after Hu 2024 (RefChecker)",
     apart=True,

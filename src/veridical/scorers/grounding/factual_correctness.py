@@ -27,6 +27,7 @@ from veridical.scorers.grounding.reference_statements import (
 @scorer(
     "factual_correctness",
     level="claim",
+    version=2,
     judges=True,
     needs={"reference"},
     source="Ragas 0.2 (FactualCorrectness); statements after Hu 2024 (RefChecker)",

@@ -11,11 +11,12 @@ from pydantic import Field
 
 from veridical.claims.select import Screened
 from veridical.core.evidence import Evidence
+from veridical.core.passage_verdicts import passage_verdicts
 from veridical.core.protocols import LABELS
 from veridical.core.records import Against, Record
 from veridical.core.registry import scorer
 from veridical.core.scores import SHOWN, EvidenceItem, Score, Unit
-from veridical.core.stated import on_the_matter, unit_of_each
+from veridical.core.stated import unit_of_each
 from veridical.errors import NotApplicable
 from veridical.scorers.grounding.source_windows import Windowed, source_windows
 from veridical.scorers.most_about import place_most_about
@@ -30,7 +31,7 @@ _ENTAILMENT, _, _CONTRADICTION = range(len(LABELS))
     needs={"against"},
     source="Veridical: best window, after Laban 2022 and Honovich 2022 (TRUE)",
     cost="nli",
-    version=4,
+    version=5,
     raw_is="risk",
     presets={"all", "auto"},
 )
@@ -72,7 +73,7 @@ async def nli_grounding(
     """
     read = source_windows(record, evidence, against, top)
     pairs = read.pairs()
-    verdicts = on_the_matter(await evidence.nli(pairs), pairs)
+    verdicts = await passage_verdicts(evidence, pairs)
     if risk == "contradiction" and not verdicts.contradicts:
         raise NotApplicable("the NLI model has no class for contradiction")
     judged = dict(zip(pairs, verdicts.probabilities, strict=True))

@@ -8,11 +8,11 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import Field
 
 from veridical.core.evidence import Evidence
+from veridical.core.passage_verdicts import passage_verdicts
 from veridical.core.prompt_text import message_text
 from veridical.core.records import Record
 from veridical.core.registry import scorer
 from veridical.core.scores import EvidenceItem, Score, Unit
-from veridical.core.stated import on_the_matter
 from veridical.core.tool_calls import ToolResult, tool_results
 from veridical.errors import NotApplicable
 from veridical.scorers.grounding.nli_grounding import grounded_units
@@ -27,6 +27,7 @@ _CLIP = 500  # characters of evidence in the raw value
 @scorer(
     "turns",
     level="sentence",
+    version=2,
     source="Veridical: nli_grounding of each turn; after DeepEval's turn faithfulness",
     cost="nli",
     apart=True,
@@ -78,7 +79,7 @@ async def turns(
     if not judged_turns:
         raise NotApplicable("no turn makes a statement after a source that could support it")
     pairs = list(dict.fromkeys(pair for windows in judged_turns for pair in windows.pairs()))
-    rows = on_the_matter(await evidence.nli(pairs, nli), pairs).probabilities
+    rows = (await passage_verdicts(evidence, pairs, nli)).probabilities
     judged = dict(zip(pairs, rows, strict=True))
     found = [
         grounded_units(r.windows, judged, evidence) if r.windows is not None else [] for r in read

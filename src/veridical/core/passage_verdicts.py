@@ -1,0 +1,85 @@
+"""What passages say of statements: each as a whole, and by the sentences most about the statement.
+
+A small NLI model that reads a passage may miss the one sentence that says what was said, and takes
+what sounds like the whole for entailed by it. A sentence alone may lack what the others tell of the
+same. The mean of both orders better than either: see ``training/README.md``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from veridical.core.protocols import LABELS
+from veridical.core.verdicts import Verdicts
+from veridical.text.relevance import candidates
+from veridical.text.same_matter import same_matter
+from veridical.text.sentences import split_sentences
+
+if TYPE_CHECKING:
+    from veridical.core.evidence import Evidence
+
+#: How many sentences of a passage are read alone: with one, what rests on two loses.
+ALONE = 2
+#: P(entailment) by a whole passage from which on its sentences are read too: below it they change
+#: nothing in the order of answers, and most windows of a long source are.
+LEAST = 0.03
+
+_ENTAILMENT, _NEUTRAL, _CONTRADICTION = range(len(LABELS))
+
+
+async def passage_verdicts(
+    evidence: Evidence, pairs: Sequence[tuple[str, str]], nli: str | None = None
+) -> Verdicts:
+    """Verdicts on (passage, statement) pairs, in order.
+
+    P(entailment) is the mean of that by the whole passage and the largest by one of its
+    :data:`ALONE` sentences that share most words with the statement (rare words of the passage
+    count more), each read alone. P(contradiction) is that by the whole passage, at most
+    1 - P(entailment), and 0 where the passage is about something else (see
+    :func:`veridical.text.same_matter.same_matter`); neutral is the rest.
+
+    Args:
+        nli: the NLI model; the run's own if None.
+
+    Raises:
+        NotApplicable: the model does not read the script most of the texts are in.
+        ModelError: the model failed on one of the pairs.
+    """
+    whole = await evidence.nli(pairs, nli)
+    alone = {
+        pair: [(sentence, pair[1]) for sentence in _most_about(evidence, *pair)]
+        for pair, entailment in zip(pairs, whole.entailment, strict=True)
+        if entailment >= LEAST
+    }
+    entailed = await _entailed(evidence, [one for of in alone.values() for one in of], nli)
+    table = whole.probabilities.copy()
+    for row, pair in zip(table, pairs, strict=True):
+        passage, statement = pair
+        if row[_CONTRADICTION] > 0 and not same_matter(statement, passage):
+            row[_NEUTRAL] += row[_CONTRADICTION]
+            row[_CONTRADICTION] = 0.0
+        if of_pair := alone.get(pair):
+            e = (row[_ENTAILMENT] + max(entailed[one] for one in of_pair)) / 2
+            c = min(row[_CONTRADICTION], 1 - e)
+            row[:] = e, max(0.0, round(1 - e - c, 9)), c
+    return Verdicts(table, whole.contradicts)
+
+
+async def _entailed(
+    evidence: Evidence, pairs: Sequence[tuple[str, str]], nli: str | None
+) -> dict[tuple[str, str], float]:
+    """P(entailment) of each of ``pairs``."""
+    if not pairs:
+        return {}
+    distinct = list(dict.fromkeys(pairs))
+    return dict(zip(distinct, (await evidence.nli(distinct, nli)).entailment.tolist(), strict=True))
+
+
+def _most_about(evidence: Evidence, passage: str, statement: str) -> list[str]:
+    """The sentences of a passage of several that are to be read alone."""
+    sentences = tuple(s.text for s in split_sentences(passage))
+    if len(sentences) < 2:
+        return []
+    nearest = candidates(sentences).nearest(evidence.words(statement), ALONE)
+    return [sentences[i] for i in nearest]
