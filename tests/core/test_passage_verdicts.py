@@ -97,8 +97,11 @@ async def test_no_pairs():
 
 @pytest.mark.parametrize("scorer", ["nli_grounding", "claims"])
 def test_a_sentence_that_says_so_is_not_drowned_by_the_next(scorer):
-    """By the embedded model: the window alone entails it with less than a half."""
-    row = {"response": "Items can be returned within 30 days.", "contexts": [POLICY]}
+    """By the embedded model: both sentences together entail it with little more than a half."""
+    row = {
+        "response": "Items can be returned within 30 days.",
+        "contexts": [f"{RETURNS} {SOFTWARE}"],
+    }
     with veridical.Engine(processes=0, store=None) as engine:
         (result,) = veridical.check([row], scorer, engine=engine)
-    assert result.scores[scorer].risk < 0.5
+    assert result.scores[scorer].risk < 0.3

@@ -1,8 +1,8 @@
 """What passages say of statements: each as a whole, and by the sentences most about the statement.
 
-A small NLI model that reads a passage may miss the one sentence that says what was said, and takes
-what sounds like the whole for entailed by it. A sentence alone may lack what the others tell of the
-same. The mean of both orders better than either: see ``training/README.md``.
+Where a passage says a thing and goes on to its exceptions, an NLI model may miss that it says it.
+A sentence alone may lack what the others tell. The mean of both orders answers better than either:
+``training/sentences_alone.py``, and ``docs/grounding.md`` for its figures.
 """
 
 from __future__ import annotations

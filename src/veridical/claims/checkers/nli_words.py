@@ -52,7 +52,8 @@ class NliWordsChecker(NliChecker):
     is drawn to that of all claims asked about the passage together, as if two more words had it. A
     claim without content words is the model's alone.
 
-    A passage about another matter contradicts nothing: see :mod:`veridical.text.same_matter`.
+    The model reads a passage as a whole and by the sentences of it that are most about the claim,
+    and one about another matter contradicts nothing: see :mod:`veridical.core.passage_verdicts`.
 
     A small NLI model takes what sounds like the passage for entailed by it, and what the passage
     says nothing of is then seen by its words.

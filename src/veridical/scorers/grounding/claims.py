@@ -128,7 +128,8 @@ async def claims(
             ``trained|FILE`` asks the tagger in FILE (``veridical train extractor``);
             ``given`` takes the statements or triplets that the record has in a field ``claims``.
         checker: ``nli``, as published; ``nli_words``, a quarter of whose verdict is the words that
-            claim and passage share, which orders better with the embedded NLI model; ``llm``,
+            claim and passage share, and whose model reads the passage's two sentences nearest the
+            claim alone, too, which orders better with the embedded NLI model; ``llm``,
             ``llm_joint`` or ``repc``. Several, parted by commas, vote on each claim:
             ``checker="nli_words, nli|base, llm"``; ``|MODEL`` names the NLI model or the LLM of
             one. The label of most of them counts, of equally common ones that of the checker

@@ -1,0 +1,158 @@
+"""What sentences of a source tell alone, and beside the whole: entailment by each, and by both.
+
+    python training/sentences_alone.py --data DATA [--nli base mini] [--limit 300]
+
+Each sentence of an answer is judged by the windows of its sources and by the one, two or three
+sentences of each window that share most words with it, each alone. Printed for each set is the
+AUROC of 1 - P(entailment) of the worst sentence and the accuracy at 0.5, right and wrong answers
+counting the same; and how many words more the model reads.
+
+Sets: BEGIN's dev parts and HaluEval qa, as ``default_data.py`` has them, on which the rule of
+``veridical.core.passage_verdicts`` was chosen, and the plain development pairs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from default_data import load
+from nli_quality import judge
+
+from veridical.core.passage_verdicts import LEAST
+from veridical.core.protocols import Pair
+from veridical.core.records import Record
+from veridical.core.stated import stated_sentences, stating_sentences
+from veridical.models import load_nli
+from veridical.stats.metrics.ranking import auroc
+from veridical.text.passages import windows
+from veridical.text.relevance import candidates
+from veridical.text.words import words_of
+
+HOME = Path(__file__).parent.parent
+MOST = 3  # sentences of a window that are asked
+
+
+class Read(NamedTuple):
+    """A window and its sentences most about what is judged, by their places among the pairs."""
+
+    whole: int
+    alone: list[int]
+
+
+Sentences = list[list[Read]]  # of each sentence of an answer, what it is judged by
+Rule = Callable[[float, list[float]], float]
+
+
+def mean_with(most: int, least: float = 0.0) -> Rule:
+    """The mean of P(entailment) by a window and the largest by its first ``most`` sentences."""
+    return lambda whole, alone: (
+        (whole + max(alone[:most])) / 2 if alone and whole >= least else whole
+    )
+
+
+RULES: dict[str, Rule] = {
+    "the whole": lambda whole, _: whole,
+    "1 sentence": lambda whole, alone: max(alone[:1], default=whole),
+    "2 sentences": lambda whole, alone: max(alone[:2], default=whole),
+    "mean, 1": mean_with(1),
+    "mean, 2": mean_with(2),
+    "mean, 3": mean_with(3),
+    f"mean, 2, from {LEAST} on": mean_with(2, LEAST),
+}
+
+
+def sets(data: Path, limit: int) -> Iterator[tuple[str, list[Record], np.ndarray]]:
+    for one in load(data, HOME):
+        if one.field == "contexts" and one.role == "fit":
+            rows = [Record.model_validate(row) for row in one.rows[:limit]]
+            yield one.name, rows, np.array(one.labels[:limit])
+    rows, labels = [], []
+    with (data / "plain" / "dev.jsonl").open(encoding="utf-8") as lines:
+        for item in map(json.loads, lines):
+            for label, name in enumerate(("right", "wrong")):
+                if item.get("contexts") and item.get(name):
+                    rows.append(
+                        Record(
+                            response=item[name],
+                            prompt=item.get("question"),
+                            contexts=item["contexts"],
+                        )
+                    )
+                    labels.append(float(label))
+    yield "plain pairs", rows, np.array(labels)
+
+
+def read(records: list[Record]) -> tuple[list[Sentences], list[Pair]]:
+    """What each answer is judged by, and the pairs to ask."""
+    places: dict[Pair, int] = {}
+    answers: list[Sentences] = []
+    for record in records:
+        said = stated_sentences(record, stating_sentences(record))
+        answers.append([])
+        for text in said:
+            reads = []
+            for window in (w for c in record.contexts for w in windows(c.text)):
+                sentences = tuple(s.text for s in window.sentences)
+                about = candidates(sentences).nearest(words_of(text), MOST)
+                asked = [sentences[i] for i in about] if len(sentences) > 1 else []
+                whole, *alone = (
+                    places.setdefault(Pair(premise, text), len(places))
+                    for premise in (window.text, *asked)
+                )
+                reads.append(Read(whole, alone))
+            answers[-1].append(reads)
+    return answers, list(places)
+
+
+def figures(answers: list[Sentences], labels: np.ndarray, e: np.ndarray, rule: Rule) -> str:
+    known = np.array([bool(a) for a in answers])
+    risks = np.array(
+        [
+            1 - min(max(rule(e[r.whole], e[r.alone].tolist()) for r in reads) for reads in answer)
+            for answer in answers
+            if answer
+        ]
+    )
+    labels = labels[known]
+    right = ((risks >= 0.5) == labels).astype(float)
+    accuracy = (right[labels == 1].mean() + right[labels == 0].mean()) / 2
+    return f"{auroc(labels, risks):.3f} / {accuracy:.3f}"
+
+
+def more_words(answers: list[Sentences], pairs: list[Pair], e: np.ndarray) -> float:
+    """Words of the second round, as a share of those of the first."""
+    reads = [r for answer in answers for sentence in answer for r in sentence]
+    first = {r.whole for r in reads}
+    second = {i for r in reads if e[r.whole] >= LEAST for i in r.alone[:2]} - first
+
+    def words(places: set[int]) -> int:
+        return sum(len(words_of(text)) for i in places for text in pairs[i])
+
+    return words(second) / words(first)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--nli", nargs="+", default=["mini"])
+    parser.add_argument("--limit", type=int, default=300, help="answers of each set")
+    options = parser.parse_args()
+    for name in options.nli:
+        model = load_nli(name)
+        print(f"\n{name}: AUROC / accuracy at 0.5")
+        for title, records, labels in sets(options.data, options.limit):
+            answers, pairs = read(records)
+            e = judge(model, pairs)[:, 0]
+            print(f"{title}, {len(records)} answers")
+            for rule, of in RULES.items():
+                print(f"    {rule:24} {figures(answers, labels, e, of)}")
+            print(f"    words read besides       {more_words(answers, pairs, e):.0%}")
+
+
+if __name__ == "__main__":
+    main()
