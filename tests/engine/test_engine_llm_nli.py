@@ -57,6 +57,18 @@ def test_two_classes_are_enough_for_grounding_alone() -> None:
     assert found[0]["selfcheck_nli"]["status"] == "not_applicable"
 
 
+@pytest.mark.parametrize("scorer", ["nli_grounding", "claims", "claims(nli='llm')"])
+def test_an_llm_is_asked_of_whole_passages_alone(scorer: str) -> None:
+    """An embedded model reads sentences besides; of an LLM each pair is a call to be paid for."""
+    llm = FakeLlm(lambda request: "entailment")
+    row = {"response": "It is in Mali.", "contexts": ["It is in Mali, they say. It is old."]}
+    with Engine(llm=llm, processes=0, nli="mini" if "=" in scorer else "llm") as engine:
+        (result,) = veridical.check([row], scorer, engine=engine)
+    (score,) = result.scores.values()
+    assert score.status == "scored"
+    assert sum(llm.asked.values()) == 1
+
+
 def test_an_unreadable_verdict_fails_its_record_and_no_other() -> None:
     def vague(request: ChatRequest) -> str:
         return "Well..." if "old" in str(request.messages) else judge(request)

@@ -111,6 +111,11 @@ class Evidence(CheckpointEvidence, ABC):
         """
         raise _undeclared("an NLI model")
 
+    def nli_by_llm(self, model: str | None = None) -> bool:
+        """Whether the run's NLI model, or the one that ``model`` names, is an LLM, so that each
+        pair is a call to be paid for."""
+        return False
+
     async def nli_name(self) -> str:
         """The name of the run's NLI model.
 

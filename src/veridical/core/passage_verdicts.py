@@ -37,7 +37,8 @@ async def passage_verdicts(
     :data:`ALONE` sentences that share most words with the statement (rare words of the passage
     count more), each read alone. P(contradiction) is that by the whole passage, at most
     1 - P(entailment), and 0 where the passage is about something else (see
-    :func:`veridical.text.same_matter.same_matter`); neutral is the rest.
+    :func:`veridical.text.same_matter.same_matter`); neutral is the rest. An LLM as the NLI model
+    is asked of whole passages alone.
 
     Args:
         nli: the NLI model; the run's own if None.
@@ -47,10 +48,11 @@ async def passage_verdicts(
         ModelError: the model failed on one of the pairs.
     """
     whole = await evidence.nli(pairs, nli)
+    by_llm = evidence.nli_by_llm(nli)
     alone = {
         pair: [(sentence, pair[1]) for sentence in _most_about(evidence, *pair)]
         for pair, entailment in zip(pairs, whole.entailment, strict=True)
-        if entailment >= LEAST
+        if entailment >= LEAST and not by_llm
     }
     entailed = await _entailed(evidence, [one for of in alone.values() for one in of], nli)
     table = whole.probabilities.copy()

@@ -215,6 +215,9 @@ class RunEvidence(Evidence):
         service: NliService = await self._service("nli", model, texts)
         return await service.judge(pairs, self._keep)
 
+    def nli_by_llm(self, model: str | None = None) -> bool:
+        return self._run.engine.nli_judge(model) is not None
+
     async def nli_name(self) -> str:
         judge = self._run.engine.nli_judge(None)
         name: str = (judge or (await self._service("nli")).backend).name
