@@ -57,7 +57,7 @@ FORMULAS = {
     "monte_carlo_probability": "mean over y and y_j of (prod_t p_t)^(1/T)",
     "ngram": "max over the n-grams of s of -ln of their smoothed share of those of the samples",
     "ngram_presence": "the same, of the share of the samples that have the n-gram",
-    "nli_grounding": "1 - max_w (e(w, s) + max_z e(z, s)) / 2; w windows of x, z two sentences of w",
+    "nli_grounding": "1 - max_w (e(w, s) + max_z e(z, s)) / 2; w windows of x, z sentences of w",
     "noncontradiction": "mean_j 1 - (c(y, y_j) + c(y_j, y)) / 2",
     "perplexity": "exp(-(1/T) sum_t log p_t)",
     "probability_margin": "mean_t p(first) - p(second)",
