@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 #: How many sentences of a passage are read alone: with one, what rests on two loses.
 ALONE = 2
 #: P(entailment) by a whole passage from which on its sentences are read too: below it they change
-#: nothing in the order of answers, and most windows of a long source are.
+#: nothing in the order of answers.
 LEAST = 0.03
 
 _ENTAILMENT, _NEUTRAL, _CONTRADICTION = range(len(LABELS))
