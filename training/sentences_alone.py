@@ -23,7 +23,6 @@ import numpy as np
 from default_data import load
 from nli_quality import judge
 
-from veridical.core.passage_verdicts import LEAST
 from veridical.core.protocols import Pair
 from veridical.core.records import Record
 from veridical.core.stated import stated_sentences, stating_sentences
@@ -48,11 +47,9 @@ Sentences = list[list[Read]]  # of each sentence of an answer, what it is judged
 Rule = Callable[[float, list[float]], float]
 
 
-def mean_with(most: int, least: float = 0.0) -> Rule:
+def mean_with(most: int) -> Rule:
     """The mean of P(entailment) by a window and the largest by its first ``most`` sentences."""
-    return lambda whole, alone: (
-        (whole + max(alone[:most])) / 2 if alone and whole >= least else whole
-    )
+    return lambda whole, alone: (whole + max(alone[:most])) / 2 if alone else whole
 
 
 RULES: dict[str, Rule] = {
@@ -62,7 +59,6 @@ RULES: dict[str, Rule] = {
     "mean, 1": mean_with(1),
     "mean, 2": mean_with(2),
     "mean, 3": mean_with(3),
-    f"mean, 2, from {LEAST} on": mean_with(2, LEAST),
 }
 
 
@@ -124,11 +120,11 @@ def figures(answers: list[Sentences], labels: np.ndarray, e: np.ndarray, rule: R
     return f"{auroc(labels, risks):.3f} / {accuracy:.3f}"
 
 
-def more_words(answers: list[Sentences], pairs: list[Pair], e: np.ndarray) -> float:
-    """Words of the second round, as a share of those of the first."""
+def more_words(answers: list[Sentences], pairs: list[Pair]) -> float:
+    """Words of two sentences a window, as a share of those of the windows."""
     reads = [r for answer in answers for sentence in answer for r in sentence]
     first = {r.whole for r in reads}
-    second = {i for r in reads if e[r.whole] >= LEAST for i in r.alone[:2]} - first
+    second = {i for r in reads for i in r.alone[:2]} - first
 
     def words(places: set[int]) -> int:
         return sum(len(words_of(text)) for i in places for text in pairs[i])
@@ -151,7 +147,7 @@ def main() -> None:
             print(f"{title}, {len(records)} answers")
             for rule, of in RULES.items():
                 print(f"    {rule:24} {figures(answers, labels, e, of)}")
-            print(f"    words read besides       {more_words(answers, pairs, e):.0%}")
+            print(f"    words read besides       {more_words(answers, pairs):.0%}")
 
 
 if __name__ == "__main__":

@@ -29,8 +29,7 @@ async def test_the_mean_of_the_whole_passage_and_the_better_of_two_sentences():
         (SHOP, SAID): (1.0, 0.0, 0.0),  # shares no word with it, and is not asked
     }
     found, asked = await judged(table, (POLICY, SAID))
-    assert asked[0] == [(POLICY, SAID)]
-    assert asked[1] == [(RETURNS, SAID), (SOFTWARE, SAID)]
+    assert asked == [[(POLICY, SAID), (RETURNS, SAID), (SOFTWARE, SAID)]]
     # what a sentence alone contradicts, the others may explain: of the passage alone
     assert found.probabilities[0] == pytest.approx([0.65, 0.05, 0.3])
 
@@ -45,13 +44,13 @@ async def test_no_more_than_two_sentences_and_those_that_share_most():
     sentences = [f"Ada met {name} in Rome." for name in ("Ann", "Bob", "Cal", "Dan")]
     said = "Ada met Cal and Bob."
     _, asked = await judged({}, (" ".join(sentences), said))
-    assert sorted(asked[1]) == [(sentences[1], said), (sentences[2], said)]
+    assert sorted(asked[0][1:]) == [(sentences[1], said), (sentences[2], said)]
 
 
 async def test_each_sentence_is_asked_once_for_a_statement():
     first, second = f"{SHOP} {RETURNS}", f"{RETURNS} {SOFTWARE}"
     _, asked = await judged({}, (first, SAID), (second, SAID), (first, SHOP))
-    alone = asked[1]
+    (alone,) = asked
     assert len(alone) == len(set(alone))
     assert (RETURNS, SAID) in alone
     assert (RETURNS, SHOP) not in alone
@@ -61,7 +60,6 @@ async def test_each_sentence_is_asked_once_for_a_statement():
     ("passage", "row"),
     [
         (RETURNS, (0.4, 0.3, 0.3)),  # one sentence is the whole
-        (POLICY, (0.029, 0.671, 0.3)),  # surely not entailed
         ("It is open daily. Ask Lumo!", (0.4, 0.6, 0.0)),  # no shared word
     ],
 )

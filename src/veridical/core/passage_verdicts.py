@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from veridical.core.protocols import LABELS
 from veridical.core.verdicts import Verdicts
 from veridical.text.relevance import candidates
@@ -21,9 +23,6 @@ if TYPE_CHECKING:
 
 #: How many sentences of a passage are read alone: with one, what rests on two loses.
 ALONE = 2
-#: P(entailment) by a whole passage from which on its sentences are read too: below it they change
-#: nothing in the order of answers.
-LEAST = 0.03
 
 _ENTAILMENT, _NEUTRAL, _CONTRADICTION = range(len(LABELS))
 
@@ -47,35 +46,27 @@ async def passage_verdicts(
         NotApplicable: the model does not read the script most of the texts are in.
         ModelError: the model failed on one of the pairs.
     """
-    whole = await evidence.nli(pairs, nli)
     by_llm = evidence.nli_by_llm(nli)
     alone = {
-        pair: [(sentence, pair[1]) for sentence in _most_about(evidence, *pair)]
-        for pair, entailment in zip(pairs, whole.entailment, strict=True)
-        if entailment >= LEAST and not by_llm
+        (passage, statement): [
+            (sentence, statement) for sentence in _most_about(evidence, passage, statement)
+        ]
+        for passage, statement in ([] if by_llm else pairs)
     }
-    entailed = await _entailed(evidence, [one for of in alone.values() for one in of], nli)
-    table = whole.probabilities.copy()
+    asked = list(dict.fromkeys([*pairs, *(one for of_pair in alone.values() for one in of_pair)]))
+    verdicts = await evidence.nli(asked, nli)
+    said = dict(zip(asked, verdicts.probabilities, strict=True))
+    table = np.array([said[pair] for pair in pairs]).reshape(-1, len(LABELS))
     for row, pair in zip(table, pairs, strict=True):
         passage, statement = pair
         if row[_CONTRADICTION] > 0 and not same_matter(statement, passage):
             row[_NEUTRAL] += row[_CONTRADICTION]
             row[_CONTRADICTION] = 0.0
         if of_pair := alone.get(pair):
-            e = (row[_ENTAILMENT] + max(entailed[one] for one in of_pair)) / 2
+            e = (row[_ENTAILMENT] + max(said[one][_ENTAILMENT] for one in of_pair)) / 2
             c = min(row[_CONTRADICTION], 1 - e)
             row[:] = e, max(0.0, round(1 - e - c, 9)), c
-    return Verdicts(table, whole.contradicts)
-
-
-async def _entailed(
-    evidence: Evidence, pairs: Sequence[tuple[str, str]], nli: str | None
-) -> dict[tuple[str, str], float]:
-    """P(entailment) of each of ``pairs``."""
-    if not pairs:
-        return {}
-    distinct = list(dict.fromkeys(pairs))
-    return dict(zip(distinct, (await evidence.nli(distinct, nli)).entailment.tolist(), strict=True))
+    return Verdicts(table, verdicts.contradicts)
 
 
 def _most_about(evidence: Evidence, passage: str, statement: str) -> list[str]:

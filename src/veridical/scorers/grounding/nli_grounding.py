@@ -46,13 +46,13 @@ async def nli_grounding(
     """1 - the probability that the best window of the contexts entails a sentence.
 
     Sources are read in windows of whole sentences (about 1200 characters, the last sentence of
-    one beginning the next), and those that can matter to a sentence judge it: each as a whole and,
-    unless that surely does not entail it, by its two sentences that share most words with it, each
-    alone. P(entailment) by a window is the mean of that by the whole and the larger of the two, and
-    of a sentence the largest over windows (see ``passage_verdicts``). P(contradiction) is that of
-    the window most about the sentence, by words they share (see ``MostAbout``), as a window about
-    something else contradicts nothing, and 0 if that one is not about the same matter (see
-    ``same_matter``); it is capped at 1 - P(entailment), and neutral is the rest.
+    one beginning the next), and those that can matter to a sentence judge it: each as a whole, and
+    by its two sentences that share most words with it, each alone. P(entailment) by a window is the
+    mean of that by the whole and the larger of the two, and of a sentence the largest over windows
+    (see ``passage_verdicts``). P(contradiction) is that of the window most about the sentence, by
+    words they share (see ``MostAbout``), as a window about something else contradicts nothing, and
+    0 if that one is not about the same matter (see ``same_matter``); it is capped at
+    1 - P(entailment), and neutral is the rest.
 
     Args:
         against: contexts are read as one source, and so are references: one window that entails
