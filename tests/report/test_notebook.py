@@ -44,7 +44,7 @@ def results() -> veridical.Results:
 
 def test_the_answer_comes_first_and_the_worst_follow(results: veridical.Results) -> None:
     page = results._repr_html_()
-    first = page.index("1 of 22 answers contains a statement that the sources contradict")
+    first = page.index("1 of 22 answers contains a statement that the sources do not support")
     assert first < page.index("1 row failed: response: must be text") < page.index("<table")
     assert page.count("<tr>") == 1 + 10 and "The 10 riskiest" in page
     assert "context 1, characters" in page and len(page) < 20_000
