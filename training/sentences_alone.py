@@ -23,6 +23,7 @@ import numpy as np
 from default_data import load
 from nli_quality import judge
 
+from veridical.core.passage_verdicts import ALONE
 from veridical.core.protocols import Pair
 from veridical.core.records import Record
 from veridical.core.stated import stated_sentences, stating_sentences
@@ -121,10 +122,10 @@ def figures(answers: list[Sentences], labels: np.ndarray, e: np.ndarray, rule: R
 
 
 def more_words(answers: list[Sentences], pairs: list[Pair]) -> float:
-    """Words of two sentences a window, as a share of those of the windows."""
+    """Words of the sentences that the rule reads alone, as a share of those of the windows."""
     reads = [r for answer in answers for sentence in answer for r in sentence]
     first = {r.whole for r in reads}
-    second = {i for r in reads for i in r.alone[:2]} - first
+    second = {i for r in reads for i in r.alone[:ALONE]} - first
 
     def words(places: set[int]) -> int:
         return sum(len(words_of(text)) for i in places for text in pairs[i])

@@ -8,6 +8,7 @@ A sentence alone may lack what the others tell. The mean of both orders answers 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -46,14 +47,9 @@ async def passage_verdicts(
         NotApplicable: the model does not read the script most of the texts are in.
         ModelError: the model failed on one of the pairs.
     """
-    by_llm = evidence.nli_by_llm(nli)
-    alone = {
-        (passage, statement): [
-            (sentence, statement) for sentence in _most_about(evidence, passage, statement)
-        ]
-        for passage, statement in ([] if by_llm else pairs)
-    }
-    asked = list(dict.fromkeys([*pairs, *(one for of_pair in alone.values() for one in of_pair)]))
+    read = [] if evidence.nli_by_llm(nli) else pairs
+    alone = {pair: [(s, pair[1]) for s in _most_about(evidence, *pair)] for pair in read}
+    asked = list(dict.fromkeys([*pairs, *chain(*alone.values())]))
     verdicts = await evidence.nli(asked, nli)
     said = dict(zip(asked, verdicts.probabilities, strict=True))
     table = np.array([said[pair] for pair in pairs]).reshape(-1, len(LABELS))
