@@ -27,7 +27,7 @@ import itertools
 import json
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -127,18 +127,20 @@ def read(
                 [[np.nan if s is None else default.log_odds(s.risk) for s in row] for row in said]
             ).reshape(-1, len(names))
         )
-    return Answers(one, features), sorted(_models(results))
+    return Answers(one, features), sorted(models_of(results[:20]))
 
 
 def _record(row: Mapping[str, Any]) -> dict[str, Any]:
     return {**row, "contexts": row.get("contexts", ()), "samples": row.get("samples", ())}
 
 
-def _models(results: Sequence[Result]) -> set[str]:
+def models_of(results: Iterable[Result], scorer: str | None = None) -> set[str]:
+    """The models that were asked, as signatures name them: by one ``scorer``, or by all."""
     return {
         part
-        for result in results[:20]
-        for score in result.scores.values()
+        for result in results
+        for name, score in result.scores.items()
+        if scorer in (None, name)
         for part in score.signature.split("|")
         if "@" in part and "=" not in part
     }

@@ -22,6 +22,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from fit_default import models_of
+
 import veridical
 
 HERE = Path(__file__).parent
@@ -144,6 +146,7 @@ def main() -> None:
         "halueval_qa": halueval(data / "halueval" / "dataset_halueval_qa.jsonl", rng),
     }
     fits: dict[str, dict[int, list[list[float]]]] = {name: {} for name in wanted}
+    models: dict[str, set[str]] = {name: set() for name in wanted}
     with veridical.Engine(store=arguments.store) as engine:
         for name, rows in sets.items():
             most = max((len(r.get("samples", ())) for r in rows), default=0)
@@ -155,13 +158,18 @@ def main() -> None:
                     found = fits[scorer]
                     values = [r.scores[key].risk for r in results]
                     scored = [v for v in values if v is not None]
+                    models[scorer] |= models_of(results, key)
                     used = count if scorer in USE_SAMPLES else 0
                     if len(scored) >= 20 and (count in (0, most) or used):
                         found.setdefault(used, []).append(scored)
             print(name, len(rows), "samples", most)
     for scorer, by_samples in fits.items():
         columns = {str(n): quantiles(found) for n, found in sorted(by_samples.items())}
-        tables[scorer] = {"family": FAMILIES[scorer], "by_samples": columns}
+        tables[scorer] = {
+            "family": FAMILIES[scorer],
+            "models": sorted(models[scorer]),
+            "by_samples": columns,
+        }
     fitted = {name: len(rows) for name, rows in sets.items()}
     text = json.dumps({"fitted_on": fitted, "labels_used": False, "tables": tables}, indent=0)
     OUT.write_text(text + "\n", encoding="utf-8")

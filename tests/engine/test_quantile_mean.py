@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import itertools
+import json
 import random
+from importlib.resources import files
 
 import pytest
 
@@ -9,6 +11,7 @@ from veridical.core.identity import Identity
 from veridical.core.registry import REGISTRY
 from veridical.engine import risk as one_risk
 from veridical.engine.risk import NAME, Table, Tables, tables
+from veridical.models import load_encoder, load_nli
 
 
 def combine(risks: dict[str, float | None], samples: int) -> tuple[float | None, str | None]:
@@ -76,6 +79,20 @@ def test_shipped_tables_belong_to_scorers_and_increase_strictly() -> None:
         for column in (table.risks, table.quantiles):
             assert all(a < b for a, b in itertools.pairwise(column))
             assert column[0] >= 0 and column[-1] <= 1
+
+
+def test_shipped_tables_are_of_the_shipped_models() -> None:
+    """A model that replaces another spreads its risks otherwise: the tables are to be made anew."""
+    nli, encoder = load_nli("mini"), load_encoder("minilm")
+    shipped = {f"nli:{nli.name}@{nli.revision}"}
+    for role in ("embedder", "token_encoder"):
+        shipped.add(f"{role}:{encoder.name}@{encoder.revision}")
+    path = files("veridical.engine").joinpath("quantiles.json")
+    entries = json.loads(path.read_text("utf-8"))["tables"]
+    models = {model for entry in entries.values() for model in entry["models"]}
+    assert {m for m in models if not m.startswith("proxy:")} <= shipped
+    by_nli = {n for n, e in entries.items() if any(m.startswith("nli:") for m in e["models"])}
+    assert {"selfcheck_nli", "claims", "nli_grounding", "semantic_entropy"} <= by_nli
 
 
 def test_a_riskier_scorer_never_lowers_the_record() -> None:

@@ -18,6 +18,8 @@ from typing import Any, NamedTuple
 from veridical.core.identity import Identity
 
 NAME = "quantile_mean"
+#: Raised with every change to the tables.
+VERSION = 2
 #: The scorer whose risk is the record's where a run has it.
 ENSEMBLE = "ensemble"
 #: The scorer that asks others tier by tier; the same holds for it.

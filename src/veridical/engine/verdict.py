@@ -9,7 +9,7 @@ from pydantic_core import from_json
 
 from veridical.core.scores import Score, Scored, Unit
 from veridical.core.stated import states_nothing
-from veridical.engine.risk import NAME, combine
+from veridical.engine.risk import NAME, VERSION, combine
 
 if TYPE_CHECKING:
     from veridical.core.identity import Identity
@@ -163,7 +163,9 @@ def _mean(
         "components": {s.key: parts[s.key]["risk"] for s in scorers},
     }
     assert risk is not None
-    return Score.of(risk, raw=raw, units=units).model_copy(update={"signature": f"{NAME}|v1"})
+    return Score.of(risk, raw=raw, units=units).model_copy(
+        update={"signature": f"{NAME}|v{VERSION}"}
+    )
 
 
 def _of_sentences(

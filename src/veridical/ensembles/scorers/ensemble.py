@@ -108,7 +108,7 @@ def _check(
     presets={"all", "auto"},
     raw_is="risk",
     raw_key="risk",
-    version=3,
+    version=4,
     tuned_on={  # the weights of the default; of the label-free sets those of contexts
         "begin": ("file",),
         "halueval": ("file",),
