@@ -30,6 +30,20 @@ _CONTRADICTED = ("contradiction",)
 _UNSUPPORTED = ("neutral", "unsupported")
 _WORST_FIRST = (*_CONTRADICTED, *_UNSUPPORTED)
 
+#: What is wrong with a flagged unit.
+FindingKind = Literal[
+    "figure",
+    "date",
+    "unit",
+    "name",
+    "negation",
+    "relation",
+    "order",
+    "addition",
+    "computed",
+    "other",
+]
+
 #: Of the shape of a result line: it rises when a field goes, or changes its type or meaning. New
 #: fields do not raise it: readers pass over what they do not know.
 RESULT_VERSION = 2
@@ -65,10 +79,16 @@ class EvidenceItem(BaseModel):
     end: int = Field(ge=0)
     text: str
     probability: Risk | None = None
+    computed: str | None = Field(default=None, exclude_if=lambda v: v is None)
 
     @classmethod
     def at(
-        cls, source: Source, start: int, end: int, probability: float | None = None
+        cls,
+        source: Source,
+        start: int,
+        end: int,
+        probability: float | None = None,
+        computed: str | None = None,
     ) -> EvidenceItem:
         """The slice ``[start:end]`` of ``source``."""
         fields = {
@@ -79,12 +99,16 @@ class EvidenceItem(BaseModel):
             "end": end,
             "text": source.text[start:end],
             "probability": probability,
+            "computed": computed,
         }
         return _validated(cls, fields)
 
 
 class Unit(BaseModel):
-    """A piece of the response with its own risk. ``raw`` is the method's own number for it."""
+    """A piece of the response with its own risk. ``raw`` is the method's own number for it.
+
+    ``kind`` is what is wrong with a flagged unit, where that is known.
+    """
 
     model_config = _FROZEN
     level: Level
@@ -94,6 +118,7 @@ class Unit(BaseModel):
     risk: Risk | None
     raw: float | None = Field(default=None, allow_inf_nan=False)
     label: str | None = None
+    kind: FindingKind | None = Field(default=None, exclude_if=lambda v: v is None)
     probabilities: dict[str, Risk] | None = None
     evidence: tuple[EvidenceItem, ...] = ()
 
@@ -106,6 +131,7 @@ class Unit(BaseModel):
         raw: float | None = None,
         level: Level = "sentence",
         label: str | None = None,
+        kind: FindingKind | None = None,
         probabilities: dict[str, float] | None = None,
         evidence: Sequence[EvidenceItem] = (),
     ) -> Unit:
@@ -118,6 +144,7 @@ class Unit(BaseModel):
             "risk": risk,
             "raw": raw,
             "label": label,
+            "kind": kind,
             "probabilities": probabilities,
             "evidence": tuple(evidence),
         }
