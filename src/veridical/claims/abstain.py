@@ -21,7 +21,7 @@ def unless_abstained(extract: Extract[P]) -> Extract[P]:
 
     @wraps(extract)
     async def extract_claims(record: Record, /, *args: P.args, **kwargs: P.kwargs) -> Extraction:
-        if abstains(record.need_response()):
+        if abstains(record.need_answer()):
             return Extraction((), abstained=True)
         return await extract(record, *args, **kwargs)
 

@@ -68,7 +68,7 @@ def answer_parts(record: Record, against: Against, answer: str | None) -> Parts:
         NotApplicable: the response is blank, or there is nothing to compare it with.
         NoAnswerPart: it is not found in the response, or in none of the sources.
     """
-    response = record.need_response()
+    response = record.need_answer()
     sources = record.against(against)
     if answer is None:
         return Parts(response, [s.text for s in sources], sources)

@@ -16,6 +16,7 @@ from pydantic_core import to_json
 
 from veridical.core.images import Picture
 from veridical.errors import NotApplicable
+from veridical.text.reasoning import answer_only
 from veridical.text.spans import Span
 
 if TYPE_CHECKING:
@@ -210,7 +211,14 @@ class Record(BaseModel):
             return tuple(Span(s, e, self.response[s:e]) for s, e in self.given_sentences)
         from veridical.text.sentences import split_sentences
 
-        return tuple(split_sentences(self.response))
+        spans = split_sentences(self.answer)
+        return tuple(Span(s.start, s.end, self.response[s.start : s.end]) for s in spans)
+
+    @cached_property
+    def answer(self) -> str:
+        """The response with blanks in the place of reasoning and special tokens, which state
+        nothing (:mod:`veridical.text.reasoning`): places are those of the response."""
+        return answer_only(self.response)
 
     @property
     def sample_texts(self) -> list[str]:
@@ -235,7 +243,8 @@ class Record(BaseModel):
             raise NotApplicable(f"the record has no {', '.join(auto[:-1])} or {auto[-1]}")
         sources: Sequence[Source]
         if what == "samples":
-            sources = [Source("sample", i, s.text) for i, s in enumerate(self.samples) if s.text]
+            texts = [answer_only(s.text or "") for s in self.samples]
+            sources = [Source("sample", i, text) for i, text in enumerate(texts) if text]
         elif what == "contexts":
             sources = [Source("context", i, c.text) for i, c in enumerate(self.contexts) if c.text]
         else:
@@ -289,10 +298,17 @@ class Record(BaseModel):
             raise NotApplicable("the response is empty")
         return self.response
 
+    def need_answer(self) -> str:
+        """:attr:`answer`, or :class:`NotApplicable` when it holds nothing but white space."""
+        self.need_response()
+        if not self.answer.strip():
+            raise NotApplicable("the response holds no answer, only reasoning or special tokens")
+        return self.answer
+
     def need_sentences(self) -> list[Span]:
         """The sentences that are not blank, or :class:`NotApplicable` when there are none."""
-        self.need_response()
-        sentences = [s for s in self.sentences if s.text.strip()]
+        self.need_answer()
+        sentences = [s for s in self.sentences if self.answer[s.start : s.end].strip()]
         if not sentences:
             raise NotApplicable("the response has no sentences")
         return sentences

@@ -36,7 +36,8 @@ def stating_sentences(record: Record) -> list[Span]:
     is said, they are the answer ("Yes."), and with a reference or samples whatever is said is
     compared with these.
     """
-    spans = [s for s in record.sentences if any(map(str.isalnum, s.text))]
+    answer = record.answer
+    spans = [s for s in record.sentences if any(map(str.isalnum, answer[s.start : s.end]))]
     kinds = [small_talk(s.text) for s in spans]
     if not any(kinds):
         return spans
@@ -83,7 +84,7 @@ def unit_of_each(record: Record, units: Sequence[Unit]) -> list[Unit]:
 
 def states_nothing(record: Record) -> bool:
     """Whether the response holds no word, declines to answer, or is nothing but courtesies."""
-    text = record.response
+    text = record.answer
     return not any(map(str.isalnum, text)) or abstains(text) or not stating_sentences(record)
 
 

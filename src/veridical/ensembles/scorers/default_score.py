@@ -110,7 +110,7 @@ async def score(
     if not by_field and judging is None:
         what = "contexts, reference, samples or log-probabilities"
         raise NotApplicable(f"the record has no {what if against == 'auto' else against}")
-    if not any(map(str.isalnum, record.response)):
+    if not any(map(str.isalnum, record.answer)):
         raise NotApplicable("the response holds no word")
     if states_nothing(record):
         return Score.of(0.0, raw=_abstained())

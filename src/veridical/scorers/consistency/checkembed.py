@@ -182,7 +182,7 @@ async def checkembed(
 
 def _texts(record: Record, judged: str) -> tuple[list[str], int, list[str]]:
     """Names of the rows, how many are samples, and the texts: response, samples, references."""
-    record.need_response()
+    record.need_answer()
     samples = [(i, s.text) for i, s in enumerate(record.samples) if s.text is not None]
     if not samples and record.samples:
         raise NotApplicable("the samples are images: of=images compares those")
@@ -192,7 +192,7 @@ def _texts(record: Record, judged: str) -> tuple[list[str], int, list[str]]:
         *(f"sample {i}" for i, _ in samples),
         *(f"reference {i}" for i in range(len(record.reference))),
     ]
-    return order, count, [record.response, *(t for _, t in samples), *record.reference]
+    return order, count, [record.answer, *(t for _, t in samples), *record.reference]
 
 
 def _enough(samples: int, judged: str) -> int:

@@ -73,7 +73,7 @@ async def claim_frequency(
             has a text.
         LlmError: the extractor, or the merging, failed.
     """
-    record.need_response()
+    record.need_answer()
     sources = record.against("samples")
     claims = await claims_to_judge(record, evidence, extractor, llm)
     if merge == "none":

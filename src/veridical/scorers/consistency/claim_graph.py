@@ -76,7 +76,7 @@ async def claim_graph(
             has a text.
         LlmError: the extractor, or the merging, failed.
     """
-    response = record.need_response()
+    response = record.need_answer()
     sources = record.against("samples")
     claims = await claims_to_judge(record, evidence, extractor, llm)
     own = [c.text for c in claims]

@@ -96,7 +96,7 @@ async def claim_qa(
         NotApplicable: the response is blank, declines to answer or makes no claim.
         LlmError: the extractor failed.
     """
-    record.need_response()
+    record.need_answer()
     claims = await claims_to_judge(record, evidence, extractor, llm)
     asking = _Asking(record, evidence, llm)
     try:

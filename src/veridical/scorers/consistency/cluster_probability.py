@@ -54,7 +54,7 @@ async def cluster_probability(
     clusters = await semantic_clusters(record, evidence, cluster, prompts, answer)
     shares = cluster_shares(clusters, log_weights(record, weights, length_normalize, response=True))
     sources = record.against("samples")
-    texts = [record.response, *(s.text for s in sources)]
+    texts = [record.answer, *(s.text for s in sources)]
     likeliest = int(np.argmax(shares))
     place = representative(clusters[likeliest], texts)
     raw = {

@@ -63,7 +63,7 @@ def code_answers(
     Raises:
         NotApplicable: the response has none.
     """
-    response = code_of(record.need_response(), language)
+    response = code_of(record.need_answer(), language)
     if not normal_form(response, language):
         raise NotApplicable("the response has no code")
     return response, [code_of(source.text, language) for source in sources]

@@ -251,7 +251,7 @@ def _read(record: Record, evidence: Evidence, reading: _Reading, against: Agains
 
 def _read_once(record: Record, reading: _Reading, against: Against) -> _Text:
     n, tokenizer, lowercase = reading
-    response = record.need_response()
+    response = record.need_answer()
     places = record.against(against)
     if not any(map(str.isalnum, response)):
         raise NotApplicable("the response has no words")

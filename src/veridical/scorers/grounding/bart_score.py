@@ -46,6 +46,6 @@ async def bart_score(
     is likeliest; a text too long to be read is read in consecutive pieces, whose tokens all count.
     """
     value, ways = await mean_likelihood(
-        evidence, record.need_response(), record.against(against), direction, model
+        evidence, record.need_answer(), record.against(against), direction, model
     )
     return Score.of(risk_of(value), raw={"bart_score": value, **ways})

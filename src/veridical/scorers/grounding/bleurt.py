@@ -40,7 +40,7 @@ async def bleurt(
     the model takes (512 tokens) is rated window by window: of the windows of the source the best
     counts, and the mean over the pieces of the response, weighted by their tokens.
     """
-    response = record.need_response()
+    response = record.need_answer()
     docs = documents(record.against(against))
     rated = await evidence.rate([(d.text, response) for d in docs], model)
     raw = over_documents(docs, rated.tolist())

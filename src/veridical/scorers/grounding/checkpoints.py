@@ -48,7 +48,7 @@ async def check(
     if piece == "sentence":
         spans = record.need_sentences()
     else:
-        text = record.need_response()
+        text = record.need_answer()
         spans = [Span(0, len(text), text)]
     docs = documents(record.against(against))
     verdicts = await evidence.nli([(d.text, s.text) for s in spans for d in docs], nli)

@@ -89,7 +89,7 @@ def cited_sentences(record: Record) -> list[CitedSentence]:
     """
     sentences = record.need_sentences()
     sources = _Sources(record)
-    found = find_citations(record.response, sources.by_id.keys())
+    found = find_citations(record.answer, sources.by_id.keys())
     said = _said(sentences, found.markers)
     owners = _owners(sentences, said, found)
     cited = []

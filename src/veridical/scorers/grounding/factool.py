@@ -126,7 +126,7 @@ def _parts(claim: Claim, passages: Sequence[str]) -> dict[str, Any]:
 
 async def _extract(record: Record, evidence: Evidence, *, llm: str | None) -> Extraction:
     """The claims that a language model lists, in the published form."""
-    response = record.need_response()
+    response = record.need_answer()
     if abstains(response):
         return Extraction((), abstained=True)
     item = {

@@ -78,7 +78,7 @@ async def factual_correctness(
     """
     judging = Judging(extractor, checker, top, nli, llm)
     statements = await response_statements(record, evidence, extractor)
-    answer = [Source("reference", 0, record.response)]  # read as an answer to the question is
+    answer = [Source("reference", 0, record.answer)]  # read as an answer to the question is
     found = []
     for source, gold in await gold_statements(record, evidence, extractor):
         made = await verdicts(statements, [source], evidence, judging)

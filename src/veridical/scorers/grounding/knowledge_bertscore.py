@@ -43,7 +43,7 @@ async def knowledge_bertscore(
     ``raw`` is ``{"f1", "precision", "recall", "best"}`` (confidence), ``best`` being the index of
     the context; the risk is 1 - F1 before rescaling.
     """
-    response = record.need_response()
+    response = record.need_answer()
     sources = record.against(against)
     p, r = await evidence.bertscore([response], [s.text for s in sources])
     f = f1(p, r)[0].round(6)  # before the best is chosen, so that rounding noise does not choose

@@ -49,7 +49,7 @@ async def knowledge_f1(
     Raises:
         NotApplicable: blank response, no source, or no token left in the response.
     """
-    tokens = normalized_tokens(record.need_response())
+    tokens = normalized_tokens(record.need_answer())
     if not tokens:
         raise NotApplicable("the response has no words besides articles and punctuation")
     docs = documents(record.against(against))

@@ -49,6 +49,6 @@ async def prism(
     read as ``bart_score`` reads them.
     """
     value, ways = await mean_likelihood(
-        evidence, record.need_response(), record.against(against), direction, model, language
+        evidence, record.need_answer(), record.against(against), direction, model, language
     )
     return Score.of(risk_of(value), raw={"prism": value, **ways})

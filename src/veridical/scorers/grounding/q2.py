@@ -112,7 +112,7 @@ async def q2(
         UsageError: spaCy or its English model is not installed.
         ModelError: a model failed.
     """
-    response = record.need_response()
+    response = record.need_answer()
     docs = documents(record.against(against))
     spans = await asyncio.to_thread(candidates, response, candidates_by)
     written = await _write(evidence, response, spans, decoding, generator)

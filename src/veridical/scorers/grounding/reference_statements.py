@@ -86,7 +86,7 @@ async def response_statements(
     Raises:
         NotApplicable: it is blank, or makes none.
     """
-    record.need_response()
+    record.need_answer()
     found = await extractors.find_extractor(extractor)(record, evidence)
     if found.abstained:
         raise NotApplicable("the response declines to answer")

@@ -78,7 +78,7 @@ async def rouge_l(
             the table of response by source tokens passes :data:`MAX_CELLS`.
     """
     tokenize = UnicodeTokenizer().tokenize
-    tokens = tokenize(record.need_response())
+    tokens = tokenize(record.need_answer())
     if not tokens:
         raise NotApplicable("the response has no words")
     index = {"precision": 0, "recall": 1, "f1": 2}[stat]

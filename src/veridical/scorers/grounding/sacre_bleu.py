@@ -74,7 +74,7 @@ async def sacrebleu(
     Raises:
         NotApplicable: blank response, no source, or over :data:`MAX_CHARACTERS` in all.
     """
-    response = record.need_response()
+    response = record.need_answer()
     sources = record.against(against)
     size = len(response) + sum(len(s.text) for s in sources)
     if size > MAX_CHARACTERS:

@@ -119,7 +119,7 @@ async def _by_detector(
     sources = record.against(against)
     groups = [[s] for s in sources] if against == "samples" else [sources]
     question = last_question(record.prompt) or ""
-    text = record.need_response()
+    text = record.need_answer()
     requests = [GroundedAnswer(question, tuple(s.text for s in g), text) for g in groups]
     answers: list[NDArray[np.float32]] = await evidence.ask("detector", requests, detector)
     risks = np.mean(np.array(answers, np.float64), axis=0)

@@ -57,7 +57,7 @@ async def support(
     Raises:
         NotApplicable: blank response, no source, or no item in the whole response.
     """
-    text = record.need_response()
+    text = record.need_answer()
     sources = record.against(against, auto=AUTO_ORDER)
     look_up = _LookUp(sources, Facts(blanked_markers(text)))
     sentences = record.sentences

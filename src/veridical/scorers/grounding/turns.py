@@ -151,7 +151,7 @@ def _turns(record: Record, users: bool) -> list[_Turn]:
                 known.append((_Place("message", i), output.text))
         if users and message.get("role") == "user" and i not in results:
             known.append((_Place("message", i), text))
-    return [*turns, _Turn(None, record.response, known)]
+    return [*turns, _Turn(None, record.answer, known)]
 
 
 def _read(turn: _Turn, record: Record, evidence: Evidence, top: int) -> _Read:

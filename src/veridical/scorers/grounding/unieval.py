@@ -175,7 +175,7 @@ async def unieval(
     if question is None:
         known = ", ".join(d for t, d in _QUESTIONS if t == task)
         raise UsageError(f"unieval(task={task}) has no dimension {chosen!r}; known: {known}")
-    response = record.need_response()
+    response = record.need_answer()
     whole = Span(0, len(response), response)
     spans = record.need_sentences() if question.units else [whole]
     docs = _documents(record, question, against)
