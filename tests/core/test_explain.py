@@ -53,6 +53,35 @@ def test_a_contradiction_is_told_with_its_evidence_and_place() -> None:
     )
 
 
+def test_an_unclear_sentence_is_shown_for_a_look_and_not_accused() -> None:
+    doubted = unit(
+        "She was born in Kent.", 0, 0.55, "unclear", kind="name", evidence=(evidence(0, 28),)
+    )
+    told = result(RIGHT, doubted, verdict="unclear", risk=0.55)
+    assert told.worst == doubted
+    assert told.explain() == (
+        "UNCLEAR: something speaks against it, not enough to say so\n"
+        "Risk 0.55 by ensemble (0 is the best, 1 the worst).\n"
+        "\n"
+        "    Ada wrote a program.\n"
+        "    supported, risk 0.10\n"
+        "\n"
+        "  ? She was born in Kent.\n"
+        "    unclear, name, risk 0.55\n"
+        "    closest passage, context 2, characters 0-28:\n"
+        '        "Ada wrote a program in 1843."\n'
+    )
+
+
+def test_what_is_unsupported_is_shown_with_the_closest_passage() -> None:
+    item = evidence(0, 28).model_copy(update={"computed": "1843 - 1815 = 28"})
+    off = unit("She was 30.", 0, 0.9, "neutral", kind="computed", evidence=(item,))
+    text = result(off, verdict="unsupported").explain()
+    assert text.startswith("UNSUPPORTED: the sources do not support it\n")
+    assert "unsupported, computed, risk 0.90\n    closest passage, context 2, characters" in text
+    assert "        computed: 1843 - 1815 = 28\n" in text
+
+
 def test_the_worst_is_of_the_verdict() -> None:
     assert result(RIGHT, WRONG, OFF).worst == WRONG
     assert result(RIGHT, OFF, verdict="unsupported").worst == OFF
@@ -89,6 +118,7 @@ def test_a_mean_shows_what_was_judged_of_its_sentences() -> None:
     ("reason", "why", "todo"),
     [
         ("no_statement", "empty, a refusal or small talk", ""),
+        ("missed_answer", "one of them does", "may answer the question"),
         ("nothing_to_check", "nothing to check the answer against", "Give contexts"),
         ("not_judged", "Only words were compared", "such as claims"),
         ("language", "reads the language", "--nli ID"),

@@ -22,6 +22,8 @@ GOOD = record("supported", 0.1)
 WRONG = record("contradicted", 0.9)
 BLIND = record("unchecked", None, reason="nothing_to_check")
 SILENT = record("unchecked", None, reason="no_statement")
+MISSED = record("unchecked", 0.8, reason="missed_answer")
+UNCLEAR = record("unclear", 0.55)
 
 
 def tally(gates: Gates, records: Sequence[Headline], row_errors: int = 0) -> Tally:
@@ -41,6 +43,17 @@ def test_without_a_gate_nothing_fails() -> None:
         ({"fail_on": "contradicted"}, [GOOD, WRONG], True),
         ({"fail_on": "unsupported"}, [GOOD, WRONG], False),
         ({"fail_on": " Contradicted , unsupported "}, [WRONG], True),
+        ({"fail_on": "contradicted,unsupported"}, [UNCLEAR], False),
+        ({"fail_on": "unclear"}, [UNCLEAR], True),
+        ({"fail_on": "contradicted", "strictness": "high"}, [UNCLEAR], True),
+        ({"fail_on": "contradicted", "strictness": "low"}, [UNCLEAR], False),
+        ({"fail_over": "0.6", "strictness": "high"}, [UNCLEAR], False),  # looks at no verdict
+        ({"fail_on": "contradicted"}, [GOOD, MISSED], True),
+        ({"fail_on": "contradicted", "allow_unchecked": "100%"}, [GOOD, MISSED], True),
+        ({"fail_over": "0.9", "allow_unchecked": "100%"}, [GOOD, MISSED], True),
+        ({"fail_on": "missed_answer"}, [GOOD, WRONG], False),
+        ({"fail_on": "missed_answer"}, [GOOD, MISSED], True),
+        ({"fail_on": "missed_answer", "max_share": "50%"}, [GOOD, MISSED], False),
         ({"fail_over": "0.9"}, [WRONG], False),
         ({"fail_over": "0.89"}, [WRONG], True),
         ({"fail_over": "0.5"}, [GOOD, BLIND], True),
@@ -99,3 +112,12 @@ def test_decisions() -> None:
 def test_what_is_refused(options: dict[str, str], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         Gates.parse(**options)
+
+
+def test_a_missed_answer_is_told_by_its_name() -> None:
+    assert tally(Gates.parse(fail_on="unsupported"), [GOOD, MISSED]).lines() == [
+        "gate failed: 1 of 2 answers say that the sources do not tell, although one does "
+        "(missed_answer)"
+    ]
+    named = tally(Gates.parse(fail_on="missed_answer"), [GOOD, MISSED])
+    assert named.lines() == ["gate failed: 1 of 2 answers (1 missed_answer)"]

@@ -44,6 +44,13 @@ from veridical.engine.summary import Summary
             "other answers or its certainty.",
         ),
         ({"unchecked": 2}, {"no_statement": 2}, "All 2 answers made no statement."),
+        (
+            {"unsupported": 1, "unclear": 2, "unchecked": 1, "supported": 4},
+            {"missed_answer": 1},
+            "1 of 8 answers contains a statement that the sources do not support; 2 have a "
+            "statement that something speaks against, not enough to say so; 1 says that the "
+            "sources do not tell, although one does; 4 are supported by the sources.",
+        ),
         ({}, {}, "No answer could be read."),
     ],
 )

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from veridical.core.records import Record, Source, UnitLabel
-from veridical.core.scores import EvidenceItem, Result, Score, Unit, Verdict
+from veridical.core.scores import EvidenceItem, Result, Score, Unit
+from veridical.core.verdict_cuts import Verdict
 from veridical.text.spans import Span
 
 WORD = re.compile(r"\w+")

@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 import pytest
 
-from veridical.core.scores import Unchecked, Verdict
+from veridical.core.verdict_cuts import Unchecked, Verdict
 from veridical.report.overview import (
     REASONS,
     VERDICTS,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from veridical.core.bands import band, meaning
 from veridical.core.explain import prior_of, why_unchecked
 from veridical.core.prompt_text import question_text
+from veridical.core.verdict_cuts import FLAGGED
 from veridical.engine.outcome import outcome
 from veridical.text.display import display
 
@@ -24,8 +25,12 @@ if TYPE_CHECKING:
 WIDTH = 80
 _SHOWN = 3
 _LONGEST = 240  # characters of a text that is shown
-_BAD = ("contradicted", "unsupported", "inconsistent")
-_STYLES = {"contradicted": "bold red", "unsupported": "bold yellow", "inconsistent": "bold yellow"}
+_STYLES = {
+    "contradicted": "bold red",
+    "unsupported": "bold yellow",
+    "inconsistent": "bold yellow",
+    "unclear": "bold magenta",
+}
 
 
 @dataclass
@@ -36,7 +41,7 @@ class Worst:
 
     def add(self, result: Headline) -> None:
         """Consider a record: one whose verdict is bad is worse than any other, then risk counts."""
-        if result.risk is None or result.verdict not in _BAD:
+        if result.risk is None or result.verdict not in FLAGGED:
             return
         rank = (result.verdict == "contradicted", result.risk, -result.row)
         heapq.heappush(self._heap, rank)

@@ -191,7 +191,9 @@ class CheckOptions(SharedOptions):
     ] = None
     fail_on: Annotated[
         str | None,
-        typer.Option(help="Exit 3 on these verdicts or decisions, as contradicted,reject."),
+        typer.Option(
+            help="Exit 3 on these verdicts or decisions (contradicted,reject); or on missed_answer."
+        ),
         Group.GATES,
         After("fail_over"),
     ] = None

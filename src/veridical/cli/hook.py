@@ -23,7 +23,7 @@ from veridical.cli.options import (
     keywords_of,
 )
 from veridical.core.options import Group
-from veridical.core.scores import Verdict
+from veridical.core.verdict_cuts import Verdict
 from veridical.engine.options import EngineOptions
 from veridical.errors import UsageError, unknown_name
 

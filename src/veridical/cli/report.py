@@ -35,7 +35,7 @@ class ReportOptions:
         str | None,
         typer.Option(
             help="Show records of these verdicts alone, comma-separated: contradicted, "
-            "unsupported, supported, inconsistent, consistent, unchecked.",
+            "unsupported, inconsistent, unclear, supported, consistent, unchecked.",
             metavar="VERDICTS",
         ),
     ] = None

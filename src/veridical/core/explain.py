@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from veridical.core.bands import EVEN as EVEN_PRIOR
 from veridical.core.bands import explain_risk
 from veridical.core.identity import Identity
+from veridical.core.verdict_cuts import FLAGGED, verdict_of_label
 from veridical.text.wrap import harmless, wrapped
 
 if TYPE_CHECKING:
-    from veridical.core.scores import EvidenceItem, Result, Unchecked, Unit, Verdict
+    from veridical.core.scores import EvidenceItem, Result, Unit
+    from veridical.core.verdict_cuts import Unchecked, Verdict
 
-Style = Literal["plain", "strong", "faint", "bad", "doubtful", "good"]
+Style = Literal["plain", "strong", "faint", "bad", "doubtful", "unsure", "good"]
 #: Columns of a line.
 WIDTH = 80
 #: A risk from here on speaks against a sentence of which no label says more.
@@ -31,20 +33,26 @@ STYLES: dict[Verdict, Style] = {
     "unsupported": "doubtful",
     "supported": "good",
     "inconsistent": "bad",
+    "unclear": "unsure",
     "consistent": "good",
     "unchecked": "doubtful",
 }
 _MEANINGS: dict[Verdict, str] = {
     "contradicted": "a source says otherwise",
-    "unsupported": "no source says so",
+    "unsupported": "the sources do not support it",
     "supported": "the sources say so",
     "inconsistent": "the samples disagree with it",
+    "unclear": "something speaks against it, not enough to say so",
     "consistent": "the samples agree with it",
     "unchecked": "this says nothing about whether the answer is right",
 }
 #: Why an answer is unchecked, and what to do about it.
 WHY: dict[Unchecked, tuple[str, str]] = {
     "no_statement": ("The answer states nothing: it is empty, a refusal or small talk.", ""),
+    "missed_answer": (
+        "The answer says that the sources do not tell, but one of them does.",
+        "Read the passage shown here: it may answer the question.",
+    ),
     "nothing_to_check": (
         "There is nothing to check the answer against.",
         "Give contexts (the sources it should follow), samples (other answers to the same "
@@ -64,13 +72,21 @@ WHY: dict[Unchecked, tuple[str, str]] = {
         "Run the same check again.",
     ),
 }
-_ANSI: dict[Style, str] = {"strong": "1", "faint": "2", "bad": "31", "doubtful": "33", "good": "36"}
+_ANSI: dict[Style, str] = {
+    "strong": "1",
+    "faint": "2",
+    "bad": "31",
+    "doubtful": "33",
+    "unsure": "35",
+    "good": "36",
+}
 #: How a style looks on a page. Texts keep the page's own colour: it may be light or dark.
 CSS: dict[Style, str] = {
     "strong": "font-weight:600",
     "faint": "opacity:.7",
     "bad": "text-decoration:underline 2px #d1242f",
     "doubtful": "text-decoration:underline 2px #bf8700",
+    "unsure": "text-decoration:underline 2px dashed #8250df",
     "good": "text-decoration:underline 2px #0a7bd6",
 }
 
@@ -121,18 +137,18 @@ def as_html(told: Iterable[Piece]) -> str:
 
 
 def verdict_of(unit: Unit, verdict: Verdict) -> Verdict:
-    """What is said of a sentence of an answer with a ``verdict``."""
-    if unit.label == "contradiction":
-        return "contradicted"
-    if unit.label in ("entailment", "supported"):
-        return "supported"
-    if unit.label in ("neutral", "unsupported"):
-        return "unsupported"
+    """Return the verdict on a unit of an answer with a ``verdict``: that of its label, else, as in
+    results of earlier versions, by its risk."""
+    labelled = verdict_of_label(unit.label)
+    if labelled is not None:
+        return labelled
     if unit.risk is None or verdict == "unchecked":
         return "unchecked"
     if verdict in ("consistent", "inconsistent"):
         return "inconsistent" if unit.risk >= EVEN else "consistent"
-    return "unsupported" if unit.risk >= EVEN else "supported"
+    if unit.risk < EVEN:
+        return "supported"
+    return "unclear" if verdict == "unclear" else "unsupported"
 
 
 def why_unchecked(result: Result) -> str | None:
@@ -152,6 +168,13 @@ def place_of(evidence: EvidenceItem) -> str:
     """Where a piece of evidence stands, counted from 1: ``context 2, characters 120-180``."""
     kind = "reference" if evidence.kind == "reference" else f"{evidence.kind} {evidence.index + 1}"
     return f"{kind}, characters {evidence.start}-{evidence.end}"
+
+
+def source_of(evidence: EvidenceItem, verdict: Verdict) -> str:
+    """Return the place of a piece of evidence for a unit with a ``verdict``. Where the sources
+    were not found to say so, the passage shown is the closest one and supports nothing."""
+    closest = verdict in ("unsupported", "unclear") and evidence.kind != "token"
+    return f"closest passage, {place_of(evidence)}" if closest else place_of(evidence)
 
 
 def _headline(result: Result, width: int) -> Iterator[Piece]:
@@ -192,20 +215,25 @@ def _sentence(
     result: Result, unit: Unit, words: Sequence[Unit], worst: bool, width: int
 ) -> Iterator[Piece]:
     verdict = verdict_of(unit, result.verdict)
-    wrong = verdict in ("contradicted", "unsupported", "inconsistent")
-    style: Style = STYLES[verdict] if wrong else "plain"
-    mark = ">>> " if worst and wrong else _INDENT
+    wrong = verdict in FLAGGED
+    doubted = wrong or verdict == "unclear"
+    style: Style = STYLES[verdict] if doubted else "plain"
+    mark = _INDENT if not (worst and doubted) else ">>> " if wrong else "  ? "
     yield from _lines(style, harmless(unit.text), width, mark)
     risk = "" if unit.risk is None else f", risk {unit.risk:.2f}"
-    yield from _lines("faint", verdict + risk, width, _INDENT)
-    if not wrong and not worst:
+    kind = f", {unit.kind}" if unit.kind is not None and doubted else ""
+    yield from _lines("faint", verdict + kind + risk, width, _INDENT)
+    if not doubted and not worst:
         return
     if words:
         listed = ", ".join(f'"{harmless(w.text)}"' for w in words)
         yield from _lines("strong", f"wrong words: {listed}", width, _INDENT)
     for evidence in unit.evidence[:_SHOWN]:
-        yield from _lines("faint", place_of(evidence) + ":", width, _INDENT)
+        yield from _lines("faint", f"{source_of(evidence, verdict)}:", width, _INDENT)
         yield from _lines("plain", f'"{harmless(evidence.text)}"', width, _INDENT * 2)
+        if evidence.computed is not None:
+            computed = f"computed: {harmless(evidence.computed)}"
+            yield from _lines("plain", computed, width, _INDENT * 2)
 
 
 def _lines(style: Style, text: str, width: int, before: str = "") -> Iterator[Piece]:

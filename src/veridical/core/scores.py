@@ -9,27 +9,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import to_json
 
 from veridical.core.records import Source
+from veridical.core.verdict_cuts import WORST_FIRST, Unchecked, Verdict, verdict_of_label
 from veridical.text.spans import Span
 
 Risk = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Level = Literal["response", "sentence", "claim", "span", "token"]
 Status = Literal["scored", "not_applicable", "failed"]
 Decision = Literal["accept", "review", "reject"]
-#: What was found out about an answer: by its sources, by samples or log-probabilities, or nothing.
-Verdict = Literal[
-    "contradicted", "unsupported", "supported", "inconsistent", "consistent", "unchecked"
-]
-#: Why an answer is unchecked: it is empty, a refusal or small talk; nothing to check it against;
-#: only words were compared; scoring failed; no model reads its script; an earlier version wrote
-#: the line.
-Unchecked = Literal[
-    "no_statement", "nothing_to_check", "not_judged", "failed", "language", "earlier_version"
-]
-
-_CONTRADICTED = ("contradiction",)
-_UNSUPPORTED = ("neutral", "unsupported")
-_WORST_FIRST = (*_CONTRADICTED, *_UNSUPPORTED)
-
 #: What is wrong with a flagged unit.
 FindingKind = Literal[
     "figure",
@@ -315,8 +301,7 @@ class Result(BaseModel):
         verdict is of; None where none has a risk."""
         known = [unit for unit in self.spans if unit.risk is not None]
         spans = [unit for unit in known if unit.level != "span"] or known
-        labels = {"contradicted": _CONTRADICTED, "unsupported": _UNSUPPORTED}.get(self.verdict, ())
-        deciding = [unit for unit in spans if unit.label in labels]
+        deciding = [unit for unit in spans if verdict_of_label(unit.label) == self.verdict]
         return max(deciding or spans, key=lambda unit: unit.risk or 0.0, default=None)
 
     def explain(self) -> str:
@@ -360,7 +345,8 @@ def _completed(unit: Unit, others: Sequence[Sequence[Unit]]) -> Unit:
     place = unit.start, unit.end
     same = [u for units in others for u in units if (u.start, u.end) == place]
     labelled = [u for u in same if u.label is not None]
-    ranked = [u for label in _WORST_FIRST for u in labelled if u.label == label]
+    known = [(v, u) for u in labelled if (v := verdict_of_label(u.label)) is not None]
+    ranked = [u for _, u in sorted(known, key=lambda pair: WORST_FIRST.index(pair[0]))]
     chosen = next(iter([*ranked, *labelled, *(u for u in same if u.evidence)]), None)
     if chosen is None:
         return unit

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, get_args
 
 from veridical.core.registry import REGISTRY
-from veridical.core.scores import Decision, Verdict
+from veridical.core.scores import Decision
+from veridical.core.verdict_cuts import Strictness, Verdict
 from veridical.errors import UsageError, unknown_name
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 #: Reason of an unchecked record that has nothing to check: it is no failure to check.
 NO_STATEMENT = "no_statement"
+#: Reason of an unchecked record that says nothing although a source does: never let through.
+MISSED_ANSWER = "missed_answer"
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,7 @@ class Gates:
         over: the largest risk that passes; None where no risk is looked at.
         scorer: key of the scorer whose risk that is; None for the record's own.
         verdicts, decisions: those that do not pass.
+        reasons: reasons of unchecked records that do not pass.
         max_share: share of the valid records that may not pass, in [0, 1].
         allow_unchecked: share of all rows that may be unchecked, in [0, 1].
     """
@@ -37,13 +41,14 @@ class Gates:
     scorer: str | None = None
     verdicts: frozenset[str] = frozenset()
     decisions: frozenset[str] = frozenset()
+    reasons: frozenset[str] = frozenset()
     max_share: float = 0.0
     allow_unchecked: float = 0.0
 
     @property
     def any(self) -> bool:
         """Whether there is a gate."""
-        return self.over is not None or bool(self.verdicts or self.decisions)
+        return self.over is not None or bool(self.verdicts or self.decisions or self.reasons)
 
     @classmethod
     def parse(
@@ -53,6 +58,7 @@ class Gates:
         max_share: str | None = None,
         allow_unchecked: str | None = None,
         policy: bool = False,
+        strictness: Strictness = "balanced",
     ) -> Gates:
         """The gates that the options of ``veridical check`` name.
 
@@ -61,18 +67,21 @@ class Gates:
             fail_over: ``X`` or ``NAME:X``, X in [0, 1].
             max_share, allow_unchecked: shares, as ``5%`` or ``0.05``.
             policy: whether the run has one: decisions need it.
+            strictness: of the run; ``high`` adds ``unclear`` to a gate on verdicts.
 
         Raises:
             UsageError: one of them is no such thing, or they do not go together.
         """
         scorer, over = _risk(fail_over)
-        verdicts, decisions = _outcomes(fail_on)
+        verdicts, decisions, reasons = _outcomes(fail_on)
+        if strictness == "high" and verdicts:
+            verdicts |= {"unclear"}
         if decisions and not policy:
             raise UsageError(
                 f"--fail-on {','.join(sorted(decisions))} is a decision, which a policy makes: "
                 "add --policy FILE"
             )
-        gates = cls(over, scorer, verdicts, decisions)
+        gates = cls(over, scorer, verdicts, decisions, reasons)
         for flag, share in (("--max-share", max_share), ("--allow-unchecked", allow_unchecked)):
             if share is not None and not gates.any:
                 raise UsageError(f"{flag} needs a gate: --fail-on LIST or --fail-over X")
@@ -81,6 +90,7 @@ class Gates:
             scorer,
             verdicts,
             decisions,
+            reasons,
             _share("--max-share", max_share),
             _share("--allow-unchecked", allow_unchecked),
         )
@@ -101,13 +111,20 @@ class Gates:
             yield f"{self.scorer or 'risk'} over {self.over:g}"
         if result.verdict in self.verdicts:
             yield result.verdict
+        if result.reason is not None and result.reason in self.reasons:
+            yield result.reason
         if result.decision is not None and result.decision in self.decisions:
             yield result.decision
+
+    def missed(self, result: Headline) -> bool:
+        """Return True if the answer says nothing although a source does, and no gate names that:
+        ``--allow-unchecked`` lets none of these pass."""
+        return result.reason == MISSED_ANSWER and MISSED_ANSWER not in self.reasons
 
     def unchecked(self, result: Headline) -> bool:
         """Whether nothing is known that a gate could look at. An empty answer or a refusal has
         nothing to be known of."""
-        if result.reason == NO_STATEMENT:
+        if result.reason in (NO_STATEMENT, MISSED_ANSWER):
             return False
         if result.verdict == "unchecked" and self._needs_verdict(result):
             return True
@@ -115,7 +132,9 @@ class Gates:
 
     def _needs_verdict(self, result: Headline) -> bool:
         """A named scorer's risk is enough for a gate that looks at nothing else."""
-        only_risk = self.scorer is not None and not (self.verdicts or self.decisions)
+        only_risk = self.scorer is not None and not (
+            self.verdicts or self.decisions or self.reasons
+        )
         return not only_risk or self._risk_of(result) is None
 
     def _risk_of(self, result: Headline) -> float | None:
@@ -131,6 +150,7 @@ class Tally:
         row_errors: rows that are none, which are unchecked too.
         failing: records that do not pass.
         unchecked: records of which too little is known.
+        missed: records that say nothing although a source does.
         causes: of those that do not pass; a record may have several.
     """
 
@@ -139,6 +159,7 @@ class Tally:
     row_errors: int = 0
     failing: int = 0
     unchecked: int = 0
+    missed: int = 0
     causes: Counter[str] = field(default_factory=Counter)
 
     def add(self, result: Headline) -> None:
@@ -148,6 +169,7 @@ class Tally:
         self.failing += bool(causes)
         self.causes.update(causes)
         self.unchecked += self.gates.unchecked(result)
+        self.missed += self.gates.missed(result)
 
     @property
     def failed(self) -> bool:
@@ -180,6 +202,11 @@ class Tally:
                 f"gate failed: {unchecked} of {rows} rows could not be checked{bad} "
                 "(--allow-unchecked P% lets some pass)"
             )
+        if self.missed:
+            lines.append(
+                f"gate failed: {self.missed} of {self.records} answers say that the sources do not "
+                "tell, although one does (missed_answer)"
+            )
         return lines
 
 
@@ -201,22 +228,27 @@ def _risk(fail_over: str | None) -> tuple[str | None, float | None]:
     return (REGISTRY.parse(name)[0].key if name else None), over
 
 
-def _outcomes(fail_on: str | None) -> tuple[frozenset[str], frozenset[str]]:
-    """Verdicts and decisions of a comma-separated list."""
+def _outcomes(fail_on: str | None) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
+    """Return the verdicts, decisions and reasons of a comma-separated list."""
     if fail_on is None:
-        return frozenset(), frozenset()
-    verdicts, decisions = get_args(Verdict), get_args(Decision)
+        return frozenset(), frozenset(), frozenset()
+    verdicts, decisions, reasons = get_args(Verdict), get_args(Decision), (MISSED_ANSWER,)
+    known = [*verdicts, *decisions, *reasons]
     names = [name.strip().lower() for name in fail_on.split(",") if name.strip()]
     if not names:
         raise UsageError("--fail-on takes verdicts and decisions, such as contradicted,unsupported")
     for name in names:
-        if name not in verdicts and name not in decisions:
-            raise unknown_name("verdict or decision in --fail-on", name, [*verdicts, *decisions])
+        if name not in known:
+            raise unknown_name("verdict or decision in --fail-on", name, known)
     chosen = frozenset(names)
     for good in ("supported", "consistent", "accept"):
         if good in chosen:
             raise UsageError(f"--fail-on {good}: that is the good outcome; name the bad ones")
-    return chosen & frozenset(verdicts), chosen & frozenset(decisions)
+    return (
+        chosen & frozenset(verdicts),
+        chosen & frozenset(decisions),
+        chosen & frozenset(reasons),
+    )
 
 
 def _share(flag: str, text: str | None) -> float:

@@ -158,7 +158,8 @@ class Policy:
             return None
 
     def decide(self, result: Result | Headline, stratum: str | None = None) -> Verdict:
-        """The most severe of what the thresholds and the rules say, with its causes.
+        """The most severe of what the thresholds and the rules say, with its causes. An unclear
+        answer is at least reviewed, unless a guarantee says which answers are accepted.
 
         Args:
             result: a whole one where :attr:`reads_units`.
@@ -170,6 +171,8 @@ class Policy:
             for rule, cause in zip(self.rules, self._causes, strict=True)
             if _holds(rule, result)
         ]
+        if result.verdict == "unclear" and self.promises is None:
+            findings.append(("review", "the verdict is unclear"))
         worst = max((d for d, _ in findings), key=DECISIONS.index)
         return Verdict(worst, tuple(cause for d, cause in findings if d == worst))
 

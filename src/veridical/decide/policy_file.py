@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from veridical.core.scores import Decision, Level, Verdict
+from veridical.core.scores import Decision, Level
+from veridical.core.verdict_cuts import Verdict
 from veridical.errors import UsageError, unknown_name
 from veridical.files.toml import read_toml
 from veridical.text.display import display, shown, visible
@@ -21,7 +22,10 @@ if TYPE_CHECKING:
 _MOST_STRATA = 1000
 _MOST_RULES = 200
 #: Of units by the scorers of this package; those of others may have any.
-_LABELS = ("entailment", "neutral", "contradiction", "supported", "unsupported")
+_LABELS = (
+    *("entailment", "neutral", "contradiction", "supported", "unsupported"),
+    *("consistent", "inconsistent", "unclear"),
+)
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Name = Annotated[str, Field(min_length=1, max_length=4096)]

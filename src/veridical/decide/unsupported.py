@@ -26,6 +26,7 @@ _VERDICTS = {
     "neutral": True,
     "contradiction": True,
     "unsupported": True,
+    "unclear": False,
 }
 
 

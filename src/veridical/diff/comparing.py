@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, get_args
 import numpy as np
 
 from veridical.arrays import Floats, Ints
-from veridical.core.scores import Decision, Verdict
+from veridical.core.scores import Decision
+from veridical.core.verdict_cuts import FLAGGED, Verdict
 from veridical.decide.gates import NO_STATEMENT
 from veridical.diff import result as r
 from veridical.diff.options import DiffOptions
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from veridical.diff.options import DiffKeywords
 
 #: Verdicts that speak against an answer.
-BAD: tuple[Verdict, ...] = ("contradicted", "unsupported", "inconsistent")
+BAD: tuple[Verdict, ...] = FLAGGED
 #: Flips that are kept with their texts.
 MOST_FLIPS = 1_000
 #: Values of a field that are told apart.

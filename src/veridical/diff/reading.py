@@ -24,7 +24,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from veridical.api import reopen
 from veridical.core.prompt_text import question_text
 from veridical.core.records import Record
-from veridical.core.scores import Decision, Result, Status, Unchecked, Unit, Verdict
+from veridical.core.scores import Decision, Result, Status, Unit
+from veridical.core.verdict_cuts import Unchecked, Verdict
 from veridical.errors import UsageError
 from veridical.files.decisions import decided, decisions_log
 from veridical.files.rundir import RunFiles

@@ -10,7 +10,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from veridical.core.scores import Decision, Unchecked, Verdict
+from veridical.core.scores import Decision
+from veridical.core.verdict_cuts import Unchecked, Verdict
 
 _STORED = ConfigDict(extra="forbid")
 

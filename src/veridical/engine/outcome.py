@@ -13,6 +13,13 @@ _BAD = {
     "unsupported": ("contains", "contain", "a statement that the sources do not support"),
     "inconsistent": ("disagrees", "disagree", "with the model's other answers or its certainty"),
 }
+_UNCLEAR = {
+    "unclear": (
+        "has",
+        "have",
+        "a statement that something speaks against, not enough to say so",
+    ),
+}
 _GOOD = {
     "supported": ("is", "are", "supported by the sources"),
     "consistent": ("agrees", "agree", "with the model's other answers or its certainty"),
@@ -21,7 +28,7 @@ _UNCHECKED = {
     "failed": "because scoring failed",
     "nothing_to_check": "for lack of contexts, samples, a reference or log-probabilities",
     "not_judged": "because only words were compared or a model asked alone: that is no verdict",
-    "language": "because no model reads the script",
+    "language": "because no model reads the language",
     "earlier_version": "as an earlier version gave no verdicts",
 }
 
@@ -33,7 +40,11 @@ def outcome(summary: Summary) -> str:
     if not total:
         return "No answer could be read."
     told = _of_verdicts(summary, _BAD)
-    blind = verdicts["unchecked"] - unchecked["no_statement"]
+    told += _of_verdicts(summary, _UNCLEAR)
+    if n := unchecked["missed_answer"]:
+        says = "says" if n == 1 else "say"
+        told.append(f"{n} {says} that the sources do not tell, although one does")
+    blind = verdicts["unchecked"] - unchecked["no_statement"] - unchecked["missed_answer"]
     if blind:
         causes = [cause for cause in _UNCHECKED if unchecked[cause]]
         why = f" {_UNCHECKED[causes[0]]}" if len(causes) == 1 else ""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from veridical.core.identity import Identity
     from veridical.core.records import Record
     from veridical.core.registry import Basis, BoundScorer
-    from veridical.core.scores import Unchecked, Verdict
+    from veridical.core.verdict_cuts import Unchecked, Verdict
     from veridical.text.spans import Span
 
 #: A risk from here on speaks against what it is of.

@@ -15,7 +15,8 @@ from typing import Any
 
 from veridical.core.explain import verdict_of, why_unchecked
 from veridical.core.prompt_text import message_text
-from veridical.core.scores import EvidenceItem, Result, Verdict
+from veridical.core.scores import EvidenceItem, Result
+from veridical.core.verdict_cuts import Verdict
 from veridical.errors import UsageError
 from veridical.integrations.judgement import short
 from veridical.io.conversations import Message, contexts_of, from_anthropic, said

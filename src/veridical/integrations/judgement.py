@@ -11,7 +11,8 @@ from veridical.text.display import cut
 from veridical.text.wrap import harmless
 
 if TYPE_CHECKING:
-    from veridical.core.scores import Result, Unit, Verdict
+    from veridical.core.scores import Result, Unit
+    from veridical.core.verdict_cuts import Verdict
 
 #: The verdicts that are good news. What was not checked is none.
 GOOD: tuple[Verdict, ...] = ("supported", "consistent")

@@ -50,7 +50,8 @@ Query = Annotated[str, Field(min_length=1, max_length=2_000, description="What t
 INSTRUCTIONS = (
     "Checks whether text follows from sources. Before you give an answer that rests on documents "
     "or tool results, call check_answer with those texts as sources, and correct what it calls "
-    "contradicted or unsupported. unchecked means that nothing was found out: it is not good news."
+    "contradicted or unsupported. unclear means that something speaks against it, not enough to "
+    "say so: look at it. unchecked means that nothing was found out: it is not good news."
 )
 
 
@@ -89,8 +90,9 @@ def server(engine: Engine, retriever: Retriever | None = None, **options: Any) -
     async def check_answer(answer: Answer, sources: Sources, question: Question = None) -> str:
         """Say of an answer whether the sources support it, sentence by sentence.
 
-        Gives verdict (supported, unsupported, contradicted or unchecked), risk (0 best, 1 worst)
-        and the sentences that are not supported, the worst first, with what the sources say.
+        Gives verdict (supported, unclear, unsupported, contradicted or unchecked), risk (0 best,
+        1 worst) and the sentences that are not supported, the worst first, with what the
+        sources say.
         """
         return told(await judged(answer, sources, question))
 
@@ -130,6 +132,7 @@ def told(result: Result, *, only_bad: bool = True) -> str:
             "text": cut(unit.text, _TEXT),
             "verdict": verdict_of(unit, result.verdict),
             "risk": unit.risk,
+            **({} if unit.kind is None else {"kind": unit.kind}),
             "evidence": [_evidence(item) for item in unit.evidence[:3]],
         }
         for unit in sorted(result.spans, key=lambda unit: -(unit.risk or 0.0))
@@ -141,7 +144,8 @@ def told(result: Result, *, only_bad: bool = True) -> str:
 
 
 def _evidence(item: EvidenceItem) -> dict[str, Any]:
-    return {"source": item.index, "start": item.start, "text": cut(item.text, _TEXT)}
+    found = {"source": item.index, "start": item.start, "text": cut(item.text, _TEXT)}
+    return found if item.computed is None else {**found, "computed": cut(item.computed, _TEXT)}
 
 
 def bounded(head: dict[str, Any], name: str, items: Iterable[dict[str, Any]]) -> str:

@@ -18,6 +18,7 @@ VERDICTS = {
     "contradiction": "contradiction",
     "supported": "entailment",
     "unsupported": "neutral",
+    "unclear": "unclear",
 }
 MAX_PARTS = 64  #: runs of words of one claim; of more, only where it begins and ends is shown
 MAX_TEXT = 4_000  #: code points of a claim's text, or of a reason

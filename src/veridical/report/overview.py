@@ -17,6 +17,7 @@ VERDICTS = {
     "contradicted": ("Contradicted", "✗", "contradiction"),
     "unsupported": ("Unsupported", "?", "neutral"),
     "inconsistent": ("Inconsistent", "≠", "contradiction"),
+    "unclear": ("Unclear", "~", "unclear"),
     "unchecked": ("Unchecked", "–", "none"),
     "consistent": ("Consistent", "≈", "entailment"),
     "supported": ("Supported", "✓", "entailment"),
@@ -25,12 +26,13 @@ _MOST_COLUMNS = 20
 #: Why an answer is unchecked, in words.
 REASONS = {
     "no_statement": "the answer is empty, declines to answer or is small talk",
+    "missed_answer": "it says that the sources do not tell, although one does",
     "nothing_to_check": (
         "there are no contexts, samples, reference or log-probabilities to check it against"
     ),
     "not_judged": "only words were compared or a model was asked alone, which gives no verdict",
     "failed": "scoring failed",
-    "language": "no model reads its script",
+    "language": "no model reads its language",
     "earlier_version": "an earlier version scored it, and gave no verdicts",
 }
 #: What a risk means where nothing was calibrated on data of the reader's own.

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
 from veridical.core.bands import meaning
-from veridical.core.scores import Verdict
+from veridical.core.verdict_cuts import Verdict
 from veridical.engine.outcome import outcome
 from veridical.engine.results import MIN_COVERAGE, RunResults
 from veridical.errors import UsageError, unknown_name

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from veridical.arrays import Floats
-    from veridical.core.scores import Verdict
+    from veridical.core.verdict_cuts import Verdict
     from veridical.report.results import Results
 
 Units = Literal["auto", "claim", "sentence", "span"]

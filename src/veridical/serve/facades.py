@@ -14,7 +14,9 @@ from typing import Annotated, Any, Literal
 from fastapi import FastAPI, Request
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
+from veridical.core.explain import verdict_of
 from veridical.core.scores import Result
+from veridical.core.verdict_cuts import FLAGGED
 from veridical.io.conversations import Context, contexts_of, from_chat, said
 from veridical.io.problems import RowProblem
 from veridical.serve.problems import Problem
@@ -32,8 +34,8 @@ _VECTARA = {"response": "generated_text", "contexts": "source_texts"}
 _LITELLM = {"response": "texts", "contexts": "structured_messages"}
 _PORTKEY = {"response": "response.json.choices", "contexts": "request.json.messages"}
 
-_CLEAN = ("supported", "consistent")
-_SUSPECT = 0.5  # risk from which a piece is shown as hallucinated
+#: Verdicts that let an answer pass; an unclear one is for review, and is released.
+_PASSING = ("supported", "consistent", "unclear")
 _KEPT, _SECONDS = 10_000, 600  # calls whose evidence is kept, and for how long
 
 
@@ -213,7 +215,9 @@ def _need_sources(texts: Sequence[str]) -> None:
 
 def _wrong(result: Result) -> list[Any]:
     """The pieces that nothing supports: wrong words in the place of their sentence where known."""
-    risky = [u for u in result.spans if u.risk is not None and u.risk >= _SUSPECT]
+    risky = [
+        u for u in result.spans if u.risk is not None and verdict_of(u, result.verdict) in FLAGGED
+    ]
     words = [u for u in risky if u.level == "span"]
     return words + [
         u for u in risky if u.level != "span" and not any(u.start <= w.start < u.end for w in words)
@@ -223,7 +227,7 @@ def _wrong(result: Result) -> list[Any]:
 def _blocking(results: Sequence[Result], allow_unchecked: bool) -> str | None:
     """Why an answer may not pass; None where it may."""
     for result in results:
-        if result.verdict in _CLEAN or (allow_unchecked and result.verdict == "unchecked"):
+        if result.verdict in _PASSING or (allow_unchecked and result.verdict == "unchecked"):
             continue
         if result.reason == "no_statement":  # a greeting or a refusal claims nothing
             continue

@@ -39,6 +39,23 @@ def test_without_gates_a_bad_verdict_is_a_failure(verdict: str) -> None:
     assert outcome(row(verdict, 0.9)) == "failure"
 
 
+def test_an_unclear_answer_passes_with_a_note() -> None:
+    unclear = row("unclear", 0.55)
+    assert outcome(unclear) == outcome(unclear, fail_on="contradicted") == "passed"
+    assert outcome(unclear, fail_on="unclear") == "failure"
+    told = case(unclear, Tally(Gates()))
+    assert told.properties["note"].startswith("Something speaks against it")
+    (found,) = findings(unclear, Tally(Gates()))
+    assert found.rule.level == "note" and found.rule.id.startswith("unclear")
+
+
+def test_a_missed_answer_passes_no_gate() -> None:
+    missed = row("unchecked", 0.8, reason="missed_answer")
+    assert outcome(missed) == "skipped"
+    assert outcome(missed, fail_on="contradicted", allow_unchecked="100%") == "error"
+    assert outcome(missed, fail_on="missed_answer") == "failure"
+
+
 @pytest.mark.parametrize("verdict", ["supported", "consistent"])
 def test_a_good_verdict_passes(verdict: str) -> None:
     assert outcome(row(verdict)) == "passed"

@@ -12,11 +12,12 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from veridical.api import reopen
+from veridical.core.verdict_cuts import FLAGGED
 from veridical.errors import UsageError
 from veridical.stats.tables import STORED_MODEL
 from veridical.text.display import display
 
-HALLUCINATED = frozenset({"contradicted", "unsupported", "inconsistent"})
+HALLUCINATED = frozenset(FLAGGED)
 FEWEST = 2  # runs
 
 

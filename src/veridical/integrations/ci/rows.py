@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from veridical.core.explain import verdict_of
 from veridical.core.prompt_text import question_text
+from veridical.core.verdict_cuts import FLAGGED
 from veridical.decide.gates import NO_STATEMENT
 from veridical.integrations.ci.junit import Case, Outcome
 from veridical.integrations.ci.sarif import Finding, Level, Rule
@@ -23,8 +24,9 @@ if TYPE_CHECKING:
 #: What a verdict says, and how much it weighs.
 VERDICTS: dict[str, tuple[str, Level]] = {
     "contradicted": ("A source says otherwise.", "error"),
-    "unsupported": ("No source says so.", "warning"),
+    "unsupported": ("The sources do not support it.", "warning"),
     "inconsistent": ("The model's other answers disagree.", "warning"),
+    "unclear": ("Something speaks against it, not enough to say so.", "note"),
     "unchecked": ("The answer could not be checked.", "note"),
 }
 INVALID = Rule("invalid-row", "The row is no valid record.", "error")
@@ -60,7 +62,7 @@ def case(row: Row, tally: Tally) -> Case:
     An invalid row is an error. With gates, an answer that does not pass them is a failure, and one
     that they cannot look at an error, or skipped where so many are allowed. Without gates an answer
     whose verdict speaks against it is a failure, and an unchecked one is skipped. An answer that
-    states nothing is skipped.
+    states nothing is skipped. An unclear one passes, with a note.
     """
     suite = f"veridical.{row.place.file.replace('.', '_')}"
     where = {"file": row.place.file, "row": str(row.place.row)}
@@ -86,13 +88,21 @@ def case(row: Row, tally: Tally) -> Case:
         facts["decision"] = result.decision
     kind, outcome = _outcome(result, tally)
     if outcome == "passed":
+        if result.verdict == "unclear":
+            facts["note"] = f"{VERDICTS['unclear'][0]} {shortened(_worst_text(row), 300)}"
         return Case(name, suite, "passed", properties=facts)
     lines = list(told(result, record.response, question_text(record.prompt) or None))
-    worst = result.worst
-    message = f"{kind}: {record.response if worst is None else worst.text}"
+    message = f"{kind}: {_worst_text(row)}"
     if outcome == "skipped":
         message = f"{kind}: {lines[1]}" if len(lines) > 1 else kind
     return Case(name, suite, outcome, kind, message, "\n".join(lines), facts)
+
+
+def _worst_text(row: Row) -> str:
+    """Return the worst sentence; the answer where none was judged."""
+    assert row.result is not None and row.record is not None
+    worst = row.result.worst
+    return row.record.response if worst is None else worst.text
 
 
 def _outcome(result: Result, tally: Tally) -> tuple[str, Outcome]:
@@ -104,12 +114,14 @@ def _outcome(result: Result, tally: Tally) -> tuple[str, Outcome]:
     if result.reason == NO_STATEMENT:
         return "no statement", "skipped"
     if gates.any:
+        if gates.missed(line):
+            return "missed answer", "error"
         if gates.unchecked(line):
             return "unchecked", "error" if tally.too_many_unchecked else "skipped"
         return result.verdict, "passed"
     if result.verdict == "unchecked":
         return "unchecked", "skipped"
-    return result.verdict, "failure" if result.verdict in VERDICTS else "passed"
+    return result.verdict, "failure" if result.verdict in FLAGGED else "passed"
 
 
 def findings(row: Row, tally: Tally) -> Iterator[Finding]:
@@ -154,8 +166,8 @@ def _finding(
 ) -> Finding:
     assert row.result is not None and row.record is not None
     record, result = row.record, row.result
+    of_unit = verdict if unit is None else verdict_of(unit, result.verdict)
     if rule is None:
-        of_unit = verdict if unit is None else verdict_of(unit, result.verdict)
         description, level = VERDICTS[of_unit]
         by = (result.by or "").partition("(")[0]
         rule = Rule(f"{of_unit}/{by}" if by else of_unit, description, level)
@@ -165,11 +177,17 @@ def _finding(
     message = f'{why}{"" if risk is None else f", risk {risk:.2f}"}: "{shortened(text, 500)}"'
     if unit is not None and unit.evidence:
         item = unit.evidence[0]
-        message += f'; {item.kind} {item.index + 1}: "{shortened(item.text, 300)}"'
+        passage = "closest passage, " if of_unit in ("unsupported", "unclear") else ""
+        place = f"{passage}{item.kind} {item.index + 1}"
+        message += f'; {place}: "{shortened(item.text, 300)}"'
+        if item.computed is not None:
+            message += f"; computed: {shortened(item.computed, 300)}"
     if unit is None and result.reason is not None:
         message = f"{headline(result)} ({result.reason}): {shortened(text, 500)}"
     prompt = question_text(record.prompt) or ("" if result.id == result.row else f"id {result.id}")
     facts = {"id": result.id, "row": result.row, "risk": risk, "verdict": result.verdict}
+    if unit is not None and unit.kind is not None:
+        facts["kind"] = unit.kind
     return Finding(
         rule, message, row.place.file, row.place.line, (rule.id, prompt, text), risk, facts
     )

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, get_args
 
 from veridical.core.prompt_text import question_text
-from veridical.core.scores import Verdict
+from veridical.core.verdict_cuts import FLAGGED, Verdict
 from veridical.engine.outcome import outcome
 from veridical.evaluate.report.document import (
     Answer,
@@ -21,7 +21,7 @@ from veridical.evaluate.report.document import (
     plain_table,
 )
 from veridical.evaluate.report.view import interval, number, share
-from veridical.integrations.ci.rows import VERDICTS, Row
+from veridical.integrations.ci.rows import Row
 from veridical.integrations.words import headline, shortened
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Worst:
         if row.result is None or row.record is None:
             return
         verdict, risk = row.result.verdict, row.result.risk
-        if verdict not in VERDICTS or verdict == "unchecked":
+        if verdict not in FLAGGED:
             return
         rank = (verdict == "contradicted", risk or 0.0, -row.place.row)
         heapq.heappush(self._heap, (*rank, row.record, row.result))

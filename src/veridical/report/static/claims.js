@@ -6,13 +6,14 @@ const claimsView = ({ el, figure, grouped, calm, say, codePoints, quote, markEvi
   const VERDICTS = { // worst first
     contradiction: { word: "Contradicted", mark: "✗" },
     neutral: { word: "Unsupported", mark: "?" },
+    unclear: { word: "Unclear", mark: "~" },
     entailment: { word: "Supported", mark: "✓" },
   };
   const ORDER = Object.keys(VERDICTS);
   const SIDES = {
     contradiction: "Contradicting",
     entailment: "Supporting",
-    neutral: "Nearest, neither supporting nor contradicting",
+    neutral: "Nearest, neither supporting nor contradicting", unclear: "Nearest, not clear",
   };
   const KINDS = {
     number: "a number that the sources do not have", date: "a date that the sources do not have",

@@ -439,8 +439,8 @@
     else panel.replaceChildren(el("p", { class: "soft" }, units.length ? "Choose a unit." : "No units."));
   }
 
-  const MARKS = { __proto__: null, entailment: "✓\u202f", neutral: "?\u202f", contradiction: "✗\u202f" };
-  const LABELS = { __proto__: null, entailment: "supported", neutral: "not supported", contradiction: "contradicted" };
+  const MARKS = { __proto__: null, entailment: "✓\u202f", neutral: "?\u202f", contradiction: "✗\u202f", unclear: "~\u202f" };
+  const LABELS = { __proto__: null, entailment: "supported", neutral: "not supported", contradiction: "contradicted", unsupported: "not supported" };
   const KINDS = { sample: "Sample", context: "Context", reference: "Reference", token: "Token" };
 
   function evidenceView(over, data, cards) {

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from veridical.core.verdict_cuts import WORST_FIRST
 from veridical.serve.guard.checking import Finding, Judge, Status, spans_of
 from veridical.serve.guard.cutting import Cutter
 
@@ -20,10 +21,7 @@ Action = Literal["released", "blocked", "dropped", "replaced", "repaired", "retr
 
 _SEVERITY: tuple[Decision, ...] = ("accept", "review", "reject")
 #: From the worst to the best, of several sentences.
-_VERDICTS = (
-    *("contradicted", "unsupported", "inconsistent", "unchecked"),
-    *("consistent", "supported"),
-)
+_VERDICTS = WORST_FIRST
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from veridical.core.records import Record
-from veridical.core.scores import Decision, Result, Verdict
+from veridical.core.scores import Decision, Result
+from veridical.core.verdict_cuts import Verdict
 from veridical.engine.progress import Progress
 from veridical.engine.run import Task
 from veridical.errors import RowError, VeridicalError

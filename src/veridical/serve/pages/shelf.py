@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from veridical.api import reopen
-from veridical.core.scores import Verdict
+from veridical.core.verdict_cuts import Verdict
 from veridical.diff.paging import Only
 from veridical.diff.view import HEADS, rows, said
 from veridical.errors import UsageError, VeridicalError

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from pydantic import ValidationError
 
-from veridical.core.scores import Verdict
+from veridical.core.verdict_cuts import Verdict
 from veridical.diff.paging import Only
 from veridical.errors import UsageError, VeridicalError
 from veridical.report.html import asset as report_asset

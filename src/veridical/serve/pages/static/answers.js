@@ -3,12 +3,15 @@ import { cut, el, fill } from "./pages.js";
 
 const TONES = {
   contradicted: ["✗", "contradiction"], unsupported: ["?", "neutral"],
-  inconsistent: ["≠", "contradiction"], unchecked: ["–", "none"],
+  inconsistent: ["≠", "contradiction"], unclear: ["~", "unclear"], unchecked: ["–", "none"],
   consistent: ["≈", "entailment"], supported: ["✓", "entailment"],
 };
 const LABELS = {
   contradiction: ["✗", "contradiction", "contradicted"],
-  neutral: ["?", "neutral", "says nothing"], entailment: ["✓", "entailment", "supported"],
+  neutral: ["?", "neutral", "not supported"], unsupported: ["?", "neutral", "not supported"],
+  inconsistent: ["≠", "contradiction", "inconsistent"], unclear: ["~", "unclear", "unclear"],
+  consistent: ["≈", "entailment", "consistent"], supported: ["✓", "entailment", "supported"],
+  entailment: ["✓", "entailment", "supported"],
 };
 export const KINDS = { context: "Source", sample: "Sample", reference: "Reference", token: "Token" };
 

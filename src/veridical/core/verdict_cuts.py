@@ -1,0 +1,79 @@
+"""Verdicts, and the risks at which they change."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+#: What was found out about an answer: by its sources, by samples or log-probabilities, or nothing.
+#: ``unclear``: something speaks against it, not enough to say so.
+Verdict = Literal[
+    "contradicted",
+    "unsupported",
+    "inconsistent",
+    "unclear",
+    "supported",
+    "consistent",
+    "unchecked",
+]
+#: Why an answer is unchecked: it is empty, a refusal or small talk; it says that the sources do not
+#: tell, although one does; nothing to check it against; only words were compared; scoring failed;
+#: no model reads its language; an earlier version wrote the line.
+Unchecked = Literal[
+    "no_statement",
+    "missed_answer",
+    "nothing_to_check",
+    "not_judged",
+    "failed",
+    "language",
+    "earlier_version",
+]
+#: Verdicts that say that something is wrong, the worst first.
+FLAGGED: tuple[Verdict, ...] = ("contradicted", "unsupported", "inconsistent")
+#: All verdicts, the worst first; of several statements, the worst counts.
+WORST_FIRST: tuple[Verdict, ...] = (*FLAGGED, "unclear", "unchecked", "supported", "consistent")
+#: The label of a unit that something speaks against, not enough to say so.
+UNCLEAR = "unclear"
+
+_VERDICTS: dict[str, Verdict] = {
+    "contradiction": "contradicted",
+    "neutral": "unsupported",
+    "unsupported": "unsupported",
+    "inconsistent": "inconsistent",
+    UNCLEAR: "unclear",
+    "entailment": "supported",
+    "supported": "supported",
+    "consistent": "consistent",
+}
+
+
+def verdict_of_label(label: str | None) -> Verdict | None:
+    """Return the verdict that a unit's label stands for; None for any other label."""
+    return None if label is None else _VERDICTS.get(label)
+
+
+Strictness = Literal["low", "balanced", "high"]
+Zone = Literal["good", "unclear", "flagged"]
+
+
+class Cuts(NamedTuple):
+    """Risks at which a verdict changes, before any ``--prior``.
+
+    Attributes:
+        unclear: the least risk that counts as unclear.
+        flagged: the least risk that counts as wrong; at least ``unclear``.
+        contradicted: the least risk at which a contradiction is called one; below it, the
+            statement is unsupported.
+        of_units: the cuts are of the risks of statements, of which the worst decides; else of the
+            risk of the response.
+    """
+
+    unclear: float
+    flagged: float
+    contradicted: float = 0.0
+    of_units: bool = False
+
+    def zone(self, risk: float) -> Zone:
+        """Return where a risk stands."""
+        if risk >= self.flagged:
+            return "flagged"
+        return "unclear" if risk >= self.unclear else "good"
