@@ -163,7 +163,7 @@ def test_an_answer_without_words_or_that_declines_states_nothing():
 
 def test_what_leads_in_is_not_judged_but_a_verdict_is():
     record = Record(response=f"Yes, {PARIS} Well, it is tall.", contexts=[PARIS])
-    assert stated_sentences(record, record.sentences) == [PARIS, "it is tall."]
+    assert stated_sentences(record, record.sentences) == [PARIS, "It is tall."]
     (first, _) = record.sentences
     cut = without_lead_in(record, first)
     assert record.response[cut.start : cut.end] == cut.text == PARIS

@@ -12,7 +12,17 @@ from typing import TYPE_CHECKING
 from veridical.core.prompt_text import last_question
 from veridical.core.scores import Unit
 from veridical.errors import NotApplicable
-from veridical.text.citations import without_markers
+from veridical.text.attribution import attributes_alone, attribution_lead_in, attribution_tail
+from veridical.text.citations import (
+    blanked_markers,
+    heads_a_list,
+    is_listed_source,
+    lists_source,
+    without_markers,
+)
+from veridical.text.headings import is_heading
+from veridical.text.readable import readable
+from veridical.text.reasoning import answer_only
 from veridical.text.refusals import abstains
 from veridical.text.sentences import split_sentences
 from veridical.text.small_talk import lead_in, small_talk
@@ -24,21 +34,28 @@ if TYPE_CHECKING:
     from veridical.core.records import Record, Source
     from veridical.text.passages import Passage
 
+_AFTER = 2_000  # characters in which something must follow a heading
+_MOST_LEAD_INS = 4
 _SHORT = 3  # words: "Sure!" may answer a question of yes or no, "I'd be happy to help!" does not
 
 
 def stating_sentences(record: Record) -> list[Span]:
     """The sentences of the response that state something, in order; none where nothing is stated.
 
-    Left out are blank ones, those without a letter or digit, and small talk
-    (:mod:`veridical.text.small_talk`): a courtesy wherever it stands, and a reply ("It is.") before
-    the first statement, but not the verdict on a question of yes or no. Where replies are all that
-    is said, they are the answer ("Yes."), and with a reference or samples whatever is said is
-    compared with these.
+    Left out are blank ones, those without a letter or digit, reasoning, headings, lists of
+    sources, what only says where the answer is from (:mod:`veridical.text.attribution`), and small
+    talk (:mod:`veridical.text.small_talk`): a courtesy wherever it stands, and a reply ("It is.")
+    before the first statement, but not the verdict on a question of yes or no. Where replies are
+    all that is said, they are the answer ("Yes."), and with a reference or samples whatever is said
+    is compared with these.
     """
     answer = record.answer
     spans = [s for s in record.sentences if any(map(str.isalnum, answer[s.start : s.end]))]
-    kinds = [small_talk(s.text) for s in spans]
+    silent = _silent(record, spans)
+    kinds = [
+        "courtesy" if is_silent else small_talk(s.text)
+        for s, is_silent in zip(spans, silent, strict=True)
+    ]
     if not any(kinds):
         return spans
     question = last_question(record.prompt)
@@ -53,13 +70,41 @@ def stating_sentences(record: Record) -> list[Span]:
     return [s for s, kind in zip(spans, kinds, strict=True) if kind == "reply"]
 
 
+def _silent(record: Record, spans: Sequence[Span]) -> list[bool]:
+    """Whether each of the response's sentences names sources or what follows, and no more."""
+    found: list[bool] = []
+    listed = False
+    text = record.answer
+    for s in spans:
+        listed = (listed and is_listed_source(s.text)) or heads_a_list(s.text)
+        found.append(
+            (listed and is_listed_source(s.text))
+            or lists_source(s.text)
+            or attributes_alone(s.text)
+            or is_heading(s.text, text[: s.start], text[s.end : s.end + _AFTER])
+        )
+    return found
+
+
 def without_lead_in(record: Record, sentence: Span) -> Span:
-    """A sentence without the agreement or the greeting that it begins with, but with its verdict on
-    a question of yes or no."""
-    cut = lead_in(sentence.text)
-    if not cut or answers_yes_or_no(last_question(record.prompt), sentence.text):
+    """A sentence without what leads in to it and says where it is from: the agreement or greeting
+    that it begins with, but with its verdict on a question of yes or no, and attributions at both
+    ends."""
+    text = blanked_markers(answer_only(sentence.text))
+    question = last_question(record.prompt)
+    start = 0
+    for _ in range(_MOST_LEAD_INS):
+        cut = lead_in(text[start:])
+        if cut and answers_yes_or_no(question, text[start:]):
+            cut = 0
+        cut += attribution_lead_in(text[start + cut :], asked=bool(question))
+        if not cut:
+            break
+        start += cut
+    end = start + attribution_tail(text[start:])
+    if (start, end) == (0, len(text)):
         return sentence
-    return Span(sentence.start + cut, sentence.end, sentence.text[cut:])
+    return Span(sentence.start + start, sentence.start + end, sentence.text[start:end])
 
 
 def need_statements(record: Record) -> list[Span]:
@@ -93,14 +138,27 @@ def stated(record: Record, sentences: Sequence[Span]) -> list[Statement]:
 
     The first one answers the question, and where it is short it is read with it (see
     :func:`veridical.text.statements.to_judge`); the others say what they say. Citations by number
-    are left out: models take them for a part of what is said. So is what leads in ("Sure, ...").
+    are left out: models take them for a part of what is said. So is what leads in ("Sure, ...") or
+    says where it is from, and words are as :func:`veridical.text.readable.readable` puts them.
     """
-    texts = [without_markers(without_lead_in(record, s).text) for s in sentences]
+    texts = [as_read(record, s) for s in sentences]
     statements = [Statement(text, 0, len(text), "answer") for text in texts]
     question = last_question(record.prompt)
     if statements and question:
         statements[0] = to_judge(question, texts[0])
     return statements
+
+
+def as_read(record: Record, sentence: Span) -> str:
+    """A sentence's own statement as a model should read it, wherever it stands in the sentence."""
+    said = without_lead_in(record, sentence)
+    text = readable(without_markers(answer_only(said.text))).strip()
+    if said.start > sentence.start and text[:1].islower() and text.split(None, 1)[0].islower():
+        text = text[0].upper() + text[1:]
+    whole = sentence.text.rstrip(" *_")
+    if said.end < sentence.end and whole.endswith((".", ")")) and text[-1:].isalnum():
+        text += "."
+    return text
 
 
 def stated_sentences(record: Record, sentences: Sequence[Span]) -> list[str]:
@@ -111,7 +169,7 @@ def stated_sentences(record: Record, sentences: Sequence[Span]) -> list[str]:
 def stated_answer(record: Record, text: str) -> str:
     """A whole answer to the record's question with its first sentence as it is judged, without
     citations by number."""
-    text = without_markers(text)
+    text = readable(without_markers(answer_only(text))).strip() or text
     question = last_question(record.prompt)
     if not question:
         return text
@@ -127,7 +185,7 @@ def stated_source(record: Record, evidence: Evidence, source: Source) -> str:
     """A source's text as it is judged: samples and references answer the question as well,
     contexts are passages of their own."""
     if source.kind == "context":
-        return source.text
+        return readable(source.text)
     text = source.text
     return evidence.once((stated_answer, text), lambda: stated_answer(record, text))
 
@@ -137,7 +195,7 @@ def stated_window(record: Record, evidence: Evidence, source: Source, window: Pa
     reference, with the first sentence as it is judged."""
     text = window.text
     if source.kind == "context" or source.text[: window.start].strip():
-        return text
+        return readable(text)
     return evidence.once((stated_answer, text), lambda: stated_answer(record, text))
 
 
@@ -146,6 +204,6 @@ def stated_source_sentences(
 ) -> list[str]:
     """Texts to judge in the place of a source's ``sentences``, in order."""
     if source.kind == "context":
-        return [s.text for s in sentences]
+        return [readable(s.text) for s in sentences]
     key = (stated_source_sentences, source)
     return evidence.once(key, lambda: stated_sentences(record, sentences))

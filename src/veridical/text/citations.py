@@ -51,6 +51,21 @@ _HEADING = re.compile(
 )
 
 
+#: Marks of a citation that no source is looked up by here: tool marks, footnotes, superscripts
+#: after a word, files.
+_SUPERSCRIPTS = "[¹²³⁴⁵⁶⁷⁸⁹⁰]"
+_MARKS = re.compile(
+    r"[\[【][^\[\]【】\n]{0,60}†[^\[\]【】\n]{0,80}[\]】]"
+    r"|\[\^[\w-]{1,30}\](?!:)"
+    r"|(?:(?<=[^\W\d_]{3})|(?<=[.!?,;:)\"”’])) ?<sup>\s?\[?[\d,; –-]{1,20}\]?\s?</sup>"
+    rf"|(?:(?<=[^\W\d_]{{3}})|(?<=[.!?,;:)\"”’])){_SUPERSCRIPTS}{{1,3}}"
+    rf"(?:[,˒ ]{{1,2}}{_SUPERSCRIPTS}{{1,3}}){{0,9}}"
+    r"|\[[\w-]{1,60}\.(?:pdf|docx?|txt|md|html?|csv|xlsx?|json|pptx?)"
+    r"(?:, ?(?:p|pp|page|pages)\.? ?\d[\d–-]{0,9})?\](?!\()"
+    r"|\[(?:(?:source|document|doc|passage|context|ref|reference)s?[ .:#]{0,2})?\d{1,3}, ?"
+    r"(?:p|pp|pages?|sec|section|§|lines?)\.? ?\d[\d–-]{0,9}\]",
+    re.IGNORECASE,
+)
 #: What asks for a word: brackets behind it are that word. A letter alone is an array.
 _TAKES_A_WORD = re.compile(
     r"(?:[=({\[:+*/<>-]|\b(?:is|are|was|were|be|in|of|from|by|to|and|or|see|with|at|than|on|for|as|"
@@ -60,6 +75,16 @@ _TAKES_A_WORD = re.compile(
 _LONGEST_WORD = 12
 #: A space that a marker leaves before a stop.
 _BEFORE_STOP = re.compile(r" ([.,;:!?)\]。、，！？）])")
+
+
+_LONGEST_ENTRY = 300
+_FEW = 2  # words
+_FOOTNOTE = re.compile(rf"\s{{0,9}}(?:\[\^[\w-]{{1,30}}\]:?|{_SUPERSCRIPTS}{{1,3}})\s?")
+_FILE_NAME = re.compile(
+    r"[\w-]{1,60}(?:\.[\w-]{1,30}){0,3}\.(?:pdf|docx?|txt|md|html?|csv|xlsx?|json|pptx?|rst)\b",
+    re.IGNORECASE,
+)
+_ENTRY_EDGES = " \t\r\n-–—*_•·.,;:()[]<>\"'`|#"
 
 
 class Marker(NamedTuple):
@@ -175,7 +200,8 @@ def marker_places(text: str) -> list[tuple[int, int]]:
 
     Brackets that are a word of the sentence ("in [3]", "x = [1, 2]", "a[1]") are none of them.
     """
-    if not any(bracket in text for bracket in "[［【(（"):
+    marks = [m.span() for m in _MARKS.finditer(text)]
+    if not marks and not any(bracket in text for bracket in "[［【(（"):
         return []
     found: list[tuple[int, int]] = []
     for marker in find_citations(text).markers:
@@ -188,8 +214,49 @@ def marker_places(text: str) -> list[tuple[int, int]]:
             is_word = not follows and _TAKES_A_WORD.search(before[-_LONGEST_WORD:]) is not None
         if not is_word:
             found.append((marker.start, marker.end))
+    found = _apart([*found, *marks]) if marks else found
     rest = text_without(text, found)
     return found if any(map(str.isalnum, rest)) else []
+
+
+def _apart(places: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Places in order, of those that overlap the first."""
+    apart: list[tuple[int, int]] = []
+    for start, end in sorted(places):
+        if not apart or start >= apart[-1][1]:
+            apart.append((start, end))
+    return apart
+
+
+def lists_source(sentence: str) -> bool:
+    """Whether a sentence is the entry of a source in a list or footnote, or heads such a list.
+
+    >>> lists_source("Source: guide.pdf"), lists_source("[^1]: Clause 4"), lists_source("It is.")
+    (True, True, False)
+    """
+    if len(sentence) > _LONGEST_ENTRY:
+        return False
+    heading = _HEADING.match(sentence)
+    rest = sentence[heading.end() :] if heading else sentence
+    return _is_entry(rest, listed=heading is not None)
+
+
+def is_listed_source(sentence: str) -> bool:
+    """Whether what follows the head of a list of sources is an entry of it, and no statement."""
+    return len(sentence) <= _LONGEST_ENTRY and _is_entry(sentence, listed=True)
+
+
+def _is_entry(text: str, *, listed: bool) -> bool:
+    from veridical.text.statements import is_sentence
+
+    footnote = _FOOTNOTE.match(text)
+    bare = _LINK.sub("", text[footnote.end() :] if footnote else text)
+    bare = _FILE_NAME.sub("", blanked_markers(bare)).strip(_ENTRY_EDGES)
+    if listed or footnote is not None:
+        named = footnote is not None or len(bare.split()) <= _FEW or any(map(str.isupper, bare))
+        return not any(map(str.isalpha, bare)) or (named and not is_sentence(bare))
+    marked = len(blanked_markers(text).strip(_ENTRY_EDGES)) < len(text.strip(_ENTRY_EDGES))
+    return marked and any(map(str.isalpha, text)) and not any(map(str.isalnum, bare))
 
 
 def without_markers(text: str) -> str:

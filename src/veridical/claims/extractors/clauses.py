@@ -9,6 +9,7 @@ from veridical.claims.claim import Claim, Extraction
 from veridical.claims.extractors.clause_rules import clauses_of
 from veridical.claims.extractors.sentences import sentence_claims
 from veridical.text.citations import blanked_markers, without_markers
+from veridical.text.readable import readable
 
 if TYPE_CHECKING:
     from veridical.core.evidence import Evidence
@@ -34,14 +35,16 @@ async def extract(record: Record, evidence: Evidence) -> Extraction:
     claims = []
     for sentence in sentence_claims(record):
         said = record.response[sentence.start : sentence.end]
-        if sentence.text != without_markers(said):
+        clauses = clauses_of(blanked_markers(said))
+        own = _bare(sentence.text) == _bare(readable(without_markers(said)))
+        if len(clauses) == 1 or not own:
             claims.append(sentence)
             continue
-        for clause in clauses_of(blanked_markers(said)):
+        for clause in clauses:
             parts = tuple((sentence.start + a, sentence.start + b) for a, b in clause.parts)
             claims.append(
                 Claim(
-                    without_markers(" ".join(record.response[a:b] for a, b in parts)),
+                    readable(without_markers(" ".join(record.response[a:b] for a, b in parts))),
                     sentence.start + clause.start,
                     sentence.start + clause.end,
                     sentence.sentence,
@@ -49,3 +52,8 @@ async def extract(record: Record, evidence: Evidence) -> Extraction:
                 )
             )
     return Extraction(tuple(claims))
+
+
+def _bare(text: str) -> str:
+    """A statement as it is compared: it may have got a capital and a stop."""
+    return text.strip().rstrip(".").lower()
