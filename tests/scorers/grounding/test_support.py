@@ -47,8 +47,9 @@ async def test_one_wrong_item_shows_and_more_show_more() -> None:
 
     assert await risk("in 1942 Ann met Bob") == 0
     assert await risk("in 1942 Ann met Bill") == pytest.approx(1 - (2 / 3 + 0) / 2)
-    assert await risk("in 1943 Ann met Bill") == pytest.approx(1 - (1 / 3 + 0) / 2)
-    assert await risk("nobody") == 1
+    assert await risk("Ann met Bill. In 1943 it rained.") == pytest.approx(1 - (1.1 / 3 + 0) / 2)
+    assert await risk("in 1943 Ann met Bill") == 1  # another year in its place
+    assert await risk("nobody") == pytest.approx(1 - 0.1 / 6)
 
 
 async def test_auto_prefers_contexts_then_samples_then_reference() -> None:
@@ -90,6 +91,51 @@ async def test_negation() -> None:
 async def test_not_applicable(fields: dict[str, Any], reason: str) -> None:
     with pytest.raises(NotApplicable, match=reason):
         await scored(**fields)
+
+
+@pytest.mark.parametrize(
+    ("response", "contexts", "label", "spans"),
+    [
+        (
+            "The pump weighs 5.3 kg.",
+            "The pump weighs 3.5 kg.",
+            "contradiction",
+            [("number", "figure")],
+        ),
+        (
+            "The pump weighs 3.5 mg.",
+            "The pump weighs 3.5 kg.",
+            "contradiction",
+            [("number", "unit")],
+        ),
+        ("It opened in May 1990.", "It opened in May 1992.", "contradiction", [("date", "date")]),
+        ("Rome sold Oslo a ship.", "Oslo sold Rome a ship.", "contradiction", [("order", "order")]),
+        ("The pump weighs 3500 g.", "The pump weighs 3.5 kg.", "figures found", []),
+    ],
+)
+async def test_what_is_wrong_has_a_kind(
+    response: str, contexts: str, label: str, spans: list[tuple[str, str]]
+) -> None:
+    score = await scored(response=response, contexts=contexts)
+    sentence, *others = score.units
+    assert sentence.label == label
+    assert [(u.label, u.kind) for u in others] == spans
+    assert (score.risk == 1) == bool(spans)
+
+
+async def test_a_computed_value_has_its_derivation() -> None:
+    score = await scored(
+        response="Together they hold 42 boats.",
+        contexts="The north pier holds 30 boats and the south pier 12 boats.",
+    )
+    (sentence,) = score.units
+    assert sentence.label == "figures found" and score.risk == 0
+    assert [e.computed for e in sentence.evidence] == ["30 + 12 = 42"]
+    wrong = await scored(
+        response="Together they hold 52 boats.",
+        contexts="The north pier holds 30 boats and the south pier 12 boats.",
+    )
+    assert wrong.risk is not None and wrong.risk > 0.8
 
 
 def ranks(values: list[float]) -> np.ndarray:

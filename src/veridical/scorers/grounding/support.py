@@ -2,28 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from veridical.core.evidence import Evidence
+from veridical.core.prompt_text import message_text
 from veridical.core.records import Against, Record, Source
 from veridical.core.registry import scorer
-from veridical.core.scores import EvidenceItem, Score, Unit
+from veridical.core.scores import EvidenceItem, FindingKind, Score, Unit
 from veridical.errors import NotApplicable
 from veridical.text.citations import blanked_markers
-from veridical.text.fact_numbers import Date, Number
 from veridical.text.fact_sources import FactSources
 from veridical.text.facts import Fact, Facts
 from veridical.text.spans import Span
+from veridical.text.values.compare import Finding, findings
+from veridical.text.values.order import turned_round
+from veridical.text.values.places import placed
+from veridical.text.values.sources import Place, source_values
+from veridical.text.values.value import Value
 
 NO_ITEMS = "nothing to look up"
+#: Label of a sentence whose figures are all in the sources or follow from them.
+FIGURES_FOUND = "figures found"
+CONTRADICTION = "contradiction"
 #: Items that fewer than half of the sources contain are reported as units of their own.
 _UNSUPPORTED = 0.5
+#: Support of a value that no source has, while none has another one in its place.
+_ABSENT = 0.1
 AUTO_ORDER: tuple[Against, ...] = ("contexts", "samples", "reference")  # as released
 
 
 @scorer(
     "support",
     level="sentence",
+    version=2,
     needs={"against"},
     source="Veridical: items looked up in sources, after the presence n-gram of Manakul 2023",
     raw_is="confidence",
@@ -36,20 +48,30 @@ async def support(
     *,
     against: Literal["auto", "samples", "contexts", "reference"] = "auto",
 ) -> Score:
-    """Share of sources that contain the numbers, dates, names and negations of each sentence.
+    """Share of sources that contain the figures, dates, names and negations of each sentence.
 
-    The support of an item is the share of samples that contain it (:meth:`FactSources.find`);
-    against contexts or references it is 1 where any of them does, else 0. A negation is an item
-    only where some source sentence shares most content words: sources of the other polarity do
-    not support it.
+    A figure, amount, date or time is supported where a source states an equal one, in any form
+    and unit, for the same owner (row, column, name or clause), or where it follows from values of
+    the sources by a computation that the sentence announces (see
+    :func:`~veridical.text.values.compare.findings`). Against samples the support of any item is
+    the share of samples that contain it; against contexts or references it is 1 where any of them
+    does, else 0, and 0.1 for a value that no source has while none has another in its place. A
+    negation is an item only where some source sentence shares most content words: sources of the
+    other polarity do not support it.
 
     A sentence's raw value, in [0, 1], is the average of the mean and the smallest support of its
     items: one wrong figure among many right ones must show, and more of them must show more. The
     response's is the mean over sentences that have items. Risk is one minus either. A sentence
     without items has nothing unsupported: risk 0, labelled "nothing to look up", and no say in the
-    response's value. Items with support under one half are units of level "span", labelled
-    "number", "date", "name" or "negation"; the sentence's evidence is the first mention of each
-    of the others.
+    response's value.
+
+    A sentence is labelled "contradiction" where a source has another value in the place of one of
+    its own, gives the value to another owner, or has the same words in another order ("B beat A"
+    for "A beat B"); its raw value is then 0. It is labelled "figures found" where it has figures
+    and all are found or computed. Items with support under one half are units of level "span",
+    labelled "number", "date", "name", "negation" or "order"; their kind is figure, date, unit,
+    name, negation or order. Evidence is the first mention of each item, with the derivation of a
+    computed value; of a contradicted one, what the source has instead.
 
     Args:
         against: ``auto`` takes contexts where the record has them, else samples, else reference.
@@ -59,28 +81,39 @@ async def support(
     """
     text = record.need_answer()
     sources = record.against(against, auto=AUTO_ORDER)
-    look_up = _LookUp(sources, Facts(blanked_markers(text)))
+    marked = blanked_markers(text)
+    look_up = _LookUp(sources, marked, _question(record))
     sentences = record.sentences
     facts = look_up.facts.find([(s.start, s.end) for s in sentences])
     units: list[Unit] = []
     supports: list[float] = []
     for sentence, items in zip(sentences, facts, strict=True):
-        lookups = [look_up.item(item) for item in items]
-        negation = look_up.negation(sentence)
-        if negation is not None:
-            lookups.append(negation)
+        lookups = [look_up.name(item) for item in items if item.kind == "name"]
+        lookups += look_up.values(sentence)
+        lookups.sort(key=lambda f: f.start)
+        for more in (look_up.negation(sentence), look_up.order(sentence)):
+            if more is not None:
+                lookups.append(more)
         if not lookups:
             units.append(Unit.of(sentence, 0.0, raw=1.0, label=NO_ITEMS))
             continue
         shares = [f.share for f in lookups]
         raw = (sum(shares) / len(shares) + min(shares)) / 2
+        label = None
+        if any(f.wrong for f in lookups):
+            raw, label = 0.0, CONTRADICTION
+        elif any(f.kind in ("number", "date") for f in lookups) and all(
+            f.share >= _UNSUPPORTED for f in lookups if f.kind in ("number", "date")
+        ):
+            label = FIGURES_FOUND
         supports.append(raw)
-        mentions = [f.mention for f in lookups if f.mention is not None and f.share >= _UNSUPPORTED]
-        units.append(Unit.of(sentence, 1 - raw, raw=raw, evidence=mentions))
+        against_it = [f for f in lookups if f.wrong] if label == CONTRADICTION else []
+        shown = against_it or [f for f in lookups if f.share >= _UNSUPPORTED]
+        mentions = [f.mention for f in shown if f.mention is not None]
+        units.append(Unit.of(sentence, 1 - raw, raw=raw, label=label, evidence=mentions))
         for f in lookups:
             if f.share < _UNSUPPORTED:
                 span = Span(f.start, f.end, text[f.start : f.end])
-                against_it = [f.mention] if f.mention is not None else ()
                 units.append(
                     Unit.of(
                         span,
@@ -88,7 +121,8 @@ async def support(
                         raw=f.share,
                         level="span",
                         label=f.kind,
-                        evidence=against_it,
+                        kind=f.finding,
+                        evidence=[f.mention] if f.mention is not None else (),
                     )
                 )
     if not supports:
@@ -97,37 +131,50 @@ async def support(
     return Score.of(1 - raw, raw=raw, units=units)
 
 
-class _Found(NamedTuple):
-    """An item of the response, and what the sources say to it."""
+def _question(record: Record) -> str:
+    """What was asked: the last message of a chat."""
+    prompt = record.prompt
+    if prompt and not isinstance(prompt, str):
+        return message_text(prompt[-1].get("content")) or ""
+    return str(prompt or "")
 
-    kind: str
+
+class _Found(NamedTuple):
+    """An item of the response, and what the sources say to it.
+
+    ``wrong``: a source contradicts it.
+    """
+
+    kind: Literal["number", "date", "name", "negation", "order"]
     start: int
     end: int
     share: float
     mention: EvidenceItem | None
+    finding: FindingKind
+    wrong: bool = False
 
 
 class _LookUp:
     """The sources of one record, read once."""
 
-    def __init__(self, sources: list[Source], facts: Facts) -> None:
-        self.facts = facts
+    def __init__(self, sources: list[Source], text: str, question: str) -> None:
+        self.facts = Facts(text)
+        self._text = text
+        self._question = question
         self._sources = sources
-        self._read = FactSources([s.text for s in sources])
-        self._known: dict[object, tuple[float, EvidenceItem | None]] = {}
+        self._texts = tuple(s.text for s in sources)
+        self._read = FactSources(self._texts)
+        self._known: dict[tuple[str, ...], tuple[float, EvidenceItem | None]] = {}
         self._vote = sources[0].kind == "sample"
 
-    def item(self, fact: Fact) -> _Found:
-        content = fact.content
-        key: object = content
-        if isinstance(content, (Number, Date)):
-            key = content[2:]  # not where it stands
+    def name(self, fact: Fact) -> _Found:
+        key = tuple(str(word) for word in fact.content)
         known = self._known.get(key)
         if known is None:
-            known = self._known[key] = self._of(fact)
-        return _Found(fact.kind, fact.start, fact.end, *known)
+            known = self._known[key] = self._name(fact)
+        return _Found("name", fact.start, fact.end, *known, "name")
 
-    def _of(self, fact: Fact) -> tuple[float, EvidenceItem | None]:
+    def _name(self, fact: Fact) -> tuple[float, EvidenceItem | None]:
         mentions = self._read.find(fact)
         if mentions is None:
             return 0.0, None
@@ -136,6 +183,67 @@ class _LookUp:
             return share, None
         source = self._sources[mentions.first]
         return share, EvidenceItem.at(source, mentions.start, mentions.end, share)
+
+    def values(self, sentence: Span) -> list[_Found]:
+        """The figures and dates of a sentence."""
+        if self._vote:
+            return self._votes(sentence)
+        return [
+            self._value(finding)
+            for finding in findings(
+                self._text, (sentence.start, sentence.end), self._question, self._texts
+            )
+            if finding.status != "open"
+        ]
+
+    def _value(self, found: Finding) -> _Found:
+        value = found.value
+        date = value.kind in ("date", "time")
+        kind: Literal["number", "date"] = "date" if date else "number"
+        finding: FindingKind = "unit" if found.unit else "date" if date else "figure"
+        share = {"found": 1.0, "computed": 1.0, "wrong": 0.0}.get(found.status, _ABSENT)
+        mention = None
+        if found.source >= 0:
+            source = self._sources[found.source]
+            computed = found.computed or None
+            mention = EvidenceItem.at(source, found.start, found.end, share, computed)
+        wrong = found.status == "wrong"
+        return _Found(kind, value.start, value.end, share, mention, finding, wrong)
+
+    def _votes(self, sentence: Span) -> list[_Found]:
+        """Values with the share of samples that state an equal one."""
+        read = source_values(self._texts)
+        answer = placed(self._text)
+        found: list[_Found] = []
+        done = sentence.start
+        for i in answer.within(sentence.start, sentence.end):
+            value = answer.values[i]
+            if value.start < done or (value.kind == "ordinal" and value.spelt):
+                continue
+            done = value.end
+            found.append(self._voted(value, read.equals(value, sentence.text, answer.leaf(i))))
+        return found
+
+    def _voted(self, value: Value, places: Sequence[Place]) -> _Found:
+        kind: Literal["number", "date"] = "date" if value.kind in ("date", "time") else "number"
+        finding: FindingKind = "date" if kind == "date" else "figure"
+        share = self._share(len({p.source for p in places}), len(self._sources))
+        mention = None
+        if share >= _UNSUPPORTED:
+            theirs = source_values(self._texts).value(places[0])
+            source = self._sources[places[0].source]
+            mention = EvidenceItem.at(source, theirs.start, theirs.end, share)
+        return _Found(kind, value.start, value.end, share, mention, finding)
+
+    def order(self, sentence: Span) -> _Found | None:
+        """A source sentence that has the words of ``sentence`` in an order that says another."""
+        if self._vote:
+            return None
+        turned = turned_round(sentence.text, self._texts)
+        if turned is None:
+            return None
+        mention = EvidenceItem.at(self._sources[turned.source], turned.start, turned.end, 0.0)
+        return _Found("order", sentence.start, sentence.end, 0.0, mention, "order", True)
 
     def negation(self, sentence: Span) -> _Found | None:
         """Polarity of a sentence, where some source has its counterpart and any is negative."""
@@ -152,7 +260,7 @@ class _LookUp:
         i = agreeing[0] if share >= _UNSUPPORTED else opposing[0]
         mention = EvidenceItem.at(self._sources[i], matches[i].start, matches[i].end, share)
         start, end = (sentence.start, sentence.end) if cue is None else self.facts.extent(cue, cue)
-        return _Found("negation", start, end, share, mention)
+        return _Found("negation", start, end, share, mention, "negation")
 
     def _share(self, yes: int, total: int) -> float:
         return yes / total if self._vote else float(yes > 0)

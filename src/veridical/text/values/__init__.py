@@ -1,0 +1,1 @@
+"""Values of texts: numbers, amounts, dates and times, and their comparison."""

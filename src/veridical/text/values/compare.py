@@ -1,0 +1,501 @@
+"""Comparison of the values of a statement with those of its sources."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+from veridical.text.values.compute import Operand, Stated, cues_of, derivation, operands_of
+from veridical.text.values.places import Text, mark_of, placed
+from veridical.text.values.sources import Place, SourceValues, source_values
+from veridical.text.values.value import Value, equal
+
+Status = Literal["found", "computed", "wrong", "absent", "open"]
+
+_MAX_CELLS = 400
+_COVERED = 0.62
+_COVERED_UNIT = 0.6
+_COVERED_ALONE = 0.34  # where the sources have one value of the kind only
+_CELL_WORDS = 4  # of a table cell; a longer one is a text of its own
+_FEW = 30  # values of sources that all are operands
+_DOZEN = 12
+_SMALL = 4  # numbers in words up to this are often no figure
+_CONTRAST = re.compile(
+    r"(?<![^\W_])(?:unlike|than|compared|versus|vs|instead|rather|other|not|both|respectively)"
+    r"(?![^\W_])",
+    re.I,
+)
+_PRONOUN = re.compile(r"(?<![^\W_])(?:he|she|they|his|her|their|who|whose)(?![^\W_])", re.I)
+_DENIED = re.compile(
+    r"(?<![^\W_])(?:not|no|never|neither|nor|without|rather than|instead of|n't|cannot|"
+    r"nicht|kein\w*)"
+    r"(?![^\W_])|n['’]t\b",
+    re.I,
+)
+
+
+class Finding(NamedTuple):
+    """What the sources say of a value.
+
+    Attributes:
+        value: of the statement.
+        status: ``found``, ``computed``, ``wrong`` (the sources have another one in its place),
+            ``absent``, or ``open`` where a small number in words need not be a figure.
+        source, start, end: the place in a source that it rests on; source -1 for none.
+        computed: the derivation of a computed value.
+        unit: it is the unit, not the number, that is wrong.
+    """
+
+    value: Value
+    status: Status
+    source: int = -1
+    start: int = 0
+    end: int = 0
+    computed: str = ""
+    unit: bool = False
+
+
+def findings(
+    answer: str, sentence: tuple[int, int], question: str, texts: tuple[str, ...]
+) -> list[Finding]:
+    """What the sources say of each value in ``answer[start:end]``, in order.
+
+    Args:
+        answer: the whole answer.
+        sentence: offsets of the statement in it.
+        question: what was asked; its words tell what a bare value is about.
+        texts: the sources.
+    """
+    return _Statement(placed(answer), sentence, question, source_values(texts)).findings()
+
+
+class _Statement:
+    def __init__(
+        self, text: Text, span: tuple[int, int], question: str, sources: SourceValues
+    ) -> None:
+        self.text = text
+        self.start, self.end = span
+        self.string = text.text[self.start : self.end]
+        self.sources = sources
+        self.indices = text.within(*span)
+        self.question = placed(question[:2_000]) if question else None
+        self.words = text.stems(*span) | text.marks(*span)
+        self._asked = (
+            self.question.stems(0, len(self.question.text)) if self.question else frozenset()
+        )
+        self._cues: frozenset[str] | None = None
+        self._operands: list[Operand] | None = None
+
+    def findings(self) -> list[Finding]:
+        found: list[Finding] = []
+        skip = -1
+        for i in self.indices:
+            value = self.text.values[i]
+            if i <= skip:
+                continue
+            inner = [j for j in self.indices if j > i and self.text.values[j].end <= value.end]
+            finding = self._one(i)
+            if (
+                inner
+                and finding.status in ("absent", "open", "wrong")
+                and not self._reversed(value)
+            ):
+                parts = [self._one(j) for j in inner]
+                if (value.kind == "range" and all(p.status == "found" for p in parts)) or (
+                    value.kind == "ratio" and all(p.status == "found" for p in parts)
+                ):
+                    finding = parts[0]._replace(value=value)
+                elif finding.status != "wrong":
+                    found += parts
+                    skip = inner[-1]
+                    continue
+            found.append(finding)
+            skip = inner[-1] if inner else i
+        return self._operands_used(found)
+
+    def _reversed(self, value: Value) -> bool:
+        return bool(value.parts) and bool(self.sources.pairs.get(value.parts[::-1]))
+
+    def _operands_used(self, found: list[Finding]) -> list[Finding]:
+        """Numbers of the statement that a derivation rests on are no claims of their own."""
+        used = " ".join(f.computed for f in found)
+        if not used:
+            return found
+        return [
+            f._replace(status="computed", computed=next(g.computed for g in found if g.computed))
+            if f.status in ("absent", "open") and self._text(f.value) in used
+            else f
+            for f in found
+        ]
+
+    def _text(self, value: Value) -> str:
+        return self.text.text[value.start : value.end].strip()
+
+    def _one(self, i: int) -> Finding:
+        value = self.text.values[i]
+        sources = self.sources
+        if self._question_has(value) and not sources.equals(value, self.string):
+            return Finding(value, "open")
+        places = sources.equals(value, self.string, self.text.leaf(i))
+        turned = sources.turned(value, self.string) if not places else None
+        if turned is not None:
+            return self._at(value, "wrong" if turned[1] else "found", turned[0])
+        if not places and value.kind == "pair" and (apart := self._apart(value)):
+            return self._at(value, "found", apart)
+        if places:
+            owner = self._owner(i)
+            owned = self._rival_owner(value, places, owner)
+            if owned is not None:
+                derived = self._derive(value)
+                if derived:
+                    return self._computed(value, derived)
+                return self._at(value, "wrong", owned)
+            best = max(places, key=lambda p: self._affinity(p, owner))
+            return self._at(value, "found", best)
+        if value.kind == "ordinal" and value.spelt:
+            rival = self._instead(i, value)
+            return self._at(value, "wrong", rival[0]) if rival else Finding(value, "open")
+        counted = self._counted(value)
+        if counted is not None:
+            return counted
+        derived = self._derive(value)
+        if derived:
+            return self._computed(value, derived)
+        rival = self._instead(i, value)
+        if rival is not None:
+            return self._at(value, "wrong", rival[0])._replace(unit=rival[1])
+        if value.kind == "money" and value.written == 0:
+            return Finding(value, "open")  # free
+        if value.spelt and value.kind == "count" and not value.per:
+            amount = value.amount
+            if amount is not None and amount <= _SMALL:
+                return Finding(value, "open")
+        return Finding(value, "absent")
+
+    def _apart(self, value: Value) -> Place | None:
+        """A place of the first number of a pair whose second stands in the same sentence."""
+        sources = self.sources
+        first, second = (sources.written.get(n, ()) for n in value.parts)
+        for a in first:
+            text = sources.texts[a.source]
+            start, end = text.sentence(text.values[a.at].start)
+            for b in second:
+                if b.source == a.source and b != a and start <= sources.value(b).start < end:
+                    return a
+        return None
+
+    def _computed(self, value: Value, derived: str) -> Finding:
+        for operand in self._operands or []:
+            if operand.text in derived:
+                for place in self.sources.equals(operand.value):
+                    return self._at(value, "computed", place)._replace(computed=derived)
+        return Finding(value, "computed", computed=derived)
+
+    def _at(self, value: Value, status: Status, place: Place) -> Finding:
+        theirs = self.sources.value(place)
+        return Finding(value, status, place.source, theirs.start, theirs.end)
+
+    def _question_has(self, value: Value) -> bool:
+        if self.question is None:
+            return False
+        return any(equal(value, asked) for asked in self.question.values)
+
+    # owners
+
+    def _owner(self, i: int) -> frozenset[str]:
+        """Words about value ``i`` in its clause of the statement, or its row."""
+        text = self.text
+        value = text.values[i]
+        cell = text.cell(value.start)
+        if cell is not None:
+            return text.owner(i).near
+        near = text.clause(i, self.start, self.end)
+        return text.stems(*near) | text.marks(*near, i)
+
+    def _affinity(self, place: Place, owner: frozenset[str]) -> float:
+        theirs = self.sources.texts[place.source].owner(place.at)
+        return len(owner & theirs.near) + 0.5 * len(owner & theirs.wide)
+
+    def _rival_owner(
+        self, value: Value, places: list[Place], owner: frozenset[str]
+    ) -> Place | None:
+        """A value of the sources that the words about ``value`` belong to, instead of any of
+        ``places``, which belong to others."""
+        if not owner or _CONTRAST.search(self.string) or len(places) > 6:
+            return None
+        cell = self.text.cell(value.start)
+        if cell is not None and len(self.text.text[cell.start : cell.end].split()) > _CELL_WORDS:
+            return None
+        if value.kind in ("identifier", "version") or (mark_of(value) and value.kind != "date"):
+            return None
+        others = [self.text.values[j] for j in self.indices]
+        result: Place | None = None
+        for place in places:
+            rival = self._swapped(value, place, owner, others)
+            if rival is None:
+                return None
+            stated = [
+                j for j in self.indices if equal(self.text.values[j], self.sources.value(rival))
+            ]
+            if stated and not self._mutual(stated, value, place, rival):
+                return None
+            result = result or rival
+        return result
+
+    def _mutual(self, stated: list[int], value: Value, place: Place, rival: Place) -> bool:
+        """Return True if one of ``stated``, equal to the rival, is given to the owner of
+        ``place`` in a clause of its own."""
+        text = self.sources.texts[place.source]
+        lost = text.owner(place.at).near - text.owner(rival.at).near
+        span = self.text.clause(self.text.values.index(value), self.start, self.end)
+        return any(
+            self.text.clause(j, self.start, self.end) != span and lost & self._owner(j)
+            for j in stated
+        )
+
+    def _swapped(
+        self, value: Value, place: Place, owner: frozenset[str], others: Sequence[Value]
+    ) -> Place | None:
+        text = self.sources.texts[place.source]
+        home = text.owner(place.at)
+        here = text.values[place.at]
+        context = owner | (self._asked if len(owner) < 2 else frozenset())
+        for j in self._rivals(text, place.at):
+            rival = text.values[j]
+            if equal(value, rival) or not value.comparable(rival):
+                continue
+            if rival.start < here.end and here.start < rival.end:
+                continue
+            theirs = text.owner(j)
+            gained, lost = theirs.near - home.near, home.near - theirs.near
+            unlabelled = (cell := text.cell(here.start)) is not None and not cell.row.strip()
+            if not gained or not (lost or unlabelled):
+                continue
+            if unlabelled and not lost and gained <= context:
+                return Place(place.source, j)
+            if gained <= context and not lost <= context:
+                return Place(place.source, j)
+            if self._other_name(text, place.at, j, home.names, theirs.names, lost, gained):
+                return Place(place.source, j)
+        return None
+
+    def _other_name(
+        self,
+        text: Text,
+        i: int,
+        j: int,
+        home: frozenset[str],
+        theirs: frozenset[str],
+        lost: frozenset[str],
+        gained: frozenset[str],
+    ) -> bool:
+        """Return True if the statement names the owner of ``j`` only and not that of ``i``."""
+        mine = home & lost
+        other = theirs & gained
+        if not mine or not other or mine & (self.words | self._asked) or not other <= self.words:
+            return False
+        start, end = text.sentence(text.values[i].start)
+        return not (_PRONOUN.search(text.text[start:end]) or other & text.stems(start, end))
+
+    def _rivals(self, text: Text, i: int) -> list[int]:
+        """Values near value ``i``: of its table, or of its and the neighbouring sentences."""
+        value = text.values[i]
+        cell = text.cell(value.start)
+        if cell is not None:
+            found = []
+            for j, other in enumerate(text.values):
+                there = text.cell(other.start)
+                if there is None or j == i or there.table != cell.table:
+                    continue
+                if (there.column == cell.column and there.header == cell.header) or (
+                    there.line == cell.line and cell.header and there.header
+                ):
+                    found.append(j)
+                    if len(found) >= _MAX_CELLS:
+                        break
+            return found
+        start, end = text.sentence(value.start)
+        before = text.sentence(max(0, start - 1))[0]
+        after = text.sentence(min(len(text.text) - 1, end))[1] if end < len(text.text) else end
+        return [j for j in text.within(before, after) if j != i][:60]
+
+    # another value in its place
+
+    def _about(self, i: int) -> frozenset[str]:
+        """Words that tell what value ``i`` is, of its clause, else of the sentence or question."""
+        words = self._owner(i)
+        if len(words) < 2:
+            words = words | self.words
+        mark = mark_of(self.text.values[i])
+        words = words - {mark}
+        if len(words) < 2:
+            words = words | self._asked
+        return words
+
+    def _instead(self, i: int, value: Value) -> tuple[Place, bool] | None:
+        """A value of the sources in the place that the statement gives to ``value``, and whether
+        it differs in its unit only."""
+        sources = self.sources
+        words = self._about(i)
+        if not words:
+            return self._lone(value)
+        if _DENIED.search(self.string) and not value.bound:
+            return None
+        stated = [self.text.values[j] for j in self.indices if j != i]
+        best: tuple[float, float, Place, bool] | None = None
+        for place in self._candidates(words):
+            theirs = sources.value(place)
+            text = sources.texts[place.source]
+            comparable = value.comparable(theirs) and not equal(value, theirs)
+            unit = not comparable and self._same_digits(value, theirs)
+            if not comparable and not unit:
+                continue
+            if any(equal(other, theirs) for other in stated):
+                continue
+            if (
+                value.label != theirs.label
+                and value.kind != "ordinal"
+                and not (value.label and theirs.label)
+            ):
+                continue
+            owner = text.owner(place.at)
+            held = owner.near | owner.wide | {mark_of(theirs)}
+            cover = sources.coverage(words, held)
+            near = sources.coverage(words, owner.near)
+            if comparable and not unit and not self._same_noun(value, theirs, words):
+                continue
+            if best is None or (cover, near) > best[:2]:
+                best = (cover, near, place, unit)
+        if best is None:
+            return None
+        cover, near, place, unit = best
+        if unit:
+            return (place, True) if cover >= _COVERED_UNIT else None
+        if self._announced(value, place):
+            return None
+        alone = sources.kinds[sources.value(place).dimension] == 1
+        needed = _COVERED_ALONE if alone and value.dimension not in ("", "ordinal") else _COVERED
+        if cover < needed:
+            return None
+        same = value.written is not None and value.written == sources.value(place).written
+        return place, same and value.readings[0] != sources.value(place).readings[0]
+
+    def _lone(self, value: Value) -> tuple[Place, bool] | None:
+        """The only value of the sources, where neither text says anything else."""
+        texts = [t for t in self.sources.texts if t.values]
+        if len(texts) != 1 or len(texts[0].values) != 1 or texts[0].stems(0, len(texts[0].text)):
+            return None
+        theirs = texts[0].values[0]
+        place = Place(self.sources.texts.index(texts[0]), 0)
+        return (place, False) if value.comparable(theirs) else None
+
+    def _announced(self, value: Value, place: Place) -> bool:
+        """Return True if the statement has words of an operation that the source lacks there."""
+        mine = cues_of(self.string) - {"count", "product", "quotient"}
+        text = self.sources.texts[place.source]
+        start, end = text.sentence(self.sources.value(place).start)
+        claimed = {"sum", "mean"} | ({"change"} if value.kind == "percent" else set())
+        return bool(mine - cues_of(text.text[start:end])) and not mine & claimed
+
+    def _candidates(self, words: frozenset[str]) -> list[Place]:
+        sources = self.sources
+        places: list[Place] = []
+        for s, start, end in sources.best_sentences(words):
+            text = sources.texts[s]
+            places += [Place(s, j) for j in text.within(start, end)[:40]]
+        for s, text in enumerate(sources.texts):
+            if text.cells:
+                cells = [
+                    Place(s, j) for j, v in enumerate(text.values) if text.cell(v.start) is not None
+                ]
+                places += cells[:_MAX_CELLS]
+        return list(dict.fromkeys(places))
+
+    @staticmethod
+    def _same_digits(value: Value, theirs: Value) -> bool:
+        if value.dates or theirs.dates or value.kind == "ordinal" or theirs.kind == "ordinal":
+            return False
+        return value.written is not None and value.written == theirs.written and value.written > 1
+
+    @staticmethod
+    def _same_noun(value: Value, theirs: Value, words: frozenset[str]) -> bool:
+        """Return False if both count things and not the same ones."""
+        if value.dimension or theirs.dimension or value.kind != "count":
+            return True
+        if value.spelt and value.amount is not None and value.amount <= _DOZEN:
+            return bool(value.noun) and value.noun[:5] == theirs.noun[:5]
+        if not value.noun or not theirs.noun:
+            return True
+        return value.noun[:5] == theirs.noun[:5] or value.noun[:4] in theirs.noun
+
+    # computation
+
+    def _derive(self, value: Value) -> str | None:
+        if value.kind in ("identifier", "version", "pair", "coordinate", "ordinal", "range"):
+            return None
+        if value.label or not value.readings or (value.kind == "ratio" and value.parts):
+            return None
+        if self._cues is None:
+            asked = self.question.text if self.question else ""
+            self._cues = cues_of(self.string) | (cues_of(asked) - {"count"})
+        cell = self.text.cell(value.start)
+        cues = self._cues if cell is None else cues_of(f"{cell.row} {cell.header}")
+        if self._operands is None:
+            self._operands = self._relevant()
+        others = [
+            Stated(v, self._text(v), 1.0, (-2, 0))
+            for j in self.indices
+            if (v := self.text.values[j]) is not value and v.kind == "count"
+        ]
+        if self.question is not None:
+            others += [
+                Stated(v, self.question.text[v.start : v.end], 0.9, (-1, 0))
+                for v in self.question.values
+            ]
+        factors = [o for o in operands_of(others) if o.dimension in ("", "share")]
+        return derivation(value, self._operands, cues, factors, self.string)
+
+    def _relevant(self) -> list[Operand]:
+        """Amounts of the sources that are about the statement, the nearest first."""
+        sources = self.sources
+        words = self.words | self._asked
+        found: list[Stated] = []
+        places = self._candidates(words)
+        if sum(len(t.values) for t in sources.texts) <= _FEW:
+            everywhere = [
+                Place(s, i) for s, t in enumerate(sources.texts) for i in range(len(t.values))
+            ]
+            places = list(dict.fromkeys([*places, *everywhere]))
+        for place in places:
+            text = sources.texts[place.source]
+            value = text.values[place.at]
+            owner = text.owner(place.at)
+            weight = sources.coverage(words, owner.wide) + sources.coverage(words, owner.near)
+            cell = text.cell(value.start)
+            sentence = text.sentence(value.start)[0]
+            where = (place.source, -1 - cell.table if cell is not None else sentence)
+            found.append(Stated(value, text.text[value.start : value.end], weight + 0.01, where))
+        if self.question is not None:
+            for value in self.question.values:
+                shown = self.question.text[value.start : value.end]
+                found.append(Stated(value, shown, 0.6, (-1, 0)))
+        return operands_of(found)
+
+    def _counted(self, value: Value) -> Finding | None:
+        """A number of rows, as the noun of the value is the header of the rows' names."""
+        if value.kind != "count" or not value.noun or value.amount is None:
+            return None
+        for s, text in enumerate(self.sources.texts):
+            firsts = [c for c in text.cells if c.column == 0 and c.header]
+            if not firsts or not firsts[0].header.lower().startswith(value.noun[:4]):
+                continue
+            if firsts[0].table != firsts[-1].table or not re.search(
+                r"(?<![^\W_])there (?:are|is|were)|how many", self.string + " ", re.I
+            ):
+                continue
+            place = Finding(value, "computed", s, firsts[0].start, firsts[-1].end)
+            if value.amount == len(firsts):
+                return place._replace(computed=f"count of rows = {len(firsts)}")
+            return place._replace(status="wrong")
+        return None

@@ -1,0 +1,431 @@
+"""Derivation of a value from values of the sources: sums, differences, shares, dates."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
+from itertools import combinations
+from typing import NamedTuple
+
+from veridical.text.values.value import Reading, Value
+
+_Hit = Callable[[Fraction], bool]
+_MAX_OPERANDS = 18
+_MAX_GROUP = 40
+_TOLERANCE = Fraction(1, 1000)
+_SIGNIFICANT = 3  # digits from which a result is seldom equal by chance
+_PER_YEAR = {"month": 12, "week": 52, "day": 365, "quarter": 4}
+_RATES = {
+    ("month", "year"): 12,
+    ("quarter", "year"): 4,
+    ("day", "week"): 7,
+    ("hour", "day"): 24,
+    ("minute", "hour"): 60,
+    ("second", "minute"): 60,
+}
+
+#: Words of a statement by the operation they may announce.
+CUES: dict[str, re.Pattern[str]] = {
+    name: re.compile(rf"(?<![^\W_])(?:{words})(?![^\W_])", re.I)
+    for name, words in {
+        "sum": r"together|totals?|totall?ing|totall?ed|combined|in all|altogether|sum|overall|both|"
+        r"adds? up|insgesamt|zusammen|en tout|en total",
+        "difference": r"difference|more|less|fewer|left|remain\w*|increas\w+|decreas\w+|rose|"
+        r"rise\w*|fell|fall\w*|grew|grow\w*|growth|dropp?\w*|gain\w*|lost|loss|sav\w+|older|younger|longer|"
+        r"shorter|later|earlier|after|before|ago|cheaper|higher|lower|larger|smaller|bigger|heavier|"
+        r"lighter|taller|faster|slower|up|down|chang\w+|ahead|behind|margin|between|last\w*|took|"
+        r"takes?|lived|aged?|old|ends?|until|since|for|gap|over|within|net|missed|short|deficit|"
+        r"surplus|profit|extra|unused|climb\w*|Unterschied|mehr|weniger|älter|jünger",
+        "product": r"per|each|times|twice|double\w*|triple\w*|every|yearly|annual\w*|monthly|"
+        r"weekly|for|cost\w*|pay|need\w*|tak\w+|total\w*|whole|a (?:year|month|week|day)|"
+        r"jährlich|pro",
+        "quotient": r"per|averag\w+|mean|each|share|percent\w*|ratio|times|every|of the|portion|"
+        r"half|quarter|third|fraction|rate|on average|durchschnitt\w*|pro|halves|proportion",
+        "change": r"rose|rise\w*|fell|fall\w*|grew|grow\w*|growth|increas\w+|decreas\w+|dropp?\w*|"
+        r"climb\w*|up|down|chang\w+|more|less|higher|lower|declin\w+|gain\w*|jump\w*|shrank|"
+        r"cheaper|reduc\w+|cut|discount|stieg|sank|gestiegen|gesunken|hausse|baisse|goes",
+        "rest": r"rest|remain\w*|others?|not|no|without|except|against|didn't|übrigen",
+        "mean": r"averag\w+|mean|durchschnitt\w*|im schnitt|moyenne|promedio|typical\w*",
+        "count": r"there (?:are|is|were|was)|numbers?|list\w*|how many|count\w*|has|have|had|"
+        r"includ\w+|contain\w*|all|of (?:them|the)",
+    }.items()
+}
+
+
+class Stated(NamedTuple):
+    """A value with its text, its weight and the source and sentence (or table) it stands in."""
+
+    value: Value
+    text: str
+    weight: float
+    where: tuple[int, int]
+
+
+class Operand(NamedTuple):
+    """An amount of a source or statement."""
+
+    amount: Fraction
+    dimension: str
+    unit: str
+    text: str
+    value: Value
+    weight: float
+    where: tuple[int, int]
+
+
+def _kin(a: Operand, b: Operand) -> bool:
+    """Return True if two plain counts may be added: the same things, or one sentence or table."""
+    if a.dimension or a.where == b.where:
+        return True
+    return bool(a.value.noun) and a.value.noun[:4] == b.value.noun[:4]
+
+
+_UP = re.compile(
+    r"(?<![^\W_])(?:more|rose|rise\w*|grew|grow\w*|increas\w+|climb\w*|up|gain\w*|higher|jump\w*|"
+    r"goes up|stieg|gestiegen|mehr)(?![^\W_])",
+    re.I,
+)
+_DOWN = re.compile(
+    r"(?<![^\W_])(?:less|fewer|fell|fall\w*|drop\w*|decreas\w+|declin\w+|lower|down|reduc\w+|"
+    r"cheaper|discount\w*|shrank|shrunk|sank|gesunken|weniger|off|lost)(?![^\W_])",
+    re.I,
+)
+
+
+def cues_of(text: str) -> frozenset[str]:
+    """Names of the operations that words of ``text`` announce."""
+    return frozenset(name for name, pattern in CUES.items() if pattern.search(text))
+
+
+def operands_of(values: Iterable[Stated], most: int = _MAX_OPERANDS) -> list[Operand]:
+    """The amounts among ``values`` (each with its text and weight), the weightiest first."""
+    found: dict[tuple[Fraction, str, tuple[int, int]], Operand] = {}
+    for value, text, weight, where in values:
+        if value.kind in ("identifier", "version", "pair", "range", "coordinate", "ordinal"):
+            continue
+        if value.label:
+            continue
+        for reading in value.readings[:2]:
+            if reading.low != reading.high:
+                continue
+            dimension = reading.dimension
+            key = reading.low, dimension, where
+            if key not in found or found[key].weight < weight:
+                found[key] = Operand(
+                    reading.low, dimension, reading.unit, text.strip(), value, weight, where
+                )
+    ranked = sorted(found.values(), key=lambda o: -o.weight)
+    return ranked[:most]
+
+
+def significant(value: Value) -> int:
+    """Significant digits of the number as written."""
+    amount = value.written if value.written is not None else value.amount
+    if amount is None or amount == 0:
+        return 0
+    if amount.denominator == 1:
+        digits = str(abs(amount.numerator)).rstrip("0")
+        return max(1, len(digits))
+    text = f"{float(abs(amount)):.10g}".replace(".", "").strip("0")
+    return min(len(text), 8)
+
+
+def derivation(
+    value: Value,
+    operands: Sequence[Operand],
+    cues: frozenset[str],
+    factors: Sequence[Operand] = (),
+    statement: str = "",
+) -> str | None:
+    """How ``value`` follows from ``operands``, as "30 + 12 = 42", or None.
+
+    Args:
+        value: a value of a statement.
+        operands: amounts of the sources that are about the same matter.
+        cues: operations that the statement announces (see :func:`cues_of`).
+        factors: small numbers of the statement and question that may multiply or divide.
+        statement: its words tell the direction of a change.
+    """
+    down = _DOWN.search(statement) is not None
+    up = _UP.search(statement) is not None
+    base = 0 if up == down else (1 if up else -1)
+    readings = [r for r in value.readings if r.low == r.high]
+    if (
+        value.written is not None
+        and value.kind in ("count", "money", "measure")
+        and value.written != value.readings[0].low
+        and any(_bare(o) for o in operands)
+    ):
+        written = Reading("", value.written, value.written, "", Fraction(0))
+        bare = [o for o in operands if _bare(o)]
+        if found := _derived(value, written, bare, cues, (), base):
+            return found
+    for reading in readings:
+        if found := _derived(value, reading, operands, cues, factors, base):
+            return found
+    if value.kind == "count" and not value.noun and cues & {"sum", "difference", "mean"}:
+        for dimension in {o.dimension for o in operands} - {"", "year", "clock", "share"}:
+            plain = readings[0]._replace(dimension=dimension) if readings else None
+            same = [o for o in operands if o.dimension == dimension]
+            if plain and (found := _derived(value, plain, same, cues, (), base)):
+                return found
+    return None
+
+
+def _bare(operand: Operand) -> bool:
+    return operand.where[1] < 0 and not operand.dimension
+
+
+def _derived(
+    value: Value,
+    target: Reading,
+    operands: Sequence[Operand],
+    cues: frozenset[str],
+    factors: Sequence[Operand],
+    base: int,
+) -> str | None:
+    goal = target.low
+    specific = significant(value) >= _SIGNIFICANT
+    measured = target.dimension not in ("", "year")
+    slack = _TOLERANCE * abs(goal) if goal.denominator != 1 else Fraction(0)
+    if value.approx:
+        slack = abs(goal) * Fraction(2, 100)
+    elif target.step and target.dimension in (
+        "share",
+        "points",
+        "money",
+        "mass",
+        "length",
+        "volume",
+    ):
+        slack = max(slack, min(target.step, abs(goal) * Fraction(2, 100)))
+
+    def hit(amount: Fraction) -> bool:
+        return abs(amount - goal) <= slack
+
+    if value.approx:
+        operands = [
+            o
+            for o in operands
+            if o.dimension != target.dimension or (abs(o.amount) > 3 * slack and not hit(o.amount))
+        ]
+    same = [
+        o
+        for o in operands
+        if o.dimension == target.dimension
+        and (o.unit == target.unit or target.dimension != "money" or not o.unit or not target.unit)
+    ]
+    if target.dimension == "points":
+        same = [o for o in operands if o.dimension in ("share", "points")]
+    if target.dimension in ("year", "clock"):
+        return _moved(target, operands, hit, cues)
+    if ("sum" in cues or specific) and goal and (found := _sums(same, hit, value)):
+        return found
+    if "difference" in cues or specific or target.dimension == "points":
+        for a, b in combinations(same, 2):
+            if not _kin(a, b) or not b.amount or not a.amount:
+                continue
+            high, low = (a, b) if a.amount > b.amount else (b, a)
+            if hit(high.amount - low.amount) or hit(low.amount - high.amount):
+                return f"{high.text} - {low.text} = {_written(value)}"
+    if (
+        target.dimension in ("time", "")
+        and ("difference" in cues or value.kind == "duration")
+        and (found := _spans(value, target, operands, hit))
+    ):
+        return found
+    if ("product" in cues or specific or factors) and (
+        found := _products(value, target, operands, factors, hit, cues, specific)
+    ):
+        return found
+    if (target.dimension == "share" or target.dimension == "") and (
+        found := _quotients(value, target, operands, hit, cues, specific, base)
+    ):
+        return found
+    if (measured and ("mean" in cues or "quotient" in cues)) or "mean" in cues:
+        if found := _means(same, hit, value):
+            return found
+        for a in same:
+            for b in [*operands, *factors]:
+                if b.dimension == "" and b.amount > 1 and hit(a.amount / b.amount):
+                    return f"{a.text} / {b.text} = {_written(value)}"
+    return None
+
+
+def _written(value: Value) -> str:
+    amount = value.written if value.written is not None else value.amount
+    if amount is None:
+        return ""
+    if amount.denominator == 1:
+        return f"{amount.numerator:,}"
+    return f"{float(amount):.6g}"
+
+
+def _sums(same: Sequence[Operand], hit: _Hit, value: Value) -> str | None:
+    positive = [o for o in same if o.amount > 0]
+    for n in (2, 3):
+        for group in combinations(positive[: _MAX_OPERANDS if n == 2 else 9], n):
+            if not all(_kin(group[0], o) for o in group[1:]):
+                continue
+            if hit(sum((o.amount for o in group), Fraction(0))):
+                return f"{' + '.join(o.text for o in group)} = {_written(value)}"
+    if len(positive) > 3:
+        for n in range(4, len(positive) + 1):
+            if hit(sum((o.amount for o in positive[:n]), Fraction(0))):
+                return f"{' + '.join(o.text for o in positive[:n])} = {_written(value)}"
+    return None
+
+
+def _means(same: Sequence[Operand], hit: _Hit, value: Value) -> str | None:
+    for n in range(2, len(same) + 1):
+        total = sum((o.amount for o in same[:n]), Fraction(0))
+        if hit(total / n):
+            return f"({' + '.join(o.text for o in same[:n])}) / {n} = {_written(value)}"
+    return None
+
+
+def _products(
+    value: Value,
+    target: Reading,
+    operands: Sequence[Operand],
+    factors: Sequence[Operand],
+    hit: _Hit,
+    cues: frozenset[str],
+    specific: bool,
+) -> str | None:
+    counts = [o for o in operands if o.dimension == "" and o.amount > 1]
+    small = [f for f in factors if f.dimension == "" and f.amount > 0]
+    for a in operands:
+        if a.dimension != target.dimension:
+            continue
+        if target.dimension == "money" and a.unit and target.unit and a.unit != target.unit:
+            continue
+        rate = _RATES.get((a.value.per, value.per))
+        if rate and hit(a.amount * rate):
+            return f"{a.text} * {rate} = {_written(value)}"
+        if a.value.per in _PER_YEAR and not value.per and hit(a.amount * _PER_YEAR[a.value.per]):
+            return f"{a.text} * {_PER_YEAR[a.value.per]} = {_written(value)}"
+        for f in small:
+            if not target.dimension and not specific:
+                break
+            if f.amount != 1 and (hit(a.amount * f.amount) or hit(a.amount / f.amount)):
+                sign = "*" if hit(a.amount * f.amount) else "/"
+                return f"{a.text} {sign} {f.text} = {_written(value)}"
+        if "product" in cues or specific:
+            for b in counts:
+                if b is not a and (target.dimension or specific) and hit(a.amount * b.amount):
+                    return f"{b.text} * {a.text} = {_written(value)}"
+        shares = [o for o in (*operands, *factors) if o.dimension == "share" and o.where[0] > -2]
+        for s in shares:
+            if s is a or target.dimension == "share":
+                continue
+            for factor, sign in ((s.amount, "*"), (1 + s.amount, "+"), (1 - s.amount, "-")):
+                if factor > 0 and hit(a.amount * factor) and (specific or sign == "*" or cues):
+                    word = {"*": "of", "+": "more than", "-": "less than"}[sign]
+                    return f"{s.text} {word} {a.text} = {_written(value)}"
+    if "product" in cues:  # scaled: "for ten" of a recipe for four
+        for a in operands:
+            if a.dimension != target.dimension or not target.dimension:
+                continue
+            for n in small:
+                for m in counts:
+                    if m.amount != n.amount and hit(a.amount * n.amount / m.amount):
+                        return f"{a.text} * {n.text} / {m.text} = {_written(value)}"
+    return None
+
+
+def _quotients(
+    value: Value,
+    target: Reading,
+    operands: Sequence[Operand],
+    hit: _Hit,
+    cues: frozenset[str],
+    specific: bool,
+    base: int,
+) -> str | None:
+    share = target.dimension == "share"
+    if not ("quotient" in cues or (share and value.kind in ("percent", "ratio"))):
+        return None
+    for a in operands:
+        for b in operands:
+            if a is b or a.dimension != b.dimension or not b.amount or a.dimension == "share":
+                continue
+            if a.dimension in ("year", "clock", "temperature"):
+                continue
+            if not _kin(a, b):
+                continue
+            right_base = not base or (b.amount < a.amount) == (base > 0)
+            if (
+                share
+                and "change" in cues
+                and right_base
+                and (hit(abs(a.amount - b.amount) / abs(b.amount)))
+            ):
+                high, low = (a, b) if a.amount > b.amount else (b, a)
+                return f"({high.text} - {low.text}) / {b.text} = {_written(value)}"
+            if a.unit != b.unit and a.dimension == "money":
+                continue
+            if not share and not specific and a.amount < b.amount:
+                continue
+            if (share or "quotient" in cues) and hit(a.amount / b.amount):
+                if share and a.amount > b.amount and "change" in cues:
+                    continue
+                return f"{a.text} / {b.text} = {_written(value)}"
+    if share and "rest" in cues:
+        for a in operands:
+            if a.dimension == "share" and 0 < a.amount < 1 and hit(1 - a.amount):
+                return f"100 % - {a.text} = {_written(value)}"
+    return None
+
+
+def _spans(value: Value, target: Reading, operands: Sequence[Operand], hit: _Hit) -> str | None:
+    """Years and times of day apart, as a duration or a plain number of years."""
+    years = [o for o in operands if o.dimension == "year"]
+    for a, b in combinations(years, 2):
+        apart = abs(a.amount - b.amount)
+        early, late = sorted((a, b), key=lambda o: o.amount)
+        length = apart * 31_557_600 if target.dimension == "time" else apart
+        if apart and hit(length):
+            return f"{late.text} - {early.text} = {_written(value)}"
+    if target.dimension != "time":
+        return None
+    times = [o for o in operands if o.dimension == "clock"]
+    for a in times:
+        for b in times:
+            if a is b:
+                continue
+            apart = (b.amount - a.amount) % 1440
+            if hit(apart * 60):
+                return f"{b.text} - {a.text} = {_written(value)}"
+            for c in operands:
+                if (
+                    c.dimension == "time"
+                    and c.amount < 90_000
+                    and (hit(apart * 60 - c.amount) or hit(apart * 60 + c.amount))
+                ):
+                    sign = "-" if hit(apart * 60 - c.amount) else "+"
+                    return f"{b.text} - {a.text} {sign} {c.text} = {_written(value)}"
+    return None
+
+
+def _moved(
+    target: Reading, operands: Sequence[Operand], hit: _Hit, cues: frozenset[str]
+) -> str | None:
+    """A year or time of day that lies a duration after or before another."""
+    goal = target.low
+    shown = str(goal) if target.dimension == "year" else f"{int(goal) // 60}:{int(goal) % 60:02d}"
+    unit = Fraction(31_557_600) if target.dimension == "year" else Fraction(60)
+    for a in operands:
+        if a.dimension != target.dimension:
+            continue
+        for b in operands:
+            if b.dimension != "time" or b.amount < unit / 2:
+                continue
+            length = b.amount / unit
+            later, earlier = a.amount + length, a.amount - length
+            if target.dimension == "clock":
+                later, earlier = later % 1440, earlier % 1440
+            if later == goal or earlier == goal:
+                return f"{a.text} {'+' if later == goal else '-'} {b.text} = {shown}"
+    return None

@@ -1,0 +1,328 @@
+"""Places of values in a text: the sentence, clause, row and column that own each of them."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from functools import lru_cache
+from typing import NamedTuple
+
+from veridical.text.fact_words import AUXILIARIES, FUNCTION_WORDS
+from veridical.text.memo import kept
+from veridical.text.values.folding import folded, lowered
+from veridical.text.values.read import values_of
+from veridical.text.values.tables import Cell, cells_of
+from veridical.text.values.value import Value
+
+_STEM = 6
+_MAX_SENTENCE = 600  # characters; a longer one without a full stop is cut
+_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+_SENTENCE_END = re.compile(
+    r"(?<=[^\W\d_]{3}[.!?])(?=[\s\"')\]]+\S)|(?<=\d[.!?])(?=\s+[A-Z(\"'])|(?<=[)\]%\"'][.!?])(?=\s)"
+    r"|(?<=[。！？।؟])|\n+"
+)
+_CLAUSE_END = re.compile(
+    r"[,;:()\n]|[–—]| - |(?<![^\W_])(?:and|but|while|whereas|or|und|aber|et|y|e|mais|whilst|"
+    r"against|versus|vs)(?![^\W_])",
+    re.I,
+)
+_TAG = re.compile(r"</?[a-zA-Z][^<>]{0,200}>")
+_MAX_KEY = 80  # characters before a value that may be its key
+_KEY_LINE = re.compile(r"[\s*#-]*[^\n:]{1,60}: *['\"]?")
+_LINE_REST = re.compile(r"['\"]? *,? *(?:\n|$)")
+_SUFFIXES = ("ings", "ing", "edly", "ed", "es", "ly", "s", "en")
+_GENERIC = frozenset(
+    [
+        "according",
+        "context",
+        "document",
+        "source",
+        "answer",
+        "figure",
+        "value",
+        "number",
+        "question",
+        "passage",
+        "text",
+        "provided",
+        "stated",
+        "states",
+        "total",
+        "about",
+        "around",
+        "almost",
+        "nearly",
+        "approximately",
+        "roughly",
+        "approx",
+        "circa",
+        "some",
+        "just",
+        "close",
+        "exactly",
+        "only",
+        "also",
+        "well",
+        "kind",
+        "exact",
+        "per",
+        "each",
+        "every",
+        "said",
+        "says",
+        "say",
+        "year",
+        "years",
+        "percent",
+        "percentage",
+        "point",
+        "points",
+        "degrees",
+        "degree",
+    ]
+)
+_STOP = FUNCTION_WORDS | AUXILIARIES | _GENERIC | frozenset(["it's", "is", "are", "be", "has"])
+
+
+@lru_cache(maxsize=16_384)
+def stem(word: str) -> str:
+    """``word`` in lower case without its inflection, roughly."""
+    if len(word) > 3:
+        if word[-2:] in ("'s", "’s"):
+            word = word[:-2]
+        for suffix in _SUFFIXES:
+            if word.endswith(suffix) and len(word) - len(suffix) >= 3:
+                word = word[: -len(suffix)]
+                break
+        if len(word) > 3 and word[-1] in "ey":
+            word = word[:-1]
+    return word[:_STEM]
+
+
+@lru_cache(maxsize=16_384)
+def _stems_of(word: str) -> tuple[str, ...]:
+    if word in _STOP:
+        return ()
+    if word[0] >= "\u2e80":
+        return tuple(word[i : i + 2] for i in range(max(1, len(word) - 1)))
+    if len(word) < 2:
+        return ()
+    return (stem(word),)
+
+
+class Owner(NamedTuple):
+    """Words about a value: of its clause or row, of its sentence or table, and its names."""
+
+    near: frozenset[str]
+    wide: frozenset[str]
+    names: frozenset[str]
+
+
+class Text:
+    """A text with its values, and on demand what owns each."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.cells: tuple[Cell, ...] = cells_of(text)
+        plain = _without_marks(text, self.cells)
+        self.values = values_of(plain)
+        self.starts = [v.start for v in self.values]
+        self._folded = folded(plain)
+        self.low = lowered(self._folded)
+        self._cell_starts = [c.start for c in self.cells]
+        self._bounds: list[int] | None = None
+        self._owners: dict[int, Owner] = {}
+        self._words: dict[tuple[int, int], frozenset[str]] = {}
+
+    @property
+    def bounds(self) -> list[int]:
+        """Offsets at which sentences begin, and the end of the text."""
+        if self._bounds is None:
+            bounds = [0]
+            for match in _SENTENCE_END.finditer(self._folded):
+                end = match.end()
+                i = bisect_left(self.starts, end) - 1
+                inside = i >= 0 and self.values[i].start < end < self.values[i].end
+                if end > bounds[-1] and not inside:
+                    _cut(bounds, end)
+            _cut(bounds, len(self.text))
+            if bounds[-1] != len(self.text) or len(bounds) == 1:
+                bounds.append(len(self.text))
+            self._bounds = bounds
+        return self._bounds
+
+    def sentence(self, at: int) -> tuple[int, int]:
+        """The sentence around offset ``at``."""
+        i = max(1, min(bisect_right(self.bounds, at), len(self.bounds) - 1))
+        return self.bounds[i - 1], self.bounds[i]
+
+    def sentences(self) -> list[tuple[int, int]]:
+        """All sentences in order."""
+        return list(zip(self.bounds, self.bounds[1:], strict=False))
+
+    def within(self, start: int, end: int) -> list[int]:
+        """Indices of the values in ``[start:end]``."""
+        first, last = bisect_left(self.starts, start), bisect_left(self.starts, end)
+        return list(range(first, last))
+
+    def stems(self, start: int, end: int) -> frozenset[str]:
+        """Stems of the content words in ``[start:end]``, those of values left out."""
+        key = start, end
+        known = self._words.get(key)
+        if known is None:
+            taken = [(self.values[i].start, self.values[i].end) for i in self.within(start, end)]
+            found: list[str] = []
+            at = 0
+            for match in _WORD.finditer(self.low, start, end):
+                while at < len(taken) and taken[at][1] <= match.start():
+                    at += 1
+                if at < len(taken) and taken[at][0] <= match.start():
+                    continue
+                found += _stems_of(match[0])
+            known = self._words[key] = frozenset(found)
+        return known
+
+    def names(self, start: int, end: int) -> frozenset[str]:
+        """Stems of words with a capital in ``[start:end]``, the first word left out if common."""
+        text = self._folded
+        found: list[str] = []
+        first = True
+        for match in _WORD.finditer(text, start, end):
+            word = match[0]
+            if word[0].isupper() and lowered(word) not in _STOP:
+                following = text[match.end() : match.end() + 2]
+                if not first or (following[:1] == " " and following[1:].isupper()):
+                    found += _stems_of(lowered(word))
+            first = False
+        return frozenset(found)
+
+    def cell(self, at: int) -> Cell | None:
+        """The table cell or JSON leaf around offset ``at``."""
+        i = bisect_right(self._cell_starts, at) - 1
+        if i < 0 or self.cells[i].end <= at:
+            return None
+        return self.cells[i]
+
+    def leaf(self, i: int) -> bool:
+        """Return True if value ``i`` fills a cell, a JSON leaf or the rest of a "key:" line."""
+        value = self.values[i]
+        if self.cell(value.start) is not None:
+            return True
+        start = self.low.rfind("\n", 0, value.start) + 1
+        if value.start - start > _MAX_KEY:
+            return False
+        if not _KEY_LINE.fullmatch(self.low, start, value.start):
+            return False
+        return _LINE_REST.match(self.low, value.end) is not None
+
+    def owner(self, i: int) -> Owner:
+        """What owns value ``i``."""
+        known = self._owners.get(i)
+        if known is None:
+            known = self._owners[i] = self._owner(i)
+        return known
+
+    def _owner(self, i: int) -> Owner:
+        value = self.values[i]
+        cell = self.cell(value.start)
+        if cell is not None:
+            row = frozenset(
+                s for w in _WORD.findall(lowered(folded(cell.row))) for s in _stems_of(w)
+            )
+            header = frozenset(
+                s for w in _WORD.findall(lowered(folded(cell.header))) for s in _stems_of(w)
+            )
+            marks = _marks(cell.row) | _marks(cell.header)
+            own = self.stems(cell.start, cell.end)
+            return Owner(row | header | marks | own, row | header | marks | own, frozenset())
+        start, end = self.sentence(value.start)
+        near_start, near_end = self.clause(i, start, end)
+        marks = self.marks(near_start, near_end, i)
+        return Owner(
+            self.stems(near_start, near_end) | marks,
+            self.stems(start, end) | self.marks(start, end, i),
+            self.names(start, end),
+        )
+
+    def marks(self, start: int, end: int, but: int = -1) -> frozenset[str]:
+        """Years and labels in ``[start:end]`` as words: they own other values."""
+        found = []
+        for j in self.within(start, end):
+            value = self.values[j]
+            if j == but:
+                continue
+            if value.kind == "date" and len(value.dates) > 1 and value.is_year:
+                found += [f"#{year}" for year, _, _ in value.dates]
+            elif mark := mark_of(value):
+                found.append(mark)
+        return frozenset(found)
+
+    def clause(self, i: int, start: int, end: int) -> tuple[int, int]:
+        """The clause of value ``i`` inside the sentence ``[start:end]``."""
+        value = self.values[i]
+        inside = [
+            self.values[j]
+            for j in self.within(start, end)
+            if mark_of(value) or not mark_of(self.values[j])
+        ]
+        ends = [
+            m.span()
+            for m in _CLAUSE_END.finditer(self._folded, start, end)
+            if not any(v.start <= m.start() < v.end for v in inside)
+        ]
+        left, right = start, end
+        for first, last in ends:
+            if last <= value.start:
+                # clauses without a value of their own belong to the next one
+                if any(left <= v.start < first for v in inside):
+                    left = last
+            elif first >= value.end:
+                if any(v.start >= last for v in inside):
+                    # up to the last mark before the next value
+                    right = first
+                break
+        return left, right
+
+
+def _without_marks(text: str, cells: tuple[Cell, ...]) -> str:
+    """``text`` with blanks for tags and for the commas between cells, of the same length."""
+    if "<" in text:
+        text = _TAG.sub(lambda m: " " * len(m[0]), text)
+    commas = [c.end for c in cells if text[c.end : c.end + 1] == ","]
+    if commas:
+        chars = list(text)
+        for at in commas:
+            chars[at] = "\t"
+        text = "".join(chars)
+    return text
+
+
+def mark_of(value: Value) -> str:
+    """A word for a value that names something: a year, a label, an identifier."""
+    if value.kind == "identifier":
+        return "#" + value.key
+    if value.kind == "version":
+        return "#v" + value.key
+    if value.label and value.amount is not None:
+        return f"#{value.amount}"
+    if value.kind == "date" and value.is_year and len(value.dates) == 1 and value.dates[0][0]:
+        return f"#{value.dates[0][0]}"
+    return ""
+
+
+def _marks(text: str) -> frozenset[str]:
+    return frozenset(f"#{year}" for year in re.findall(r"(?<!\d)(?:1\d|20)\d\d(?!\d)", text[:400]))
+
+
+def _cut(bounds: list[int], end: int) -> None:
+    """Add ``end`` to ``bounds``, and places between where a stretch is too long."""
+    while end - bounds[-1] > _MAX_SENTENCE:
+        bounds.append(bounds[-1] + _MAX_SENTENCE)
+    if end > bounds[-1]:
+        bounds.append(end)
+
+
+@kept
+def placed(text: str) -> Text:
+    """``text`` with its values and their places, read once."""
+    return Text(text)

@@ -1,0 +1,415 @@
+"""Numbers with units, currencies and rates, and the ranges and pairs they form."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from fractions import Fraction
+from typing import NamedTuple
+
+from veridical.text.values.folding import folded, lowered
+from veridical.text.values.numerals import Numeral, figures, spelt
+from veridical.text.values.units import CENTS, CURRENCIES, PERIODS, PHRASES, POUNDS, UNITS, Unit
+from veridical.text.values.value import Bound, Kind, Reading, Value
+from veridical.text.values.words import SPELT, VULGAR
+
+LOOK_BACK = 28  # characters before a number that may say what it is
+SPELT_WORDS = "|".join(
+    f"{first}(?:{'|'.join(w[1:] for w in sorted(SPELT, key=len, reverse=True) if w[0] == first)})"
+    for first in sorted({w[0] for w in SPELT})
+)
+_LABEL = re.compile(
+    r"(?<![^\W_])(chapter|step|room|no|number|nr|figure|fig|sec|section|table|page|vol|volume|"
+    r"article|art|question|group|level|class|route|line|bus|gate|platform|door|track|order|"
+    r"invoice|phase|season|episode|grade|type|paragraph|clause|item|option|tier|flight|model|"
+    r"issue|ticket|case|id|code|apartment|suite|floor|schritt|kapitel|seite|zimmer|"
+    r"plan)(?: number| no\.?| nr\.?)?[.:]? ?#?$|#$|§ ?$"
+)
+_SIGN_WORD = re.compile(r"(?<![^\W_])(?:minus|negative) $")
+CURRENCY_BEFORE = re.compile(
+    r"(us\$|hk\$|nz\$|[acr]\$|[$€£¥₹₩₽₪]|(?<![^\W_])(?:usd|eur|gbp|chf|jpy|cad|aud|inr|rs\.?|sek|"
+    r"nok|dkk|pln|czk|cny|rmb|krw|btc|mxn|brl)) ?$"
+)
+_APPROX = re.compile(
+    r"(?<![^\W_])(?:about|around|almost|nearly|approximately|approx\.?|roughly|some|circa|ca\.?|c\.|"
+    r"close to|just over|just under|a little over|a little under|well over|more or less|"
+    r"an estimated|estimated|rund|etwa|ungefähr|fast|knapp|environ|cerca de|unos|unas|circa)"
+    r"(?: an?)? $|[~≈∼±] ?$"
+)
+_MORE = re.compile(
+    r"(?<![^\W_])(?:over|more than|at least|above|exceeds?|exceeding|greater than|higher than|"
+    r"no less than|no fewer than|not less than|minimum of|a minimum of|upwards of|longer than|"
+    r"beyond|mehr als|über|mindestens|plus de|más de)(?: an?)? $|[>≥] ?$"
+)
+_LESS = re.compile(
+    r"(?<![^\W_])(?:under|less than|below|up to|at most|fewer than|maximum of|a maximum of|"
+    r"no more than|not more than|lower than|no longer than|shorter than|"
+    r"unter|weniger als|höchstens|bis zu|moins de|menos de)(?: an?)? $|[<≤] ?$"
+)
+_NOT_BEFORE = re.compile(
+    r"(?<![^\W_])(?:not|never|no|cannot|n't)(?: [a-z]+)? (?:more|over|longer|above|"
+    r"exceed|greater|higher|less|fewer)[a-z]*(?: than)? $"
+)
+_PHRASE = re.compile(
+    rf"[ -]?({'|'.join(re.escape(p) for p in sorted(PHRASES, key=len, reverse=True))})(?![^\W_])"
+)
+_PHRASE_STARTS = frozenset(p[0] for p in PHRASES)
+_UNIT = re.compile(
+    r"[ -]?(°[cfkCFK](?![^\W_])|[°%‰¢$€£¥₹₽₩℃℉]|[^\W\d_]+[²³]?(?:[23](?!\w))?(?:/[^\W\d_]+)?)"
+)
+_PER = re.compile(
+    r" ?(?:/|(?<= )per |(?<= )an? |(?<= )each |(?<= )every |(?<= )pro |(?<= )par |(?<= )por )"
+    r"(?:calendar )?([a-zäöü]+)(?![^\W_])"
+    r"|,? (daily|weekly|monthly|yearly|annually|quarterly)(?![^\W_])"
+)
+_EACH = re.compile(r" (?:each|apiece|per (?:person|head|piece|unit|item))(?![^\W_])")
+_NOUN = re.compile(r"(?: |-)((?:[^\W\d_]|')+)(?: ((?:[^\W\d_])+))?")
+#: Word units that English numbers in words may have; short signs need figures.
+_SPELT_UNIT_LETTERS = 3
+_NOT_AFTER_WORDS = frozenset(["bar", "ton", "mes", "min", "sec", "real", "franc", "fr", "crown"])
+#: Unit signs that are words too, and so need to be attached or to end a clause.
+_ALSO_WORDS = frozenset(["in", "a", "A", "d", "t", "T", "mo", "an", "as"])
+_STOP_NOUNS = frozenset(
+    [
+        "of",
+        "the",
+        "a",
+        "an",
+        "in",
+        "on",
+        "at",
+        "to",
+        "and",
+        "or",
+        "for",
+        "from",
+        "by",
+        "with",
+        "is",
+        "was",
+        "are",
+        "were",
+        "be",
+        "been",
+        "have",
+        "has",
+        "had",
+        "do",
+        "does",
+        "did",
+        "will",
+        "would",
+        "can",
+        "could",
+        "as",
+        "than",
+        "that",
+        "which",
+        "who",
+        "it",
+        "its",
+        "this",
+        "these",
+        "those",
+        "they",
+        "he",
+        "she",
+        "we",
+        "you",
+        "i",
+        "not",
+        "no",
+        "so",
+        "but",
+        "if",
+        "when",
+        "where",
+        "while",
+        "per",
+        "more",
+        "less",
+        "other",
+        "others",
+        "each",
+        "all",
+    ]
+)
+_HOURS = frozenset(Fraction(n) for n in range(1, 13))
+_AT = re.compile(r"(?<![^\W_])(?:at|until|till|around|by|from|before|after|um|à|past) $")
+
+
+class Quantity(NamedTuple):
+    """A number with its unit in ``[start:end]``, before ranges and pairs are looked for."""
+
+    start: int
+    end: int
+    numeral: Numeral
+    sign: int
+    unit: Unit | None
+    unit_name: str
+    currency: str
+    unit_end: int
+
+    @property
+    def bare(self) -> bool:
+        return self.unit is None and not self.currency
+
+
+class Quantities:
+    """Reading of quantities at a place of a text."""
+
+    def __init__(self, text: str) -> None:
+        self.text = folded(text)
+        self.low = lowered(self.text)
+
+    def _with_cues(self, value: Value) -> Value:
+        approx, bound = self._cues(value.start)
+        return replace(value, approx=approx, bound=bound) if approx or bound else value
+
+    def _cues(self, start: int) -> tuple[bool, Bound]:
+        head = self.low[max(0, start - LOOK_BACK) : start]
+        if not head or head[-1] not in " ~≈∼±<>≥≤":
+            return False, ""
+        if negated := _NOT_BEFORE.search(head):
+            less = re.search(r"(?:less|fewer)(?: than)? $", negated[0])
+            return False, ">" if less else "<"
+        if _MORE.search(head):
+            return False, ">"
+        if _LESS.search(head):
+            return False, "<"
+        return _APPROX.search(head) is not None, ""
+
+    def _unit(self, end: int, words: bool, sign_of_money: int) -> tuple[Unit | None, str, str, int]:
+        """Unit, its name, currency and the end of what follows a number."""
+        low, text = self.low, self.text
+        if end >= len(low):
+            return None, "", "", end
+        nextchar = low[end]
+        if nextchar not in " -°%‰¢$€£¥₹₽₩℃℉µ" and not nextchar.isalpha():
+            return None, "", "", end
+        start = end + (nextchar in " -")
+        if low[start : start + 1] in _PHRASE_STARTS and (phrase := _PHRASE.match(low, end)):
+            return PHRASES[phrase[1]], phrase[1], "", phrase.end()
+        match = _UNIT.match(text, end)
+        if match is None:
+            return None, "", "", end
+        name = match[1]
+        last = match.end()
+        low_name = lowered(name)
+        if (
+            words
+            and (len(low_name) < _SPELT_UNIT_LETTERS or low_name in _NOT_AFTER_WORDS)
+            and name not in "°%"
+            and low_name
+            not in (
+                "kg",
+                "km",
+                "cm",
+                "mm",
+                "mg",
+                "gb",
+                "mb",
+                "tb",
+                "pm",
+            )
+        ):
+            return None, "", "", end
+        if low_name in CENTS:
+            return None, low_name, "cent", last
+        if low_name in POUNDS:
+            return UNITS["lb"], "pound", "GBP", last
+        currency = CURRENCIES.get(low_name)
+        if currency and not (nextchar == "-" and low_name in "$€£¥"):
+            return None, low_name, currency, last
+        unit = UNITS.get(name) or UNITS.get(low_name)
+        if unit is None and "/" in name:
+            head, _, tail = name.partition("/")
+            unit = UNITS.get(head) or UNITS.get(head.lower())
+            low_head = head.lower()
+            if low_head in CURRENCIES:
+                return None, low_head, CURRENCIES[low_head], match.start(1) + len(head)
+            name, last = head, match.start(1) + len(head)
+            if unit is None or tail.lower() not in PERIODS:
+                return unit, name, "", last if unit else end
+        if unit is None:
+            return None, "", "", end
+        if low_name in _ALSO_WORDS and nextchar == " ":
+            if re.compile(r" [^\W\d_]|$").match(low, last) and low_name != "t":
+                return None, "", "", end
+            if name in ("a",):
+                return None, "", "", end
+        if name in ("N", "S", "E", "W") and not re.compile(r"[,.;) \n]|$").match(low, last):
+            return None, "", "", end
+        if low_name in ("n", "s", "e", "w") and name.islower() and name != "s" and name != "w":
+            return None, "", "", end
+        return unit, name, "", last
+
+    def _quantity(self, at: int, numeral: Numeral | None = None) -> Quantity | None:
+        low = self.low
+        start, sign, currency = self._before(numeral.start if numeral else at)
+        if numeral is None:
+            if low[at : at + 1].isdigit() or low[at : at + 1] in VULGAR:
+                money = bool(currency) or self.text[at - 1 : at] in "$€£"
+                numeral = figures(low, at, bool(money) or self._capital_scale(at))
+            elif re.compile(SPELT_WORDS).match(low, at):
+                numeral = spelt(low, at)
+                if numeral is not None and numeral.ordinal:
+                    return None
+        if numeral is None:
+            return None
+        unit, name, after, end = self._unit(numeral.end, numeral.spelt, 0)
+        if after and not currency:
+            currency = after
+            after = ""
+        elif after and after != currency and currency:
+            unit, end = None, numeral.end
+        if currency and unit is not None and name != "pound" and unit.dimension not in ("share",):
+            unit, end = None, numeral.end
+        return Quantity(start, end, numeral, sign, unit, name, currency, end)
+
+    def _capital_scale(self, at: int) -> bool:
+        """Return True if a capital M or B is attached to the figures at ``at``."""
+        match = re.compile(r"[\d.,]{1,12}[MB](?![\w])").match(self.text, at)
+        return match is not None
+
+    def _before(self, at: int) -> tuple[int, int, str]:
+        """Where a number with sign and currency begins; its sign; its currency."""
+        low = self.low
+        currency = ""
+        start = at
+        previous = low[at - 1 : at]
+        if previous and (previous in "$€£¥₹₩₽₪ -." or previous.isalpha()):
+            head = low[max(0, at - 8) : at]
+            sign_inside = head.endswith("-") and bool(CURRENCY_BEFORE.search(head[:-1]))
+            if sign_inside:
+                head = head[:-1]
+            if match := CURRENCY_BEFORE.search(head):
+                currency = CURRENCIES.get(match[1].rstrip("."), "")
+                start = at - (len(head) - match.start()) - sign_inside
+                if sign_inside:
+                    return start, -1, currency
+        sign = 1
+        if start and low[start - 1] == "-":
+            ahead = low[start - 2 : start - 1] if start > 1 else ""
+            if (not ahead or ahead in " \n\t([{:\"'=,|/<>~±+*$€£") and not (
+                ahead == " " and low[start - 3 : start - 2].isdigit() and currency == ""
+            ):
+                sign, start = -1, start - 1
+        elif (
+            start
+            and low[start - 1] == " "
+            and (match := _SIGN_WORD.search(low[max(0, start - 10) : start]))
+        ):
+            sign = -1
+            start -= len(match.string) - match.start()
+        return start, sign, currency
+
+    def _value(self, q: Quantity) -> Value:
+        numeral = q.numeral
+        low = self.low
+        end = q.end
+        amounts = [a * q.sign for a in numeral.amounts]
+        readings: list[Reading] = []
+        kind: Kind = "count"
+        noun = ""
+        if q.currency == "cent":
+            kind = "money"
+            readings = [Reading("money", a / 100, a / 100, "", numeral.step / 100) for a in amounts]
+        elif q.currency:
+            kind = "money"
+            readings = [Reading("money", a, a, q.currency, numeral.step) for a in amounts]
+        if q.unit is not None:
+            unit = q.unit
+            readings += [
+                Reading(
+                    unit.dimension,
+                    (a + unit.offset) * unit.factor,
+                    (a + unit.offset) * unit.factor,
+                    unit.system,
+                    numeral.step * unit.factor,
+                )
+                for a in amounts
+            ]
+            if unit.dimension == "angle":
+                readings += [
+                    Reading(
+                        "temperature",
+                        (a + scale.offset) * scale.factor,
+                        (a + scale.offset) * scale.factor,
+                        scale.system,
+                        numeral.step * scale.factor,
+                    )
+                    for a in amounts
+                    for scale in (UNITS["°C"], UNITS["°F"])
+                ]
+            kinds: dict[str, Kind] = {"share": "percent", "points": "points", "time": "duration"}
+            if kind != "money":
+                kind = kinds.get(unit.dimension, "measure")
+        if not readings:
+            readings = [Reading("", a, a, "", numeral.step) for a in amounts]
+            noun = self._noun(end)
+            if numeral.share or (0 < amounts[0] < 1 and not numeral.spelt):
+                share = Reading("share", amounts[0], amounts[0], "", numeral.step)
+                readings.insert(0 if numeral.share else 1, share)
+                kind = "ratio" if numeral.share else kind
+            if (
+                not noun
+                and q.sign > 0
+                and amounts[0] in _HOURS
+                and not numeral.scaled
+                and _AT.search(low[max(0, q.start - 12) : q.start])
+            ):
+                hour = amounts[0] * 60
+                readings += [
+                    Reading("clock", minutes % 1440, minutes % 1440)
+                    for minutes in (hour, hour + 720)
+                ]
+        per, after = self._per(end, end, bool(q.unit or q.currency))
+        if not per and noun:
+            noun_end = end + 1 + len(noun)
+            per, after = self._per(noun_end, end)
+        head = low[max(0, q.start - LOOK_BACK) : q.start]
+        label = kind == "count" and _LABEL.search(head) is not None
+        approx, bound = self._cues(q.start)
+        return Value(
+            q.start,
+            max(end, after),
+            kind,
+            tuple(readings),
+            per=per,
+            noun=noun,
+            spelt=numeral.spelt,
+            approx=approx,
+            bound=bound,
+            label=label,
+            key=numeral.text if kind == "count" and "." in numeral.text else "",
+            written=_written(numeral),
+        )
+
+    def _per(self, at: int, end: int, measured: bool = True) -> tuple[str, int]:
+        """The period that a rate at ``at`` is per, and where it ends."""
+        low = self.low
+        nextchar = low[at : at + 1]
+        if not nextchar or nextchar not in " /,":
+            return "", end
+        match = _PER.match(low, at)
+        if match is None:
+            return ("each", end) if _EACH.match(low, at) else ("", end)
+        period = PERIODS.get(match[1] or match[2])
+        if period is None:
+            return "", end
+        return period, match.end()
+
+    def _noun(self, end: int) -> str:
+        match = _NOUN.match(self.low, end)
+        if match is None or match[1] in _STOP_NOUNS:
+            return ""
+        return match[1]
+
+
+def _written(numeral: Numeral) -> Fraction | None:
+    """The number as it is written, without scale words."""
+    amount = numeral.amounts[0]
+    while numeral.scaled and amount >= 1000 and amount % 1000 == 0:
+        amount /= 1000
+    return amount

@@ -1,0 +1,238 @@
+"""Cells of tables and leaves of JSON in a text, with their row and header words."""
+
+from __future__ import annotations
+
+import html
+import re
+from typing import NamedTuple
+
+_MAX_COLUMNS = 64
+_MAX_ROW_WORDS = 300  # characters of a row's labels
+_LINE = re.compile(r"[^\n]*")
+_NUMERIC = re.compile(r"[\s$€£¥+-]*[\d.,:/%\s-]*\d[\d.,:/%\s-]*[^\W\d_]{0,3}\s*")
+_RULE = re.compile(r"[\s|:+=-]+")
+_TAG_CELL = re.compile(r"<t([hd])\b[^>]{0,200}>", re.I)
+_TAG_ROW = re.compile(r"<tr\b[^>]{0,200}>", re.I)
+_TAG = re.compile(r"<[^<>]{0,200}>")
+_JSON_TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"|[{}\[\],:]|[^\s"{}\[\],:]+')
+_KEY_WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])|[_\-./]")
+
+
+#: Keys of objects that say nothing about their leaves.
+_CONTAINERS = frozenset(
+    [
+        "attributes",
+        "data",
+        "meta",
+        "items",
+        "results",
+        "result",
+        "properties",
+        "values",
+        "fields",
+        "object",
+        "objects",
+        "list",
+        "entries",
+        "details",
+        "info",
+        "response",
+        "records",
+        "rows",
+        "payload",
+        "body",
+    ]
+)
+
+
+class Cell(NamedTuple):
+    """A cell or leaf at ``[start:end]``: labels of its row or object, its header or path."""
+
+    start: int
+    end: int
+    row: str
+    header: str
+    table: int = 0
+    line: int = 0
+    column: int = 0
+
+
+def cells_of(text: str) -> tuple[Cell, ...]:
+    """The cells of all tables and JSON objects of ``text``, in order."""
+    stripped = text.lstrip()
+    if stripped[:1] in "{[" and '":' in text.replace(" ", "")[:4000] + text[:4000]:
+        return tuple(_json(text))
+    if "<t" in text and _TAG_ROW.search(text):
+        return tuple(_html(text))
+    if '{"' in text and '":' in text:
+        return tuple(_json(text))
+    if "|" in text or "\t" in text or "," in text or ";" in text:
+        return tuple(_lines(text))
+    return ()
+
+
+def _lines(text: str) -> list[Cell]:
+    """Cells of delimited lines: a header and at least one row with as many columns."""
+    cells: list[Cell] = []
+    block: list[tuple[int, list[tuple[int, int]]]] = []
+    mark = ""
+    tables = 0
+    at = 0
+    for raw in [*text.split("\n"), ""]:
+        here = _delimiter(raw)
+        if block and (here != mark or not raw.strip()):
+            cells += _table(text, block, mark, tables)
+            tables += 1
+            block = []
+        if here:
+            mark = here
+            if not (here == "|" and _RULE.fullmatch(raw)):
+                block.append((at, _split(raw, here)))
+        at += len(raw) + 1
+    return cells
+
+
+def _delimiter(line: str) -> str:
+    if line.count("|") >= 2 or (line.count("|") == 1 and line.strip().startswith("|")):
+        return "|"
+    if "\t" in line:
+        return "\t"
+    if len(line) < 2_000 and line.count(";") >= 1 and not line.rstrip().endswith((".", "!", "?")):
+        return ";"
+    if (
+        len(line) < 2_000
+        and "," in line
+        and not line.rstrip().endswith((".", "!", "?", ":"))
+        and ". " not in line
+    ):
+        return ","
+    return ""
+
+
+def _split(line: str, mark: str) -> list[tuple[int, int]]:
+    """Spans of the cells of a line."""
+    spans: list[tuple[int, int]] = []
+    start = 0
+    quoted = False
+    for i, char in enumerate(line):
+        if char == '"' and mark in ",;":
+            quoted = not quoted
+        elif char == mark and not quoted:
+            spans.append((start, i))
+            start = i + 1
+            if len(spans) >= _MAX_COLUMNS:
+                break
+    spans.append((start, len(line)))
+    if mark == "|":
+        if spans and not line[spans[0][0] : spans[0][1]].strip():
+            spans = spans[1:]
+        if spans and not line[spans[-1][0] : spans[-1][1]].strip():
+            spans = spans[:-1]
+    return spans
+
+
+def _table(
+    text: str, block: list[tuple[int, list[tuple[int, int]]]], mark: str, table: int
+) -> list[Cell]:
+    if len(block) < 2:
+        return []
+    offset, header = block[0]
+    width = len(header)
+    if mark in ",;":
+        if width < 2 or any(len(spans) != width for _, spans in block):
+            return []
+        if (
+            width == 2
+            and len(block) < 3
+            and any(len(text[offset + s : offset + e].split()) > 3 for s, e in header)
+        ):
+            return []
+    headers = [text[offset + s : offset + e].strip(' "') for s, e in header]
+    if sum(1 for h in headers if _NUMERIC.fullmatch(h)) > width / 2:
+        headers = [""] * width
+        rows = block
+    else:
+        rows = block[1:]
+    cells: list[Cell] = []
+    for line, (at, spans) in enumerate(rows):
+        texts = [text[at + s : at + e].strip(' "') for s, e in spans]
+        labels = [i for i, t in enumerate(texts) if t and not _NUMERIC.fullmatch(t)]
+        if not labels and texts:
+            labels = [0]
+        row = " ".join(texts[i] for i in labels)[:_MAX_ROW_WORDS]
+        for i, (s, e) in enumerate(spans):
+            name = headers[i] if i < len(headers) else ""
+            own = " ".join(texts[j] for j in labels if j != i)[:_MAX_ROW_WORDS]
+            cells.append(Cell(at + s, at + e, own if i in labels else row, name, table, line, i))
+    return cells
+
+
+def _html(text: str) -> list[Cell]:
+    cells: list[Cell] = []
+    starts = [m.end() for m in _TAG_ROW.finditer(text)]
+    headers: list[str] = []
+    table = 0
+    for line, (start, stop) in enumerate(zip(starts, [*starts[1:], len(text)], strict=True)):
+        tags = list(_TAG_CELL.finditer(text, start, stop))[:_MAX_COLUMNS]
+        spans = [
+            (t.end(), n.start() if n else stop)
+            for t, n in zip(tags, [*tags[1:], None], strict=True)
+        ]
+        texts = [html.unescape(_TAG.sub(" ", text[s:e])).strip() for s, e in spans]
+        if tags and all(t[1].lower() == "h" for t in tags):
+            headers = texts
+            table += 1
+            continue
+        labels = [i for i, t in enumerate(texts) if t and not _NUMERIC.fullmatch(t)] or [0]
+        row = " ".join(texts[i] for i in labels if i < len(texts))[:_MAX_ROW_WORDS]
+        for i, (s, e) in enumerate(spans):
+            name = headers[i] if i < len(headers) else ""
+            cells.append(Cell(s, e, "" if i in labels else row, name, table, line, i))
+    return cells
+
+
+def _json(text: str) -> list[Cell]:
+    """Leaves with the strings of their object as row and the keys above them as header."""
+    cells: list[Cell] = []
+    # of each open object or array: its key, the strings and the places of its leaves
+    stack: list[tuple[str, list[str], list[int]]] = [("", [], [])]
+    key = ""
+    pending = ""
+    for match in _JSON_TOKEN.finditer(text):
+        token = match[0]
+        if token in "{[":
+            if len(stack) < 100:
+                stack.append((key, [], []))
+            key = ""
+        elif token in "}]":
+            if len(stack) > 1:
+                name, strings, leaves = stack.pop()
+                labels = " ".join(strings)[:_MAX_ROW_WORDS]
+                above = " ".join(s for _, up, _ in stack[-2:] for s in up[:4])[:_MAX_ROW_WORDS]
+                for i in leaves:
+                    cell = cells[i]
+                    words = "" if name.lower() in _CONTAINERS else _spaced(name)
+                    cells[i] = cell._replace(row=f"{above} {labels} {words}".strip())
+                # an object of attributes lends its names to the one that holds it
+                if len(stack) > 1 and strings and token == "}" and name:
+                    stack[-1][1].extend(strings[:2])
+            key = ""
+        elif token == ":":
+            key = pending
+        elif token == ",":
+            key = ""
+        elif token[0] == '"' and re.compile(r"\s*:").match(text, match.end()):
+            pending = token[1:-1]
+        else:
+            words = _spaced(key)
+            value = token.strip('"')
+            stack[-1][2].append(len(cells))
+            cells.append(Cell(match.start(), match.end(), "", words))
+            if token[0] == '"' and not _NUMERIC.fullmatch(value) and len(value) < 80:
+                stack[-1][1].append(value)
+    return sorted(cells)
+
+
+def _spaced(key: str) -> str:
+    """The words of a key: "perUnitPrice" and "per_unit_price" alike."""
+    return " ".join(_KEY_WORDS.sub(" ", key).split())
