@@ -13,6 +13,7 @@ from veridical.core.records import Record
 from veridical.core.registry import REGISTRY
 from veridical.core.scores import Headline, Result, Score, Scored, Unit
 from veridical.engine.verdict import head
+from veridical.text.scripts import UNREAD
 from veridical.text.spans import Span
 
 CONTEXT = ["The tower was built in 1912. It is 57 m tall."]
@@ -91,7 +92,9 @@ def test_why_nothing_was_scored() -> None:
     nothing = Score.not_applicable("no")
     bare = Record(row=0, response="It is.")
     assert of(bare, nli_grounding=nothing) == (None, "unchecked", "nothing_to_check")
-    assert of(RECORD, nli_grounding=nothing) == (None, "unchecked", "language")
+    assert of(RECORD, nli_grounding=nothing) == (None, "unchecked", "not_judged")
+    unread = Score.not_applicable(f"the model reads en; {UNREAD}")
+    assert of(RECORD, nli_grounding=unread) == (None, "unchecked", "language")
     failed = of(RECORD, nli_grounding=Score.failed("broke"), support=nothing)
     assert failed == (None, "unchecked", "failed")
 
@@ -133,4 +136,4 @@ def test_what_speaks_of_something_else_makes_no_verdict_and_joins_no_risk() -> N
     nothing = Score.not_applicable("the response cites nothing")
     assert of(record, citations=nothing) == (None, "unchecked", "nothing_to_check")
     unscored = of(record, cosine=nothing, context_recall=recall)  # which is no risk of the answer
-    assert unscored == (None, "unchecked", "language")
+    assert unscored == (None, "unchecked", "not_judged")

@@ -57,6 +57,7 @@ class FakeEncoder(_Counted):
     """
 
     scripts: frozenset[str] | None = None
+    languages: frozenset[str] | None = None
 
     def __init__(
         self,
@@ -146,7 +147,7 @@ class FakeNli(_Counted):
         batches: number of windows of each forward.
     """
 
-    scripts: frozenset[str] | None = None
+    languages: frozenset[str] | None = None
 
     def __init__(
         self,

@@ -19,7 +19,7 @@ class Fixed(Evidence):
         self.nli = "some-nli"
         self.asked: list[str] = []
 
-    async def nli_name(self) -> str:
+    async def nli_name(self, model: str | None = None) -> str:
         return self.nli
 
     async def _score(self, bound) -> Score:

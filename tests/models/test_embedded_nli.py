@@ -81,7 +81,7 @@ def test_configuration_names_the_classes_and_the_longest_input() -> None:
 
 def test_says_what_it_is(model: NliModel) -> None:
     assert model.contradicts
-    assert model.scripts == {"Latin"}
+    assert model.languages == {"en"}
     assert len(model.revision) == 16
     assert load_nli(threads=1).revision == model.revision
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
@@ -19,7 +18,6 @@ from veridical.cli.errors_shown import error_lines
 from veridical.cli.outputs import opened
 from veridical.decide.gates import Gates, Tally
 from veridical.report.overview import UNSEALED
-from veridical.text.languages import reads_as_english
 
 if TYPE_CHECKING:
     from veridical.engine.summary import Summary
@@ -28,8 +26,6 @@ if TYPE_CHECKING:
 
 _SHOWN_COLUMNS = 5
 _CAUSES = 10
-_LOOKED_AT = 200  # records, and characters of a context, that tell the language
-EMBEDDED = "veridical-nli"  # what the embedded NLI models are called
 _LOWEST = 4
 
 
@@ -169,21 +165,13 @@ def unused_lines(results: Results) -> list[str]:
 
 
 def language_lines(results: Results) -> list[str]:
-    """What is to be known where the embedded models were not trained on the answers' language."""
-    if EMBEDDED not in str(results.identity.get("models", {}).get("nli", EMBEDDED)):
-        return []
+    """Return what to do where the models do not read the language of answers or sources."""
     unread = results.summary().unread
-    texts = (
-        text
-        for record, _ in islice(results.records(), _LOOKED_AT)
-        for text in (record.response, *(c.text[:_LOOKED_AT] for c in record.contexts))
-    )
-    if not unread and reads_as_english(texts) is not False:
+    if not unread:
         return []
-    whose = f"{unread} answers are" if unread else "the answers seem to be"
     return [
-        f"{whose} in a language that the embedded models were not trained on: what compares words "
-        "(--preset fast) still holds; for the rest name a multilingual model (--nli ID)"
+        f"{unread} records are in a language that the models do not read: only wrong figures and "
+        "names are flagged there; --llm NAME or --nli ID names a multilingual model"
     ]
 
 

@@ -106,7 +106,7 @@ class Evidence(CheckpointEvidence, ABC):
         takes the name as its parameter ``nli``, so that plan and fingerprint know of it.
 
         Raises:
-            NotApplicable: the model does not read the script most of the texts are in.
+            NotApplicable: the model does not read the language of the premises or hypotheses.
             ModelError: the model failed on one of the pairs, or cannot be loaded.
         """
         raise _undeclared("an NLI model")
@@ -116,8 +116,17 @@ class Evidence(CheckpointEvidence, ABC):
         pair is a call to be paid for."""
         return False
 
-    async def nli_name(self) -> str:
-        """The name of the run's NLI model.
+    async def nli_languages(self, model: str | None = None) -> frozenset[str] | None:
+        """Return the languages that the run's NLI model reads, or the one that ``model`` names;
+        None if it reads any (see :mod:`veridical.core.language_gate`).
+
+        Raises:
+            ModelError: it cannot be loaded.
+        """
+        return None
+
+    async def nli_name(self, model: str | None = None) -> str:
+        """The name of the run's NLI model, or of the one that ``model`` names.
 
         Raises:
             ModelError: it cannot be loaded.

@@ -64,8 +64,9 @@ WHY: dict[Unchecked, tuple[str, str]] = {
     ),
     "failed": ("The scoring failed.", "Remove the cause named here and run it again."),
     "language": (
-        "No model of this run reads the language of the answer.",
-        "Name a multilingual model: nli=ID in Python, --nli ID on the command line.",
+        "No model of this run reads the language of the answer or of its sources.",
+        "Name a multilingual model: --llm NAME or --nli ID on the command line, llm= or nli= in "
+        "Python.",
     ),
     "earlier_version": (
         "The result was written by an earlier version, which gave no verdicts.",

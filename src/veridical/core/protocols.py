@@ -80,6 +80,7 @@ class Encoder(Protocol):
     revision: str  # hash of weights, tokenizer, pooling, windowing and precision
     has_tokens: bool
     scripts: frozenset[str] | None  # Unicode scripts it reads, e.g. {"Latin"}; None = any
+    languages: frozenset[str] | None  # codes of the languages it reads, e.g. {"en"}; None = any
     batch_tokens: int  # padded tokens per forward that keep the hardware busy
     workers: int  # threads that may call ``run`` at the same time
 
@@ -144,7 +145,7 @@ class NliModel(Protocol):
 
     name: str
     revision: str  # hash of weights, tokenizer, label order, temperature, windowing and precision
-    scripts: frozenset[str] | None  # Unicode scripts it reads, e.g. {"Latin"}; None = any
+    languages: frozenset[str] | None  # codes of the languages it reads, e.g. {"en"}; None = any
     batch_tokens: int  # padded tokens per forward that keep the hardware busy
     workers: int  # threads that may call ``run`` at the same time
     contradicts: bool  # False: it tells entailment from the rest only, which stands as neutral

@@ -93,7 +93,8 @@ class EvidenceItem(BaseModel):
 class Unit(BaseModel):
     """A piece of the response with its own risk. ``raw`` is the method's own number for it.
 
-    ``kind`` is what is wrong with a flagged unit, where that is known.
+    ``kind`` is what is wrong with a flagged unit, where that is known. ``reason`` is why a unit has
+    no risk: ``language`` where no model of the run reads it.
     """
 
     model_config = _FROZEN
@@ -105,6 +106,7 @@ class Unit(BaseModel):
     raw: float | None = Field(default=None, allow_inf_nan=False)
     label: str | None = None
     kind: FindingKind | None = Field(default=None, exclude_if=lambda v: v is None)
+    reason: Literal["language"] | None = Field(default=None, exclude_if=lambda v: v is None)
     probabilities: dict[str, Risk] | None = None
     evidence: tuple[EvidenceItem, ...] = ()
 
@@ -118,6 +120,7 @@ class Unit(BaseModel):
         level: Level = "sentence",
         label: str | None = None,
         kind: FindingKind | None = None,
+        reason: Literal["language"] | None = None,
         probabilities: dict[str, float] | None = None,
         evidence: Sequence[EvidenceItem] = (),
     ) -> Unit:
@@ -131,6 +134,7 @@ class Unit(BaseModel):
             "raw": raw,
             "label": label,
             "kind": kind,
+            "reason": reason,
             "probabilities": probabilities,
             "evidence": tuple(evidence),
         }

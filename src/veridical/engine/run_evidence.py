@@ -16,6 +16,7 @@ from veridical.core.records import Record
 from veridical.core.scores import Score, Scored
 from veridical.errors import ModelError, NotApplicable, UsageError
 from veridical.notices import tell_once
+from veridical.text.languages import language_of
 from veridical.text.scripts import UNREAD, reads
 
 if TYPE_CHECKING:
@@ -146,7 +147,7 @@ class RunEvidence(Evidence):
 
         Raises:
             UsageError: the cost was not declared.
-            NotApplicable: there is no model, or it does not read the script of ``texts``.
+            NotApplicable: there is no model, or it does not read the language of ``texts``.
         """
         kind = kind_of(name)
         service: Any = self._run.services.get(role_of(name, model))
@@ -160,14 +161,8 @@ class RunEvidence(Evidence):
             service = await self._run.engine.service(name, spec)
         if opened or not kind.signed:
             self._note(_signature(name, service.backend))
-        scripts = None if texts is None else service.backend.scripts
-        if texts is not None and scripts is not None and not reads(" ".join(texts), scripts):
-            what = f"{service.backend.name} reads {', '.join(sorted(scripts))} script"
-            tell_once(
-                f"{what}: of texts in another only the scorers that need no model count "
-                "(--nli ID names a multilingual model)"
-            )
-            raise NotApplicable(f"{what}; {UNREAD}")
+        if texts is not None:
+            _need_read(service.backend, " ".join(texts))
         return service
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -211,16 +206,34 @@ class RunEvidence(Evidence):
             self._note(_signature("nli", judge))
             by_token = self.tells_tokens(judge.llm)
             return await judge.judge(pairs, partial(self.chat, llm=judge.llm), by_token=by_token)
-        texts = dict.fromkeys(text for pair in pairs for text in pair)
-        service: NliService = await self._service("nli", model, texts)
+        service = await self._nli_service(pairs, model)
         return await service.judge(pairs, self._keep)
+
+    async def _nli_service(self, pairs: Sequence[tuple[str, str]], model: str | None) -> NliService:
+        """The queue of an NLI model.
+
+        Raises:
+            NotApplicable: it does not read the language of the premises or of the hypotheses.
+        """
+        service: NliService = await self._service("nli", model)
+        if service.backend.languages is not None:
+            for side in zip(*pairs, strict=True):
+                _need_read(service.backend, " ".join(dict.fromkeys(side)))
+        return service
+
+    async def nli_languages(self, model: str | None = None) -> frozenset[str] | None:
+        if self._run.engine.nli_judge(model) is not None:
+            return None
+        service: NliService = await self._service("nli", model)
+        languages: frozenset[str] | None = service.backend.languages
+        return languages
 
     def nli_by_llm(self, model: str | None = None) -> bool:
         return self._run.engine.nli_judge(model) is not None
 
-    async def nli_name(self) -> str:
-        judge = self._run.engine.nli_judge(None)
-        name: str = (judge or (await self._service("nli")).backend).name
+    async def nli_name(self, model: str | None = None) -> str:
+        judge = self._run.engine.nli_judge(model)
+        name: str = (judge or (await self._service("nli", model)).backend).name
         return name
 
     async def wrong_words(
@@ -228,8 +241,7 @@ class RunEvidence(Evidence):
     ) -> list[NDArray[np.float64]]:
         judge = self._run.engine.nli_judge(model)
         if judge is None:
-            texts = dict.fromkeys(text for pair in pairs for text in pair)
-            service: NliService = await self._service("nli", model, texts)
+            service = await self._nli_service(pairs, model)
             if service.tells_words:
                 return await service.words(pairs, self._keep)
         name = judge.name if judge is not None else service.backend.name
@@ -280,6 +292,25 @@ class RunEvidence(Evidence):
 def role_of(role: str, spec: str | None) -> str:
     """The place among a run's services of the model that a scorer names, or of the run's own."""
     return role if spec is None else f"{role} {spec}"
+
+
+def _need_read(backend: Any, text: str) -> None:
+    """Raises:
+    NotApplicable: a model does not read the script or the language of ``text``.
+    """
+    languages = getattr(backend, "languages", None)
+    scripts = getattr(backend, "scripts", None)
+    if languages is not None and language_of(text) not in (None, *languages):
+        read = ", ".join(sorted(languages))
+    elif scripts is not None and not reads(text, scripts):
+        read = f"{', '.join(sorted(scripts))} script"
+    else:
+        return
+    tell_once(
+        f"{backend.name} reads {read} only: texts in another language are not judged by it "
+        "(--llm NAME or --nli ID names a model that reads them)"
+    )
+    raise NotApplicable(f"{backend.name} reads {read}; {UNREAD}")
 
 
 def _signature(kind: str, model: Any) -> str:

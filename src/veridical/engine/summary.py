@@ -182,8 +182,7 @@ class Summary:
 
     @property
     def unread(self) -> int:
-        """Records, at least, in a script that a model of the run does not read: what needs no
-        model was scored alone."""
+        """Records, at least, in a language that a model of the run does not read."""
         return max((s.unread for s in self.scorers.values()), default=0)
 
     @property

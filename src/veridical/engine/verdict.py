@@ -10,6 +10,7 @@ from pydantic_core import from_json
 from veridical.core.scores import Score, Scored, Unit
 from veridical.core.stated import states_nothing
 from veridical.engine.risk import NAME, VERSION, combine
+from veridical.text.scripts import UNREAD
 
 if TYPE_CHECKING:
     from veridical.core.identity import Identity
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 #: A risk from here on speaks against what it is of.
 EVEN = 0.5
+#: Only words were compared.
+_WORDS_ONLY: tuple[Verdict, Unchecked | None] = ("unchecked", "not_judged")
 _CONTRADICTION = "contradiction"
 _SUPPORTED = ("entailment", "supported")
 _UNSUPPORTED = ("neutral", "unsupported")
@@ -62,9 +65,12 @@ def head(record: Record, scorers: Sequence[BoundScorer], scores: Mapping[str, Sc
     risk, by = combine({s.identity: scores[s.key].risk for s in scorers}, count)
     parts = _Parsed(scores)
     lines = dict(scores)
+    verdict = _verdict(record, scorers, parts, risk, by)
+    if verdict == _WORDS_ONLY and _unread_by_models(scorers, parts):
+        return Headed(None, None, ("unchecked", "language"), lines)
     if by == NAME:
         lines[NAME] = Scored.of(_mean(record, scorers, parts, risk))
-    return Headed(risk, by, _verdict(record, scorers, parts, risk, by), lines)
+    return Headed(risk, by, verdict, lines)
 
 
 def _verdict(
@@ -85,10 +91,13 @@ def _verdict(
     judges = [s.key for s in makers if bases[s.key] == "sources"]
     if judges:
         found = {verdict for key in judges for verdict in _statements(parts[key])}
-        return (next(v for v in _OF_SOURCES if v in found), None)
+        worst = next(v for v in _OF_SOURCES if v in found)
+        if worst == "supported" and any(_unread(parts[key]) for key in judges):
+            return "unchecked", "language"
+        return worst, None
     if "agreement" in bases.values():
         return ("inconsistent" if _even(risk, makers, parts) >= EVEN else "consistent"), None
-    return "unchecked", "not_judged"
+    return _WORDS_ONLY
 
 
 def _even(risk: float, makers: Sequence[BoundScorer], parts: Mapping[str, Any]) -> float:
@@ -103,6 +112,8 @@ def _basis(bound: BoundScorer, record: Record, score: Mapping[str, Any]) -> Basi
     if bound.scorer.parts is None:
         return bound.basis(record)
     raw = score["raw"] if isinstance(score["raw"], dict) else {}
+    if raw.get("judged") == "figures":  # of sentences that no model reads
+        return "sources"
     risks = raw.get("components")
     bases = {
         part.basis(record)
@@ -122,6 +133,16 @@ def _statements(score: Mapping[str, Any]) -> Iterator[Verdict]:
         yield _of_label(unit["label"], unit["risk"])
 
 
+def _unread_by_models(scorers: Sequence[BoundScorer], parts: Mapping[str, Any]) -> bool:
+    """Return True if a scorer did not apply as its model does not read the record's language."""
+    return any((parts[s.key]["reason"] or "").endswith(UNREAD) for s in scorers)
+
+
+def _unread(score: Mapping[str, Any]) -> bool:
+    """Return True if a statement was not judged as no model reads its language."""
+    return any(u.get("reason") == "language" for u in score["units"])
+
+
 def _of_label(label: str | None, risk: float) -> Verdict:
     if label == _CONTRADICTION:
         return "contradicted"
@@ -135,10 +156,12 @@ def _why_unscored(
 ) -> Unchecked:
     if any(parts[s.key]["status"] == "failed" for s in scorers):
         return "failed"
+    if _unread_by_models(scorers, parts):
+        return "language"
     available = {f for f in ("contexts", "reference", "samples", "logprobs") if getattr(record, f)}
     able = (s for s in scorers if s.needs and s.needs <= available)
     if not all(s.scorer.apart for s in able):
-        return "language"  # it had what it needs, and yet it did not apply
+        return "not_judged"  # it had what it needs, and yet it did not apply
     return "nothing_to_check"
 
 

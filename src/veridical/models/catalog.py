@@ -14,6 +14,7 @@ from veridical.errors import UsageError, option_named
 from veridical.llm.endpoints import configured
 from veridical.models.folder import GRAPHS
 from veridical.models.nli import names, packaged
+from veridical.text.languages import ENGLISH_CODE
 
 if TYPE_CHECKING:
     from veridical.core.protocols import Encoder, NliModel
@@ -92,7 +93,13 @@ def load_encoder(
     if spec in ("minilm", ""):
         from veridical.models.onnx import OnnxEncoder
 
-        return OnnxEncoder(EMBEDDED, threads=threads, name="minilm", scripts=frozenset({"Latin"}))
+        return OnnxEncoder(
+            EMBEDDED,
+            threads=threads,
+            name="minilm",
+            scripts=frozenset({"Latin"}),
+            languages=frozenset({ENGLISH_CODE}),
+        )
     if spec.startswith(("http://", "https://", "tei:http://", "tei:https://")):
         from veridical.models.http import HttpEncoder
 
@@ -136,7 +143,7 @@ def load_nli(
             threads=threads,
             name=name,
             labels=",".join(LABELS),  # its order is ours: nothing to find out
-            scripts=frozenset({"Latin"}),
+            languages=frozenset({ENGLISH_CODE}),
             **options,
         )
     if name.startswith(("tei:http://", "tei:https://")):

@@ -146,6 +146,7 @@ class HttpBackEnd:
     """A model on a server: :class:`JsonClient` says what the arguments mean. Thread-safe."""
 
     scripts: frozenset[str] | None = None
+    languages: frozenset[str] | None = None
     local = False  # a forward is a request, which may be paid
 
     def __init__(self, url: str, key_variable: str, **options: Any) -> None:

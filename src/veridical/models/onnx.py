@@ -36,6 +36,7 @@ class OnnxEncoder:
         threads: forwards side by side; default: the processors this process may use.
         prefix: text put before every input; default: the folder's default prompt.
         scripts: Unicode scripts the model reads; None = any.
+        languages: codes of the languages that the model reads (``en``); None = any.
 
     Raises:
         ModelError: a file is missing or broken, or the graph gives no token embeddings.
@@ -52,6 +53,7 @@ class OnnxEncoder:
         dense: str | None = None,
         name: str | None = None,
         scripts: frozenset[str] | None = None,
+        languages: frozenset[str] | None = None,
     ) -> None:
         root = Path(folder)
         graph = need_graph(root)
@@ -61,6 +63,7 @@ class OnnxEncoder:
         self._output = self._token_output(graph)
         self.name = name or root.name
         self.scripts = scripts
+        self.languages = languages
         self.batch_tokens = BATCH_TOKENS
         self.workers = threads or usable_processors()
         files = [*weight_files(graph), settings.backbone / "tokenizer.json"]

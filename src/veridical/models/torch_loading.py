@@ -49,6 +49,7 @@ class TorchBackEnd:
     """
 
     scripts: frozenset[str] | None = None
+    languages: frozenset[str] | None = None
     workers = 1
 
     def __init__(

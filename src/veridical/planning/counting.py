@@ -45,6 +45,7 @@ class _Counting:
         self.name: str = model.name
         self.revision: str = model.revision
         self.scripts: frozenset[str] | None = getattr(model, "scripts", None)
+        self.languages: frozenset[str] | None = getattr(model, "languages", None)
         self.batch_tokens: int = model.batch_tokens
         self._timings: list[tuple[int, float]] = []
         self._timing = threading.Lock()  # one alone, so that none slows another

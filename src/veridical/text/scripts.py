@@ -29,7 +29,7 @@ _SUPERSCRIPT = frozenset({"SUPERSCRIPT", "MATHEMATICAL", "DOUBLE-STRUCK", "SCRIP
 
 
 #: Ends the reason why a model was not asked about a text that it cannot read.
-UNREAD = "most of this text is in another"
+UNREAD = "most of this text is in another language"
 
 
 def script_shares(text: str) -> dict[str, float]:

@@ -11,6 +11,7 @@ from member_scores import Fixed, odds, run
 
 import veridical
 from veridical.core.evidence import guarded
+from veridical.core.language_gate import LanguageGate
 from veridical.core.records import Record
 from veridical.core.registry import REGISTRY
 from veridical.core.resolving import resolve
@@ -336,13 +337,83 @@ def test_risk_units_and_verdict_agree_by_contexts() -> None:
     assert (none.verdict, none.reason) == ("unchecked", "no_statement")
 
 
-def test_other_scripts_have_what_needs_no_model() -> None:
-    rows = [{"response": "Башня высотой 93 метра.", "contexts": "Высота башни 41 метр."}]
-    results = veridical.check(rows)
+GERMAN = "Die Brücke wurde 1932 gebaut und ist zwei Kilometer lang."
+
+
+@pytest.mark.parametrize(
+    ("response", "contexts"),
+    [
+        ("Die Brücke ist 1932 gebaut worden und nicht sehr lang.", [GERMAN]),
+        ("The bridge was built in 1932.", [GERMAN]),
+        ("Die Brücke ist seit 1932 fertig und wird gern benutzt.", ["The bridge opened in 1932."]),
+        ("Мост был построен в 1932 году.", ["Мост построили в 1932 году."]),
+        ("桥建于1932年。", ["这座桥建于1932年。"]),
+        ("Anna Keller.", ["Die Leiterin des Museums ist Anna Keller, und das seit Jahren."]),
+    ],
+)
+def test_what_no_model_reads_is_unchecked(response: str, contexts: list[str]) -> None:
+    results = veridical.check([{"response": response, "contexts": contexts}])
     (result,) = results
-    assert result.verdict == "unchecked" and result.scores["ensemble"].raw["judged"] == "lexical"
+    assert (result.verdict, result.reason, result.risk) == ("unchecked", "language", None)
+    units = result.scores["ensemble"].units
+    assert units and all(u.risk is None and u.reason == "language" for u in units)
     assert results.summary().unread == 1
-    assert {s.name for s in results.summary().shown} == {"support", "ensemble"}
+
+
+@pytest.mark.parametrize(
+    ("response", "context"),
+    [
+        ("Die Brücke wurde 1951 gebaut und ist nicht lang.", GERMAN),
+        ("El puente se construyó en 1951 y no es largo.", "El puente se construyó en 1932."),
+        ("Башня была построена в 1951 году.", "Башню построили в 1932 году."),
+        (
+            "Das Gerät wiegt 12 kg und ist nicht schwer.",
+            "Das Gerät wiegt 15 kg und hat zwei Räder.",
+        ),
+        ("The bridge was built in 1951.", GERMAN),
+        ("Het museum wordt geleid door Piet Bakker.", "Het museum wordt geleid door Anna Keller."),
+    ],
+)
+def test_wrong_figures_and_names_are_flagged_in_any_language(response: str, context: str) -> None:
+    (result,) = veridical.check([{"response": response, "contexts": context}])
+    assert result.verdict in ("unsupported", "contradicted") and result.risk > 0.5
+    assert "--" not in result.explain()
+
+
+@pytest.mark.parametrize(
+    ("response", "context"),
+    [
+        ("Die Pause dauert 3 Tage und ist nicht bezahlt.", "Die Pause dauert drei Tage."),
+        ("The break lasts 12 hours.", "La pausa dura doce horas y no se paga."),
+        ("Le Pont Neuf est le plus vieux pont de la ville.", "Le pont est le plus vieux."),
+    ],
+)
+def test_what_may_stand_in_words_is_not_flagged(response: str, context: str) -> None:
+    (result,) = veridical.check([{"response": response, "contexts": context}])
+    assert result.verdict == "unchecked"
+
+
+def test_the_readable_part_of_an_answer_is_judged() -> None:
+    contexts = ["The bridge was built in 1932. It is two kilometres long."]
+    english, german = "The bridge was built in 1932.", "Die Brücke ist sehr schön und wird geliebt."
+    wrong = "The bridge has never been built."
+    mixed, flagged, other = veridical.check(
+        [
+            {"response": f"{english} {german}", "contexts": contexts},
+            {"response": f"{wrong} {german}", "contexts": contexts},
+            {"response": english, "contexts": [*contexts, GERMAN]},
+        ]
+    )
+    first, second = mixed.scores["ensemble"].units
+    assert first.risk is not None and (second.risk, second.reason) == (None, "language")
+    assert (mixed.verdict, mixed.reason) == ("unchecked", "language") or mixed.risk > 0.5
+    assert flagged.verdict in ("contradicted", "unsupported", "unclear")
+    assert other.scores["nli_grounding"].units[0].risk is not None
+
+
+def test_an_llm_judge_reads_any_language() -> None:
+    gate = LanguageGate(None, "", None)
+    assert gate.open and gate.reads("Cyrillic") and gate.reads_sentence(Span(0, 1, "Да"))
 
 
 def test_the_file_says_what_it_was_fitted_on() -> None:

@@ -5,22 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from veridical.core.language_gate import OPEN, LanguageGate, language_gate, unread_unit
 from veridical.core.scores import SHOWN, EvidenceItem, Score, Unit
 from veridical.core.stated import states_nothing, stating_sentences
 from veridical.ensembles.scorers import default_set as default
 from veridical.ensembles.scorers.components import missing, scores_of, unscored
 from veridical.ensembles.scorers.default_long import LongAnswer, long_answer
 from veridical.ensembles.scorers.default_set import Field, Said
+from veridical.ensembles.scorers.unread import wrong_values
 from veridical.errors import NotApplicable
+from veridical.text.scripts import UNREAD
 from veridical.text.spans import Span
 
 if TYPE_CHECKING:
     from veridical.core.evidence import Evidence
-    from veridical.core.records import Record
+    from veridical.core.records import Record, Source
     from veridical.core.registry import BoundScorer
 
 _DIGITS = 6  # of risks: what two computers agree on
 _EVEN = 0.5
+#: Log-odds of a sentence that no model reads and whose figures or names are wrong.
+_WRONG_VALUE = 2.0
 
 
 class _Sentence(NamedTuple):
@@ -29,6 +34,7 @@ class _Sentence(NamedTuple):
     span: Span
     odds: float | None
     said: Mapping[str, Said]
+    unread: bool = False
 
 
 class _Members(NamedTuple):
@@ -40,6 +46,24 @@ class _Members(NamedTuple):
     long: Mapping[Field, LongAnswer]
     judge: BoundScorer | None
     scores: Mapping[str, Score]
+    gate: LanguageGate = OPEN
+
+    def unread(self, record: Record, field: Field, span: Span, said: Mapping[str, Said]) -> bool:
+        """Return True if no member judged a sentence as no model reads it, or its sources."""
+        if self.gate.open or any(not default.lexical(name) for name in said):
+            return False
+        sources = self.gate.sources(given := _sources(record, field))
+        return not self.gate.reads_sentence(span) or len(sources) < len(given)
+
+    def wrong_values(self, record: Record, field: Field, span: Span) -> Said | None:
+        """What ``support`` says of a sentence whose figures or names are surely wrong."""
+        bound = self.by_field[field].get("support")
+        if bound is None:
+            return None
+        texts = [s.text for s in _sources(record, field)]
+        wrong = wrong_values(self.scores[bound.key], span, self.gate.answer, texts)
+        evidence = [item for unit in wrong for item in unit.evidence]
+        return Said(1.0, "unsupported", evidence=evidence) if wrong else None
 
     def response(self, field: Field) -> float | None:
         """Log-odds by what the members of a field say of the whole response."""
@@ -122,9 +146,12 @@ async def score(
         if not rule.read(scores):
             del long[field]
             by_field[field] = rule.words()
-    members = _Members(nli, by_field, long, judging, scores)
+    gate = await language_gate(record, evidence) if asks_nli else OPEN
+    members = _Members(nli, by_field, long, judging, scores, gate)
     scored = members.scored()
     if not scored:
+        if any((s.reason or "").endswith(UNREAD) for s in scores.values()):
+            return gate.unread(stating_sentences(record))
         raise unscored("no component is scored", members.scores)
     return _score(record, members, scored, prior)
 
@@ -139,7 +166,14 @@ def _score(
     lead = leads[0] if leads else None
     judged = _judged(record, lead, scored)
     sentences = _sentences(record, members, lead, leads[1:], turns=judged == "lexical")
-    odds = _response_odds(members, lead, leads[1:], sentences, turns=judged == "lexical")
+    unread = [s for s in sentences if s.unread]
+    if unread and judged == "lexical" and any(s.odds is not None for s in unread):
+        judged = "figures"
+    odds = (
+        None
+        if unread and _all_silent(sentences)
+        else _response_odds(members, lead, leads[1:], sentences, turns=judged == "lexical")
+    )
     judge = _of_judge(members)
     if judge is not None:
         sentences = [_judged_sentence(s, judge, lead, len(sentences) == 1) for s in sentences]
@@ -148,7 +182,8 @@ def _score(
             odds = max(known)
         else:
             odds = default.with_judge(odds, default.log_odds(judge.risk or 0.0), lead)
-    assert odds is not None  # something is scored
+    if odds is None:
+        return members.gate.unread([s.span for s in unread])
     even = round(default.sigmoid(odds), _DIGITS)
     risk = round(default.shifted(even, prior), _DIGITS)
     raw: dict[str, Any] = {
@@ -207,13 +242,25 @@ def _sentences(
     for span in spans:
         said = members.said(lead, span, alone) if span.start in stating else {}
         odds = members.sentence(lead, said)
-        if odds is not None:
+        unread = members.unread(record, lead, span, said) and span.start in stating
+        if unread:
+            wrong = members.wrong_values(record, lead, span)
+            said, odds = ({}, None) if wrong is None else ({"support": wrong}, _WRONG_VALUE)
+        if odds is not None and not unread:
             for field in others:
                 other = members.sentence(field, members.said(field, span, alone))
                 if other is not None:
                     odds = default.moved(odds, default.SHARES[field] * other, turns)
-        sentences.append(_Sentence(span, odds, said))
+        sentences.append(_Sentence(span, odds, said, unread))
     return sentences
+
+
+def _sources(record: Record, field: Field) -> list[Source]:
+    return [] if field == "logprobs" else record.against(field)
+
+
+def _all_silent(sentences: Sequence[_Sentence]) -> bool:
+    return all(s.odds is None for s in sentences)
 
 
 def _response_odds(
@@ -278,10 +325,12 @@ def _weights(members: _Members, leads: Sequence[Field]) -> dict[str, float]:
 
 def _unit(sentence: _Sentence, lead: Field | None, members: _Members, prior: float) -> Unit:
     if sentence.odds is None:
-        return Unit.of(sentence.span, None)
+        return unread_unit(sentence.span) if sentence.unread else Unit.of(sentence.span, None)
     even = round(default.sigmoid(sentence.odds), _DIGITS)
     probabilities = None if lead == "samples" else _probabilities(even, sentence.said)
     label = None if probabilities is None else _label(even, probabilities)
+    if sentence.unread:
+        label = "unsupported"
     risk = round(default.shifted(even, prior), _DIGITS)
     return Unit.of(
         sentence.span,

@@ -37,7 +37,7 @@ class PairJudge(ABC):
         tells_words: whether it tells which words of a hypothesis are wrong.
     """
 
-    scripts: frozenset[str] | None = None
+    languages: frozenset[str] | None = None
     contradicts: bool
     tells_words = False
     _windower: PairWindower

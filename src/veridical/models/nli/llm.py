@@ -37,7 +37,7 @@ class LlmNli:
         revision: 16 hexadecimal digits over the prompt. The model's identity is the endpoint's.
     """
 
-    scripts: ClassVar[frozenset[str] | None] = None
+    languages: ClassVar[frozenset[str] | None] = None
 
     def __init__(self, llm: str | None = None, classes: int = 3) -> None:
         if classes not in (2, 3):

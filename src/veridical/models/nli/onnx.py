@@ -49,7 +49,7 @@ class OnnxNli(PairJudge):
             of ``agreement.json``, measured on this machine when loaded. The scale of activations
             is that of a whole batch, so windows are then run one by one: a result never depends
             on what else was asked.
-        scripts: Unicode scripts the model reads; None = any.
+        languages: codes of the languages that the model reads (``en``); None = any.
 
     Raises:
         UsageError: ``labels`` or ``precision`` is none that there is.
@@ -65,7 +65,7 @@ class OnnxNli(PairJudge):
         labels: str | None = None,
         precision: str = "float32",
         name: str | None = None,
-        scripts: frozenset[str] | None = None,
+        languages: frozenset[str] | None = None,
     ) -> None:
         if precision not in ("float32", "int8"):
             raise UsageError(f"unknown precision {precision!r}; known: float32, int8")
@@ -96,7 +96,7 @@ class OnnxNli(PairJudge):
         )
         if precision == "int8":
             self._quicken(path, shipped)
-        self.scripts = scripts
+        self.languages = languages
         self.batch_tokens = BATCH_TOKENS
         self.workers = threads or usable_processors()
 

@@ -11,19 +11,21 @@ from pydantic import Field
 from veridical.claims import aggregate as rules
 from veridical.claims import extractors, majority
 from veridical.claims.attribution import Merge, Reading, Verdict
-from veridical.claims.claim import Checker, Extraction
+from veridical.claims.claim import Checker, Claim, Extraction
 from veridical.claims.extractors import ExtractorName
 from veridical.claims.majority import CheckerNames
 from veridical.claims.repc.model import RepcFile
 from veridical.claims.select import Selection
 from veridical.claims.select import costs_of as selection_costs
 from veridical.core.evidence import Evidence
+from veridical.core.language_gate import OPEN, LanguageGate, language_gate
 from veridical.core.protocols import LABELS
 from veridical.core.records import Record
 from veridical.core.registry import Cost, scorer
 from veridical.core.scores import Score, Unit
 from veridical.errors import ModelError, NotApplicable, UsageError
 from veridical.text.passages import SIZE
+from veridical.text.spans import Span
 
 Weight = Annotated[float, Field(ge=0, le=1)]
 _KEPT = 20  # reasons why a model's claims were left out
@@ -166,6 +168,10 @@ async def claims(
     of it. ``left_out`` tells what a model wrote that was no
     claim.
 
+    A claim in a language that the NLI model does not read has no risk, and its unit the reason
+    ``language``; so has each claim where the model reads none of the sources, and a claim that the
+    sources it reads leave open where it does not read all. These units come last.
+
     A response that declines to answer is scored: risk 0, as nothing is claimed, labelled
     ``abstain``, without units. To one that claims nothing else the scorer does not apply. A claim
     that could not be checked fails the record: what is not known must not look harmless.
@@ -176,10 +182,42 @@ async def claims(
     if extraction.abstained:
         return Score.of(0.0, raw=_raw(0.0, rules.ABSTAIN, [], extraction))
     _need_claims(extraction)
+    gate = await _gate(record, evidence, checker, nli)
+    spoken, unread = _by_language(record, extraction, gate)
+    read = gate.sources(sources)
+    if not read or not spoken:
+        return gate.unread(_sentences_of(record, extraction.claims))
     options = {"nli": nli, "llm": llm, "proxy": proxy, "model": model, "shots": shots}
     named = _checkers(checker, options)
-    verdicts = await majority.judge_by(named, extraction.claims, sources, evidence, reading)
-    return _scored(record.response, extraction, verdicts, aggregate, weights)
+    verdicts = await majority.judge_by(named, spoken, read, evidence, reading)
+    if len(read) < len(sources) and sources[0].kind != "sample":
+        # a source that is not read may say what those that are do not tell
+        unread += [v.claim for v in verdicts if v.label == "neutral"]
+        verdicts = [v for v in verdicts if v.label != "neutral"]
+    if not verdicts:
+        return gate.unread(_sentences_of(record, extraction.claims))
+    return _scored(record.response, extraction, verdicts, unread, aggregate, weights)
+
+
+async def _gate(record: Record, evidence: Evidence, checker: str, nli: str | None) -> LanguageGate:
+    """The gate of the NLI model that alone checks claims; open for other checkers."""
+    seats = majority.seats(checker)
+    if any(seat.asks != "nli" for seat in seats):
+        return OPEN
+    return await language_gate(record, evidence, seats[0].model or nli)
+
+
+def _by_language(
+    record: Record, extraction: Extraction, gate: LanguageGate
+) -> tuple[list[Claim], list[Claim]]:
+    """The claims that the checker reads, and those that it does not."""
+    reads = [gate.reads_sentence(s) for s in record.sentences]
+    claims = extraction.claims
+    return [c for c in claims if reads[c.sentence]], [c for c in claims if not reads[c.sentence]]
+
+
+def _sentences_of(record: Record, claims: Sequence[Claim]) -> list[Span]:
+    return [record.sentences[i] for i in sorted({c.sentence for c in claims})]
 
 
 def _need_claims(extraction: Extraction) -> None:
@@ -194,6 +232,7 @@ def _scored(
     response: str,
     extraction: Extraction,
     verdicts: Sequence[Verdict],
+    unread: Sequence[Claim],
     aggregate: str,
     weights: tuple[Weight, Weight, Weight],
 ) -> Score:
@@ -203,7 +242,8 @@ def _scored(
     risk = rules.risk_of(judged, aggregate)
     label = (rules.major if aggregate == "major" else rules.strict)(judged.labels)
     units = [_unit(response, v) for v in verdicts]
-    return Score.of(risk, raw=_raw(risk, label, verdicts, extraction), units=units)
+    units += [Unit.of(c.span(response), None, level="claim", reason="language") for c in unread]
+    return Score.of(risk, raw=_raw(risk, label, verdicts, extraction, unread), units=units)
 
 
 def _unit(response: str, verdict: Verdict) -> Unit:
@@ -218,6 +258,15 @@ def _unit(response: str, verdict: Verdict) -> Unit:
     )
 
 
+def _claim(claim: Claim) -> dict[str, Any]:
+    return {
+        "text": claim.text,
+        "triplet": claim.triplet,
+        "sentence": claim.sentence,
+        "parts": claim.parts,
+    }
+
+
 def _checkers(names: str, options: dict[str, Any]) -> dict[str, Checker]:
     """The checkers with those of the options that they take; the extractor may take the others."""
     accepted = majority.options_of(names)
@@ -225,7 +274,11 @@ def _checkers(names: str, options: dict[str, Any]) -> dict[str, Checker]:
 
 
 def _raw(
-    risk: float, label: str, verdicts: Sequence[Verdict], extraction: Extraction
+    risk: float,
+    label: str,
+    verdicts: Sequence[Verdict],
+    extraction: Extraction,
+    unread: Sequence[Claim] = (),
 ) -> dict[str, Any]:
     rates = rules.soft([v.label for v in verdicts])
     return {
@@ -234,17 +287,17 @@ def _raw(
         **rates._asdict(),
         "hallucination": rates.hallucination,
         "claims": [
-            {
-                "text": v.claim.text,
-                "triplet": v.claim.triplet,
-                "sentence": v.claim.sentence,
-                "parts": v.claim.parts,
-                "category": v.category,
-                "conflict": v.conflict,
-                "says": v.says,
-                **({"votes": [vote._asdict() for vote in v.votes]} if v.votes else {}),
-            }
-            for v in verdicts
+            *(
+                {
+                    **_claim(v.claim),
+                    "category": v.category,
+                    "conflict": v.conflict,
+                    "says": v.says,
+                    **({"votes": [vote._asdict() for vote in v.votes]} if v.votes else {}),
+                }
+                for v in verdicts
+            ),
+            *({**_claim(c), "category": None, "conflict": False, "says": []} for c in unread),
         ],
         "left_out": list(extraction.left_out[:_KEPT]),
     }

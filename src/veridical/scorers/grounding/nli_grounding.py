@@ -11,6 +11,7 @@ from pydantic import Field
 
 from veridical.claims.select import Screened
 from veridical.core.evidence import Evidence
+from veridical.core.language_gate import language_gate, unread_unit
 from veridical.core.passage_verdicts import passage_verdicts
 from veridical.core.protocols import LABELS
 from veridical.core.records import Against, Record
@@ -21,7 +22,7 @@ from veridical.errors import NotApplicable
 from veridical.scorers.grounding.source_windows import Windowed, source_windows
 from veridical.scorers.most_about import place_most_about
 
-_ENTAILMENT, _, _CONTRADICTION = range(len(LABELS))
+_ENTAILMENT, _NEUTRAL, _CONTRADICTION = range(len(LABELS))
 
 
 @scorer(
@@ -65,6 +66,10 @@ async def nli_grounding(
             Sources no longer than that are read whole, and so are all for a sentence that shares
             no word with them. 0 reads every window for every sentence.
 
+    A sentence in a language that the model does not read has no risk, and its reason is
+    ``language``; so has each where it reads none of the sources, and one that the sources it reads
+    do not tell where it does not read all.
+
     A short answer is judged with its question, as a statement; small talk around it ("Sure!") is
     not judged (see ``stating_sentences``).
 
@@ -73,14 +78,21 @@ async def nli_grounding(
     evidence, the sentence most about it in the best window (for the label contradiction: in the
     window most about it) with the label's probability by that window.
     """
-    read = source_windows(record, evidence, against, top)
+    gate = await language_gate(record, evidence)
+    read = source_windows(record, evidence, against, top, gate)
+    if not read.sentences:
+        return gate.unread(read.unread)
     pairs = read.pairs()
     verdicts = await passage_verdicts(evidence, pairs)
     if risk == "contradiction" and not verdicts.contradicts:
         raise NotApplicable("the NLI model has no class for contradiction")
     judged = dict(zip(pairs, verdicts.probabilities, strict=True))
-    units = unit_of_each(record, grounded_units(read, judged, evidence, risk))
-    largest = max(u.risk for u in units if u.risk is not None)
+    found = grounded_units(read, judged, evidence, risk)
+    units = unit_of_each(record, [*found, *map(unread_unit, read.unread)])
+    risks = [u.risk for u in units if u.risk is not None]
+    if not risks:
+        return gate.unread(read.sentences)
+    largest = max(risks)
     return Score.of(largest, raw=largest, units=units)
 
 
@@ -110,6 +122,9 @@ def grounded_units(
             probability = float(judged[read.pair(i, place)][label])
             source = read.sources[window.source]
             items.append(EvidenceItem.at(source, span.start, span.end, probability))
+        if read.partly and label == _NEUTRAL:  # a source that is not read may say it
+            units.append(unread_unit(sentence))
+            continue
         e, c = probabilities[_ENTAILMENT], probabilities[_CONTRADICTION]
         value = float(1 - e if risk == "nonentailment" else c)
         units.append(

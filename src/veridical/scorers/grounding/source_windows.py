@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from veridical.claims.select import Screened, screen
 from veridical.core.evidence import Evidence
+from veridical.core.language_gate import LanguageGate
 from veridical.core.records import Against, Record, Source
 from veridical.core.stated import need_statements, stated, stated_window
 from veridical.text.passages import Passage
@@ -31,6 +32,8 @@ class Windowed:
     """A response's sentences that state something, and what judges them.
 
     Attributes:
+        unread: those that are not judged, as the model does not read them, or no source.
+        partly: it does not read some of the sources that judge together.
         statements: the text that is judged in the place of each of ``sentences``.
         premises: the text to judge by in the place of each of ``windows``.
         readings: for each sentence, the windows that judge it: one entry for each group of
@@ -39,6 +42,8 @@ class Windowed:
     """
 
     sentences: Sequence[Span]
+    unread: Sequence[Span]
+    partly: bool
     statements: Sequence[Statement]
     sources: Sequence[Source]
     windows: Sequence[SourceWindow]
@@ -60,38 +65,53 @@ class Windowed:
         return list(dict.fromkeys(self.pair(i, k) for i, k in places))
 
 
-def source_windows(record: Record, evidence: Evidence, against: Against, top: int) -> Windowed:
+def source_windows(
+    record: Record, evidence: Evidence, against: Against, top: int, gate: LanguageGate | None = None
+) -> Windowed:
     """The windows of what the record is set ``against`` that can matter to its sentences, found
     once for all scorers that ask.
 
     Args:
         top: as of :func:`~veridical.scorers.grounding.nli_grounding.nli_grounding`.
+        gate: leaves out sentences and sources in a language that the model does not read.
 
     Raises:
         NotApplicable: the response is blank or states nothing, or there is no source.
     """
-    key = (source_windows, against, top)
-    return evidence.once(key, lambda: windowed(record, evidence, against, top))
+    key = (source_windows, against, top, gate and gate.languages)
+    return evidence.once(key, lambda: windowed(record, evidence, against, top, gate))
 
 
-def windowed(record: Record, evidence: Evidence, against: Against, top: int) -> Windowed:
+def windowed(
+    record: Record, evidence: Evidence, against: Against, top: int, gate: LanguageGate | None = None
+) -> Windowed:
     """:func:`source_windows` of any record, found anew: of one that is not the evidence's own."""
-    sentences = need_statements(record)
-    sources = record.against(against)
+    said = need_statements(record)
+    given = record.against(against)
+    sources = list(given) if gate is None else gate.sources(given)
+    read = (
+        [gate is None or gate.reads_sentence(s) for s in said] if sources else [False] * len(said)
+    )
+    sentences = [s for s, r in zip(said, read, strict=True) if r]
+    unread = [s for s, r in zip(said, read, strict=True) if not r]
     windows = [SourceWindow(n, p) for n, x in enumerate(sources) for p in text_windows(x.text)]
     separate = against == "samples"
     groups = [
         np.array([i for i, w in enumerate(windows) if w.source == n or not separate])
         for n in range(len(sources) if separate else 1)
     ]
-    statements = stated(record, sentences)
+    statements = [s for s, r in zip(stated(record, said), read, strict=True) if r]
     return Windowed(
         sentences,
+        unread,
+        len(sources) < len(given) and not separate,
         statements,
         sources,
         windows,
         [stated_window(record, evidence, sources[w.source], w.passage) for w in windows],
-        _readings([s.text for s in statements], windows, groups, evidence, top),
+        _readings([s.text for s in statements], windows, groups, evidence, top)
+        if sentences
+        else [],
     )
 
 

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from veridical.arrays import Floats
 from veridical.core.evidence import Evidence
+from veridical.core.language_gate import language_gate, unread_unit
 from veridical.core.prompt_text import last_question
 from veridical.core.records import Against, Record
 from veridical.core.registry import scorer
@@ -71,12 +72,19 @@ async def spans(
         NotApplicable: the response holds no word, there is no source, or the NLI model tells no
             wrong words.
     """
-    sentences = need_statements(record)
+    sentences: Sequence[Span] = need_statements(record)
+    unread: list[Unit] = []
     if detector:
         words = await _by_detector(record, evidence, against, detector)
     else:
-        words = await _by_nli(record, source_windows(record, evidence, against, top), evidence)
-    return _score(record, sentences, words)
+        gate = await language_gate(record, evidence)
+        read = source_windows(record, evidence, against, top, gate)
+        if not read.sentences:
+            return gate.unread(read.unread)
+        sentences = read.sentences
+        words = await _by_nli(record, read, evidence)
+        unread = [unread_unit(s) for s in read.unread]
+    return _score(record, sentences, words, unread)
 
 
 async def _by_nli(record: Record, read: Windowed, evidence: Evidence) -> list[tuple[Span, float]]:
@@ -126,9 +134,14 @@ async def _by_detector(
     return list(zip(lettered_spans(text), risks.round(6).tolist(), strict=True))
 
 
-def _score(record: Record, sentences: Sequence[Span], words: Sequence[tuple[Span, float]]) -> Score:
+def _score(
+    record: Record,
+    sentences: Sequence[Span],
+    words: Sequence[tuple[Span, float]],
+    unread: Sequence[Unit],
+) -> Score:
     """The score by the answer's words in order, of those in ``sentences``."""
-    units: list[Unit] = []
+    units: list[Unit] = [*unread]
     risks: list[float] = []
     for sentence in sentences:
         here = [(w, r) for w, r in words if sentence.start <= w.start < sentence.end]

@@ -1,0 +1,109 @@
+"""Gate of NLI models by the languages of a record's answer and sources."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from veridical.core.prompt_text import last_question
+from veridical.core.scores import Score, Unit
+from veridical.text.languages import known_language, language_of
+from veridical.text.scripts import UNREAD
+
+if TYPE_CHECKING:
+    from veridical.core.evidence import Evidence
+    from veridical.core.records import Record, Source
+    from veridical.text.spans import Span
+
+
+@dataclass(frozen=True)
+class LanguageGate:
+    """The texts of a record that a model reads.
+
+    A sentence without a language of its own (a short one, a name, a figure) has the answer's; an
+    answer without one has that of the question, then that of the contexts. A source without one has
+    that of all of them.
+
+    Attributes:
+        languages: codes as of :func:`~veridical.text.languages.language_of`; None reads any.
+        model: name of the model.
+        answer: language of the answer, None if unknown.
+    """
+
+    languages: frozenset[str] | None
+    model: str
+    answer: str | None
+
+    @property
+    def open(self) -> bool:
+        """True for a model that reads any language."""
+        return self.languages is None
+
+    def reads(self, language: str | None) -> bool:
+        """Return True if the model reads ``language``; what has none is read."""
+        return self.languages is None or language is None or language in self.languages
+
+    def reads_sentence(self, sentence: Span) -> bool:
+        """Return True if the model reads a sentence of the answer."""
+        return self.open or self.reads(language_of(sentence.text) or self.answer)
+
+    def reads_some(self, sources: Sequence[Source]) -> bool:
+        """Return True if the model reads one of ``sources``."""
+        return bool(self.sources(sources))
+
+    def sources(self, sources: Sequence[Source]) -> list[Source]:
+        """Those of ``sources`` that the model reads, in order."""
+        if self.open:
+            return list(sources)
+        languages = [language_of(s.text) for s in sources]
+        if None in languages:
+            shared = language_of("\n".join(s.text for s in sources))
+            languages = [language or shared for language in languages]
+        return [s for s, x in zip(sources, languages, strict=True) if self.reads(x)]
+
+    @property
+    def reason(self) -> str:
+        """Why a score does not apply, for a result line."""
+        read = ", ".join(sorted(self.languages or ()))
+        return f"{self.model} reads {read}; {UNREAD}"
+
+    def unread(self, sentences: Sequence[Span]) -> Score:
+        """The score of an answer of which no sentence could be judged."""
+        units = tuple(unread_unit(s) for s in sentences)
+        return Score.not_applicable(self.reason).model_copy(update={"units": units})
+
+
+#: The gate of what reads any language.
+OPEN = LanguageGate(None, "", None)
+
+
+async def language_gate(record: Record, evidence: Evidence, nli: str | None = None) -> LanguageGate:
+    """Return the gate of the run's NLI model, or of the one that ``nli`` names.
+
+    Raises:
+        ModelError: it cannot be loaded.
+    """
+    languages = await evidence.nli_languages(nli)
+    if languages is None:
+        return OPEN
+    answer = evidence.once("language of the answer", partial(_answer_language, record))
+    return LanguageGate(languages, await evidence.nli_name(nli), answer)
+
+
+def unread_unit(sentence: Span) -> Unit:
+    """A unit for a sentence in a language that no model reads."""
+    return Unit.of(sentence, None, reason="language")
+
+
+def _answer_language(record: Record) -> str | None:
+    language = language_of(record.response)
+    if language is None:
+        spoken = {language_of(s.text) for s in record.sentences} - {None}
+        language = spoken.pop() if len(spoken) == 1 else None
+    if language is not None:
+        return language
+    question = last_question(record.prompt) or ""
+    sources = "\n".join(c.text for c in record.contexts)
+    return known_language([question, sources, record.response])
