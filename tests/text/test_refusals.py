@@ -6,7 +6,9 @@ import time
 
 import pytest
 
-from veridical.text.refusals import abstains
+from helpers.growth import MOST, growth
+from veridical.text.refusals import abstains, abstention, clauses, stated_part
+from veridical.text.sentences import split_sentences
 
 REFUSALS = """
 I don't know.
@@ -43,6 +45,77 @@ Ik weet het niet.
 申し訳ありませんが、その質問にはお答えできません。
 """.strip().splitlines()
 
+#: The sources do not tell, in the words of people and models.
+SILENCE = """
+Unfortunately, the text does not mention how parcels are insured.
+Nothing in the guide tells how long the battery lasts.
+I could not see anything about parking in the excerpts.
+The page only covers tickets and lockers; it does not say when the last tram leaves.
+It is not specified who pays for the repair.
+There's nothing in these files about a discount.
+Neither of the two articles explains why the dam broke.
+I wasn't able to find an answer to that in the handbook.
+That is outside the scope of the material.
+Neither the tariff nor the leaflet says anything about bicycles, so I can't tell.
+It doesn't go into cleaning as far as I can see; about care, it says only when to oil it.
+There's no mention of a deposit, or of who holds the key.
+The rules cover holidays in detail, but moving doesn't come up in them, so please ask HR.
+The article is on the bridge, the harbour and the old mill, not on the railway.
+The notes list rent, heating and water, but they do not say whether the lift is free.
+The minutes speak of the new roof and of the budget, but not of the date of the fair.
+I couldn't find that. The pages describe the engine and who builds it, but not in which year.
+The leaflet says nothing about parking.
+The manual is silent on this point.
+None of the three pages gives a phone number for the desk, I'm afraid.
+I looked through the handbook but couldn't find anything about overtime.
+The documents you shared don't specify the delivery date [2].
+Sorry, the answer isn't in the documents provided.
+That detail is not given in the text.
+The author of the article never explains why the bridge was closed.
+I can't say from the information provided.
+The provided sources do not give any information on the price, so the question cannot be answered.
+The context doesn't include the year in which the mill was built.
+No information on this is available in the context.
+The recipe makes no mention of how long to bake it.
+From the minutes it is not clear who voted against.
+Whether dogs are allowed is not mentioned in the house rules.
+The excerpt leaves open when the work will start.
+The brochure does not say when the pool opens and how much it costs.
+I don't have that information. If you need help, please contact the reception.
+The question can't be answered with the given documents. Feel free to share more details!
+The text does not state the price, the date or the place of the concert.
+Based on the context provided, I cannot determine who wrote the letter.
+Der Text erwähnt nicht, wie man ein Konto schließt.
+Leider steht in den Unterlagen nichts über Haustiere.
+In den Unterlagen wird nicht erwähnt, ob Hunde erlaubt sind.
+Dazu habe ich in den Dokumenten keine Angaben gefunden.
+Aus dem Kontext geht nicht hervor, wann das Museum öffnet.
+Le contexte ne précise pas si les chiens sont admis.
+Malheureusement, le texte ne mentionne pas le prix.
+Je n'ai trouvé aucune information à ce sujet dans les documents.
+Rien n'est dit sur les horaires dans le document.
+El texto no menciona si se admiten perros.
+Lamentablemente, no he encontrado información sobre eso en los documentos.
+En el contexto no se indica la fecha.
+Il testo non dice se i cani sono ammessi.
+Purtroppo nel documento non ci sono informazioni sul prezzo.
+I documenti non specificano la data.
+O texto não menciona se cães são permitidos.
+Infelizmente, não encontrei essa informação nos documentos.
+Os documentos não informam a data.
+De tekst vermeldt niet of honden zijn toegestaan.
+In de documenten staat niets over huisdieren.
+Tekst nie wspomina o psach.
+W dokumentach nie ma informacji o cenie.
+文中没有提到是否允许带狗。
+根据提供的资料，无法确定日期。
+本文には犬の同伴について記載されていません。
+В тексте не говорится, можно ли с собаками.
+Not mentioned in the text.
+The passage doesn't say.
+It doesn't say anything about that.
+""".strip().splitlines()
+
 ANSWERS = """
 The cause of her death is not known.
 The population of the region is unknown.
@@ -69,20 +142,136 @@ Er kannte die Stadt nicht.
 """.strip().splitlines()
 
 
-@pytest.mark.parametrize("response", REFUSALS)
+#: What states something inside, beside or in the form of a refusal or courtesy.
+EVASIONS = """
+The passage does not mention a fee for pets, so dogs travel for free.
+The text gives no year, but it was in May.
+I'm happy to share that dogs are allowed on board.
+I'm afraid dogs are not allowed.
+As a language model I cannot book a table, but the restaurant opens at noon.
+The passage does not mention a fee for pets and dogs travel for free.
+The passage does not mention a fee for pets, dogs travel for free.
+The passage does not mention a fee for pets (dogs travel for free).
+As the passage does not mention a fee for pets, dogs travel for free.
+Since no fee is mentioned in the text, dogs travel for free.
+Although the context does not mention it, the mill was built in 1883.
+I don't have access to your data; the fee is ten euros.
+Sorry, dogs stay at home.
+Unfortunately, the pool is closed on Mondays.
+Unfortunately not.
+The policy does not cover flood damage.
+The warranty does not include batteries.
+Breakfast is not included.
+Please note that dogs are allowed.
+I recommend the blue route, because it is free.
+The fee not mentioned in the context is ten euros.
+The text does not say so, which means dogs are free.
+He could not find his keys.
+The report does not mention names: the director was fired.
+If you have a receipt, returns are free.
+I understand that dogs are allowed.
+I hope you enjoy the free ride for dogs that the ferry offers.
+No, the shop does not open on Sunday.
+There is no fee for pets.
+There are no lifts in the building.
+Nothing is charged for pets.
+Der Text erwähnt keine Gebühr, also fahren Hunde kostenlos.
+Der Text erwähnt keine Gebühr, aber Hunde fahren kostenlos mit.
+Leider sind Hunde nicht erlaubt.
+Le texte ne mentionne pas de frais, donc les chiens voyagent gratuitement.
+Malheureusement, les chiens ne sont pas admis.
+El texto no menciona ninguna tarifa, así que los perros viajan gratis.
+Il testo non menciona tariffe, quindi i cani viaggiano gratis.
+Il testo non menziona tariffe, quindi i cani viaggiano gratis.
+O texto não menciona taxa, portanto os cães viajam de graça.
+De tekst vermeldt geen kosten, dus honden reizen gratis.
+Tekst nie wspomina o opłacie, więc psy jadą za darmo.
+文中没有提到费用，所以狗可以免费乘车。
+本文には料金の記載がありませんので、犬は無料です。
+Los perros no están permitidos.
+Les chiens ne sont pas admis dans la salle.
+Hunde sind nicht erlaubt.
+I don't know how to cancel, but refunds take 14 days.
+I couldn't find the steps, but you can do it under Profile > Plan.
+The guide does not mention refunds. However, you get one by calling 555-0199.
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("response", [*REFUSALS, *SILENCE])
 def test_refusals(response):
     assert abstains(response)
     assert abstains(f"  {response}\n")
 
 
-@pytest.mark.parametrize("response", [*ANSWERS, "", " ", "?!"])
+@pytest.mark.parametrize("response", [*ANSWERS, *EVASIONS, "", " ", "?!"])
 def test_answers(response):
     assert not abstains(response)
 
 
-@pytest.mark.parametrize("piece", ["the provided ", "there is no ", "i cannot ", "sorry, but no "])
-def test_linear_time(piece):
-    start = time.process_time()
-    abstains((piece * 100)[:1000])
-    abstains(piece * 10_000)
-    assert time.process_time() - start < 20  # minutes, were it quadratic
+@pytest.mark.parametrize(
+    "sentence, stated",
+    [
+        ("The text gives no year, but it was in May.", "it was in May."),
+        ("The page does not mention a fee, so dogs travel free.", "dogs travel free."),
+        ("As the page does not mention a fee, dogs travel free.", "dogs travel free."),
+        ("It opened in May, but the text does not say where.", "It opened in May"),
+        ("Der Text nennt kein Jahr, aber es war im Mai.", "es war im Mai."),
+        ("Le texte ne précise pas la date, mais c'était en mai.", "c'était en mai."),
+        ("El texto no dice la fecha, pero fue en mayo.", "fue en mayo."),
+        ("The text does not mention the fee.", ""),
+        ("It opened in May.", "It opened in May."),
+        ("I'm afraid it opened in May.", "I'm afraid it opened in May."),
+    ],
+)
+def test_what_is_stated_beside_a_refusal(sentence: str, stated: str) -> None:
+    start, end = stated_part(sentence)
+    assert sentence[start:end] == stated
+    assert abstention(sentence) is (stated != sentence)
+
+
+@pytest.mark.parametrize("sentence", [*REFUSALS, *SILENCE, *ANSWERS, *EVASIONS])
+def test_clauses_are_in_order_and_inside(sentence: str) -> None:
+    at = 0
+    for clause in clauses(sentence):
+        assert at <= clause.start < clause.end <= len(sentence)
+        at = clause.end
+
+
+def test_what_a_source_is_about_must_be_known() -> None:
+    text = "The leaflet describes the lift and the pool, but it does not say when they open."
+    assert abstains(text) and abstains(text, lambda clause: True)
+    assert not abstains(text, lambda clause: False)
+    start, end = stated_part(text, lambda clause: False)
+    assert text[start:end] == "The leaflet describes the lift and the pool"
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "the provided ",
+        "there is no ",
+        "i cannot ",
+        "sorry, but no ",
+        "not mentioned in ",
+        "the text does not say, ",
+        "(no ",
+        "nothing in the pages and ",
+        "der text nicht ",
+        "n'",
+        "没有",
+        "as, since, ",
+    ],
+)
+def test_time_grows_with_length(piece: str) -> None:
+    assert growth(abstains, piece) < MOST
+    assert growth(lambda text: [clauses(s.text) for s in split_sentences(text)], piece) < MOST
+
+
+@pytest.mark.parametrize(
+    "piece", ["the provided ", "the text does not say, ", "no page and ", "(no "]
+)
+def test_one_sentence_is_read_quickly(piece: str) -> None:
+    started = time.process_time()
+    for k in range(20):
+        clauses((f"{k} " + piece * 100)[:1000])
+    assert time.process_time() - started < 5

@@ -31,6 +31,11 @@ Sure!
 **Sure!**
 Oh, hello there!
 That's a great question!
+Happy to help!
+I'd be happy to help you plan your trip.
+Hope this clarifies how it works.
+Let me know if you'd like more details on the return policy.
+Please let me know if there is anything else I can do for you.
 Yes, I'd be happy to help!
 I hope this helps!
 Hope that answers your question.
@@ -71,6 +76,16 @@ Thank you, Next is an album by Ariana Grande.
 It was Leeds.
 Good luck charms are sold there.
 Das ist gut.
+I'm happy to share that dogs are allowed on board.
+I'd be happy to tell you that entry is free.
+I'm pleased to provide ten free rides.
+I hope this helps you see that entry is free.
+Feel free to bring your dog, entry is free.
+If you need to know, dogs are free, let me know.
+Thank you for asking about dogs, which are allowed.
+I'm sorry to hear that the pool is closed.
+I'm glad you asked because entry is free.
+Let me know that dogs are allowed.
 """.strip().splitlines()
 
 

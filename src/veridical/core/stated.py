@@ -6,7 +6,7 @@ Units, offsets and evidence stay those of the answer as it was given.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from veridical.core.prompt_text import last_question
@@ -23,7 +23,8 @@ from veridical.text.citations import (
 from veridical.text.headings import is_heading
 from veridical.text.readable import readable
 from veridical.text.reasoning import answer_only
-from veridical.text.refusals import abstains
+from veridical.text.refusals import abstains, abstention, stated_part
+from veridical.text.relevance import plain_words
 from veridical.text.sentences import split_sentences
 from veridical.text.small_talk import lead_in, small_talk
 from veridical.text.spans import Span
@@ -36,24 +37,28 @@ if TYPE_CHECKING:
 
 _AFTER = 2_000  # characters in which something must follow a heading
 _MOST_LEAD_INS = 4
+#: Share of the words of "The text is about ..." that need not be in the sources.
+_UNKNOWN_SHARE = 0.5
 _SHORT = 3  # words: "Sure!" may answer a question of yes or no, "I'd be happy to help!" does not
 
 
 def stating_sentences(record: Record) -> list[Span]:
     """The sentences of the response that state something, in order; none where nothing is stated.
 
-    Left out are blank ones, those without a letter or digit, reasoning, headings, lists of
-    sources, what only says where the answer is from (:mod:`veridical.text.attribution`), and small
-    talk (:mod:`veridical.text.small_talk`): a courtesy wherever it stands, and a reply ("It is.")
-    before the first statement, but not the verdict on a question of yes or no. Where replies are
-    all that is said, they are the answer ("Yes."), and with a reference or samples whatever is said
-    is compared with these.
+    Left out are blank ones, those without a letter or digit, reasoning, headings, lists of sources,
+    sentences that only say that the sources do not tell (:mod:`veridical.text.refusals`), what only
+    says where the answer is from (:mod:`veridical.text.attribution`), and small talk
+    (:mod:`veridical.text.small_talk`): a courtesy wherever it stands, and a reply ("It is.") before
+    the first statement, but not the verdict on a question of yes or no. Where replies are all that
+    is said, they are the answer ("Yes."), and with a reference or samples whatever is said is
+    compared with these.
     """
     answer = record.answer
     spans = [s for s in record.sentences if any(map(str.isalnum, answer[s.start : s.end]))]
     silent = _silent(record, spans)
+    known = known_words(record)
     kinds = [
-        "courtesy" if is_silent else small_talk(s.text)
+        "courtesy" if is_silent or _declines(s.text, known) else small_talk(s.text)
         for s, is_silent in zip(spans, silent, strict=True)
     ]
     if not any(kinds):
@@ -86,13 +91,40 @@ def _silent(record: Record, spans: Sequence[Span]) -> list[bool]:
     return found
 
 
+def _declines(sentence: str, known: Callable[[str], bool] | None) -> bool:
+    """Return True if a sentence declines and states nothing."""
+    start, end = stated_part(answer_only(sentence), known)
+    return start == end
+
+
+def known_words(record: Record) -> Callable[[str], bool] | None:
+    """Return what tells whether the contexts hold most words of a text and all of its numbers; None
+    for a record without contexts."""
+    texts = [c.text for c in record.contexts if c.text]
+    if not texts:
+        return None
+
+    def known(text: str) -> bool:
+        words = {w for w in plain_words(text) if len(w) > _SHORT or any(map(str.isdigit, w))}
+        held = frozenset[str]().union(*map(plain_words, texts))
+        unknown = words - held
+        digits = any(any(map(str.isdigit, w)) for w in unknown)
+        return not digits and len(unknown) <= _UNKNOWN_SHARE * len(words)
+
+    return known
+
+
 def without_lead_in(record: Record, sentence: Span) -> Span:
     """A sentence without what leads in to it and says where it is from: the agreement or greeting
-    that it begins with, but with its verdict on a question of yes or no, and attributions at both
-    ends."""
+    that it begins with, but with its verdict on a question of yes or no, attributions at both ends,
+    and a refusal beside what it states."""
     text = blanked_markers(answer_only(sentence.text))
     question = last_question(record.prompt)
-    start = 0
+    start, stop = stated_part(text, known_words(record)) if abstention(text) else (0, len(text))
+    if start < stop:
+        text = text[:stop]
+    else:
+        start = 0
     for _ in range(_MOST_LEAD_INS):
         cut = lead_in(text[start:])
         if cut and answers_yes_or_no(question, text[start:]):
@@ -102,7 +134,7 @@ def without_lead_in(record: Record, sentence: Span) -> Span:
             break
         start += cut
     end = start + attribution_tail(text[start:])
-    if (start, end) == (0, len(text)):
+    if (start, end) == (0, len(sentence.text)):
         return sentence
     return Span(sentence.start + start, sentence.start + end, sentence.text[start:end])
 
@@ -130,7 +162,11 @@ def unit_of_each(record: Record, units: Sequence[Unit]) -> list[Unit]:
 def states_nothing(record: Record) -> bool:
     """Whether the response holds no word, declines to answer, or is nothing but courtesies."""
     text = record.answer
-    return not any(map(str.isalnum, text)) or abstains(text) or not stating_sentences(record)
+    return (
+        not any(map(str.isalnum, text))
+        or abstains(text, known_words(record))
+        or not stating_sentences(record)
+    )
 
 
 def stated(record: Record, sentences: Sequence[Span]) -> list[Statement]:

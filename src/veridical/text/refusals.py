@@ -1,126 +1,177 @@
-"""Whether a response declines to answer."""
+"""Clauses of an answer that decline, that state nothing, and that state something."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from typing import Literal, NamedTuple
 
+from veridical.text import refusal_words as w
+from veridical.text.assertions import asserts
+from veridical.text.citations import without_markers
+from veridical.text.memo import kept
 from veridical.text.sentences import split_sentences
+from veridical.text.small_talk import small_talk
 
-_LONGEST = 1000  # characters: whoever writes more than that says something
+_MAX_ANSWER_CHARACTERS = 2_000  # whoever writes more than that says something
+_MAX_SENTENCE_CHARACTERS = 1_000
+_MAX_CLAUSE_CHARACTERS = 400
+_MAX_CLAUSES = 16  # of a sentence: one of more states something
 
-_GIVEN = (
-    r"(?:the|your|this|these|any|my) (?:(?:provided|given|above|available|supplied|retrieved|"
-    r"following) )*(?:context|passage|text|document|article|information|knowledge|source|"
-    r"paragraph|conversation|reference|material|data|excerpt|question|search result)s?"
+#: ``abstains``: declines, or says that the sources do not tell. ``covers``: names what a source is
+#: about. ``filler``: courtesies, advice, offers. ``states``: everything else.
+Kind = Literal["abstains", "covers", "filler", "states"]
+
+
+class Clause(NamedTuple):
+    """A part of a sentence, ``sentence[start:end]``."""
+
+    start: int
+    end: int
+    kind: Kind
+
+
+_REFUSAL = re.compile(
+    "|".join((w.FIRST_PERSON, w.SOURCE_SILENT, w.THERE_IS_NO, w.IMPERSONAL, w.FOREIGN))
 )
-_TELL = (
-    r"(?:answer|provide|help|assist|determine|give|find|respond|say|tell|verify|confirm|comment|"
-    r"discuss|generate|fulfil|comply|share|identify|offer|complete|know|guess|predict|speculate|"
-    r"access|browse|create|produce|make|write|perform|evaluate|do (?:that|this|so)|proceed|"
-    r"engage|recommend|advise|process|see|view|translate|be (?:of|able to))"
-)
-_KNOWLEDGE = (
-    r"(?:information|knowledge|data|details?|context|answer|access|clue|idea|ability|"
-    r"capability|capacity|opinions?|preferences?|feelings?|beliefs?|experiences?|emotions?|"
-    r"body|means|evidence)"
-)
-#: A person who does not answer, in the main clause of a sentence in lower case.
-_FIRST_PERSON = (
-    r"(?:^|[,;:–—-] ?|\b(?:sorry|afraid|that|unfortunately|so|and|model|therefore|currently) )"
-    r"(?:i|we)(?: (?:really|simply|honestly|just|still|also|currently|actually|personally))*"
-    r"(?:"
-    rf" (?:cannot|can't|can not|could not|couldn't|won't|will not|would not)(?: \w+)? {_TELL}\b"
-    r"| (?:must|have to) (?:decline|refuse)| (?:decline|refuse) to"
-    r"|(?:'m| am|'re| are) (?:unable|not able|not capable|incapable|not allowed|not permitted|"
-    r"not in a position|not programmed|not equipped|not qualified)"
-    r"|(?:'m| am|'re| are) (?:not (?:really |entirely |quite |too |so |completely )?(?:sure|"
-    r"certain|aware|familiar)|unsure|uncertain|unaware|unfamiliar)"
-    r"| (?:do not|don't|do n't|did not|didn't)(?: \w+)? (?:know|recall|remember)\b"
-    rf"| (?:do not|don't|do n't)(?: \w+)? have (?:\w+ ){{0,4}}{_KNOWLEDGE}\b"
-    rf"| (?:have|had|was given|found|find|see) (?:no|insufficient) (?:\w+ ){{0,2}}{_KNOWLEDGE}\b"
-    r"| (?:could not|couldn't|cannot|can't|did not|didn't) find (?:any|an answer|that|this|it)\b"
-    r"| would need (?:more|additional)"
-    r")"
-)
-#: What was asked or given does not do for an answer.
-_IMPERSONAL = (
-    r"there (?:is|are|was|were|isn't|aren't) (?:no|not|insufficient|n't)?\s?(?:\w+ ){0,3}"
-    r"(?:information|context|details|data|mention|answer)\b.*(?:"
-    rf"{_GIVEN}|\bprovided\b|\bgiven\b|\bavailable\b|\bto (?:answer|determine|say|tell|provide)\b|"
-    r"\babout\b|\bregarding\b|\bon\b)"
-    rf"|^{_GIVEN} (?:does not|doesn't|do not|don't|did not|contains? no|provides? no|gives? no|"
-    r"has no|have no|is not|isn't|are not|is insufficient|are insufficient|cannot|can't|lacks?|"
-    r"makes? no)\b"
-    rf"|\b(?:not|n't|neither|never) (?:\w+ ){{0,2}}(?:mentioned|specified|provided|stated|given|"
-    rf"available|clear|included|found|contained|discussed|addressed|indicated|known)\b.*"
-    rf"\b(?:in|from|by|within|on|to) {_GIVEN}"
-    rf"|\b(?:based on|according to|from|given|with) {_GIVEN}.*\b(?:unclear|not clear|unknown|"
-    r"impossible|not possible|cannot|can't|can not|insufficient|not enough|no (?:\w+ ){0,2}"
-    r"(?:information|answer|mention)|not (?:\w+ )?(?:mentioned|specified|stated|provided|known))"
-    rf"|\b(?:unclear|unknown|impossible|not possible|insufficient|cannot be|can't be|can not be|"
-    rf"could not be|not enough)\b.*\b(?:based on|according to|from|given|with|in) {_GIVEN}"
-    r"|^(?:the|this|your|that) (?:question|answer|request|query|prompt)\b.{0,80}\b(?:cannot|can't|"
-    r"can not|could not|unclear|unknown|unanswerable|impossible|not (?:\w+ )?(?:clear|known|"
-    r"available|provided|possible|answerable|specified))"
-    r"|^(?:it is|it's|that is|that's) (?:not possible|impossible|difficult|hard) (?:for me )?to "
-    r"(?:answer|determine|say|tell|provide|give)"
-    r"|^(?:more|additional|further) (?:information|context|details?)\b.*\b(?:needed|required|"
-    r"necessary)"
-    r"|^(?:no|not enough|insufficient) (?:\w+ )?(?:information|context|data|answer|details)\b"
-    r"|^(?:sorry|unfortunately|apologies)\W+(?:\w+ ){0,3}(?:no|not enough) (?:information|answer)"
-)
-#: Other languages: refusals that a sentence holds anywhere.
-_FOREIGN = (
-    r"\bich (?:weiß|weiss|kenne)\b[^.]{0,40}\bnicht\b|\bweiß ich\b[^.]{0,20}\bnicht\b"
-    r"|\bich kann\b[^.]{0,80}\bnicht (?:\w+ )?(?:beantworten|helfen|sagen|antworten|angeben|geben|"
-    r"finden|bestimmen)|\bkann ich\b[^.]{0,80}\bnicht (?:\w+ )?(?:beantworten|helfen|sagen|geben)"
-    r"|\b(?:habe|liegen|gibt es)\b[^.]{0,30}\bkeine\b[^.]{0,30}\b(?:informationen|angaben|daten|"
-    r"antwort|kenntnis)"
-    r"|\bje ne (?:le )?(?:sais|connais) pas\b|\bje ne (?:peux|suis|dispose|trouve|parviens)\b[^.]"
-    r"{0,20}\bpas\b|\bje n'ai (?:pas|aucune?)\b[^.]{0,40}\b(?:information|réponse|donnée|accès)"
-    r"|\baucune information\b"
-    r"|\bno (?:lo )?sé\b|\bno puedo (?:\w+ )?(?:responder|ayudar|proporcionar|dar|determinar|decir|"
-    r"contestar)|\bno (?:tengo|dispongo|hay|cuento)\b[^.]{0,40}\b(?:información|datos|respuesta|"
-    r"acceso)"
-    r"|\bnon (?:lo )?so\b|\bnon (?:posso|sono in grado)\b|\bnon (?:ho|dispongo|ci sono)\b[^.]{0,40}"
-    r"\b(?:informazioni|dati|risposta|accesso)"
-    r"|\b(?:eu )?não (?:o )?sei\b|\bnão (?:posso|consigo) (?:\w+ )?(?:responder|ajudar|fornecer|"
-    r"dizer|determinar)|\bnão (?:tenho|há|disponho)\b[^.]{0,40}\b(?:informaç|dados|resposta|acesso)"
-    r"|\bik weet (?:het |dat )?niet\b|\bik kan\b[^.]{0,60}\bniet (?:\w+ )?(?:beantwoorden|helpen|"
-    r"zeggen|geven)|\b(?:heb|is er|zijn er)\b[^.]{0,20}\bgeen (?:\w+ )?(?:informatie|gegevens)"
-    r"|\b(?:я )?не (?:знаю|располагаю)\b|\bне могу (?:\w+ )?(?:ответить|помочь|предоставить|"
-    r"сказать|определить)|\bнет (?:\w+ )?информации\b"
-    r"|我?不知道|(?:无法|無法|不能)(?:回答|提供|确定|確定|帮助|幫助|判断|判斷|给出)|没有(?:足够的?|相关的?)?信息|不清楚"
-    r"|(?:わか|分か|知)りません|お?答え(?:する(?:こと)?は?|は)?できません|お答えでき(?:ません|かねます)|情報が(?:あり|不足|ない)"
-)
-_REFUSAL = re.compile(f"{_FIRST_PERSON}|{_IMPERSONAL}|{_FOREIGN}")
-_AS_MODEL = re.compile(
-    r"\bas an? (?:ai|artificial intelligence|large language|language|chat)\b.{0,60}\bi"
-    r"(?: (?:cannot|can't|can not|do not|don't|won't|will not|am not|am unable|lack|have no)|"
-    r"'m not|'m unable)\b"
-)
-#: The whole of an answer, or of a sentence in it.
+#: The whole of an answer, or of a clause.
 _BARE = re.compile(
     r"(?:n/?a|none|unknown|unanswerable|not available|not applicable|no answer|no idea|no clue|"
-    r"idk|unsure|not sure|no comment|abstain|not (?:stated|specified|mentioned|provided|known)|"
+    r"idk|unsure|not sure|no comment|abstain|not (?:stated|specified|mentioned|provided|known|"
+    r"given|found|in (?:the )?(?:context|text|documents?|sources?|passage))|"
+    r"(?:no|not) (?:answer|information|mention)(?: found| available| given)?|"
     r"cannot (?:answer|say|tell|be determined)|can't (?:answer|say|tell)|insufficient "
     r"(?:information|context|data)|not enough (?:information|context|data)|unbekannt|inconnu|"
-    r"desconocido|sconosciuto|desconhecido|onbekend|неизвестно|未知|不明)\W*"
+    r"keine angabe|k\. ?a\.|desconocido|sconosciuto|desconhecido|onbekend|nieznane|неизвестно|"
+    r"未知|不明)\W*"
 )
-#: Sentences that claim nothing: apologies, offers, requests, thanks.
-_FILLER = re.compile(
-    r"\W*(?:(?:(?:i'm|i am|we're|we are) (?:so |very |really |truly |deeply )?sorry|sorry|"
-    r"(?:my |i |we )?apolog(?:y|ies|ise|ize)|unfortunately|regrettably|i(?:'m| am) afraid|"
-    r"i (?:understand|appreciate|hope|recommend|suggest)|i(?:'d| would) (?:be|need|recommend|"
-    r"suggest|love)|i(?:'m| am) (?:an? (?:ai|large|language)|just|only|here|happy)|please|"
-    r"if you (?:have|need|would|could|can|provide|give|tell|let|share|want)|let me know|feel free|"
-    r"thank|you (?:may|might|can|could|should) (?:want|wish|need|try|check|consult|contact|refer|"
-    r"find|search|look|visit|ask)|it (?:is|would be|might be|may be) (?:best|better|helpful|"
-    r"advisable|recommended) to|is there anything|my (?:knowledge|training|purpose)|hope|okay|ok|"
-    r"hello|hi|dear|es tut mir leid|tut mir leid|leider|entschuldigung|(?:je suis )?désolée?|"
-    r"malheureusement|lo siento|lamentablemente|mi dispiace|purtroppo|desculpe|lamento|"
-    r"infelizmente|het spijt me|helaas|извините|к сожалению)(?!\w)"
-    r"|抱歉|对不起|對不起|很遗憾|申し訳|すみません|すいません)"
+#: What may stand before what a clause says.
+_HEAD = re.compile(
+    r"(?:[\s\"'“”„«»*_–—,;:.!)(-]|(?:(?:i'm|i am|we're|we are) (?:so |very |really |truly |"
+    r"deeply )?"
+    r"(?:sorry|afraid)(?: to (?:say|report))?|sorry|unfortunately|regrettably|sadly|alas|"
+    r"(?:my |our |i |we )?apolog(?:y|ies|i[sz]e)|hello|hi|dear \w+|okay|ok|well|hmm+|sure|"
+    r"but|however|although|though|nevertheless|yet|still|so|therefore|thus|hence|instead|because|"
+    r"since|as|and|while|whereas|meanwhile|moreover|also|additionally|furthermore|in addition|"
+    r"which means(?: that)?|meaning(?: that)?|consequently|accordingly|for this reason|even|then|"
+    r"given that|seeing that|as a result|that said|in short|to be honest|honestly|from what i can "
+    r"(?:see|tell)|as far as i (?:can|could) (?:see|tell|find)|that|"
+    r"(?:based on|according to|judging by|going by|from|in|having (?:read|checked|reviewed|"
+    rf"searched|looked (?:at|through))) {w.GIVEN}(?: (?:\[\w{{1,4}}\]|provided|given|above|"
+    rf"supplied|"
+    r"you (?:provided|gave|shared)|at hand|available))*(?=,)|"
+    r"es tut mir (?:sehr )?leid|tut mir leid|leider|entschuldigung|aber|jedoch|allerdings|daher|"
+    r"deshalb|also|doch|denn|weil|da|und|dass|somit|(?:je suis )?désolée?|malheureusement|mais|"
+    r"donc|"
+    r"cependant|car|et|que|lo siento|lamentablemente|desafortunadamente|desgraciadamente|pero|sin "
+    r"embargo|porque|así que|por lo que|por tanto|y|mi dispiace|purtroppo|ma|però|quindi|perché|e|"
+    r"desculpe|lamento|infelizmente|mas|porém|contudo|portanto|então|het spijt me|helaas|maar|dus|"
+    r"echter|omdat|niestety|przepraszam|ale|jednak|więc|извините|к сожалению|но|поэтому|однако)"
+    r"(?=[\s,.;:!–—-]|$)"
+    r"|(?:抱歉|很抱歉|对不起|對不起|很遗憾|遗憾的是|不好意思|但是|但|所以|因此|不过|然而|申し訳(?:ありません|ございません)"
+    r"(?:が)?|すみません(?:が)?|残念ながら|죄송합니다만?)[,，、。！!\s]*)+"
+)
+_CONJUNCTION = (
+    r"but|however|although|though|nevertheless|yet|so|therefore|thus|hence|instead|because|since|"
+    r"as|and|while|whereas|which means|meaning|only that|except that|still"
+)
+#: Where a clause may begin; a group for each kind of border.
+_BORDER = re.compile(
+    r"(?P<hard>[;；]\s*|\s+[–—-]{1,2}\s+|—|:\s+|[()（）]|\s?,\s+but\s+|,?\s+but\s+|,\s*however,?\s+|"
+    r"\s+because\s+|\s+however,?\s+|\s+although\s+|\s+though\s+"
+    r"|,\s*(?:aber|jedoch|allerdings|doch|sondern|daher|deshalb|weshalb|also|sodass|so dass|denn|"
+    r"mais|donc|car|pero|así que|por lo que|porque|sino|ma|però|quindi|perché|mas|porém|portanto|"
+    r"por isso|então|maar|dus|want|ale|więc|jednak|но|поэтому|однако|а)\s+"
+    r"|[，,]\s*(?:但是?|所以|因此|不过|不過|然而|可是|而)|(?:が|けれども|ので|ため)、)"
+    rf"|(?P<comma>\s?,\s+(?:(?:{_CONJUNCTION})\s+)?|，|、)"
+    r"|(?P<weak>\s+(?:so|and|since|as|while|whereas|yet|und|et|y|e|en|i|и)\s+)"
+)
+_SUBORDINATE = re.compile(
+    r"\W*(?:as|since|because|although|though|while|whereas|given that|even though|whilst|if|when|"
+    r"da|weil|obwohl|wenn|puisque|comme|bien que|quoique|como|aunque|ya que|dado que|poiché|"
+    r"siccome|sebbene|dato que|embora|já que|omdat|aangezien|hoewel|ponieważ|chociaż|поскольку|"
+    r"хотя)\b"
+)
+_CONTINUES = re.compile(
+    r"(?:or|nor|and|whether|when|where|who|what|how|why|which|whose|that|as far as|at least|if|"
+    r"und|oder|noch|ob|wann|wie|wo|wer|was|ou|ni|où|quand|comment|si|que|o|né|quando|dove|come|"
+    r"nem|quando|onde|como|of|en|czy|ani|lub|i|или|и|ни|\w+ ли|когда|где|как|сколько|кто|что)\b"
+)
+#: "..., not of a game that is moved": after what a source is about.
+_ELLIPSIS = re.compile(
+    r"(?:just |only )?not (?:on|about|of|for|to|in (?:which|what)|with|how|when|where|whether|who|"
+    r"what|why|which|if|from|anything|a word)\b(?! only)"
+    r"|(?:nothing|no word|not a word)\b(?: (?:is )?(?:said|more|else))?(?: (?:on|about|regarding|"
+    r"of|"
+    r"concerning|as to)\b|$)|nicht (?:aber )?(?:auf|über|von|ob|wann|wie|wo|wer|was)\b|pas (?:de|"
+    r"sur|"
+    r"du|si|quand)\b|no (?:sobre|de si|cuándo)\b"
+)
+_COVERS = re.compile(
+    rf"(?:(?:the|your|this|these|those|my|our|both|all) (?:of (?:the|"
+    rf"these) )?(?:{w._WORD} ){{0,4}}?"
+    rf"{w._SOURCE}\b(?: (?:\[\w{{1,4}}\]|{w._WORD})){{0,5}}?|it|they|about [^,]{{1,40}}, (?:it|"
+    rf"they))"
+    r"(?: (?:only|just|merely|mainly|mostly|also|do|does|briefly|instead|simply))*"
+    r" (?P<verb>cover|describe|discuss|discusse|list|mention|talk about|speak of|deal with|"
+    r"is about|"
+    r"are about|is on|are on|is only (?:on|about)|are only (?:on|about)|focus(?:es|e)? on|explain|"
+    r"name|addresse|address|concern|concentrate on|refer to|contain|include|provide|give|say|tell|"
+    r"talks about|speaks of|deals with|refers to|concentrates on)(?:s)?\b"
+    r"(?P<rest>.*)"
+)
+_ONLY_ASKS = re.compile(
+    r"(?: \w+){0,2} (?:only |just |merely )?(?:how|when|where|who|what|why|which|whether)\b"
+)
+_DETAIL = re.compile(r"\bin (?:some |great |more |much |full )?detail\b|\bat length\b|\btopics?\b")
+_NUMBER = re.compile(r"\d")
+_ADVICE = re.compile(
+    r"(?:please |kindly |perhaps |maybe |it (?:is|would be|might be|may be) (?:best|better|helpful|"
+    r"advisable|recommended|worth) (?:to )?|it's (?:best|worth|better) (?:to )?|"
+    r"(?:you|one) (?:may|might|can|could|should|will|would)(?: (?:also|always|still|want|wish|need|"
+    r"have|like|try)(?: to)?){0,3} |you(?:'ll| will)? (?:need|have) to |i(?:'d| would)?(?: also)? "
+    r"(?:recommend|suggest|advise|encourage)(?: you)?(?: to)? |try |feel free to |do(?:n't| not) "
+    r"hesitate to |i would need |i(?:'d| would) (?:love|like|be happy) to |i hope |if you "
+    r"(?:could|can|would|have|provide|give|share|tell|let|want|need|like)\b[^,.;:]{0,80},? ?"
+    r"(?:please |then |i can |i(?:'d| would| will|'ll) (?:gladly )?(?:be (?:happy|glad|able) to |"
+    r"try to "
+    r")?)?|for (?:more |further |exact |specific |that |this |details|"
+    r"help)[^,;:.]{0,50}, ?(?:please )?|"
+    r"let me know if you(?:'d like| want| need) ?)*"
+    r"(?:check(?:ing)?|consult(?:ing)?|contact(?:ing)?|ask(?:ing)?|refer(?:ring)? to|see|"
+    r"visit(?:ing)?|look(?:ing)? (?:at|up|for|into|elsewhere)|reach(?:ing)? out|get(?:ting)? in "
+    r"touch|speak(?:ing)? (?:to|with)|talk(?:ing)? (?:to|with)|search(?:ing)?|provide|share|give "
+    r"me|send|let (?:me|us) know|rephrase|clarify|specify|upload|paste|try again|call(?:ing)?|"
+    r"e-?mail|write to|turn to|review(?:ing)?|verify(?:ing)?|(?:i can |i'll )?help|assist|answer|"
+    r"(?:a )?(?:more|additional|further) (?:information|context|details?)|the details)\b"
+    r"(?P<rest>[^.;:]{0,160})"
+)
+_NOT_MEANT = re.compile(
+    r"\b(?:that|because|since|which|who|whose|where|as|so|means|free|note)\b(?= \w+ \w)"
+)
+_OFFER = re.compile(r"\b(?:if|whether|should|in case|so (?:that )?i can|what|with any)\b.*")
+_SELF = re.compile(
+    r"(?:as an? (?:ai|artificial intelligence|large language|language|chat)\b[\w ,]{0,40}|"
+    r"i(?:'m| am) (?:just |only )?an? (?:ai|large language|language|virtual|chat)\b[\w ]{0,40}|"
+    r"i only have access to (?:the )?[\w ]{0,60}|my (?:knowledge|training|purpose|"
+    r"data)\b[\w ]{0,80}|"
+    r"(?:see )?(?:source|document|doc|passage|context|page|quelle|fuente|fonte|bron|seite)s?:? ?"
+    r"[\w.\[\]-]{0,30}|as far as i (?:can|could) (?:see|tell|find)|"
+    r"to (?:the best of )?my knowledge|at least|"
+    r"i (?:understand|appreciate) (?:that )?(?:your|you|this|the) [\w ]{0,40}|"
+    r"i(?:'ve| have)? (?:looked|searched|checked|read|gone|went|reviewed|scanned)(?: carefully)?"
+    r"(?: (?:through|in|at|for|over|into|all))*[\w ]{0,60}|"
+    r"thank(?:s| you)\b[\w ]{0,40}|(?:bitte )?wenden sie sich [\w äöüß]{0,80}|bitte (?:wenden|"
+    r"fragen|"
+    r"kontaktieren|prüfen|schauen)\b[\w äöüß]{0,80}|(?:veuillez|merci de) (?:contacter|consulter|"
+    r"vous|vérifier|préciser)\b[^.;:\d]{0,80}|(?:por favor,? )?(?:consulte|contacte|póngase|"
+    r"pregunte|comuníquese)\b[^.;:\d]{0,80}|(?:la prego di |si prega di |ti consiglio di |"
+    r"le consiglio"
+    r" di )(?:contattare|consultare|rivolger\w+|verificare)[^.;:\d]{0,80}|"
+    r"(?:por favor,? )?(?:entre em "
+    r"contato|contacte|consulte|verifique)\b[^.;:\d]{0,80}|neem (?:alstublieft )?contact op[^.;:\d]"
+    r"{0,60}|(?:gibt es sonst|kann ich ihnen sonst|puis-je vous aider)[^.;:\d]{0,60}|"
+    r"(?:请|請)(?:联系|聯繫|咨询|查阅|提供)[^，。\d]{0,30}|(?:詳しくは|お手数ですが)[^。\d]{0,50})\W*"
 )
 #: Questions that tell nothing themselves, unlike "wasn't he in Porto?".
 _QUESTION = re.compile(
@@ -128,50 +179,262 @@ _QUESTION = re.compile(
     r"when|where|why|how|kann|können|was|wie|puis|comment|qué|cómo|puedo|posso|come|что|как|чем)\b"
     r"(?! you know)"
 )
-#: Where another statement begins in a sentence.
-_TURN = re.compile(
-    r"[,;]?\s*\b(?:but|however|although|though|nevertheless)\b,?\s*|;\s*"
-    r"|\s?,\s+(?=(?:i|he|she|they|we)(?:'s|'m| (?:just|only|do|am|was|is|think|believe|guess|"
-    r"assume|know|heard|like|love))\b)|\s+and\s+(?=i\b)"
-)
 #: Without one of these there is no refusal: what most sentences are told by.
 _HINT = re.compile(
-    r"\b(?:i|we|no|not|none|unknown|unclear|cannot|insufficient|impossible|unanswerable|more|"
-    r"ich|keine|je|aucune|non|não|ik|geen|не|нет|sé|lacks?|n/?a|idk|un\w+|abstain|additional|"
-    r"further|difficult|hard|incon\w+|desc\w+|sconosc\w+|onbek\w+|неизв\w+)\b"
-    r"|n't|['’]t\b|[不无無没未]|ません|情報"
+    r"\b(?:no|not|none|nothing|nowhere|never|neither|unknown|unclear|unable|unsure|uncertain|"
+    r"unaware|"
+    r"unfamiliar|unanswerable|unmentioned|unstated|unsaid|unspecified|unaddressed|unanswered|"
+    r"cannot|"
+    r"insufficient|impossible|incapable|fails?|failed|declin\w+|refuse|silent|mute|vague|scope|"
+    r"omits?|"
+    r"neglects?|lacks?|leaves?|left|too little|n/?a|idk|abstain|needed|required|necessary|"
+    r"would need|"
+    r"difficult|hard|other (?:things|topics|matters)|different (?:things|topics|matters)|kein\w*|"
+    r"nicht\w*|nirgend\w*|weder|schweig\w*|k\. ?a\.|pas|aucune?|rien|ne|ni|non|nulla|niente|"
+    r"nessun\w?|né|não|nem|nada|ningun\w?|ningún|tampoco|geen|niet|niets|nergens|nie|brak|żad\w+|"
+    r"не|нет|muet|silencieux|incon\w+|descon\w+|sconosc\w+|unbekannt|onbek\w+|nieznane|неизв\w+)\b"
+    r"|n't|['’]t\b|n['’]|[不无無没沒未]|ません|せん|ない|ねます|情報|모르|없|않"
 )
 
 
-def abstains(response: str) -> bool:
-    """Whether the whole response declines to answer, or says only that it does not know.
+def abstains(response: str, known: Callable[[str], bool] | None = None) -> bool:
+    """Return True if the whole response declines to answer, or says only that it does not know.
 
-    Every sentence must be a refusal, or claim nothing (an apology, an offer, a question), and one
-    at least a refusal: "I'm not sure, but it was in 1912" is an answer, and so is "its age is not
-    known". That the given context does not tell is a refusal. English, German, French, Spanish,
-    Italian, Portuguese, Dutch, Russian, Chinese and Japanese; linear time.
+    Each clause must decline, or state nothing (a courtesy, an offer, what a source is about), and
+    one at least must decline. "I'm not sure, but it was in 1912" is an answer, and so is "its age
+    is not known". That the given context does not tell is a refusal. English, German, French,
+    Spanish, Italian, Portuguese, Dutch, Polish, Russian, Chinese and Japanese.
+
+    Args:
+        known: returns True if the sources hold the words of a clause that names what they are
+            about; without it such a clause is believed.
+
+    >>> abstains("Unfortunately, the text does not mention a fee.")
+    True
+    >>> abstains("The text does not mention a fee for pets, so dogs travel for free.")
+    False
     """
-    if len(response) > _LONGEST:
+    if len(response) > _MAX_ANSWER_CHARACTERS:
         return False
-    text = " ".join(response.replace("’", "'").lower().split())
+    if not _may_refuse(response):
+        return False
+    kinds = [
+        c.kind
+        for s in split_sentences(without_markers(response))
+        for c in checked_clauses(s.text, known)
+    ]
+    return "abstains" in kinds and "states" not in kinds
+
+
+def abstention(sentence: str) -> bool:
+    """Return True if a sentence has a clause that declines."""
+    return _may_refuse(sentence) and any(c.kind == "abstains" for c in clauses(sentence))
+
+
+def checked_clauses(
+    sentence: str, known: Callable[[str], bool] | None = None
+) -> tuple[Clause, ...]:
+    """:func:`clauses`, where what a source is said to be about must be ``known`` to state
+    nothing."""
+    found = clauses(sentence)
+    if known is None:
+        return found
+    return tuple(
+        c._replace(kind="states")
+        if c.kind == "covers" and not known(sentence[c.start : c.end])
+        else c
+        for c in found
+    )
+
+
+def stated_part(sentence: str, known: Callable[[str], bool] | None = None) -> tuple[int, int]:
+    """Find what a sentence with a refusal states besides: offsets into it, empty where nothing.
+
+    The whole sentence where it has no refusal.
+
+    >>> text = "The text gives no year, but it was in May."
+    >>> text[slice(*stated_part(text))]
+    'it was in May.'
+    """
+    if not _may_refuse(sentence):
+        return 0, len(sentence)
+    found = checked_clauses(sentence, known)
+    if all(c.kind != "abstains" for c in found):
+        return 0, len(sentence)
+    said = [c for c in found if c.kind == "states"]
+    if not said:
+        return 0, 0
+    start, end = said[0].start, said[-1].end
+    if found[-1].kind == "states":
+        end = len(sentence)
+    return start, end
+
+
+@kept
+def clauses(sentence: str) -> tuple[Clause, ...]:
+    """The clauses of one sentence, in order, each with its kind."""
+    if len(sentence) > _MAX_SENTENCE_CHARACTERS:
+        return (Clause(0, len(sentence), "states"),)
+    text = "".join(_fold(c) for c in sentence)
+    text = _ASIDE.sub(lambda m: " " * len(m.group()), text)
     if not _HINT.search(text):
+        only: Kind = _kind(text, False, may_refuse=False) or "states"
+        return (Clause(0, len(sentence), only),)
+    found: list[Clause] = []
+    english = text.isascii() or not _REFUSES_ABROAD.search(text)
+    last_is_main = bool(_SUBORDINATE.match(text))
+    pieces = _pieces(text)
+    if len(pieces) > _MAX_CLAUSES:
+        return (Clause(0, len(sentence), "states"),)
+    for place, (start, end, border) in enumerate(pieces):
+        piece = text[start:end]
+        kind = _kind(piece, any(c.kind in ("covers", "abstains") for c in found))
+        before = found[-1] if found else None
+        main = last_is_main and place == len(pieces) - 1 and place > 0
+        if kind is None and before and not main and _goes_on(piece, border, before, english):
+            both = _kind(text[before.start : end], len(found) > 1)
+            still = "states" if before.kind == "covers" and both != "covers" else before.kind
+            kind = "covers" if both == "covers" and still == "states" else still
+            found[-1] = Clause(before.start, end, kind)
+            continue
+        if kind == "covers" and before and before.kind == "states":
+            kind = None
+        head = _HEAD.match(piece)
+        lead = head.end() if head and head.end() < len(piece) and kind is None else 0
+        found.append(Clause(start + lead, end, kind or "states"))
+    if all(c.kind != "abstains" for c in found):
+        only_filler = bool(found) and all(c.kind == "filler" for c in found)
+        whole = _kind(text, False) if len(found) > 1 else None
+        filler = only_filler or whole == "filler"
+        covers = bool(found) and all(c.kind in ("covers", "filler") for c in found)
+        if covers and not filler:
+            return (Clause(0, len(sentence), "covers"),)
+        return (Clause(0, len(sentence), "filler" if filler else "states"),)
+    return tuple(found)
+
+
+#: What softens a clause and states nothing.
+_ASIDE = re.compile(
+    r",? ?\b(?:as far as (?:i|we) (?:can|could) (?:see|tell|judge|find)|from what i can (?:see|"
+    r"tell)|"
+    r"at least not explicitly|i'm afraid(?= *[.,;!]|$)|soweit ich (?:sehe|sehen kann)|"
+    r"que je sache)\b,?"
+)
+_REFUSES_ABROAD = re.compile(w.FOREIGN)
+
+
+def _may_refuse(sentence: str) -> bool:
+    """Return False for most sentences that hold no refusal, quickly."""
+    return bool(_HINT.search(sentence.lower().replace("’", "'")))
+
+
+def _fold(character: str) -> str:
+    if character.isspace():
+        return " "
+    if character in "’‘`´":
+        return "'"
+    low = character.lower()
+    return low if len(low) == 1 else character
+
+
+def _pieces(text: str) -> list[tuple[int, int, str]]:
+    """Parts of a sentence between the borders of clauses, with the border before each."""
+    pieces = []
+    start, border = 0, "hard"
+    for match in _BORDER.finditer(text):
+        before = text[start : match.start()]
+        if match.lastgroup == "comma" and border == "hard" and _TOPIC.match(before):
+            continue
+        if any(map(str.isalnum, text[start : match.start()])):
+            pieces.append((start, match.start(), border))
+            border = match.lastgroup or "hard"
+            word = match.group().strip(" ,")
+            # "and" is a part of a list, other words begin a clause
+            border = "and" if border == "weak" and word in _AND else border
+        elif match.lastgroup == "hard":
+            border = "hard"
+        start = match.end()
+    if any(map(str.isalnum, text[start:])):
+        pieces.append((start, len(text), border))
+    return pieces
+
+
+#: "Based on the context, ..." is a part of the clause after it.
+_TOPIC = re.compile(
+    r"\W*(?:根据|根據|基于|在|从|從)[^，,、]{0,40}$"
+    r"|\W*(?:unfortunately,? |sorry,? (?:but )?)?(?:based on|according to|from|in|within|given|"
+    r"with|"
+    r"as for|as to|regarding|concerning|about|for|on|among|judging by|at|to|by|throughout|across)\b"
+    r"(?!.*\b(?:is|are|was|were|has|have|does|do|can|will|not|no|n't)\b)[^,;:]{0,120}$"
+)
+_AND = frozenset(["and", "und", "et", "y", "e", "en", "i", "и"])
+
+
+def _goes_on(piece: str, border: str, before: Clause, english: bool) -> bool:
+    """Return True if a piece without a meaning of its own belongs to the clause before it."""
+    plain = " ".join(piece.split()).strip(" \"'“”")
+    if border == "hard":
         return False
-    refused = False
-    for sentence in split_sentences(text):
-        for piece in _TURN.split(sentence.text):
-            piece = piece.strip(" \"'“”*-")
-            if _HINT.search(piece) and _refuses(piece):
-                refused = True
-            elif not _claims_nothing(piece):
-                return False
-    return refused
-
-
-def _refuses(piece: str) -> bool:
-    return bool(_BARE.fullmatch(piece) or _AS_MODEL.search(piece) or _REFUSAL.search(piece))
-
-
-def _claims_nothing(piece: str) -> bool:
-    if not any(map(str.isalnum, piece)) or _FILLER.match(piece):
+    if before.kind == "states":
+        return border in ("and", "weak", "comma")
+    if before.kind == "filler":
+        return False
+    if _CONTINUES.match(plain) and border != "weak":
         return True
-    return piece.endswith(("?", "？")) and (not piece.isascii() or bool(_QUESTION.match(piece)))
+    if english:
+        return not asserts(plain)
+    return border == "and" or (len(plain.split()) < 4 and plain[:1].isascii())
+
+
+def _kind(piece: str, after_source: bool, *, may_refuse: bool = True) -> Kind | None:
+    """What a piece does; None where it states something or is a part of another clause."""
+    plain = " ".join(piece.split()).strip(" \"'“”*_-–—,")
+    if len(plain) > _MAX_CLAUSE_CHARACTERS:
+        return None
+    head = _HEAD.match(plain)
+    bare = plain[head.end() :] if head else plain
+    if not any(map(str.isalnum, bare)):
+        return "filler"
+    if may_refuse and _declines(plain, bare, after_source):
+        return "abstains"
+    if _SELF.fullmatch(bare) or _SELF.fullmatch(plain):
+        return "filler"
+    if small_talk(piece) == "courtesy" or _advises(bare) or _advises(plain):
+        return "filler"
+    if plain.endswith(("?", "？")) and (not plain.isascii() or _QUESTION.match(plain)):
+        return "filler"
+    return "covers" if _covers(bare) else None
+
+
+def _declines(plain: str, bare: str, after_source: bool) -> bool:
+    if w.AS_MODEL.search(plain) or _BARE.fullmatch(bare):
+        return True
+    if after_source and _ELLIPSIS.match(bare):
+        return True
+    return not bare.endswith("?") and bool(_REFUSAL.search(bare) or _REFUSAL.search(plain))
+
+
+def _advises(plain: str) -> bool:
+    found = _ADVICE.match(plain)
+    if not found or _NUMBER.search(plain):
+        return False
+    rest = plain[found.end("rest") :].strip(" .!")
+    said = _OFFER.sub("", found["rest"])
+    return not rest and not _NOT_MEANT.search(said) and not asserts(f"it {said}"[3:])
+
+
+def _covers(plain: str) -> bool:
+    found = _COVERS.match(plain)
+    if not found:
+        return False
+    rest = found["rest"]
+    if found["verb"] in ("say", "tell"):
+        return bool(_ONLY_ASKS.match(rest))
+    if re.search(r"\bthat\b(?! (?:is|are)\b)", rest) or re.search(r":\s", rest):
+        return False
+    policy = re.search(
+        r"\b(?:polic(?:y|ies)|contract|agreement|plan|terms|ticket|offer|product)\b", plain
+    )
+    return not (policy and found["verb"] in ("cover", "include", "contain", "give", "provide")) or (
+        bool(_DETAIL.search(rest))
+    )

@@ -2,7 +2,8 @@
 
 Claim detection calls them not check-worthy: "Sure!", "That's a good question.", "I hope this
 helps.", "Here is a summary of the text:". The rules know English and are kept narrow: a sentence
-is small talk as a whole or not at all, and one with a digit never is. All patterns are bounded, and
+is small talk as a whole or not at all. One with a digit never is, nor one that tells something
+besides: "I'm happy to share that dogs are allowed." All patterns are bounded, and
 so is the text that they read.
 """
 
@@ -10,6 +11,9 @@ from __future__ import annotations
 
 import re
 from typing import Literal
+
+from veridical.text.assertions import asserts
+from veridical.text.fact_words import NUMBER_WORDS
 
 #: ``reply``: to what was said before; after a statement it may belong to that ("It was."), and
 #: alone it may be the answer ("Yes."). ``courtesy``: about the conversation, wherever it stands.
@@ -84,7 +88,8 @@ _COURTESY = re.compile(
     rf"was help|was use|make|give)\w*|you (?:find|found|enjoy|have|like)\b){_REST}"
     rf"|if (?:you {_NEED}|there(?:'s| is) any)\b[^.:;]{{0,80}}(?:let me know|feel free|ask|"
     rf"i'm here|i am here|i'd be|i would be|i'll be|i can help|hesitate){_REST}"
-    rf"|{_SELF} (?:happy|glad|here|delighted|pleased|able) to (?:help|assist|answer|explain|hear|"
+    rf"|(?:{_SELF} )?(?:happy|glad|here|delighted|pleased|able) to (?:help|assist|answer|explain|"
+    rf"hear|"
     rf"clarify|provide|share){_REST}"
     r"|i can (?:certainly |definitely |help |assist )*(?:help|assist)(?: you)?"
     r"(?: with (?:that|this))?"
@@ -127,6 +132,25 @@ _TELLS = re.compile(
     r"\b(?:know|knew|heard?|aware|realiz\w+|realis\w+|remember\w*|believe|seen|see|mean|notice\w*|"
     r"read|that|because|since|told|tell)\b"
 )
+#: What a courtesy is about: up to here it speaks of the conversation.
+_ABOUT = re.compile(
+    r"^.*?\b(?:help\w*|assist|answers?|explain|clarif\w+|clear\w*|provide|share|questions?|hear|"
+    r"know|ask\w*|reach out|contact|follow|message|hesitate|hope (?:this|that|it|these) \w+|find|"
+    r"found|"
+    r"enjoy|glad|happy|sorry|apologi[sz]e|for|free|use|make|give|anything else)\b"
+)
+_CONDITION = re.compile(
+    r"\b(?:if|should|whether|in case|whenever|when) (?:you|there|anything)\b[^,]*"
+)
+#: A clause that says something: "... to share that dogs are allowed".
+_CLAUSE = re.compile(
+    r"\b(?:that|because|since|which|who|whose|where|as|so)\b,? "
+    r"(?!(?:helps?|clarif\w+|clears?|answers?|makes?|way|matter|topic|question|well|you(?:'ve|"
+    r" have)? "
+    r"(?:ask|like|enjoy|found|find|reach|need|want)\w*|i can|we can)\b)\w+'?\w* \w"
+)
+_OF_SPEAKER = re.compile(r"\W*(?:please|and|so|just|or|but)? ?(?:i|we|let|feel|do|don't|you)\b")
+_COUNTED = frozenset(NUMBER_WORDS) - {"second"}
 _NAME = re.compile(r"(?<!^)(?<![.!?] )\b(?!I\b)[A-Z]")
 #: What a statement may begin with: "Yes, it is in Paris."
 _LEAD_IN = re.compile(
@@ -154,9 +178,24 @@ def small_talk(sentence: str) -> SmallTalk | None:
         return "courtesy" if not tells and _ASKS.fullmatch(text) else None
     if text.endswith(":"):
         return "courtesy" if _ANNOUNCED.fullmatch(text) else None
-    if _WELCOMED.fullmatch(text) or _COURTESY.fullmatch(text):
+    if _WELCOMED.fullmatch(text) or (_COURTESY.fullmatch(text) and not _informs(text)):
         return "courtesy"
     return "reply" if _REPLY.fullmatch(text) else None
+
+
+def _informs(courtesy: str) -> bool:
+    """Return True if a sentence in the form of a courtesy tells something besides."""
+    first, *rest = courtesy.split(",")
+    if any(asserts(part) and not _OF_SPEAKER.match(part) for part in rest):
+        return True
+    for part in (first, *rest):
+        tail = _CONDITION.sub("", _ABOUT.sub("", _CONDITION.sub("", part), count=1))
+        words = tail.split()
+        if words and words[0] == "you":
+            words = words[2:]
+        if asserts(" ".join(words)) or _CLAUSE.search(tail) or not _COUNTED.isdisjoint(words):
+            return True
+    return False
 
 
 def lead_in(sentence: str) -> int:

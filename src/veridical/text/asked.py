@@ -1,0 +1,208 @@
+"""What a question asks for: the kind of value, a rough statement, and its content words."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, NamedTuple
+
+from veridical.text.fact_words import CURRENCIES, FUNCTION_WORDS, MONTHS, NUMBER_WORDS
+from veridical.text.sentences import split_sentences
+from veridical.text.statement_words import (
+    AUXILIARIES,
+    DAYS,
+    DETERMINERS,
+    NEGATED,
+    PREPOSITIONS,
+    PRONOUNS,
+    SEASONS,
+    SUBJECT_PRONOUNS,
+)
+from veridical.text.statements import statement
+
+
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+Kind = Literal["yes_no", "time", "amount", "person", "place", "reason", "manner", "other"]
+
+_LONGEST = 400  # characters of a question; of a longer one the end
+_LONGEST_SENTENCE = 2_000  # characters of a sentence whose values are looked at
+_STEM = 5  # letters of a word that are compared
+_ASKING: tuple[tuple[Kind, re.Pattern[str]], ...] = (
+    (
+        "time",
+        re.compile(
+            r"\b(?:when|how (?:long|often|soon|early|late|old)|(?:what|which) (?:time|day|date|"
+            r"year|"
+            r"month|week|hour|weekday)\w*|since when|until when|by when|wann|wie lange|quand|"
+            r"combien de temps|cuándo|cuánto tiempo|quando|wanneer|hoe lang|kiedy)\b"
+        ),
+    ),
+    (
+        "amount",
+        re.compile(
+            r"\b(?:how (?:much|many|far|tall|high|big|large|deep|heavy|wide|fast|expensive)|"
+            r"(?:what|which) (?:\w+ ){0,3}(?:price|cost|fee|number|amount|percentage|share|rate|"
+            r"sum|size|weight|length|height|distance|temperature|limit|dose|population|charge)s?|"
+            r"wie ?viele?|wie (?:hoch|groß|weit|teuer)|combien|cuánt[oa]s?|quant[oaie]s?|hoeveel|"
+            r"ile)\b"
+        ),
+    ),
+    ("person", re.compile(r"\b(?:who|whom|whose|wer|wem|wen|qui|quién|chi|quem|wie is|kto)\b")),
+    (
+        "place",
+        re.compile(
+            r"\b(?:where|(?:what|which) (?:\w+ ){0,2}(?:city|town|country|place|street|address|"
+            r"room|state|region|floor)|wo|wohin|où|dónde|dove|onde|waar|gdzie)\b"
+        ),
+    ),
+    ("reason", re.compile(r"\b(?:why|how come|warum|weshalb|pourquoi|por qué|perché|waarom)\b")),
+    ("manner", re.compile(r"\b(?:how|wie|comment|cómo|come|como|hoe|jak)\b")),
+    ("other", re.compile(r"\b(?:what|which|was|welche\w*|que|quel\w*|qué|cuál|che|quale|qual)\b")),
+)
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
+_CLOCK = re.compile(
+    r"\b\d{1,2}(?::\d\d| ?[ap]\.?m\b|h\d\d)|\b(?:noon|midnight|1[5-9]\d\d|20\d\d)\b"
+)
+_DIGIT = re.compile(r"\d")
+_REASON = re.compile(
+    r"\b(?:because|since|due to|so that|in order to|as a result|therefore|reason|owing to|thanks to"
+    r"|weil|denn|parce|porque|perché|omdat)\b"
+)
+_MANNER = re.compile(r"\b(?:by|via|through|using|with|under|on|first|then|must|can|need)\b")
+_TIMES = (
+    frozenset(MONTHS)
+    | DAYS
+    | SEASONS
+    | _set(
+        "day days week weeks month months year years hour hours minute minutes daily weekly "
+        "monthly yearly annually today tomorrow yesterday evening morning night afternoon "
+        "weekend weekends weekdays century"
+    )
+)
+_EMPTY = (
+    FUNCTION_WORDS
+    | AUXILIARIES
+    | DETERMINERS
+    | PREPOSITIONS
+    | PRONOUNS
+    | _set(
+        "when where who what which how why long much many please tell me i'm i'd it's what's "
+        "there does did not no yes get got one ones them us mine ours still also ever if "
+        "happens happen about was wie ist der die das ein eine und oder kann ich quel est le "
+        "la les un une et ou je puis que el los las una es y o puedo il lo gli e ho posso os "
+        "as uma é de het een en is"
+    )
+)
+
+
+class Asked(NamedTuple):
+    """What is asked.
+
+    Attributes:
+        question: the sentence that asks.
+        kind: the kind of value that answers it.
+        said: a rough statement of what is asked about, for an NLI model.
+        stems: beginnings of its content words, in order.
+    """
+
+    question: str
+    kind: Kind
+    said: str
+    stems: tuple[str, ...]
+
+
+def asked(question: str) -> Asked | None:
+    """Read a question; None where it has no content words.
+
+    >>> found = asked("When does the shop open?")
+    >>> found.kind, found.said, found.stems
+    ('time', 'the shop open.', ('shop', 'open'))
+    """
+    text = " ".join(question[-4 * _LONGEST :].split())
+    sentences = [s.text for s in split_sentences(text)]
+    asking = [s for s in sentences if s.rstrip(" \"'”’)").endswith(("?", "？"))] or sentences[-1:]
+    if not asking:
+        return None
+    said = asking[-1][-_LONGEST:]
+    stems = content_stems(said)
+    if not stems:
+        stems = content_stems(text[-_LONGEST:])
+    return Asked(said, _kind(said.lower()), _said(said), stems) if stems else None
+
+
+def content_stems(text: str) -> tuple[str, ...]:
+    """Beginnings of the distinct content words of a text, in order."""
+    words = (w.lower() for w in _WORD.findall(text))
+    return tuple(dict.fromkeys(w[:_STEM] for w in words if w not in _EMPTY and len(w) > 1))
+
+
+def holds_value(kind: Kind, sentence: str) -> bool:
+    """Return True if a sentence holds a value of the kind that is asked for.
+
+    >>> holds_value("time", "It opens at 9 am."), holds_value("time", "It is blue.")
+    (True, False)
+    """
+    sentence = sentence[:_LONGEST_SENTENCE]
+    low = sentence.lower()
+    words = set(_WORD.findall(low))
+    if kind == "time":
+        return bool(_CLOCK.search(low) or words & _TIMES)
+    if kind == "amount":
+        return bool(
+            _DIGIT.search(low) or words & (NUMBER_WORDS.keys() | CURRENCIES.keys() | {"free", "no"})
+        )
+    if kind in ("person", "place"):
+        names = [w for w in _WORD.findall(sentence)[1:] if w[0].isupper() and len(w) > 1]
+        roles = bool(words & {"in", "at", "on", "next", "under", "near", "behind"})
+        return bool(names) or (kind == "place" and roles)
+    if kind == "reason":
+        return bool(_REASON.search(low))
+    if kind == "manner":
+        return bool(_MANNER.search(low))
+    return True
+
+
+def _kind(low: str) -> Kind:
+    first = _WORD.search(low)
+    word = first.group() if first else ""
+    if NEGATED.get(word, word) in AUXILIARIES:
+        return "yes_no"
+    found = [(m.start(), i, kind) for i, (kind, p) in enumerate(_ASKING) if (m := p.search(low))]
+    if found:
+        return min(found)[2]
+    words = _WORD.findall(low)
+    return "yes_no" if AUXILIARIES & set(words) else "other"
+
+
+def _said(question: str) -> str:
+    """A rough statement: the question without what asks, and its subject before its verb."""
+    if statement(question, "Yes.").how == "converted" and _kind(question.lower()) == "yes_no":
+        return statement(question, "Yes.").text
+    words = question.strip(" ?？¿\"'").split()
+    low = [w.lower().strip(",") for w in words]
+    start = 0
+    for i, word in enumerate(low[:8]):
+        if NEGATED.get(word, word) in AUXILIARIES:
+            start = i
+            break
+    else:
+        return " ".join(words) + "."
+    auxiliary, rest = words[start].lower(), words[start + 1 :]
+    wh = low[:start]
+    lead = words[1:start] if wh and wh[0] in ("what", "which", "whose") else words[2:start]
+    if not wh or wh[0] not in ("what", "which", "whose", "how"):
+        lead = []
+    if not rest:
+        return " ".join(words) + "."
+    if auxiliary in ("do", "does", "did"):
+        said = rest
+    elif rest[0].lower() in SUBJECT_PRONOUNS:
+        said = [rest[0], auxiliary, *rest[1:]]
+    elif lead:
+        said = [*lead, auxiliary, *rest]
+        return " ".join(said) + "."
+    else:
+        said = [*rest, auxiliary] if len(rest) <= 3 else rest
+    return " ".join([*said, *lead]) + "."

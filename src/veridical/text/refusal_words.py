@@ -1,0 +1,375 @@
+"""Patterns of refusals and of sources that do not tell, by language. All in lower case."""
+
+from __future__ import annotations
+
+import re
+
+# Nouns for what an answer is written from. The first are hardly ever anything else.
+_PLAIN_SOURCE = (
+    r"(?:context|passage|text|document|documentation|article|information|knowledge|"
+    r"knowledge base|source|paragraph|conversation|transcript|reference|material|data|excerpt|"
+    r"extract|snippet|search result|result|page|section|file|doc|resource|content)s?"
+)
+_SOURCE = (
+    rf"(?:{_PLAIN_SOURCE}|(?:report|rule|condition|notice|leaflet|brochure|manual|guide|"
+    r"handbook|list|table|chart|menu|schedule|timetable|recipe|instruction|note|email|e-mail|mail|"
+    r"letter|message|faq|site|website|webpage|description|review|summary|statement|sheet|"
+    r"programme|program|announcement|post|blog|abstract|paper|study|entry|catalogue|"
+    r"catalog|flyer|newsletter|regulation|guideline|term|contract|agreement|form|overview|plan|"
+    r"profile|record|ticket|posting|ad|chapter|news|log|readme|spec|"
+    r"specification|label|minute|bulletin|memo|booklet|pamphlet|listing|script|code|product|"
+    r"clause|offer)s?|polic(?:y|ies)|summaries|entries|studies)"
+)
+_WORD = r"[\w'/\"“”.&-]+"
+_DETERMINER = (
+    r"(?:the|your|this|these|those|that|any|my|our|its|their|both|all|each|either|neither|none|"
+    r"no|nothing|nowhere|what)"
+)
+GIVEN = (
+    rf"(?:(?:{_DETERMINER} )?(?:of |in |from |among )?(?:(?:the|your|these|those|my|our|this) )?"
+    rf"(?:{_WORD} ){{0,4}}?{_PLAIN_SOURCE})"
+)
+#: The source as a subject: "the rules for guests", "the price list [2]".
+_SUBJECT = (
+    rf"(?:^|\b)(?:{_DETERMINER} )(?:(?:of|in|from|on) )?(?:(?:the|your|these|those|my|our) )?"
+    rf"(?:{_WORD} ){{0,4}}?{_SOURCE}\b,?(?: (?:\[\w{{1,4}}\]|\(\w{{1,9}}\)|{_WORD})){{0,6}}?,?"
+)
+_PLAIN_SUBJECT = (
+    rf"(?:^|\b)(?:{_DETERMINER} )?(?:(?:of|in) )?(?:(?:the|your|these|those|my|our) )?"
+    rf"(?:{_WORD} ){{0,4}}?{_PLAIN_SOURCE}\b,?(?: (?:\[\w{{1,4}}\]|{_WORD})){{0,4}}?,?"
+)
+_SOFTLY = (
+    r"(?: (?:explicitly|specifically|actually|directly|really|clearly|itself|themselves|also|even|"
+    r"ever|anywhere|yet|further|exactly|precisely|definitively|seem to|appear to|seems to|go on to|"
+    r"in any way|at any point|however|unfortunately|either|fully|(?:\w+ )?or))*"
+)
+_NOT = (
+    r"(?:does not|doesn't|do not|don't|did not|didn't|never|nowhere|fails? to|failed to|cannot|"
+    r"can't|omits? to|neglects? to)"
+)
+#: Verbs that only say that something is told.
+_TELL = (
+    r"(?:mention|say|state|specif(?:y|ie)|tell|explain|discuss|address|clarif(?:y|ie)|indicate|"
+    r"elaborate|describe|detail|touch(?:e)? (?:on|upon)|refer to|go(?:e)? into|speak (?:of|about|"
+    r"to)|"
+    r"talk about|comment on|deal with|reveal|disclose|note|report|make clear|spell out|bring up|"
+    r"shed (?:any )?light|answer|give (?:any|an?|the exact)|list any|"
+    r"(?:contain|provide|include|give|offer|have|present|hold|show|supply|list)(?: \w+){0,3}? "
+    r"(?:information|info|details?|mention|answers?|data|indication|explanation|description|"
+    r"reference|guidance|statement|specifics|clue|hint|entry|evidence|insight)s?)"
+)
+_WEAK_TELL = (
+    r"(?:cover|include|contain|provide|give|offer|list|name|show|confirm|define|present|have|"
+    r"identify|suggest|establish|support|outline|allow|enable|help)"
+)
+_MATTER = (
+    r"(?:mention|reference|information|info|details?|indication|statement|answers?|entry|entries|"
+    r"explanation|data|word|figures?|description|guidance|clue|hint|discussion|record|"
+    r"specifics|instructions?|content|passage|section|part|text|context|rules?)s?"
+)
+_FOUND = (
+    r"(?:find|see|locate|identify|spot|detect|discover|come across|tell|determine|say|answer|"
+    r"confirm|verify|establish|work out|figure out|make out|derive|infer|deduce)"
+)
+
+SOURCE_SILENT = (
+    # "the recipe does not go into freezing", "it never says whether"
+    rf"{_SUBJECT} {_NOT}{_SOFTLY} {_TELL}"
+    rf"|{_PLAIN_SUBJECT} {_NOT}{_SOFTLY} {_WEAK_TELL}\b"
+    rf"|^(?:it|they|this|these|he|she|the author|the speaker) {_NOT}{_SOFTLY} "
+    r"(?:mention|say|state|specify|tell|explain|discuss|address|clarify|indicate|elaborate|"
+    r"describe|go into|touch (?:on|upon)|refer to|spell out|make clear)\b"
+    rf"|^(?:it|they|this|these) {_NOT}{_SOFTLY} (?:provide|give|contain|include|have|offer|list)"
+    rf"(?: \w+){{0,3}}? {_MATTER}\b"
+    # "neither the rules nor the page says anything about", "none of the documents describes"
+    rf"|^(?:neither|none|no|nothing|nowhere)\b.{{0,60}}\b{_SOURCE}\b.{{0,60}}?\b{_TELL}(?:s|es)?\b"
+    rf"|^(?:neither|none|no|nothing)\b.{{0,60}}\b{_PLAIN_SOURCE}\b.{{0,60}}?\b{_WEAK_TELL}(?:s|"
+    rf"es)?\b"
+    r"|^nothing (?:(?:more|else|further|specific) )?(?:is|was) (?:said|mentioned|stated|specified|"
+    r"given|written|indicated)\b"
+    # "the text says nothing about", "the page is silent on", "it makes no mention of"
+    rf"|(?:{_SUBJECT}|^(?:it|they|this)) (?:\w+ )?(?:say|tell|state|mention|reveal|disclose|have|"
+    rf"ha|"
+    r"contain|offer|give|provide)s?(?: \w+)? (?:nothing|not a word|not anything)\b"
+    rf"|(?:{_SUBJECT}|^(?:it|they|this)) (?:\w+ )?(?:make|contain|ha|have|give|provide|offer|"
+    rf"include|"
+    rf"hold|show|carr(?:y|ie))(?:s|es)? no (?:\w+ ){{0,2}}?{_MATTER}\b"
+    rf"|{_PLAIN_SUBJECT} (?:contain|ha|have|give|provide|offer|include|hold|mention|list)s? no\b"
+    rf"|(?:{_SUBJECT}|^(?:it|they|this)) (?:is|are|remains?|stays?|keeps?)(?: \w+)? "
+    r"(?:silent|mute|quiet|vague|unclear)\b"
+    rf"|{_SUBJECT} (?:lacks?|omits?|leaves? out|stops? short of|leaves? (?:it|this|that|"
+    rf"the question)"
+    r"? ?open)\b"
+    rf"|^{_PLAIN_SUBJECT} (?:is|are) (?:not|n't|insufficient|not enough|unclear|silent|"
+    rf"incomplete)\b"
+    rf"|^{_PLAIN_SUBJECT} (?:isn't|aren't) (?:enough|sufficient|clear)\b"
+)
+THERE_IS_NO = (
+    rf"^(?:there(?:'s| is| are| was| were| seems to be| appears to be) )?(?:also )?"
+    rf"(?:no|not enough|insufficient|too little|not any|never any|little) (?:\w+ ){{0,3}}?{_MATTER}"
+    r"(?: (?:is|was|are|were) (?:\w+ )?(?:given|provided|available|made|found|mentioned|included|"
+    r"present|listed|stated))?(?: (?:here|there|anywhere|at all|available|provided|given|found))*"
+    rf"(?:[.!]?$|,? (?:of|on|about|as to|for|regarding|concerning|whether|how|when|where|who|what|"
+    rf"why|which|to|in|from|within|with|that|relating|related|specifying|indicating|available|"
+    rf"provided|given|describing|explaining|at)\b)"
+    r"|^there(?:'s| is| are|) (?:isn't |aren't |not )?(?:nothing|anything|"
+    r"not a word)\b.*\b(?:about|on|in|"
+    r"regarding|concerning|to)\b"
+    r"|^there (?:isn't|aren't|wasn't|weren't|is not|are not) (?:any|a|an|enough|sufficient|much) "
+    rf"(?:\w+ ){{0,3}}?{_MATTER}\b"
+    r"|^(?:nothing|not a word|no word) (?:(?:is|was) (?:said|mentioned) )?(?:on|about|regarding|"
+    r"concerning|as to|in (?:there|it|them|here))\b"
+)
+_UNTOLD = (
+    r"(?:mentioned|specified|stated|said|spelled out|spelt out|discussed|described|addressed|"
+    r"explained|detailed|touched (?:on|upon)|brought up|referenced|referred to|dealt with|"
+    r"made clear|elaborated on|elaborated upon|written|disclosed|indicated|clarified|gone into)"
+)
+_UNFOUND = (
+    r"(?:covered|contained|included|provided|given|listed|found|available|part of|present|known|"
+    r"clear|evident|shown|reported|named|answered|recorded|noted|documented|outlined|supported|"
+    r"confirmed|determinable)"
+)
+_BE_NOT = (
+    r"(?:(?:is|are|was|were|has been|have been|'s|it's) not|isn't|aren't|wasn't|weren't|"
+    r"hasn't been|"
+    r"haven't been|(?:is|are|was|were) (?:never|nowhere)|'s never|cannot be|can't be|could not be)"
+)
+_ANY_GIVEN = rf"(?:{GIVEN}|{_DETERMINER} (?:\w+ ){{0,3}}?{_SOURCE}|(?:it|them|there|here)\b)"
+IMPERSONAL = (
+    rf"^(?:it |that |this )?(?:(?:is|was) )?not (?:\w+ )?(?:{_UNTOLD}|{_UNFOUND}) (?:anywhere )?"
+    rf"(?:in|by|from|within|on) {_ANY_GIVEN}"
+    r"|^no (?:[\w'-]+ ){1,6}?(?:is|are) (?:\w+ )?(?:mentioned|stated|specified)\b"
+    rf"|^no (?:[\w'-]+ ){{1,6}}?(?:is|are) (?:\w+ )?(?:{_UNTOLD}|{_UNFOUND})\b.*\b(?:in|by|on|"
+    rf"from) "
+    rf"{_ANY_GIVEN}"
+    rf"|^(?:the |that |this )?(?:answer|information|detail|figure|it|this|that|question)s?"
+    rf"(?: (?:to|on|about) [^,;]{{1,60}})? (?:(?:is|are) not|isn't|aren't) (?:\w+ )?(?:in|among|"
+    rf"within|"
+    rf"part of) {_ANY_GIVEN}"
+    rf"|\b(?:from|by|in) {_ANY_GIVEN},? (?:it|one|we|i) (?:is|can|cannot|can't)(?:n't|"
+    rf" not)? (?:\w+ )?"
+    r"(?:clear|tell|evident|possible|obvious|known|say|see|unclear)\b"
+    r"|^(?:could not|couldn't|cannot|can't|didn't|did not|was unable to|was not able to) (?:find|"
+    r"see|"
+    r"locate|tell|say|determine)\b"
+    # "how many is not said": of now, and of verbs that only tell
+    r"|(?:(?:is|are|'s|it's) not|isn't|aren't|(?:is|are) (?:never|nowhere))"
+    r"(?: (?:\w+ly|further|even|anywhere|actually|itself))* "
+    r"(?:mentioned|specified|stated|said|spelled out|spelt out|discussed|described|addressed|"
+    r"explained|touched (?:on|upon)|brought up)\b"
+    rf"|{_BE_NOT}(?: (?:\w+ly|further|even|anywhere|actually|itself|explicitly|any|of))* "
+    rf"(?:{_UNTOLD}|{_UNFOUND})\b.*\b(?:in|from|by|within|on|to|here|among|based on)\b (?:{GIVEN}|"
+    rf"{_DETERMINER} (?:\w+ ){{0,3}}?{_SOURCE}|(?:it|them|either|any|there)\b)"
+    r"|^(?:it|this|that)(?:'s| is) not (?:\w+ )?(?:known|clear|indicated|given) (?:from|in|by) "
+    r"|(?:do|does)(?:n't| not)(?: even)? (?:come up|appear|feature|figure|occur|show up|get "
+    r"(?:a )?mention(?:ed)?|turn up)(?: at all| anywhere)? (?:in|on|among|there|here)\b"
+    r"|\b(?:goes|go|remains?|is|are|left|stays?) (?:unmentioned|unstated|unsaid|unspecified|"
+    r"unaddressed|unanswered)\b"
+    rf"|\b(?:remains?|is|are|left) (?:unclear|open|unknown)\b.*\b(?:in|from|by|based on) {GIVEN}"
+    r"|\b(?:outside|beyond)(?: of)? the scope\b|\bout of scope\b"
+    rf"|^{GIVEN}? ?(?:is|are)? ?(?:about|on) (?:other|different) (?:things|topics|matters)\b"
+    rf"|\b(?:based on|according to|from|given|with|judging by|going by) {GIVEN}\b.*\b(?:unclear|"
+    r"not clear|unknown|impossible|not possible|cannot|can't|can not|insufficient|not enough|"
+    r"no (?:\w+ ){0,2}(?:information|answer|mention)|not (?:\w+ )?(?:mentioned|specified|stated|"
+    r"provided|known))"
+    r"|\b(?:unclear|unknown|impossible|not possible|insufficient|not enough)\b.*"
+    rf"\b(?:based on|according to|from|given|with|in) {GIVEN}"
+    rf"|\b(?:cannot|can't|can not|could not) be (?:\w+ )?(?:determined|answered|found|verified|"
+    r"established|inferred|derived|confirmed|deduced|concluded)\b"
+    r"(?:[.!]?$| (?:here|with certainty)|.*\b(?:from|based|by|with|in|on)\b)"
+    r"|^(?:the|this|your|that) (?:\w+ )?(?:question|answer|request|query|"
+    r"prompt)\b.{0,80}\b(?:cannot|"
+    r"can't|can not|could not|unclear|unknown|unanswerable|impossible|unanswered|open|not (?:\w+ )?"
+    r"(?:clear|known|available|provided|possible|answerable|specified|covered|addressed|answered))"
+    r"|^(?:it is|it's|that is|that's) (?:not possible|impossible|difficult|hard) (?:for me )?to "
+    r"(?:answer|determine|say|tell|provide|give)"
+    r"|^(?:more|additional|further) (?:information|context|details?)\b.*\b(?:needed|required|"
+    r"necessary)"
+    r"|^(?:no|not enough|insufficient) (?:\w+ )?(?:information|context|data|answer|details)\b"
+    r"|^(?:no|not enough) (?:information|answer|details|results?|matches)(?: (?:was|were))? found\b"
+    rf"|^{GIVEN} (?:does|do) not (?:tell|say)\b"
+)
+_KNOWLEDGE = (
+    r"(?:information|knowledge|data|details?|context|answer|access|clue|idea|ability|"
+    r"capability|capacity|opinions?|preferences?|feelings?|beliefs?|experiences?|emotions?|"
+    r"body|means|evidence)"
+)
+_DO = (
+    r"(?:answer|provide|help|assist|determine|give|find|respond|say|tell|verify|confirm|comment|"
+    r"discuss|generate|fulfil|comply|share|identify|offer|complete|know|guess|predict|speculate|"
+    r"access|browse|create|produce|make|write|perform|evaluate|do (?:that|this|so)|proceed|"
+    r"engage|recommend|advise|process|see|view|translate|locate|infer|derive|be (?:of|able to|"
+    r"sure|certain))"
+)
+FIRST_PERSON = (
+    r"(?:^|[,;:–—-] ?|\b(?:sorry|afraid|that|unfortunately|so|and|model|therefore|currently|here|"
+    r"provided|given|sources?|documents?|context) )"
+    r"(?:i|we)(?: (?:really|simply|honestly|just|still|also|currently|actually|personally))*"
+    r"(?:"
+    rf" (?:cannot|can't|can not|could not|couldn't|won't|will not|would not|"
+    rf"wouldn't)(?: \w+)? {_DO}\b"
+    r"| (?:must|have to) (?:decline|refuse)| (?:decline|refuse) to"
+    r"|(?:'m| am|'re| are| was| were) (?:unable|not able|not capable|incapable|not allowed|"
+    r"not permitted|not in a position|not programmed|not equipped|not qualified)"
+    r"| (?:wasn't|weren't|aren't) able to"
+    r"|(?:'m| am|'re| are) (?:not (?:really |entirely |quite |too |so |completely )?(?:sure|"
+    r"certain|aware|familiar)|unsure|uncertain|unaware|unfamiliar)"
+    r"| (?:do not|don't|do n't|did not|didn't)(?: \w+)? (?:know|recall|remember)\b"
+    rf"| (?:do not|don't|do n't)(?: \w+)? have (?:\w+ ){{0,4}}{_KNOWLEDGE}\b"
+    rf"| (?:have|had|was given|found|find|see|lack) (?:no|insufficient|nothing|any|the)"
+    rf"(?: (?:\w+ ){{0,3}}{_KNOWLEDGE}\b| (?:mention|reference|on|about|in|to)\b|$)"
+    rf"| (?:could not|couldn't|cannot|can't|did not|didn't|do not|don't)(?: \w+)? {_FOUND}\b"
+    r" (?:any|anything|nothing|much|an? (?:answer|mention|reference|statement|entry|passage)|"
+    r"that|this|it|where|whether|"
+    r"how|when|who|what|why|which|if|the (?:answer|information)|information|details|mention|for|"
+    r"from)\b"
+    rf"| (?:could not|couldn't|cannot|can't) (?:tell|say|answer|find)\b"
+    r"| (?:'d |would )need (?:more|additional)"
+    r")"
+)
+AS_MODEL = re.compile(
+    r"\bas an? (?:ai|artificial intelligence|large language|language|chat)\b.{0,60}\bi"
+    r"(?: (?:cannot|can't|can not|do not|don't|won't|will not|am not|am unable|lack|have no)|"
+    r"'m not|'m unable)\b"
+)
+
+_DE = (
+    r"\bich (?:weiß|weiss|kenne)\b[^.]{0,40}\bnicht\b|\bweiß ich\b[^.]{0,20}\bnicht\b"
+    r"|\b(?:ich|wir) (?:kann|können|konnte|konnten)\b[^.]{0,80}\b(?:nicht|nichts|keine\w*)"
+    r"(?: \w+){0,4}? (?:beantworten|helfen|sagen|antworten|angeben|geben|finden|bestimmen|"
+    r"beurteilen|entnehmen)"
+    r"|\b(?:kann|konnte) ich\b[^.]{0,80}\b(?:nicht|nichts|keine\w*)(?: \w+){0,4}? (?:beantworten|"
+    r"helfen|sagen|geben|finden|beurteilen|entnehmen)"
+    r"|\b(?:habe|liegen|liegt|gibt es|enthält|enthalten|finde[nt]?|fehlen|stehen|"
+    r"steht)\b[^.]{0,60}\b"
+    r"keine\w*\b[^.]{0,30}\b(?:information|angabe|daten|antwort|kenntnis|hinweis|auskunft|"
+    r"erwähnung|"
+    r"aussage|details)"
+    r"|\b(?:text|kontext|dokument|unterlage|quelle|artikel|abschnitt|auszug|seite|passage|regel|"
+    r"bedingung|angabe|beschreibung|anleitung|broschüre|vertrag|hausordnung|preisliste|liste|"
+    r"information)(?:e|en|n|s|es)?\b[^.]{0,60}\b(?:erwähn|sag|nenn|geh|äußer|enthält|enthalten|"
+    r"mach|beantwort|verrat|verrät|schweig|beschreib|erklär|behandel|steh|gib|geb|find)\w*"
+    r"[^.]{0,80}\b(?:nicht|nichts|kein\w*|weder|nirgends|nirgendwo)\b"
+    r"|\b(?:weder|in kein\w+|kein\w*|nichts)\b[^.]{0,80}\b(?:text|kontext|dokument|unterlage|"
+    r"quelle|"
+    r"artikel|abschnitt|auszug|seite|regel|bedingung)\w*\b[^.]{0,80}\b(?:erwähn|sag|nenn|geh|"
+    r"enthält|enthalten|beschreib|erklär|steht|hervor|findet)\w*"
+    r"|\b(?:text|kontext|dokument|unterlage|quelle)\w*[^.]{0,20}\bschweig\w*"
+    r"|\bgeht (?:\w+ ){0,6}?(?:nicht|nirgends) hervor\b|\bnicht (?:\w+ )?(?:hervor|ersichtlich|"
+    r"zu entnehmen)\b"
+    r"|\b(?:wird|werden|ist|sind)\b[^.]{0,50}\b(?:nicht|nirgends)(?: \w+)? (?:erwähnt|genannt|"
+    r"angegeben|beschrieben|erklärt|gesagt|thematisiert|aufgeführt|behandelt)\b"
+    r"|\bnicht (?:erwähnt|genannt|angegeben)(?: (?:wird|ist|sind|werden))?$"
+    r"|\b(?:steht|stehen|findet sich|finde ich|finde) (?:\w+ ){0,5}?(?:nichts|nicht|nirgends)\b"
+    r"|\bnichts (?:zu|über|darüber|dazu)\b[^.]{0,60}\b(?:gefunden|finden|text|kontext|unterlagen|"
+    r"dokument)\w*"
+)
+_FR = (
+    r"\bje ne (?:le )?(?:sais|connais) pas\b|\bje ne (?:peux|suis|dispose|trouve|parviens|vois)\b"
+    r"[^.]{0,20}\b(?:pas|rien|aucune?)\b|\bje n'ai (?:pas|aucune?|"
+    r"rien)\b[^.]{0,40}\b(?:information|"
+    r"réponse|donnée|accès|trouv)|\bje n'ai (?:pas |rien )(?:pu )?trouv"
+    r"|\baucune? (?:information|mention|précision|indication|réponse|donnée)\b"
+    r"|\b(?:texte|contexte|document|passage|source|article|extrait|page|règlement|conditions|"
+    r"notice|recette|informations|liste|contrat)s?\b[^.]{0,60}\b(?:ne|"
+    r"n')\s?(?:\w+ ){0,3}?(?:mentionne|dit|"
+    r"disent|précise|indique|parle|contien|fourni|donne|évoque|aborde|explique|répond|spécifie|"
+    r"permet|décri|cite|traite|comporte|figure)\w*"
+    r"|\bn'(?:est|a|ont|sont|était)\b[^.]{0,15}\b(?:pas|jamais|nulle part)\b[^.]{0,15}"
+    r"(?:mentionné|précisé|indiqué|"
+    r"spécifié|évoqué|abordé|dit|expliqué)\w*"
+    r"|\b(?:rien|ni)\b[^.]{0,80}\b(?:texte|contexte|document|passage|source|"
+    r"article)s?\b[^.]{0,60}\b"
+    r"(?:ne|n')\b|\brien n'est (?:dit|précisé|indiqué)|\bil n'y a (?:pas|aucune?|rien)\b[^.]{0,60}"
+    r"(?:information|mention|précision|indication|contexte|texte|document)"
+    r"|\b(?:texte|contexte|document)s?\b[^.]{0,20}\b(?:muet|silencieux)"
+)
+_ES = (
+    r"\bno (?:lo )?sé\b|\bno (?:puedo|podemos|pude) (?:\w+ )?(?:responder|ayudar|proporcionar|dar|"
+    r"determinar|decir|contestar|encontrar|saber)|\bno (?:he (?:podido )?|pude |logré )(?:encontr|"
+    r"hall)\w*|\bno (?:encuentro|veo|encontré|hallo)\b"
+    r"|\bno (?:tengo|dispongo|hay|cuento|existe|aparece|figura)\w*\b[^.]{0,60}\b(?:información|"
+    r"datos|"
+    r"respuesta|acceso|mención|detalle|indicación|contexto|texto|documento|referencia)"
+    r"|\b(?:texto|contexto|documento|pasaje|fuente|artículo|página|fragmento|información|norma|"
+    r"condicion|condición|receta|lista|póliza|contrato)(?:s|es)?\b[^.]{0,60}\b(?:no|tampoco|"
+    r"nunca)\b"
+    r"(?: \w+){0,2}? (?:menciona|dice|indica|especifica|habla|contiene|proporciona|ofrece|explica|"
+    r"aborda|responde|trata|aclara|detalla|incluye|da|dan|describe|precisa|señala|permite)\w*"
+    r"|\bno se (?:menciona|dice|indica|especifica|habla|explica|aborda|aclara|detalla|precisa)\w*"
+    r"|\b(?:ni|ningun[oa]?|ningún|nada)\b[^.]{0,80}\b(?:texto|contexto|documento|pasaje|fuente|"
+    r"página|artículo)s?\b[^.]{0,60}\b(?:menciona|dice|indica|habla|especifica|explica)\w*"
+    r"|\bno está\w* (?:mencionad|indicad|especificad)\w+|\bno dice\w* nada\b|\bno (?:queda|"
+    r"está) claro"
+)
+_IT = (
+    r"\bnon (?:lo )?so\b|\bnon (?:posso|sono in grado|sono riuscit\w)\b|\bnon (?:ho|dispongo|ci "
+    r"sono|c'è|vi è|vi sono)\b[^.]{0,60}\b(?:informazion|dati|risposta|accesso|menzione|trovat|"
+    r"indicazion|dettagl|riferiment|nulla|niente)\w*|\bnon (?:trovo|vedo|ho trovato)\b"
+    r"|\b(?:testo|contesto|documento|documenti|brano|fonte|fonti|articolo|pagina|pagine|passaggio|"
+    r"passo|informazioni|regolamento|ricetta|lista|estratto|testi|condizioni|"
+    r"regole)\b[^.]{0,60}\bnon\b"
+    r"(?: \w+){0,2}? (?:menziona|dic|indica|specifica|parla|contien|contengono|fornisc|spiega|"
+    r"affronta|rispond|tratta|chiarisc|riporta|precisa|accenna|descriv|offr|dà|danno)\w*"
+    r"|\bnon (?:è|sono|viene|vengono)\b[^.]{0,30}\b(?:menzionat|indicat|specificat|dett|riportat|"
+    r"precisat|spiegat|trattat)\w|\bnon si (?:menziona|dice|parla|specifica|indica)\w*"
+    r"|\b(?:né|nessun\w?|nulla|niente)\b[^.]{0,80}\b(?:testo|contesto|document|font|pagin|articol|"
+    r"regol)\w*\b[^.]{0,60}\b(?:menziona|dic|indica|parla|specifica|spiega)\w*"
+)
+_PT = (
+    r"\b(?:eu )?não (?:o )?sei\b|\bnão (?:posso|consigo|consegui|pude) (?:\w+ )?(?:responder|"
+    r"ajudar|"
+    r"fornecer|dizer|determinar|encontrar|achar|saber)|\bnão (?:tenho|há|disponho|existe|consta|"
+    r"encontrei|achei|vejo|encontro)\w*\b(?:[^.]{0,60}\b(?:informaç|dados|resposta|acesso|menção|"
+    r"indicaç|referência|detalhe|contexto|texto|documento|nada)|$)"
+    r"|\b(?:texto|contexto|documento|trecho|fonte|artigo|página|passagem|informações|regra|"
+    r"condiç\w+|receita|lista|apólice|contrato|regulamento)s?\b[^.]{0,60}\b(?:não|nunca|tampouco)\b"
+    r"(?: \w+){0,2}? (?:menciona|diz|dizem|indica|especifica|fala|contém|contêm|fornece|oferece|"
+    r"explica|aborda|responde|trata|esclarece|detalha|inclu|refere|informa|dá|descreve|precisa)\w*"
+    r"|\bnão (?:é|são|está|estão|foi) (?:\w+ )?(?:mencionad|indicad|especificad|dit|referid|"
+    r"informad|explicad)\w*|\bnão se (?:menciona|diz|fala|indica|especifica)\w*"
+    r"|\b(?:nem|nenhum\w?|nada)\b[^.]{0,80}\b(?:texto|contexto|documento|fonte|página|artigo)s?\b"
+    r"[^.]{0,60}\b(?:menciona|diz|indica|fala|especifica|explica)\w*"
+)
+_NL = (
+    r"\bik weet (?:het |dat )?niet\b|\bik kan\b[^.]{0,60}\b(?:niet|niets|geen)(?: \w+){0,3}? "
+    r"(?:beantwoorden|helpen|zeggen|geven|vinden)|"
+    r"\bkan ik\b[^.]{0,40}\bniet\b[^.]{0,20}\b(?:vinden|"
+    r"zeggen|beantwoorden)|\b(?:heb|is er|zijn er|bevat\w*|geeft|staat|vind)\b[^.]{0,30}\bgeen "
+    r"(?:\w+ )?(?:informatie|gegevens|antwoord|vermelding)"
+    r"|\b(?:tekst|context|document|bron|artikel|passage|pagina|fragment|regel|voorwaarde)\w*\b"
+    r"[^.]{0,60}\b(?:vermeld|zeg|noem|geef|geven|bevat|beschrijf|ga|bespreek|besprek|meld|leg|"
+    r"spreek|rept|staat)\w*[^.]{0,60}\b(?:niet|niets|geen|nergens)\b"
+    r"|\b(?:wordt|worden|is|staat)\b[^.]{0,40}\b(?:niet|nergens)(?: \w+)? (?:vermeld|genoemd|"
+    r"beschreven|gezegd|aangegeven|uitgelegd)"
+    r"|\bgeen van de (?:documenten|bronnen|teksten)\b"
+)
+_PL = (
+    r"\bnie wiem\b|\bnie (?:mogę|jestem w stanie|udało mi się|znalazł\w*|znajduję|widzę)\b"
+    r"|\bnie (?:mam|ma|posiadam)\b[^.]{0,60}\b(?:informacj|danych|odpowiedzi|wzmian)\w*"
+    r"|\b(?:tekst|kontekst|dokument|źródł|artykuł|fragment|stron|regulamin|"
+    r"materiał)\w*\b[^.]{0,60}\b"
+    r"nie (?:\w+ )?(?:wspomina|mówi|podaj|zawiera|określa|wyjaśnia|opisuj|precyzuj|odnos|informuj|"
+    r"porusza)\w*|\bnie (?:jest|są|został\w*) (?:\w+ )?(?:podan|wspomnian|określon|opisan)\w*"
+    r"|\b(?:brak|żad\w+)\b[^.]{0,60}\b(?:informacj|wzmian|dokument|źród|danych)\w*"
+)
+_RU = (
+    r"\b(?:я )?не (?:знаю|располагаю|нашел|нашёл|нашла|вижу|удалось найти)\b|\bне могу (?:\w+ )?"
+    r"(?:ответить|помочь|предоставить|сказать|определить|найти)|\bнет (?:\w+ )?(?:информации|"
+    r"сведений|данных|упоминани|ответа)\w*"
+    r"|\b(?:текст|контекст|документ|источник|стать|отрыв|страниц)\w*\b[^.]{0,60}\bне (?:\w+ )?"
+    r"(?:упомина|говор|сказан|указ|содерж|сообща|описыва|объясня)\w*"
+)
+_EAST = (
+    r"我?不知道|(?:无法|無法|不能)(?:回答|提供|确定|確定|帮助|幫助|判断|判斷|给出|找到|得知)"
+    r"|(?:没有|沒有|未|并未|並未|没|找不到)(?:在.{0,12})?(?:明确|明確|具体|具體)?(?:提到|提及|说明|說明|"
+    r"指出|提供|包含|涉及|写明|介绍|任何|足够|相关|找到|說|说|关于|關於)"
+    r"|(?:没有|沒有)(?:足够的?|相关的?|任何)?(?:关于.{0,20}的?)?(?:信息|資訊|资料|資料|内容)|不清楚"
+    r"|(?:わか|分か|知)りません|お?答え(?:する(?:こと)?は?|は)?できません|お答えでき(?:ません|かねます)"
+    r"|情報(?:が|は)(?:.{0,8})?(?:あり|不足|ない|見つか|含まれ|記載され)"
+    r"|(?:記載|言及|説明|記述|明記|触れ)(?:が|は)?(?:され(?:て(?:いま|お)|ま)|あり|て(?:いま|おり)|られて(?:いま|おり))(?:り)?(?:せん|ない)"
+    r"|(?:書かれ|述べられ|触れられ|示され)て(?:いません|いない|おりません)|見つかりません|見つけられません|不明です"
+    r"|(?:모르|알 수 없|찾을 수 없|언급되지 않|나와 있지 않|언급하지 않|정보가 없)"
+)
+FOREIGN = "|".join((_DE, _FR, _ES, _IT, _PT, _NL, _PL, _RU, _EAST))
