@@ -103,3 +103,30 @@ def test_a_sentence_that_says_so_is_not_drowned_by_the_next(scorer):
     with veridical.Engine(processes=0, store=None) as engine:
         (result,) = veridical.check([row], scorer, engine=engine)
     assert result.scores[scorer].risk < 0.3
+
+
+async def test_a_copy_is_entailed_without_the_model():
+    found, asked = await judged({}, (POLICY, RETURNS), (POLICY, SHOP))
+    assert found.probabilities.tolist() == [[1, 0, 0], [1, 0, 0]]
+    assert not any(asked)
+
+
+async def test_the_opposite_in_the_same_words_is_contradicted_without_the_model():
+    pairs = [(POLICY, "Opened software can be returned."), (SHOP, "The shop is not in Leeds.")]
+    found, asked = await judged({}, *pairs)
+    assert (found.probabilities[:, 2] > 0.8).all()
+    assert not any(asked)
+
+
+async def test_what_another_sentence_says_too_is_left_to_the_model():
+    passage = "Keys can be copied. Keys cannot be copied."
+    _, asked = await judged({}, (passage, "The keys can be copied."))
+    assert asked[0][0] == (passage, "The keys can be copied.")
+
+
+async def test_an_address_that_the_passage_lacks_is_not_entailed():
+    passage = "The shop sells tea. See https://shop.example/tea or write to us."
+    right, wrong = "Tea: https://shop.example/tea", "Tea: https://shop.example/tee"
+    found, _ = await judged({}, (passage, right), (passage, wrong), default=(0.9, 0.1, 0.0))
+    assert found.probabilities[0] == pytest.approx([0.9, 0.1, 0])
+    assert found.probabilities[1] == pytest.approx([0.1, 0.9, 0])

@@ -77,7 +77,7 @@ async def test_the_same_short_answer_entails_itself_as_a_sample_or_reference():
     record = Record(response="Seven", prompt="How many bells has it?", reference="Seven.")
     evidence = FixedVerdicts(record)
     found = await nli_grounding(record, evidence, against="reference")
-    assert evidence.asked == [[("It has Seven bells.", "It has Seven bells.")]]
+    assert not any(evidence.asked)
     (unit,) = found.units
     assert (unit.label, unit.text) == ("entailment", "Seven")
     assert (unit.evidence[0].kind, unit.evidence[0].text) == ("reference", "Seven.")

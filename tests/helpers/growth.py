@@ -8,12 +8,13 @@ from collections.abc import Callable
 from veridical.text.memo import TEXTS
 
 SHORT, FACTOR = 20_000, 10
+FLOOR = 5e-3  # seconds
 #: A quadratic function takes FACTOR times as much.
 MOST = 4 * FACTOR
 
 
 def growth(function: Callable[[str], object], piece: str) -> float:
-    """Return by how much ten times the text takes longer, from a hundredth of a second on."""
+    """Return by how much ten times the text takes longer; of short times, than :data:`FLOOR`."""
 
     def seconds(length: int) -> float:
         best = float("inf")
@@ -25,4 +26,4 @@ def growth(function: Callable[[str], object], piece: str) -> float:
             best = min(best, time.perf_counter() - began)
         return best
 
-    return seconds(SHORT * FACTOR) / max(seconds(SHORT), 1e-2 / FACTOR)
+    return seconds(SHORT * FACTOR) / max(seconds(SHORT), FLOOR)

@@ -103,7 +103,14 @@ def test_a_statement_among_sources_is_judged(text):
 
 
 def test_an_answer_that_is_a_name_or_a_file_is_judged():
-    for text in ("The contract.", "guide.pdf", "https://ferry.example/times", "**Leeds**"):
+    for text in (
+        "The contract.",
+        "A",
+        "Result",
+        "guide.pdf",
+        "https://ferry.example/times",
+        "**Leeds**",
+    ):
         record = Record(response=text, prompt="Which one?")
         assert [s.text for s in stating_sentences(record)] == [text]
 

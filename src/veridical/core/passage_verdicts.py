@@ -3,6 +3,9 @@
 Where a passage says a thing and goes on to its exceptions, an NLI model may miss that it says it.
 A sentence alone may lack what the others tell. The mean of both orders answers better than either:
 ``training/sentences_alone.py``, and ``docs/grounding.md`` for its figures.
+
+Some things need no model: what a passage says word for word it entails, and what turns one of its
+sentences round by a negation or a word's opposite it contradicts.
 """
 
 from __future__ import annotations
@@ -15,6 +18,9 @@ import numpy as np
 
 from veridical.core.protocols import LABELS
 from veridical.core.verdicts import Verdicts
+from veridical.text.copies import is_copy
+from veridical.text.identifiers import identifiers, only_points
+from veridical.text.polarity import agrees, opposes
 from veridical.text.relevance import candidates
 from veridical.text.same_matter import same_matter
 from veridical.text.sentences import split_sentences
@@ -25,6 +31,11 @@ if TYPE_CHECKING:
 #: How many sentences of a passage are read alone: with one, what rests on two loses.
 ALONE = 2
 
+#: What is opposed is contradicted with this probability, and entailed with the half of the rest.
+OPPOSED = 0.9
+#: Most that a passage entails of what names an address or number that it lacks.
+MISSING = 0.1
+
 _ENTAILMENT, _NEUTRAL, _CONTRADICTION = range(len(LABELS))
 
 
@@ -33,12 +44,16 @@ async def passage_verdicts(
 ) -> Verdicts:
     """Verdicts on (passage, statement) pairs, in order.
 
-    P(entailment) is the mean of that by the whole passage and the largest by one of its
-    :data:`ALONE` sentences that share most words with the statement (rare words of the passage
-    count more), each read alone. P(contradiction) is that by the whole passage, at most
-    1 - P(entailment), and 0 where the passage is about something else (see
-    :func:`veridical.text.same_matter.same_matter`); neutral is the rest. An LLM as the NLI model
-    is asked of whole passages alone.
+    A statement that the passage makes word for word is entailed, and the model is not asked (see
+    :func:`veridical.text.copies.is_copy`). Of others P(entailment) is the mean of that by the whole
+    passage and the largest by one of its :data:`ALONE` sentences that share most words with the
+    statement (rare words of the passage count more), each read alone. P(contradiction) is that by
+    the whole passage, at most 1 - P(entailment), and 0 where the passage is about something else
+    (see :func:`veridical.text.same_matter.same_matter`); neutral is the rest. One of those
+    sentences that says the opposite in the same words contradicts (see
+    :func:`veridical.text.polarity.opposes`), unless another says the same. A passage without an
+    address or telephone number of the statement does not entail it. An LLM as the NLI model is
+    asked of whole passages alone.
 
     Args:
         nli: the NLI model; the run's own if None.
@@ -47,13 +62,18 @@ async def passage_verdicts(
         NotApplicable: the model does not read the script most of the texts are in.
         ModelError: the model failed on one of the pairs.
     """
-    read = [] if evidence.nli_by_llm(nli) else pairs
+    settled = {pair: known for pair in dict.fromkeys(pairs) if (known := _settled(evidence, *pair))}
+    open_pairs = [pair for pair in pairs if pair not in settled]
+    read = [] if evidence.nli_by_llm(nli) else open_pairs
     alone = {pair: [(s, pair[1]) for s in _most_about(evidence, *pair)] for pair in read}
-    asked = list(dict.fromkeys([*pairs, *chain(*alone.values())]))
+    asked = list(dict.fromkeys([*open_pairs, *chain(*alone.values())]))
     verdicts = await evidence.nli(asked, nli)
     said = dict(zip(asked, verdicts.probabilities, strict=True))
-    table = np.array([said[pair] for pair in pairs]).reshape(-1, len(LABELS))
+    rows = [settled[pair] if pair in settled else said[pair] for pair in pairs]
+    table = np.array(rows, np.float64).reshape(-1, len(LABELS))
     for row, pair in zip(table, pairs, strict=True):
+        if pair in settled:
+            continue
         passage, statement = pair
         if row[_CONTRADICTION] > 0 and not same_matter(statement, passage):
             row[_NEUTRAL] += row[_CONTRADICTION]
@@ -62,7 +82,25 @@ async def passage_verdicts(
             e = (row[_ENTAILMENT] + max(said[one][_ENTAILMENT] for one in of_pair)) / 2
             c = min(row[_CONTRADICTION], 1 - e)
             row[:] = e, max(0.0, round(1 - e - c, 9)), c
+        if row[_ENTAILMENT] > MISSING and not identifiers(statement) <= identifiers(passage):
+            row[_NEUTRAL] += row[_ENTAILMENT] - MISSING
+            row[_ENTAILMENT] = MISSING
     return Verdicts(table, verdicts.contradicts)
+
+
+def _settled(evidence: Evidence, passage: str, statement: str) -> tuple[float, float, float] | None:
+    """The verdict on a pair that needs no model."""
+    if is_copy(statement, passage):
+        return (1.0, 0.0, 0.0)
+    named = identifiers(statement)
+    if named and named <= identifiers(passage) and only_points(statement):
+        return (1.0, 0.0, 0.0)
+    nearest = _most_about(evidence, passage, statement) or [passage]
+    if any(opposes(statement, s) for s in nearest) and not any(
+        agrees(statement, s) for s in nearest
+    ):
+        return ((1 - OPPOSED) / 2, (1 - OPPOSED) / 2, OPPOSED)
+    return None
 
 
 def _most_about(evidence: Evidence, passage: str, statement: str) -> list[str]:

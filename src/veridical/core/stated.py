@@ -20,6 +20,7 @@ from veridical.text.citations import (
     lists_source,
     without_markers,
 )
+from veridical.text.copies import is_whole
 from veridical.text.headings import is_heading
 from veridical.text.readable import readable
 from veridical.text.reasoning import answer_only
@@ -54,7 +55,7 @@ def stating_sentences(record: Record) -> list[Span]:
     compared with these.
     """
     answer = record.answer
-    spans = [s for s in record.sentences if any(map(str.isalnum, answer[s.start : s.end]))]
+    spans = [s for s in record.sentences if _has_word(answer[s.start : s.end])]
     silent = _silent(record, spans)
     known = known_words(record)
     kinds = [
@@ -73,6 +74,11 @@ def stating_sentences(record: Record) -> list[Span]:
     if said or record.reference or record.samples:
         return said or spans
     return [s for s, kind in zip(spans, kinds, strict=True) if kind == "reply"]
+
+
+def _has_word(text: str) -> bool:
+    """Whether anything is left of a sentence without its citations and markup."""
+    return any(map(str.isalnum, text)) and any(map(str.isalnum, readable(without_markers(text))))
 
 
 def _silent(record: Record, spans: Sequence[Span]) -> list[bool]:
@@ -181,8 +187,15 @@ def stated(record: Record, sentences: Sequence[Span]) -> list[Statement]:
     statements = [Statement(text, 0, len(text), "answer") for text in texts]
     question = last_question(record.prompt)
     if statements and question:
-        statements[0] = to_judge(question, texts[0])
+        statements[0] = _answering(record, question, texts[0])
     return statements
+
+
+def _answering(record: Record, question: str, text: str) -> Statement:
+    """A first sentence as an answer to the question; as it is where a whole context says it."""
+    if any(is_whole(text, c.text) for c in record.contexts):
+        return Statement(text, 0, len(text), "answer")
+    return to_judge(question, text)
 
 
 def as_read(record: Record, sentence: Span) -> str:

@@ -185,7 +185,7 @@ _WHOLE = (
     rf" (?:in|by|on|under|above|earlier) ?(?:{_PLACE})?"
     rf"|{_PLACE} {_HOW}{_SAYS} (?:this|so|it|the following|that)"
     rf"|(?:in|on) {_PLACE},? it {_HOW}{_SAYS}"
-    rf"|{_LABEL}|{_CONNECTIVE}"
+    rf"|(?:{_LABEL}|{_CONNECTIVE})[*_]{{0,3}}\s?:"
     r")[)\]\"'*_]{0,4}\s?[.:!…]{0,3}[)\]\"'*_\s]{0,4}"
 )
 _LONGEST_WHOLE = 200

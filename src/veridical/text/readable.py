@@ -11,66 +11,21 @@ from html import unescape
 
 from veridical.text.memo import kept
 
+
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
 _ENTITY = re.compile(r"&(?:\#\d{1,7}|\#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,30});")
 _UNSEEN = re.compile("\u00ad[ \t]{0,9}\r?\n?[ \t]{0,9}|[\u200b\u2060\ufeff]")
 _HYPHENATED = re.compile(
     r"(?<![\w-])(?P<first>[^\W\d_]{1,30})[-‐][ \t]{0,9}\r?\n[ \t]{0,40}(?P<rest>[^\W\d_A-Z]{1,30})"
 )
 #: First parts of words that have a hyphen within a line as well.
-_COMPOUNDS = frozenset(
-    [
-        "self",
-        "well",
-        "long",
-        "short",
-        "high",
-        "low",
-        "non",
-        "ex",
-        "full",
-        "part",
-        "half",
-        "all",
-        "cross",
-        "so",
-        "real",
-        "year",
-        "day",
-        "week",
-        "month",
-        "one",
-        "two",
-        "three",
-        "four",
-        "five",
-        "six",
-        "seven",
-        "eight",
-        "nine",
-        "ten",
-        "first",
-        "second",
-        "third",
-        "hard",
-        "soft",
-        "open",
-        "close",
-        "old",
-        "new",
-        "late",
-        "early",
-        "mid",
-        "quasi",
-        "semi",
-        "multi",
-        "follow",
-        "check",
-        "built",
-        "state",
-        "user",
-        "web",
-        "cost",
-    ]
+_COMPOUNDS = _set(
+    "self well long short high low non ex full part half all cross so real year day week "
+    "month one two three four five six seven eight nine ten first second third hard soft open "
+    "close old new late early mid quasi semi multi follow check built state user web cost "
 )
 _LINE = re.compile(r"(?<=[^\s.:;!?|>])[ \t]{0,40}\r?\n[ \t]{0,40}(?=[^\W\d_A-Z]|\d+(?![.)\d]))")
 _PAGE = re.compile("[\f\v\x1c-\x1e\x85\u2028\u2029]")
@@ -84,7 +39,7 @@ _TAG = re.compile(
     r"(?: [^<>]{0,300})?/?>",
     re.IGNORECASE,
 )
-_ESCAPED = re.compile(r"\\(?=[\"'])|(?<=[.!?])(?:\\[nr])+(?![a-z])")
+_ESCAPED = re.compile(r"\\(?=[\"'])|(?:(?<=[.!?])|(?:^))(?:\\[nr])+(?![a-z])")
 _ZERO = re.compile(r"(?<![\w.])(?:0(?=[a-wyz][a-z]{2,30}\b)|\d{1,6}O{1,3}(?![\w]))")
 _HALF_DAY = re.compile(r"(?<=\d )([AaPp])\.? ([Mm])\b")
 _LEADER = re.compile(r"[ \t]{0,9}(?:\.{4,}|(?:\. ){3,})[ \t]{0,9}")

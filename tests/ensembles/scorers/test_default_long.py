@@ -123,7 +123,8 @@ async def test_words_alone_count_as_of_a_short_answer() -> None:
 
 def test_a_script_that_no_model_here_reads_is_unchecked() -> None:
     answer = "灯塔位于莫罗角，于一八七一年建成，高出海面三十八米。" * 20
-    (result,) = veridical.check([{"response": answer, "samples": [answer, answer]}])
+    other = answer.replace("莫罗角", "海岸")
+    (result,) = veridical.check([{"response": answer, "samples": [other, other]}])
     assert (result.verdict, result.reason, result.risk) == ("unchecked", "language", None)
 
 

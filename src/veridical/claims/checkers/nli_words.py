@@ -77,7 +77,7 @@ class NliWordsChecker(NliChecker):
             together.setdefault(passage, set()).update(words)
         passage_words = {passage: _content_of(passage) for passage in together}
         for row, words, (_, passage) in zip(table, claim_words, pairs, strict=True):
-            if words:
+            if words and row[entailment] < 1:  # else it is said word for word
                 prior = _share(together[passage], passage_words[passage])
                 weight = len(words) / (len(words) + PRIOR)
                 share = weight * _share(words, passage_words[passage]) + (1 - weight) * prior

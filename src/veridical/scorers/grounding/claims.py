@@ -85,7 +85,7 @@ def _models(
     needs={"against"},
     source="Hu 2024 (RefChecker), sections 3 and 4",
     cost="llm",
-    version=5,
+    version=6,
     uses={"nli", "embed", "tokens", "probabilities"},
     presets={"all", "auto"},
     raw_is="risk",

@@ -32,7 +32,7 @@ _ENTAILMENT, _NEUTRAL, _CONTRADICTION = range(len(LABELS))
     needs={"against"},
     source="Veridical: best window, after Laban 2022 and Honovich 2022 (TRUE)",
     cost="nli",
-    version=5,
+    version=6,
     raw_is="risk",
     presets={"all", "auto"},
 )

@@ -20,6 +20,7 @@ from veridical.core.scores import Score, Unit
 from veridical.core.stated import need_statements, unit_of_each, without_lead_in
 from veridical.scorers.grounding.source_windows import Windowed, source_windows
 from veridical.text.citations import blanked_markers
+from veridical.text.copies import is_copy
 from veridical.text.spans import Span
 from veridical.text.statements import Statement
 from veridical.text.words import lettered_spans
@@ -35,7 +36,7 @@ def _costs(*, detector: str | None, **_: object) -> set[str]:
 @scorer(
     "spans",
     level="span",
-    version=3,
+    version=4,
     judges=True,
     needs={"against"},
     source="Veridical: a token head of the NLI model; detectors after Kovacs 2025 (LettuceDetect)",
@@ -56,8 +57,9 @@ async def spans(
     """The probability that a word of the answer is wrong, and the runs of words that are.
 
     The NLI model tells it by the forward that judges a sentence (``nli_grounding`` asks the same
-    pairs). Of the windows of contexts and references the one that supports a word best counts, as
-    any of them may; over samples the mean of their risks does.
+    pairs). A sentence that a source says word for word has no wrong word. Of the windows of
+    contexts and references the one that supports a word best counts, as any of them may; over
+    samples the mean of their risks does.
 
     Args:
         top: how many full windows judge a sentence, as of ``nli_grounding``.
@@ -89,12 +91,13 @@ async def spans(
 
 async def _by_nli(record: Record, read: Windowed, evidence: Evidence) -> list[tuple[Span, float]]:
     """The answer's words and their risks, by the pairs of ``read``."""
-    pairs = read.pairs()
+    pairs = [pair for pair in read.pairs() if not is_copy(pair[1], pair[0])]
     risks = dict(zip(pairs, await evidence.wrong_words(pairs), strict=True))
     found: list[tuple[Span, float]] = []
     for i, (sentence, statement) in enumerate(zip(read.sentences, read.statements, strict=True)):
+        copied = np.zeros(len(lettered_spans(statement.text)))
         groups = [
-            np.min([risks[read.pair(i, int(k))] for k in reading.read], axis=0)
+            np.min([risks.get(read.pair(i, int(k)), copied) for k in reading.read], axis=0)
             for reading in read.readings[i]
         ]
         said = without_lead_in(record, sentence)
