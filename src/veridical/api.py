@@ -80,7 +80,11 @@ class Job:
         self._request = request = Request.of(scorers, options)
         chosen = request.options
         self._task = Task(
-            request.scorers, samples=chosen.samples, limit=chosen.limit, strict=chosen.strict
+            request.scorers,
+            request.strictness,
+            samples=chosen.samples,
+            limit=chosen.limit,
+            strict=chosen.strict,
         )
         rows = request.open(inputs)
         self._owns_engine = request.engine is None
@@ -153,6 +157,7 @@ class Job:
             "limit": options.limit,
             "reader": options.reader,
             "mapping": self._request.mapping,
+            "strictness": self._request.strictness,
             **self._open_retriever(inputs),
         }
         if self._request.engine is None:
@@ -170,6 +175,7 @@ class Job:
             "samples": options.samples,
             "reader": options.reader,
             "mapping": self._request.mapping,
+            "strictness": self._request.strictness,
             "spooled": spooled,
             "prompts": None if inputs.prompts is None else inputs.rows.fingerprint(),
             "retrieved": inputs.top is not None,
@@ -393,6 +399,8 @@ def check(
             named) or ``fast`` (model-free).
         prior: the share of wrong answers to expect, over 0 and under 1: shifts the default's
             risks by odds, not its verdicts; None is 0.5.
+        strictness: the operating point of the verdicts: ``low`` flags least, ``high`` flags most.
+            It moves verdicts, not risks; None is the policy's, or ``balanced``.
         against: ``samples``, ``contexts`` or ``reference``, for scorers that take it.
         answer: the part of each answer that is compared, by scorers that can compare a part:
             ``regex:PATTERN``, ``number`` or ``json:FIELD`` (see ``exact_match``).

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from veridical.claims.search import Retriever
     from veridical.core.records import Against, Context, Sample
     from veridical.core.registry import BoundScorer
+    from veridical.core.verdict_cuts import Strictness
     from veridical.decide.repair import How
     from veridical.decide.selection import Select
     from veridical.planning.options import CheckKeywords
@@ -65,6 +66,7 @@ class OneKeywords(EngineKeywords, total=False):
     scorers: str | Iterable[str | BoundScorer] | None
     preset: str
     prior: float | None
+    strictness: Strictness | None
     against: Against | Literal["auto"] | None
     answer: str | None
     claims: bool
@@ -101,9 +103,9 @@ def check_one(
         samples: other answers to the same question.
         reference: the right answer, or several.
         engine: an :class:`~veridical.Engine` of your own instead of a warm one.
-        options: ``scorers``, ``preset``, ``prior``, ``against``, ``answer``, ``claims``,
-            ``corpus`` and ``corpus_...``, ``policy``, ``select``, ``repair``, and those of
-            :class:`~veridical.Engine` (``nli``, ``llm``, ``store``, ...), as
+        options: ``scorers``, ``preset``, ``prior``, ``strictness``, ``against``, ``answer``,
+            ``claims``, ``corpus`` and ``corpus_...``, ``policy``, ``select``, ``repair``, and those
+            of :class:`~veridical.Engine` (``nli``, ``llm``, ``store``, ...), as
             :func:`veridical.check` reads them.
 
     Raises:
@@ -215,7 +217,7 @@ class _One:
         Raises:
             UsageError: a model or an LLM that is needed cannot be had.
         """
-        task = Task(self.request.scorers)
+        task = Task(self.request.scorers, self.request.strictness)
         services = engine.services(task)
         account = None
         if engine.llms_of(task):

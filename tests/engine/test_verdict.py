@@ -57,6 +57,7 @@ def test_the_worst_statement_makes_the_verdict(labels: tuple[str, ...], verdict:
         ("knowledge_f1", 0.9, ("unchecked", "not_judged")),
         ("knowledge_bertscore", 0.9, ("unchecked", "not_judged")),
         ("cosine", 0.2, ("consistent", None)),
+        ("semantic_entropy", 0.9, ("unchecked", "not_judged")),  # it has no fitted threshold
         ("noncontradiction", 0.5, ("inconsistent", None)),
         ("hhem", 0.2, ("supported", None)),
         ("hhem", 0.8, ("unsupported", None)),
@@ -79,7 +80,7 @@ def test_the_basis_is_what_was_compared_with() -> None:
 
 @pytest.mark.parametrize("response", ["", " \n", "I don't know.", "Sorry, I cannot answer that."])
 def test_no_statement_is_never_supported(response: str) -> None:
-    record = RECORD.model_copy(update={"response": response})
+    record = Record(row=0, response=response, contexts=CONTEXT, samples=["A."])
     assert of(record, nli_grounding=judged("entailment"))[1:] == ("unchecked", "no_statement")
 
 

@@ -56,6 +56,7 @@ from veridical.cli.options import (
     SelectOption,
     Spans,
     Store,
+    StrictnessOf,
     Temperature,
     TokenEncoder,
     cascade_of,
@@ -113,6 +114,7 @@ class SharedOptions:
     cascade: CascadeOption = None
     preset: PresetOption = Preset.auto
     prior: Prior = None
+    strictness: StrictnessOf = None
     against: AgainstOption = None
     answer: AnswerOption = None
     samples: Samples = None
@@ -238,22 +240,24 @@ def check(options: CheckOptions) -> int:
 
     err = error_console()
     check_files(options)
+    by_name = options.scorers is not None
+    files = CiFiles(options.junit, options.sarif, options.markdown)
+    keywords = run_keywords(options)
+    keywords["out"] = RUNS / AUTO if options.out is None else options.out
+    keywords["sampling"] = _sampling(options)
+    keywords["notify"] = telling(err)
+    scorers = _scorers(options)
+    request = Request.of(scorers, keywords)
     gates = Gates.parse(
         options.fail_on,
         options.fail_over,
         options.max_share,
         options.allow_unchecked,
         policy=options.policy is not None,
+        strictness=request.strictness,
     )
-    by_name = options.scorers is not None
-    files = CiFiles(options.junit, options.sarif, options.markdown)
+    gates.check_names(request.scorers)
     asked = Asked(gates, options.min_coverage, by_name, options.verbose, files)
-    keywords = run_keywords(options)
-    keywords["out"] = RUNS / AUTO if options.out is None else options.out
-    keywords["sampling"] = _sampling(options)
-    keywords["notify"] = telling(err)
-    scorers = _scorers(options)
-    gates.check_names(Request.of(scorers, keywords).scorers)
     with loading(err):
         job = Job(rows_of(options.inputs), scorers, **keywords)
     try:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from veridical.cli.declared import check_files, command, option_of
-from veridical.cli.options import PrecisionOption, keywords_of
+from veridical.cli.options import PrecisionOption, StrictnessOf, keywords_of, strictness_of
 from veridical.cli.serve import AllowHost, KeysFile, ServedHost, ServedPort, ServedStore
 from veridical.core.options import Group, Names
 from veridical.engine.options import EngineOptions
@@ -77,6 +77,7 @@ class GuardOptions:
         typer.Option(help="A sentence that cannot be judged: closed rejects it, open does not."),
         Group.RUN,
     ] = OnErrorOption.closed
+    strictness: StrictnessOf = None
     host: ServedHost = "127.0.0.1"
     port: ServedPort = 8001
     keys: KeysFile = None
@@ -132,7 +133,8 @@ def _guard(options: GuardOptions, keys: list[Key] | None, listener: socket.socke
     try:
         with Engine(engine_options) as engine:
             engine.services(Task(scorers))
-            checker = Checker(engine, scorers, policy, options.on_error.value)
+            strictness = strictness_of(options.strictness)
+            checker = Checker(engine, scorers, policy, options.on_error.value, strictness)
             settings = {
                 "mode": options.mode.value,
                 "on_error": options.on_error.value,

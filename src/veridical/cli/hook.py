@@ -20,7 +20,9 @@ from veridical.cli.options import (
     Prior,
     Scorers,
     Store,
+    StrictnessOf,
     keywords_of,
+    strictness_of,
 )
 from veridical.core.options import Group
 from veridical.core.verdict_cuts import Verdict
@@ -59,6 +61,7 @@ class HookOptions:
     scorers: Scorers = None
     preset: PresetOption = Preset.auto
     prior: Prior = None
+    strictness: StrictnessOf = None
     nli: Nli = EngineOptions.nli
     precision: PrecisionOption = None
     llm: Llm = None
@@ -83,7 +86,12 @@ def claude_code(options: HookOptions) -> int:
     turn = turn_of(event)
     if turn is None:
         return 0
-    chosen = {"scorers": options.scorers, "preset": options.preset.value, "prior": options.prior}
+    chosen = {
+        "scorers": options.scorers,
+        "preset": options.preset.value,
+        "prior": options.prior,
+        "strictness": strictness_of(options.strictness),
+    }
     result = turn.check(**chosen, **keywords_of(options, EngineOptions))
     if result.verdict in bad:
         print(turn.told(result, bad), file=sys.stderr)

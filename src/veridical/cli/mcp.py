@@ -6,7 +6,7 @@ import contextlib
 import threading
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from veridical.cli.corpus import telling
 from veridical.cli.declared import command
@@ -23,12 +23,16 @@ from veridical.cli.options import (
     Prior,
     Scorers,
     Store,
+    StrictnessOf,
     keywords_of,
+    strictness_of,
 )
 from veridical.engine.options import EngineOptions
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
+
+    from veridical.planning.options import CheckKeywords
 
 MCP_EXAMPLES = (
     "Examples:\n\n  veridical mcp\n\n  veridical mcp --corpus ./documents\n\n"
@@ -45,6 +49,7 @@ class McpOptions:
     scorers: Scorers = None
     preset: PresetOption = Preset.auto
     prior: Prior = None
+    strictness: StrictnessOf = None
     nli: Nli = EngineOptions.nli
     precision: PrecisionOption = None
     embedder: Embedder = EngineOptions.embedder
@@ -64,13 +69,17 @@ def mcp(options: McpOptions) -> int:
     err = error_console()
     with contextlib.ExitStack() as stack:
         engine = stack.enter_context(Engine(**keywords_of(options, EngineOptions)))
-        preset, prior = options.preset.value, options.prior
-        request = Request.of(options.scorers, {"preset": preset, "prior": prior, "engine": engine})
+        chosen: dict[str, Any] = {
+            "preset": options.preset.value,
+            "prior": options.prior,
+            "strictness": strictness_of(options.strictness),
+        }
+        request = Request.of(options.scorers, cast("CheckKeywords", {**chosen, "engine": engine}))
         retriever = None
         if options.corpus is not None:
             retriever = open_retriever(options.corpus, engine, telling(err))
             stack.callback(lambda: engine.submit(retriever.close()).result())
-        served = server(engine, retriever, scorers=options.scorers, preset=preset, prior=prior)
+        served = server(engine, retriever, scorers=options.scorers, **chosen)
         engine.services(Task(request.scorers))  # the models, before the first call
         _until_it_ends(served)
     return 0

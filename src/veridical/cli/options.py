@@ -16,6 +16,7 @@ from veridical.planning.options import RunOptions, SpeedOptions
 
 if TYPE_CHECKING:
     from veridical.core.registry import BoundScorer
+    from veridical.core.verdict_cuts import Strictness
     from veridical.planning.options import CheckKeywords
     from veridical.sampling.sampling import Sampling
 
@@ -69,6 +70,22 @@ PresetOption = Annotated[Preset, option_of(RunOptions, "preset")]
 AgainstOption = Annotated[Against | None, option_of(RunOptions, "against")]
 AnswerOption = Annotated[str | None, option_of(RunOptions, "answer", metavar="PART")]
 Prior = Annotated[float | None, option_of(RunOptions, "prior")]
+
+
+class StrictnessOption(str, Enum):
+    """Operating points."""
+
+    low = "low"
+    balanced = "balanced"
+    high = "high"
+
+
+def strictness_of(chosen: StrictnessOption | None) -> Strictness | None:
+    """Return the operating point as Python takes it."""
+    return None if chosen is None else chosen.value
+
+
+StrictnessOf = Annotated[StrictnessOption | None, option_of(RunOptions, "strictness")]
 Samples = Annotated[int | None, option_of(RunOptions, "samples")]
 Claims = Annotated[bool, option_of(RunOptions, "claims", "--claims")]
 CascadeOption = Annotated[

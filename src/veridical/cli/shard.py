@@ -19,6 +19,7 @@ from veridical.cli.options import (
     PrecisionOption,
     Preset,
     Reader,
+    StrictnessOf,
     mapping_of,
     rows_of,
 )
@@ -137,6 +138,7 @@ class RunShardsOptions:
     ] = None
     preset: Annotated[Preset | None, option_of(RunOptions, "preset")] = None
     prior: Annotated[float | None, option_of(RunOptions, "prior")] = None
+    strictness: StrictnessOf = None
     against: Annotated[Against | None, option_of(RunOptions, "against")] = None
     answer: Annotated[str | None, option_of(RunOptions, "answer", metavar="PART")] = None
     samples: Annotated[int | None, option_of(RunOptions, "samples")] = None

@@ -34,6 +34,7 @@ from veridical.cli.options import (
     Scorers,
     Spans,
     Store,
+    StrictnessOf,
     TokenEncoder,
     run_keywords,
 )
@@ -70,6 +71,7 @@ class WatchOptions:
     scorers: Scorers = None
     preset: PresetOption = Preset.auto
     prior: Prior = None
+    strictness: StrictnessOf = None
     against: AgainstOption = None
     answer: AnswerOption = None
     samples: Samples = None

@@ -119,7 +119,8 @@ class Watching:
             UsageError: a model or an LLM that is needed cannot be had.
         """
         engine = self._engine
-        task = Task(self._request.scorers, samples=self._request.options.samples)
+        request = self._request
+        task = Task(request.scorers, request.strictness, samples=request.options.samples)
         engine.check_unused(task)
         services = engine.services(task)
         if engine.llms_of(task):

@@ -22,6 +22,7 @@ from veridical.core.kinds import KINDS, costs
 from veridical.core.records import Against
 from veridical.core.scorer_calls import read_calls
 from veridical.core.scores import Level
+from veridical.core.verdict_cuts import Cuts, Strictness
 from veridical.errors import UsageError, unknown_name
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ Basis = Literal["sources", "agreement", "words"]
 Prompts = Iterable[str] | Callable[..., Iterable[str]]
 Models = Mapping[str, str] | Callable[..., Mapping[str, Iterable[str | None]]]
 Parts = Callable[..., Iterable[Iterable["BoundScorer"]]]
+CutsOf = Callable[..., Cuts | None]
 
 ENTRY_POINT_GROUP = "veridical.scorers"
 _DECLARED = "__veridical_scorer__"  # attribute of a function that is registered
@@ -70,6 +72,7 @@ class Declaration(TypedDict, total=False):
     checkpoints: Mapping[str, str]
     parts: Parts | None
     stages: Callable[..., Iterable[str]] | None
+    cuts: CutsOf | None
 
 
 @dataclass(frozen=True)
@@ -112,6 +115,9 @@ class Scorer:
             name of another parameter in braces stands for its value.
         parts: of a scorer over scores: the scorers it asks, by round, of all its parameters. A
             record may do without the later rounds. What they cost and name is then its own too.
+        cuts: of a score's raw object, the strictness and all its parameters, the risks at which
+            its verdict changes; None where there are none. Without it, those of the shipped table
+            hold; a scorer that is not there either gives a risk and no verdict.
         stages: of all its parameters, the names of the stages at which it may be done with a
             record; none where every record takes the same way.
     """
@@ -138,6 +144,7 @@ class Scorer:
     checkpoints: Mapping[str, str] = field(default_factory=dict)
     parts: Parts | None = None
     stages: Callable[..., Iterable[str]] | None = None
+    cuts: CutsOf | None = None
 
     @classmethod
     def of(cls, name: str, function: ScorerFunction, **declared: Unpack[Declaration]) -> Scorer:
@@ -360,6 +367,13 @@ class BoundScorer:
         if "probabilities" in self.scorer.costs or "logprobs" in self.scorer.needs:
             return "agreement"
         return "agreement" if self.cost != "free" and record.samples else "words"
+
+    def cuts(self, raw: object, strictness: Strictness) -> Cuts | None:
+        """Return the risks at which the verdict of a score changes, as the scorer declares them."""
+        declared = self.scorer.cuts
+        if declared is None:
+            return None
+        return declared(raw if isinstance(raw, Mapping) else {}, strictness, **self.values)
 
     def check(self) -> None:
         """

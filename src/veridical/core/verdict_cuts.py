@@ -52,6 +52,7 @@ def verdict_of_label(label: str | None) -> Verdict | None:
 
 
 Strictness = Literal["low", "balanced", "high"]
+STRICTNESS: tuple[Strictness, ...] = ("low", "balanced", "high")
 Zone = Literal["good", "unclear", "flagged"]
 
 
@@ -65,15 +66,20 @@ class Cuts(NamedTuple):
             statement is unsupported.
         of_units: the cuts are of the risks of statements, of which the worst decides; else of the
             risk of the response.
+        by_label: labels decide, and the cuts hold for statements without one.
     """
 
     unclear: float
     flagged: float
     contradicted: float = 0.0
     of_units: bool = False
+    by_label: bool = False
 
-    def zone(self, risk: float) -> Zone:
-        """Return where a risk stands."""
+    def zone(self, risk: float, label: str | None = None) -> Zone:
+        """Return where a statement with a risk and a label stands."""
+        verdict = verdict_of_label(label) if self.by_label else None
+        if verdict is not None:
+            return "flagged" if verdict in FLAGGED else "unclear" if verdict == UNCLEAR else "good"
         if risk >= self.flagged:
             return "flagged"
         return "unclear" if risk >= self.unclear else "good"

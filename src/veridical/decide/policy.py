@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from veridical.core.records import Record
     from veridical.core.registry import BoundScorer
     from veridical.core.scores import Headline, Result, ScoreHeadline, Unit
+    from veridical.core.verdict_cuts import Strictness
     from veridical.decide.promises import Promises
     from veridical.ensembles.ensemble_file import Ensemble, Fit
 
@@ -56,6 +57,7 @@ class Policy:
         rules: with their scorers' keys.
         unscored: the decision where the risk that is cut is null.
         promises: the guarantee of its ensemble; None without one.
+        strictness: of the verdicts of a run that names none; None where it does not say.
     """
 
     cut: Cut
@@ -65,6 +67,7 @@ class Policy:
     rules: tuple[Rule, ...] = ()
     unscored: Decision = "review"
     promises: Promises | None = None
+    strictness: Strictness | None = None
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -135,7 +138,7 @@ class Policy:
         if ensemble is not None:
             on, tuned = ensemble
             cut, by, strata, promises = _guaranteed(file, tuned, f"{where}: ensemble")
-        return cls(cut, on, by, strata or None, rules, file.unscored, promises)
+        return cls(cut, on, by, strata or None, rules, file.unscored, promises, file.strictness)
 
     @property
     def reads_units(self) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from veridical.core.scores import Decision, Level
-from veridical.core.verdict_cuts import Verdict
+from veridical.core.verdict_cuts import Strictness, Verdict
 from veridical.errors import UsageError, unknown_name
 from veridical.files.toml import read_toml
 from veridical.text.display import display, shown, visible
@@ -137,6 +137,7 @@ class PolicyFile(Thresholds):
         strata: thresholds of a stratum; what is not given there is as above.
         ensemble: file of ``veridical tune``, beside this one unless absolute. Its risk is cut,
             and accepted is what its guarantee covers.
+        strictness: operating point of the verdicts, unless the run names one.
         guard: what ``veridical guard`` does; other commands do not read it.
     """
 
@@ -146,6 +147,7 @@ class PolicyFile(Thresholds):
     by: Name | None = None
     ensemble: Name | None = None
     strata: Annotated[dict[str, Thresholds], Field(max_length=_MOST_STRATA)] = {}
+    strictness: Strictness | None = None
     rules: Annotated[list[Rule], Field(max_length=_MOST_RULES)] = []
     guard: GuardRules = GuardRules()
 

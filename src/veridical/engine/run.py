@@ -24,6 +24,7 @@ from veridical.files.rowlog import DISORDER, Rows
 
 if TYPE_CHECKING:
     from veridical.core.registry import BoundScorer
+    from veridical.core.verdict_cuts import Strictness
     from veridical.engine.engine import Engine
     from veridical.engine.progress import Progress
     from veridical.engine.service import Service
@@ -72,9 +73,14 @@ class ModelNeed(NamedTuple):
 
 @dataclass(frozen=True)
 class Task:
-    """What to do with every record."""
+    """What to do with every record.
+
+    Attributes:
+        strictness: which of the fitted thresholds make the verdicts.
+    """
 
     scorers: Sequence[BoundScorer]
+    strictness: Strictness = "balanced"
     samples: int | None = None
     limit: int | None = None
     strict: bool = False
@@ -243,10 +249,8 @@ class Run:
                 scores[bound.key] = evidence.failed(bound, DEADLINE)
         scores = {s.key: scores[s.key] for s in self.task.scorers}
         record_id = record.row if record.id is None else record.id
-        self.sink.write(
-            record,
-            Result.line(record_id, record.row, *head(record, self.task.scorers, scores)),
-        )
+        headed = head(record, self.task.scorers, scores, self.task.strictness)
+        self.sink.write(record, Result.line(record_id, record.row, *headed))
         self.progress.records += 1
 
 

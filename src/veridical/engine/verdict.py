@@ -5,29 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pydantic_core import from_json
+from pydantic_core import from_json, to_json
 
 from veridical.core.scores import Score, Scored, Unit
 from veridical.core.stated import states_nothing
+from veridical.engine.cut_units import Judged, Voter, cut, voted
 from veridical.engine.risk import NAME, VERSION, combine
+from veridical.engine.thresholds import cuts_of
 from veridical.text.scripts import UNREAD
 
 if TYPE_CHECKING:
     from veridical.core.identity import Identity
     from veridical.core.records import Record
     from veridical.core.registry import Basis, BoundScorer
-    from veridical.core.verdict_cuts import Unchecked, Verdict
+    from veridical.core.verdict_cuts import Strictness, Unchecked, Verdict
     from veridical.text.spans import Span
 
-#: A risk from here on speaks against what it is of.
-EVEN = 0.5
 #: Only words were compared.
 _WORDS_ONLY: tuple[Verdict, Unchecked | None] = ("unchecked", "not_judged")
-_CONTRADICTION = "contradiction"
-_SUPPORTED = ("entailment", "supported")
-_UNSUPPORTED = ("neutral", "unsupported")
-#: From the worst to the best: of several statements, the worst counts.
-_OF_SOURCES: tuple[Verdict, ...] = ("contradicted", "unsupported", "supported")
 
 
 class Headed(NamedTuple):
@@ -50,14 +45,21 @@ class _Parsed(dict[str, Any]):
         return self[key]
 
 
-def head(record: Record, scorers: Sequence[BoundScorer], scores: Mapping[str, Scored]) -> Headed:
-    """The record's risk, what made it, and its verdict.
+def head(
+    record: Record,
+    scorers: Sequence[BoundScorer],
+    scores: Mapping[str, Scored],
+    strictness: Strictness = "balanced",
+) -> Headed:
+    """Return the record's risk, what made it, and its verdict.
 
     Where the risk is a mean over several scorers (see :func:`~veridical.engine.risk.combine`), that
-    mean is a score of its own, with the sentences' means as units.
+    mean is a score of its own, with the sentences' means as units. The units of the score that the
+    verdict rests on are labelled by its cuts, so that both agree.
 
     Args:
         scores: by the keys of ``scorers``.
+        strictness: which of the fitted thresholds hold. It moves verdicts, not risks.
     """
     count = len(record.samples)
     # what speaks of something else than the answer's statements makes a risk of its own only
@@ -65,11 +67,11 @@ def head(record: Record, scorers: Sequence[BoundScorer], scores: Mapping[str, Sc
     risk, by = combine({s.identity: scores[s.key].risk for s in scorers}, count)
     parts = _Parsed(scores)
     lines = dict(scores)
-    verdict = _verdict(record, scorers, parts, risk, by)
-    if verdict == _WORDS_ONLY and _unread_by_models(scorers, parts):
-        return Headed(None, None, ("unchecked", "language"), lines)
     if by == NAME:
         lines[NAME] = Scored.of(_mean(record, scorers, parts, risk))
+    verdict = _verdict(record, scorers, parts, risk, by, strictness, lines)
+    if verdict == _WORDS_ONLY and _unread_by_models(scorers, parts):
+        return Headed(None, None, ("unchecked", "language"), dict(scores))
     return Headed(risk, by, verdict, lines)
 
 
@@ -79,7 +81,10 @@ def _verdict(
     parts: Mapping[str, Any],
     risk: float | None,
     by: str | None,
+    strictness: Strictness,
+    lines: dict[str, Scored],
 ) -> tuple[Verdict, Unchecked | None]:
+    """Return the verdict; label the units that it rests on in ``lines``."""
     if states_nothing(record):
         return "unchecked", "no_statement"
     if risk is None:
@@ -87,24 +92,35 @@ def _verdict(
     named = by.partition("(")[0] if by else None
     makers = [s for s in scorers if by == NAME or s.scorer.name == named]
     makers = [s for s in makers if parts[s.key]["status"] == "scored"]
-    bases = {s.key: _basis(s, record, parts[s.key]) for s in makers}
-    judges = [s.key for s in makers if bases[s.key] == "sources"]
-    if judges:
-        found = {verdict for key in judges for verdict in _statements(parts[key])}
-        worst = next(v for v in _OF_SOURCES if v in found)
-        if worst == "supported" and any(_unread(parts[key]) for key in judges):
-            return "unchecked", "language"
-        return worst, None
-    if "agreement" in bases.values():
-        return ("inconsistent" if _even(risk, makers, parts) >= EVEN else "consistent"), None
-    return _WORDS_ONLY
+    voters: dict[Judged, dict[str, Voter]] = {"sources": {}, "agreement": {}}
+    for bound in makers:
+        basis = _basis(bound, record, parts[bound.key])
+        cuts = None if basis == "words" else cuts_of(bound, parts[bound.key], strictness)
+        if cuts is not None and basis != "words":
+            voters[basis][bound.key] = Voter(parts[bound.key], cuts)
+    judged: Judged = "sources" if voters["sources"] else "agreement"
+    cast = voters[judged]
+    if not cast:
+        return _WORDS_ONLY
+    if by == NAME:
+        key, score = NAME, from_json(lines[NAME].text)
+        found = voted(score, list(cast.values()), judged)
+    else:
+        key, voter = next(iter(cast.items()))
+        score = voter.score
+        found = cut(score, voter.cuts, judged)
+    lines[key] = _labelled(lines[key], score, found.labels)
+    if found.verdict == "supported" and any(_unread(voter.score) for voter in cast.values()):
+        return "unchecked", "language"
+    return found.verdict, None
 
 
-def _even(risk: float, makers: Sequence[BoundScorer], parts: Mapping[str, Any]) -> float:
-    """The risk without a prior, where its score tells: a prior changes no verdict."""
-    raw = parts[makers[0].key]["raw"] if len(makers) == 1 else None
-    even = raw.get("even_risk") if isinstance(raw, dict) else None
-    return risk if even is None else float(even)
+def _labelled(scored: Scored, score: dict[str, Any], labels: Sequence[str | None]) -> Scored:
+    """Return the score with the units' labels, as it was where they are the same."""
+    if all(u["label"] == label for u, label in zip(score["units"], labels, strict=True)):
+        return scored
+    units = [{**u, "label": label} for u, label in zip(score["units"], labels, strict=True)]
+    return Scored(scored.risk, to_json({**score, "units": units}))
 
 
 def _basis(bound: BoundScorer, record: Record, score: Mapping[str, Any]) -> Basis:
@@ -123,16 +139,6 @@ def _basis(bound: BoundScorer, record: Record, score: Mapping[str, Any]) -> Basi
     return next((b for b in ("sources", "agreement") if b in bases), "words")
 
 
-def _statements(score: Mapping[str, Any]) -> Iterator[Verdict]:
-    """The verdict on each statement that a score judged; on the response, where it has none."""
-    units = [u for u in score["units"] if u["risk"] is not None]
-    if not units:
-        raw = score["raw"]
-        yield _of_label(raw.get("label") if isinstance(raw, dict) else None, score["risk"])
-    for unit in units:
-        yield _of_label(unit["label"], unit["risk"])
-
-
 def _unread_by_models(scorers: Sequence[BoundScorer], parts: Mapping[str, Any]) -> bool:
     """Return True if a scorer did not apply as its model does not read the record's language."""
     return any((parts[s.key]["reason"] or "").endswith(UNREAD) for s in scorers)
@@ -141,14 +147,6 @@ def _unread_by_models(scorers: Sequence[BoundScorer], parts: Mapping[str, Any]) 
 def _unread(score: Mapping[str, Any]) -> bool:
     """Return True if a statement was not judged as no model reads its language."""
     return any(u.get("reason") == "language" for u in score["units"])
-
-
-def _of_label(label: str | None, risk: float) -> Verdict:
-    if label == _CONTRADICTION:
-        return "contradicted"
-    if label in _SUPPORTED or (label not in _UNSUPPORTED and risk < EVEN):
-        return "supported"
-    return "unsupported"
 
 
 def _why_unscored(

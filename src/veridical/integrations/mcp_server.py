@@ -61,7 +61,8 @@ def server(engine: Engine, retriever: Retriever | None = None, **options: Any) -
     Args:
         engine: a warm one.
         retriever: of the corpus; without one ``search_corpus`` says that there is none.
-        options: ``scorers``, ``preset`` and ``prior`` of :func:`veridical.check_one`.
+        options: ``scorers``, ``preset``, ``prior`` and ``strictness`` of
+            :func:`veridical.check_one`.
 
     Raises:
         UsageError: the package ``mcp`` is not there, or is of an older version.

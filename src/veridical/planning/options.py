@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, TypedDict
 
 from veridical.claims.search import MOST_PAGES, SEARCH
 from veridical.core.options import Group, Names, Options, option
+from veridical.core.verdict_cuts import STRICTNESS, Strictness
 from veridical.engine.options import EngineKeywords
 from veridical.errors import UsageError, option_named
 
@@ -43,6 +44,14 @@ class RunOptions(Options):
         "Share of wrong answers to expect, in (0, 1): shifts risks, not verdicts. Default: 0.5.",
         Group.SCORING,
         kind=float,
+    )
+    strictness: Strictness | None = option(
+        None,
+        "Operating point of the verdicts: low flags least, high flags most and makes gates count "
+        "unclear ones. Risks stay the same. Default: the policy's, or balanced.",
+        Group.SCORING,
+        choices=STRICTNESS,
+        called="strictness",
     )
     against: Against | Literal["auto"] | None = option(
         None,
@@ -151,6 +160,7 @@ class PlainRunKeywords(TypedDict, total=False):
 
     preset: str
     prior: float | None
+    strictness: Strictness | None
     answer: str | None
     samples: int | None
     limit: int | None

@@ -42,7 +42,7 @@ class Plans:
         return dry_run(
             self.engine,
             Inputs.of(self.rows, chosen, self.engine.llms),
-            Task(scorers, samples=chosen.samples, limit=chosen.limit),
+            Task(scorers, request.strictness, samples=chosen.samples, limit=chosen.limit),
             self.stores,
             chosen.corpus,
             request.steps(self.engine),

@@ -18,6 +18,7 @@ from veridical.io.source import Source
 from veridical.planning.options import RunOptions
 
 if TYPE_CHECKING:
+    from veridical.core.verdict_cuts import Strictness
     from veridical.decide.policy import Policy
     from veridical.decide.steps import Step
     from veridical.planning.options import CheckKeywords
@@ -87,6 +88,12 @@ class Request:
 
             policy, bound = Policy.read(options.policy, bound)
         return cls(bound, policy, options, engine_options, engine)
+
+    @property
+    def strictness(self) -> Strictness:
+        """The operating point: the one given, else the policy's, else balanced."""
+        of_policy = None if self.policy is None else self.policy.strictness
+        return self.options.strictness or of_policy or "balanced"
 
     @property
     def mapping(self) -> dict[str, str]:

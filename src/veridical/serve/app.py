@@ -262,6 +262,7 @@ def _add_jobs(app: FastAPI, service: Service, jobs: Jobs) -> None:
             scorers=body.scorers_text,
             preset=body.preset,
             claims=body.claims,
+            strictness=body.strictness,
             policy=body.policy,
         )
         added = await asyncio.to_thread(jobs.add, job, lines)

@@ -193,7 +193,7 @@ class Client:
 
         Args:
             options: of the request: ``scorers``, ``preset``, ``claims``, ``policy``,
-                ``deadline_ms``, ``offsets``, ``units``.
+                ``strictness``, ``deadline_ms``, ``offsets``, ``units``.
 
         Raises:
             UsageError: the server says that something does not fit.

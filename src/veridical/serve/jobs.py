@@ -29,6 +29,7 @@ from pydantic import BaseModel, ConfigDict
 
 from veridical.api import reopen
 from veridical.core.records import Record
+from veridical.core.verdict_cuts import Strictness
 from veridical.engine.fair import BACKGROUND, CALLER, Caller
 from veridical.errors import UsageError, VeridicalError
 from veridical.files.atomic import write_atomic
@@ -62,6 +63,7 @@ class Asked(BaseModel):
     scorers: str | None = None
     preset: str = "auto"
     claims: bool = False
+    strictness: Strictness | None = None
     policy: dict[str, Any] | None = None
     status: Status = "queued"
     error: str | None = None
@@ -313,7 +315,12 @@ class Jobs:
 
     def _wanted(self, job: Asked) -> Wanted:
         return self._offers.wanted(
-            self._engine, job.scorers, job.preset, claims=job.claims, policy=job.policy
+            self._engine,
+            job.scorers,
+            job.preset,
+            claims=job.claims,
+            policy=job.policy,
+            strictness=job.strictness,
         )
 
     def _settle(self, job: Asked, status: Status, error: str | None = None) -> None:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from veridical.core.scores import Result, Unit
+from veridical.core.verdict_cuts import Strictness
 from veridical.serve.jobs import Status
 from veridical.serve.offsets import Offsets
 
@@ -46,6 +47,10 @@ class Scoring(_Body):
     ] = None
     preset: Literal["auto", "all", "fast"] = "auto"
     claims: Annotated[bool, Field(description="Also check claim by claim.")] = False
+    strictness: Annotated[
+        Strictness | None,
+        Field(description="As `--strictness`; else the policy's, or balanced."),
+    ] = None
     policy: Annotated[
         dict[str, JsonValue] | None,
         Field(description="A policy as an object, with the fields of its file."),

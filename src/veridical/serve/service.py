@@ -135,7 +135,8 @@ class Service:
             from veridical.core.scores import Result
 
             units = Result.model_validate_json(line).spans
-            found[record.row] = str(units[0].label) if units else "nothing"
+            likely = units[0].probabilities if units else None
+            found[record.row] = max(likely, key=likely.__getitem__) if likely else "nothing"
 
         wanted = Wanted(REGISTRY.parse("nli_grounding"))
         await score(self.engine, records, wanted, done, caller=Caller())
@@ -170,7 +171,12 @@ class Service:
             Problem: it is not possible, or the key is not for it.
         """
         wanted = self.offers.wanted(
-            self.engine, body.scorers_text, body.preset, claims=body.claims, policy=body.policy
+            self.engine,
+            body.scorers_text,
+            body.preset,
+            claims=body.claims,
+            policy=body.policy,
+            strictness=body.strictness,
         )
         if key is not None:
             key.check_scorers(wanted.scorers, self._llms(wanted))

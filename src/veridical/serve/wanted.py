@@ -29,6 +29,7 @@ from veridical.serve.problems import Problem, place
 from veridical.text.display import visible
 
 if TYPE_CHECKING:
+    from veridical.core.verdict_cuts import Strictness
     from veridical.engine.engine import Engine
 
 #: Parameters that are text and name nothing outside of the package.
@@ -43,10 +44,12 @@ class Wanted:
 
     scorers: Sequence[BoundScorer]
     policy: Policy | None = None
+    strictness: Strictness | None = None
 
     @property
     def task(self) -> Task:
-        return Task(self.scorers)
+        of_policy = None if self.policy is None else self.policy.strictness
+        return Task(self.scorers, self.strictness or of_policy or "balanced")
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,7 @@ class Offers:
         *,
         claims: bool = False,
         policy: Mapping[str, Any] | None = None,
+        strictness: Strictness | None = None,
     ) -> Wanted:
         """What a request asks for.
 
@@ -81,7 +85,7 @@ class Offers:
         except UsageError as e:
             raise Problem(422, str(e), errors=[{"field": "scorers", "error": str(e)}]) from None
         decides = None if policy is None else _policy(policy, run.scorers)
-        return Wanted(tuple(run.scorers), decides)
+        return Wanted(tuple(run.scorers), decides, strictness)
 
     def check_text(self, scorers: str) -> None:
         """Refuse scorers whose parameters name what is not offered. Nothing is opened.

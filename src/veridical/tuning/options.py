@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from veridical.stats.objectives import Positive
 
 #: Options of a run that tuning has no use for: its records are scored once, and not decided on.
-_NOT_OF_SCORING = ("fresh", "policy", "prior", "select", "repair")
+_NOT_OF_SCORING = ("fresh", "policy", "prior", "strictness", "select", "repair")
 
 
 @dataclass(frozen=True, kw_only=True)

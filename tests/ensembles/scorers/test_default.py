@@ -72,10 +72,42 @@ async def test_a_response_is_as_risky_as_its_worst_sentence_which_has_a_risk_of_
 
 async def test_labels_agree_with_risks() -> None:
     record = Record(response="One is here.", contexts=("c",))
-    for step in range(21):
-        score = await run(record, {"claims": judged(record, (step / 20, "neutral"))})
+    cuts = default.cuts("contexts")
+    labels = {"good": "entailment", "unclear": "unclear", "flagged": "neutral"}
+    found = set()
+    for step in range(41):
+        score = await run(record, {"claims": judged(record, (step / 40, "neutral"))})
         (unit,) = score.units
-        assert unit.label == ("entailment" if unit.risk < 0.5 else "neutral")
+        assert unit.label == labels[cuts.zone(unit.risk)]
+        found.add(unit.label)
+    assert found == set(labels.values())
+
+
+async def test_a_contradiction_needs_a_source_that_contradicts_and_most_of_the_risk() -> None:
+    record = Record(response="One is here.", contexts=("no",))
+    against = judged(record, (0.99, "contradiction"))
+    silent = judged(record, (0.99, "neutral"), level="sentence")
+    alone = await run(record, {"claims": against})
+    assert [u.label for u in alone.units] == ["contradiction"]
+    half = await run(record, {"claims": against, "nli_grounding": silent})
+    share = half.units[0].probabilities["contradiction"] / half.units[0].risk
+    expected = share >= default.contradicted_from("contexts").share
+    assert half.units[0].label == ("contradiction" if expected else "neutral")
+    unlabelled = against.model_copy(
+        update={"units": tuple(u.model_copy(update={"label": "neutral"}) for u in against.units)}
+    )
+    hidden = await run(record, {"claims": unlabelled})
+    assert [u.label for u in hidden.units] == ["neutral"]
+
+
+@pytest.mark.parametrize("nli", default.nli_models())
+@pytest.mark.parametrize("field", default.FIELDS)
+def test_a_stricter_point_cuts_no_higher(field: default.Field, nli: str) -> None:
+    low, balanced, high = (default.cuts(field, nli, s) for s in ("low", "balanced", "high"))
+    for name in ("unclear", "flagged"):
+        cuts = [getattr(c, name) for c in (low, balanced, high)]
+        assert cuts == sorted(cuts, reverse=True)
+    assert all(0 < c.unclear <= c.flagged < 1 for c in (low, balanced, high))
 
 
 async def test_a_riskier_member_never_lowers_the_risk() -> None:
@@ -92,7 +124,7 @@ async def test_a_riskier_member_never_lowers_the_risk() -> None:
 async def test_the_evidence_of_the_member_that_decided_is_first() -> None:
     record = Record(response="One is here.", contexts=("no",))
     claims = judged(record, (0.95, "contradiction"))
-    other = judged(record, (0.6, "neutral"), level="sentence")
+    other = judged(record, (0.1, "neutral"), level="sentence")
     score = await run(record, {"claims": claims, "nli_grounding": other})
     (unit,) = score.units
     assert unit.label == "contradiction" and unit.evidence[0].text == "c"

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from veridical.core.records import Record
 from veridical.core.registry import BoundScorer, scorer
 from veridical.core.scores import Score
+from veridical.core.verdict_cuts import Cuts, Strictness
 from veridical.ensembles.apply import risk_of
 from veridical.ensembles.cascade_file import CascadeFile, read
 from veridical.ensembles.graded import DIGITS
 from veridical.ensembles.scorers.components import missing, scores_of, unscored, verify
-from veridical.ensembles.scorers.ensemble import weighted_units
+from veridical.ensembles.scorers.ensemble import tuned_cuts, weighted_units
 from veridical.errors import UsageError
 
 if TYPE_CHECKING:
@@ -36,6 +37,10 @@ def _check(file: str | None) -> None:
         raise UsageError("name what 'veridical tune --cascade' wrote: cascade(file=PATH)")
 
 
+def _cuts(raw: Mapping[str, Any], strictness: Strictness, *, file: str | None) -> Cuts | None:
+    return None if file is None else tuned_cuts(read(file)[0].ensembles[-1], None, strictness)
+
+
 @scorer(
     "cascade",
     level="response",
@@ -47,6 +52,7 @@ def _check(file: str | None) -> None:
     check=_check,
     parts=_parts,
     stages=_stages,
+    cuts=_cuts,
 )
 async def cascade(record: Record, evidence: Evidence, *, file: CascadeFile | None = None) -> Score:
     """One risk by as few scorers as it takes: cheap ones first, dear ones where these leave doubt.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from veridical.core.language_gate import OPEN, LanguageGate, language_gate, unread_unit
 from veridical.core.scores import SHOWN, EvidenceItem, Score, Unit
 from veridical.core.stated import states_nothing, stating_sentences
+from veridical.core.verdict_cuts import UNCLEAR
 from veridical.ensembles.scorers import default_set as default
 from veridical.ensembles.scorers.components import missing, scores_of, unscored
 from veridical.ensembles.scorers.default_long import LongAnswer, long_answer
@@ -190,6 +191,7 @@ def _score(
         "risk": risk,
         "even_risk": even,
         "judged": judged,
+        "nli": members.nli,
         "sets": list(leads),
         "components": {key: s.risk for key, s in members.scores.items()},
         "weights": _weights(members, leads),
@@ -205,7 +207,14 @@ def _score(
 
 
 def _abstained() -> dict[str, Any]:
-    return {"risk": 0.0, "even_risk": 0.0, "judged": None, "sets": [], "components": {}} | {
+    return {
+        "risk": 0.0,
+        "even_risk": 0.0,
+        "judged": None,
+        "nli": None,
+        "sets": [],
+        "components": {},
+    } | {
         "weights": {},
         "missing": {},
         "abstained": True,
@@ -328,7 +337,9 @@ def _unit(sentence: _Sentence, lead: Field | None, members: _Members, prior: flo
         return unread_unit(sentence.span) if sentence.unread else Unit.of(sentence.span, None)
     even = round(default.sigmoid(sentence.odds), _DIGITS)
     probabilities = None if lead == "samples" else _probabilities(even, sentence.said)
-    label = None if probabilities is None else _label(even, probabilities)
+    label = None
+    if probabilities is not None:
+        label = _label(even, probabilities, lead or "contexts", members.nli, sentence.said)
     if sentence.unread:
         label = "unsupported"
     risk = round(default.shifted(even, prior), _DIGITS)
@@ -347,7 +358,9 @@ def _pieces(
 ) -> Iterator[Unit]:
     """The wrong words of a sentence that is wrong, by the leading field's scorer of words."""
     bound = members.by_field.get(lead, {}).get(default.WORDS) if lead is not None else None
-    if bound is None or sentence.odds is None or sentence.odds < 0:
+    if bound is None or sentence.odds is None:
+        return
+    if default.cuts(lead or "contexts", members.nli).zone(default.sigmoid(sentence.odds)) == "good":
         return
     for unit in members.scores[bound.key].units:
         inside = sentence.span.start <= unit.start and unit.end <= sentence.span.end
@@ -371,10 +384,22 @@ def _probabilities(even: float, said: Mapping[str, Said]) -> dict[str, float] | 
     }
 
 
-def _label(even: float, probabilities: Mapping[str, float]) -> str:
-    if even < _EVEN:
-        return "entailment"
-    return max(("neutral", "contradiction"), key=lambda name: probabilities[name])
+def _label(
+    even: float,
+    probabilities: Mapping[str, float],
+    lead: Field,
+    nli: str,
+    said: Mapping[str, Said],
+) -> str:
+    """Return the label of a sentence at the balanced cuts. It is a contradiction where what speaks
+    against it is mostly that, and a member shows a source that contradicts it."""
+    zone = default.cuts(lead, nli).zone(even)
+    if zone != "flagged":
+        return "entailment" if zone == "good" else UNCLEAR
+    share, risk = default.contradicted_from(lead, nli)
+    shown = any(s.label == "contradiction" for s in said.values())
+    against = shown and even >= risk and probabilities["contradiction"] >= share * even
+    return "contradiction" if against else "neutral"
 
 
 def _evidence(

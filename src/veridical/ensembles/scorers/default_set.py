@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from veridical.core.records import AUTO
 from veridical.core.registry import REGISTRY, BoundScorer
 from veridical.core.scores import EvidenceItem, Score
+from veridical.core.verdict_cuts import Cuts, Strictness
 from veridical.ensembles.scorers import off_the_shelf
 from veridical.scorers.grounding.support import AUTO_ORDER, NO_ITEMS
 
@@ -102,6 +103,18 @@ class Threshold(NamedTuple):
     caught: float
 
 
+class Contradicted(NamedTuple):
+    """When a statement is called contradicted, rather than unsupported.
+
+    Attributes:
+        share: the least share of contradiction in what speaks against it, by its members.
+        risk: the least risk of it.
+    """
+
+    share: float
+    risk: float
+
+
 def log_odds(risk: float, edge: float = EDGE) -> float:
     """``ln(p / (1 - p))`` of a risk drawn into [edge, 1 - edge], so that no two become one."""
     p = edge + (1 - 2 * edge) * risk
@@ -163,6 +176,29 @@ def member_names(field: Field, nli: str = MINI) -> tuple[str, ...]:
 def threshold(field: Field, nli: str = MINI) -> Threshold:
     """The suggested threshold of answers that ``field`` leads."""
     return Threshold(**_entry(field, nli)["threshold"])
+
+
+#: The cuts of a field that has none in the file, by strictness.
+_CUTS: Mapping[Strictness, tuple[float, float]] = {
+    "low": (0.6, 0.8),
+    "balanced": (0.5, 0.6667),
+    "high": (0.35, 0.5),
+}
+
+
+@cache
+def cuts(field: Field, nli: str = MINI, strictness: Strictness = "balanced") -> Cuts:
+    """Return the risks at which the verdict on an answer that ``field`` leads changes, before any
+    prior."""
+    entry = _entry(field, nli).get("cuts", {}).get(strictness)
+    return Cuts(*_CUTS[strictness]) if entry is None else Cuts(entry["unclear"], entry["flagged"])
+
+
+@cache
+def contradicted_from(field: Field, nli: str = MINI) -> Contradicted:
+    """Return when a statement is called contradicted."""
+    entry = _entry(field, nli).get("contradicted")
+    return Contradicted(0.75, 0.0) if entry is None else Contradicted(**entry)
 
 
 @cache

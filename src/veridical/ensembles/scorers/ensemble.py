@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field
 from veridical.core.records import Record
 from veridical.core.registry import BoundScorer, scorer
 from veridical.core.scores import Score, Unit
+from veridical.core.verdict_cuts import Cuts, Strictness
 from veridical.ensembles.apply import risk_of
 from veridical.ensembles.ensemble_file import Ensemble, EnsembleFile, read
 from veridical.ensembles.graded import risk_at, stratum_of
@@ -99,6 +100,40 @@ def _check(
         )
 
 
+def _cuts(
+    raw: Mapping[str, Any],
+    strictness: Strictness,
+    *,
+    file: str | None,
+    weights: str,
+    **_: Any,
+) -> Cuts | None:
+    """Return the risks at which the verdict changes: fitted ones of the default, the tuned
+    threshold of a file; none of label-free weights."""
+    if file is not None:
+        return tuned_cuts(read(file)[0], raw.get("stratum"), strictness)
+    if weights == LABEL_FREE:
+        return None
+    lead = next(iter(raw.get("sets") or ()), "contexts")  # a judge alone leads by these
+    return default_set.cuts(lead, raw.get("nli") or default_set.MINI, strictness)
+
+
+#: What the odds of a tuned threshold are multiplied by: a false alarm weighs twice or half as much.
+_ODDS: Mapping[Strictness, float] = {"low": 2.0, "balanced": 1.0, "high": 0.5}
+
+
+def tuned_cuts(ensemble: Ensemble, stratum: str | None, strictness: Strictness) -> Cuts | None:
+    """Return the cuts of a tuned ensemble: its threshold, at ``low`` and ``high`` the one for twice
+    and half the cost of a false alarm. What ``low`` spares is unclear."""
+    threshold = ensemble.fit_of(stratum).threshold
+    if threshold is None:
+        return None
+    odds = _ODDS[strictness]
+    flagged = odds * threshold / (odds * threshold + 1 - threshold)
+    sentences = ensemble.level == "sentence"
+    return Cuts(min(threshold, flagged), flagged, of_units=sentences)
+
+
 @scorer(
     "ensemble",
     level="response",
@@ -117,6 +152,7 @@ def _check(
     },
     check=_check,
     parts=_parts,
+    cuts=_cuts,
 )
 async def ensemble(
     record: Record,
@@ -156,14 +192,16 @@ async def ensemble(
     without turning what it says; by a reference both count whole.
 
     By contexts or reference, the response's risk is that of its worst sentence. A sentence's is
-    what the members say of it; it is labelled ``entailment`` if that is under 0.5 (at the prior
-    0.5), else ``neutral`` or ``contradiction``, whichever is likelier; ``probabilities`` are of
-    these, and ``evidence`` begins with that of the scorer that decided. By samples or
+    what the members say of it. It is labelled by the fitted cuts (at the prior 0.5)
+    ``entailment``, ``unclear`` or ``neutral``, or ``contradiction`` where a source contradicts it
+    and most of what speaks against it does. ``probabilities`` are of entailment, neutral and
+    contradiction, and ``evidence`` begins with that of the scorer that decided. By samples or
     log-probabilities, the response's risk is that of what the members say of the whole. By samples,
     a response of over 400 characters takes the label-free set of long ones, whose mean quantile a
     logistic regression makes a probability; a sentence's is half by its own and half by the whole.
 
-    ``raw`` has the ``risk`` and the one at equal numbers (``even_risk``); what was ``judged``
+    ``raw`` has the ``risk`` and the one at equal numbers (``even_risk``); the ``nli`` model whose
+    fits hold; what was ``judged``
     (``sources``, ``samples``, ``logprobs``, ``llm``, or ``lexical`` where words alone were
     compared); the fields used (``sets``, the leading first), the ``components``' risks, their
     ``weights`` (of long responses, shares of the mean), why others are ``missing``; and whether

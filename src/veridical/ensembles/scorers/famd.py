@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from veridical.core.records import Record
 from veridical.core.registry import BoundScorer, scorer
 from veridical.core.scores import Score
+from veridical.core.verdict_cuts import Cuts, Strictness
 from veridical.ensembles.ensemble_file import Ensemble, EnsembleFile, read
-from veridical.ensembles.scorers.ensemble import tuned
+from veridical.ensembles.scorers.ensemble import tuned, tuned_cuts
 from veridical.errors import UsageError
 
 if TYPE_CHECKING:
@@ -29,6 +30,10 @@ def _parts(file: str | None) -> Iterable[Iterable[BoundScorer]]:
     return [] if file is None else [_read(file)[0].scorers.values()]
 
 
+def _cuts(raw: Mapping[str, Any], strictness: Strictness, *, file: str | None) -> Cuts | None:
+    return None if file is None else tuned_cuts(_read(file)[0], raw.get("stratum"), strictness)
+
+
 @scorer(
     "famd",
     level="response",
@@ -39,6 +44,7 @@ def _parts(file: str | None) -> Iterable[Iterable[BoundScorer]]:
     raw_key="risk",
     check=_read,
     parts=_parts,
+    cuts=_cuts,
 )
 async def famd(record: Record, evidence: Evidence, *, file: EnsembleFile | None = None) -> Score:
     """Where the answer stands along the first component of several scorers' risks.

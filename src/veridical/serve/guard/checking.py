@@ -22,6 +22,7 @@ from veridical.text.spans import Span
 
 if TYPE_CHECKING:
     from veridical.core.registry import BoundScorer
+    from veridical.core.verdict_cuts import Strictness
     from veridical.decide.policy import Policy
     from veridical.engine.engine import Engine
 
@@ -62,12 +63,19 @@ class Checker:
 
     Attributes:
         on_error: what a sentence is that could not be judged: ``closed`` rejects it.
+        strictness: operating point of the verdicts; None is the policy's, or balanced.
     """
 
     engine: Engine
     scorers: Sequence[BoundScorer]
     policy: Policy
     on_error: OnError = "closed"
+    strictness: Strictness | None = None
+
+    @property
+    def task(self) -> Task:
+        """How sentences are scored."""
+        return Task(self.scorers, self.strictness or self.policy.strictness or "balanced")
 
     @property
     def wants_samples(self) -> bool:
@@ -90,7 +98,7 @@ class Checker:
         Raises:
             VeridicalError: a model failed.
         """
-        engine, task, sink = self.engine, Task(self.scorers), _Sink()
+        engine, task, sink = self.engine, self.task, _Sink()
         services = await asyncio.to_thread(engine.services, task)
         account = None
         if engine.llms_of(task):

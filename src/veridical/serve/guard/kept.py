@@ -45,14 +45,12 @@ class Kept:
     """
 
     def __init__(self, path: Path, checker: Checker, settings: dict[str, Any]) -> None:
-        from veridical.engine.run import Task
-
         self._checker = checker
         identity = {
             "inputs": "guard",
             "scorers": [b.signature() for b in checker.scorers],
-            "models": checker.engine.models(Task(checker.scorers)),
-            "parameters": settings,
+            "models": checker.engine.models(checker.task),
+            "parameters": {**settings, "strictness": checker.task.strictness},
         }
         records = path / RECORDS
         request: dict[str, Any] = {
@@ -62,6 +60,7 @@ class Kept:
             "samples": None,
             "reader": None,
             "mapping": {},
+            "strictness": checker.task.strictness,
             "spooled": False,
             "grows": True,
             "run": uuid.uuid4().hex,
