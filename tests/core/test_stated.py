@@ -123,15 +123,16 @@ PARIS = "The tower is in Paris."
         (f"Sure! {PARIS} I hope this helps.", None, [PARIS]),
         (f"Sure! {PARIS} I hope this helps.", "Where is the tower?", [PARIS]),
         (f"Sure! {PARIS}", "Can you tell me where the tower is?", [PARIS]),
-        # the verdict on what was asked is a statement
-        (f"No. {PARIS}", "Is the tower in Rome?", ["No.", PARIS]),
+        # the verdict on what was asked is judged with the statement that follows
+        (f"No. {PARIS}", "Is the tower in Rome?", [PARIS]),
+        ("No. In Paris.", "Is the tower in Rome?", ["No.", "In Paris."]),
         (f"Great question! It is not. {PARIS}", "Is the tower in Rome?", ["It is not.", PARIS]),
         # behind a statement it may belong to that
         (f"Was it in Rome in 1900? It was. {PARIS}", None, None),
         ("--- Sure! ---", "Where is the tower?", []),
         ("Great question! Anything else?", "Where is the tower?", []),
-        (f"Sure. {PARIS}", "Is the tower in Rome?", ["Sure.", PARIS]),
-        (f"Of course! {PARIS}", "Is the tower in Rome?", ["Of course!", PARIS]),
+        (f"Sure. {PARIS}", "Is the tower in Rome?", [PARIS]),
+        (f"Of course! {PARIS}", "Is the tower in Rome?", [PARIS]),
         ("Oh yes!", "Is the tower in Rome?", ["Oh yes!"]),
         (f"I'd be happy to help! {PARIS}", "Is the tower in Rome?", [PARIS]),
         # a reply may be all that was asked for
@@ -168,4 +169,28 @@ def test_what_leads_in_is_not_judged_but_a_verdict_is():
     cut = without_lead_in(record, first)
     assert record.response[cut.start : cut.end] == cut.text == PARIS
     asked = Record(response="No, it is in Paris.", prompt="Is the tower in Rome?")
-    assert stated_sentences(asked, asked.sentences) == ["No, it is in Paris."]
+    both = ["The tower is not in Rome, and it is in Paris."]
+    assert stated_sentences(asked, asked.sentences) == both
+
+
+@pytest.mark.parametrize(
+    ("response", "judged"),
+    [
+        ("No. It is in Paris.", "The tower is not in Rome, and it is in Paris."),
+        ("Yes, but it was in Paris.", "The tower is in Rome, but it was in Paris."),
+        ("Of course! It was built there.", "The tower is in Rome, and it was built there."),
+        ("Unfortunately not.", "The tower is not in Rome."),
+        ("No, in Paris.", "The tower is not in Rome, in Paris."),
+    ],
+)
+def test_yes_and_no_are_judged_with_what_they_lead_to(response, judged):
+    record = Record(response=response, prompt="Is the tower in Rome?", contexts=[PARIS])
+    assert stated_sentences(record, stating_sentences(record)) == [judged]
+
+
+def test_yes_on_a_question_that_gives_no_verdict_is_left_out():
+    long = (
+        "Is the tower that Ann and Bob, who came by the early train, saw from afar in Rome or not?"
+    )
+    record = Record(response="No, but it was in Paris.", prompt=long, contexts=[PARIS])
+    assert stated_sentences(record, stating_sentences(record)) == ["It was in Paris."]

@@ -29,7 +29,13 @@ from veridical.text.relevance import plain_words
 from veridical.text.sentences import split_sentences
 from veridical.text.small_talk import lead_in, small_talk
 from veridical.text.spans import Span
-from veridical.text.statements import Statement, answers_yes_or_no, to_judge
+from veridical.text.statements import (
+    Statement,
+    answers_yes_or_no,
+    is_sentence,
+    to_judge,
+    verdict_word,
+)
 
 if TYPE_CHECKING:
     from veridical.core.evidence import Evidence
@@ -71,9 +77,26 @@ def stating_sentences(record: Record) -> list[Span]:
         first = not said and short and answers_yes_or_no(question, span.text)
         if kind is None or first or (kind == "reply" and said):
             said.append(span)
+    if len(said) > 1 and _leads_to(question, said[0], said[1]):
+        said = said[1:]
     if said or record.reference or record.samples:
         return said or spans
     return [s for s, kind in zip(spans, kinds, strict=True) if kind == "reply"]
+
+
+def _leads_to(question: str, reply: Span, following: Span) -> bool:
+    """Whether a sentence is yes or no on the question, and the next one states something."""
+    return verdict_word(question, reply.text) is not None and is_sentence(following.text)
+
+
+def _reply_before(record: Record, question: str, sentence: Span) -> str:
+    """The yes or no that the response's ``sentence`` follows, as a start of it."""
+    if record.response[sentence.start : sentence.end] != sentence.text:  # of a source
+        return ""
+    before = [s for s in record.sentences if s.end <= sentence.start and _has_word(s.text)]
+    if not before or not _leads_to(question, before[-1], sentence):
+        return ""
+    return f"{verdict_word(question, before[-1].text)}. "
 
 
 def _has_word(text: str) -> bool:
@@ -187,7 +210,8 @@ def stated(record: Record, sentences: Sequence[Span]) -> list[Statement]:
     statements = [Statement(text, 0, len(text), "answer") for text in texts]
     question = last_question(record.prompt)
     if statements and question:
-        statements[0] = _answering(record, question, texts[0])
+        reply = _reply_before(record, question, sentences[0])
+        statements[0] = _answering(record, question, reply + texts[0])
     return statements
 
 

@@ -40,6 +40,20 @@ _FEW = 4  # words
 _JOINED = 8  # words: an answer of more that no rule turns is likelier a sentence
 _LONGEST_QUESTION = 80  # words: a longer one is a text with a question in it
 _FOLLOWS = re.compile(r"^(\w+)\b[\s,.;:!–—-]*")  # "Yes, ..."
+_PAUSES = (",", ".", ";", ":", "!", "–", "—")
+_JOINS = re.compile(
+    r"(?:(?P<but>but|and|so|however,?|although|though|yet|only)|because|since|as|if|unless|when|"
+    r"provided|while) ",
+    re.IGNORECASE,
+)
+_LONGEST_VERDICT = 14  # words of a question that is turned into a verdict
+_LONGEST_REASON = 40  # words of a sentence that is judged with it
+#: "Unfortunately not."
+_SADLY_NOT = re.compile(
+    r"(?:unfortunately|sadly|i['’]?m afraid|i am afraid|sorry|absolutely|certainly|definitely|"
+    r"of course|obviously|probably|apparently),? not\b",
+    re.IGNORECASE,
+)
 _CONTRACTED = re.compile(
     r"(?:\b(?:he|she|it|they|we|i|you|there|that|who)['’](?:s|re|ve|ll|d|m)|n['’]t)\b",
     re.IGNORECASE,
@@ -102,9 +116,17 @@ def to_judge(question: str | None, answer: str) -> Statement:
     A converted long question is often no good English, and asks about several things at once. On
     HaluEval qa pairs of like length (580 answers) the scorer ``claims`` has an AUROC of .79 when
     all are converted, .88 with this rule, and .88 when none is.
+
+    The sentence that yes or no leads to is judged with the verdict, or alone where that is not
+    clear: a model that does not know the question takes "No," for a negation of the sentence.
+
+    >>> to_judge("Is entry free?", "No, adults pay 5 euros.").text
+    'Entry is not free, and adults pay 5 euros.'
     """
-    stated = statement(question, answer)
     asked = _asked(question or "")
+    if asked and (verdict := _verdict_and_reason(asked, answer)):
+        return verdict
+    stated = statement(question, answer)
     if stated.how != "converted" or stated.start == stated.end or len(asked.split()) <= SIMPLE:
         return stated
     return _joined(asked, answer)
@@ -124,6 +146,20 @@ def answers_yes_or_no(question: str | None, sentence: str) -> bool:
         return False
     words = re.findall(r"\w+", sentence.lower())
     return bool(words) and (words[0] in PRONOUNS or not (YES | NO | {"course"}).isdisjoint(words))
+
+
+def verdict_word(question: str | None, sentence: str) -> str | None:
+    """``Yes`` or ``No`` where a sentence of a few words is no more than that on the question.
+
+    >>> verdict_word("Is it in Rome?", "Of course!"), verdict_word("Is it in Rome?", "It is.")
+    ('Yes', None)
+    """
+    words = set(re.findall(r"\w+", sentence.lower()))
+    if len(words) > _FEW or (YES | NO | {"course"}).isdisjoint(words):
+        return None
+    if not answers_yes_or_no(question, sentence):
+        return None
+    return "Yes" if NO.isdisjoint(words) and "not" not in words else "No"
 
 
 def _asked(question: str) -> str:
@@ -240,6 +276,7 @@ def _bare(word: str) -> str:
 
 def _verdict(asked: str, answer: str) -> Statement | None:
     """Yes or no, and what follows."""
+    answer = _SADLY_NOT.sub("No", answer.strip(), count=1)
     match = _FOLLOWS.match(answer.strip())
     word = match.group(1).lower() if match else ""
     if match is None or word not in YES | NO:
@@ -259,6 +296,40 @@ def _verdict(asked: str, answer: str) -> Statement | None:
         return Statement(f"{text}.", 0, 0, "converted")
     text += ". " if after == "." else ", "
     return Statement(f"{text}{remainder}.", len(text), len(text) + len(remainder), "converted")
+
+
+def _verdict_and_reason(asked: str, answer: str) -> Statement | None:
+    """Yes or no, and the sentence that it leads to; None where there are not both."""
+    text = answer.strip()
+    match = _FOLLOWS.match(text)
+    word = match.group(1).lower() if match else ""
+    if (
+        match is None
+        or word not in YES | NO
+        or text[match.end(1) : match.end(1) + 1] not in _PAUSES
+    ):
+        return None
+    reason = text[match.end() :].rstrip(" .!")
+    said = _JOINS.match(reason)
+    if not is_sentence(reason[said.end() :] if said else reason) or _refers(reason):
+        return None
+    question = Question.of(asked) if len(asked.split()) <= _LONGEST_VERDICT else None
+    template = question.verdict(word in YES) if question else None
+    if template is None or len(reason.split()) > _LONGEST_REASON:
+        own = _capital(reason[said.end() :] if said and said["but"] else reason)
+        return Statement(f"{own}.", 0, len(own), "answer")
+    first = _capital(" ".join(template)).rstrip(" .,")
+    joint = ", " if said else ", and "
+    own = reason if reason.split()[0][1:].lower() != reason.split()[0][1:] else _small(reason)
+    start = len(first) + len(joint)
+    return Statement(f"{first}{joint}{own}.", start, start + len(own), "converted")
+
+
+def _small(text: str) -> str:
+    """A sentence as a clause: a small letter at its start, if its first word is hardly a name."""
+    first = text.split(None, 1)[0].lower()
+    common = first in PRONOUNS | DETERMINERS | PREPOSITIONS | CLAUSE_OPENERS and first != "i"
+    return text[:1].lower() + text[1:] if common else text
 
 
 def _refers(text: str) -> bool:

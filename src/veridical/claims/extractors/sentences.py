@@ -40,8 +40,10 @@ def sentence_claims(record: Record) -> list[Claim]:
             text = sentence.text.strip()
             start = sentence.start + sentence.text.index(text)
             span = Span(start, start + len(text), text)
-            spans.append((i, without_lead_in(record, span)))
+            spans.append((i, span))
     texts = stated_sentences(record, [span for _, span in spans])
+    places = [without_lead_in(record, span) for _, span in spans]
     return [
-        Claim(text, span.start, span.end, i) for (i, span), text in zip(spans, texts, strict=True)
+        Claim(text, place.start, place.end, i)
+        for (i, _), place, text in zip(spans, places, texts, strict=True)
     ]

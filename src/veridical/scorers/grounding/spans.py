@@ -116,6 +116,8 @@ def _in_answer(sentence: Span, statement: Statement, risks: Floats) -> Iterator[
         for word, risk in zip(judged, risks, strict=True)
         if statement.start <= word.start and word.end <= statement.end
     ]
+    if len(inside) < len(own) and statement.how != "joined":
+        own = own[-len(inside) :] if inside else own  # "Yes, ..." is judged by what it leads to
     if [w.text.lower() for w in own] != [w.text.lower() for w, _ in inside]:
         worst = float(risks.max()) if len(risks) else 0.0
         inside = [(word, worst) for word in own]
