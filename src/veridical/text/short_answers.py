@@ -13,23 +13,24 @@ from collections.abc import Iterable
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
-from veridical.text.fact_numbers import numbers_and_dates
-from veridical.text.fact_sources import FactSources
 from veridical.text.fact_words import AUXILIARIES, FUNCTION_WORDS, NEGATIONS
-from veridical.text.facts import Fact, Facts
-from veridical.text.final_number import final_number
+from veridical.text.facts import Facts
 from veridical.text.normal_form import contains, tokens
+from veridical.text.values.answers import same_answer
+from veridical.text.values.compare import findings
+from veridical.text.values.places import placed
+from veridical.text.values.sources import source_values
+from veridical.text.values.value import Value
 
 _SHORT = 5  # words that count; longer texts are statements
 _GOVERNED = 6  # words after a negation that it may negate
-_WORDS_OF_ONE = {"one": "1", "zero": "0"}
+_WORDS_OF_ONE = {"one": "1"}
 _LONGEST_FRAME = 200  # words
 _STEM = 5  # characters by which words are the same but for their endings
 _SAME_FRAME = 0.6  # twice the words in the same order, by the words of both
 _FREE = FUNCTION_WORDS | AUXILIARIES | NEGATIONS
 _TURN = re.compile(r"[,;:.!?]|\b(?:but|until|before|only|just|than|because)\b")
 _GENITIVE = re.compile(r"['’]s\b")
-_HOW_MANY = re.compile(r"\bhow (?:many|much)\b")
 _OR = re.compile(r"\bor\b")
 _PLAIN_WORDS = FUNCTION_WORDS | AUXILIARIES | NEGATIONS | {"answer", "correct", "yes", "no", "am"}
 
@@ -40,7 +41,7 @@ class ShortMatch(NamedTuple):
     Attributes:
         share: from 0, nothing of it, to 1, all of it.
         denied: it is there, but negated, or as one of several ("Paris or London").
-        exact: the two are numbers, which are equal or not.
+        exact: their notation tells whether they are the same: numbers, dates, options, lists.
         absent: a name or figure of it is not in the long text.
     """
 
@@ -53,20 +54,19 @@ class ShortMatch(NamedTuple):
 def short_match(question: str, answer: str, gold: str) -> ShortMatch | None:
     """How far ``answer`` has the short answer ``gold``, or a long gold the short answer.
 
-    A gold answer that is a number is compared with the number that the answer ends up with (see
-    :func:`~veridical.text.final_number.final_number`), or with its only one that the question does
-    not have. Else, all of the shorter text's words in the longer one, or all its dates and
-    figures, whatever their notation, are a share of 1; fewer are the F1 of their words (of two
+    Where the notation of both tells, they are the same or not (see
+    :func:`~veridical.text.values.answers.same_answer`). Else, all of the shorter text's words in
+    the longer one, or all its dates and figures, whatever their notation, are a share of 1; fewer
+    are the F1 of their words (of two
     short texts) or none, as where both have figures and share none. Words of the question count
     only where nothing else is left.
     None where neither text is short, and where a short answer without name or figure is not found
     in a long gold: it may say it in other words.
     """
-    if _only_a_number(gold, question):
-        number, wanted_number = final_number(answer)[0], final_number(gold)[0]
-        if number is not None and wanted_number is not None:
-            right = number.equals(wanted_number) or _one_new_number(question, answer, gold)
-            return ShortMatch(float(right), right and _negated(answer, canonical(gold)), True)
+    same = same_answer(question, answer, gold)
+    if same is not None:
+        denied = same and _negated(answer, canonical(gold)) and not _negates(gold)
+        return ShortMatch(float(same), denied, True)
     wanted_words, words = canonical(gold), canonical(answer)
     if not words or not wanted_words or min(len(words), len(wanted_words)) > _SHORT:
         return None
@@ -93,14 +93,28 @@ def short_match(question: str, answer: str, gold: str) -> ShortMatch | None:
 
 
 def _absent(text: str, where: str) -> bool:
-    """Whether a figure or a name of ``text`` is not in ``where``."""
-    sources, words = FactSources([where]), canonical(where)
-    return any(
-        not contains(words, canonical(text[f.start : f.end]))
-        if f.kind == "name"
-        else sources.find(f) is None
-        for f in Facts(text).find([(0, len(text))])[0]
-    )
+    """Return True if a figure or a name of ``text`` is not in ``where``."""
+    words = canonical(where)
+    names = Facts(text).find([(0, len(text))])[0]
+    if any(
+        not contains(words, canonical(text[f.start : f.end])) for f in names if f.kind == "name"
+    ):
+        return True
+    return bool(_missing(text, [where]))
+
+
+def _missing(text: str, others: list[str]) -> list[Value]:
+    """The values of ``text`` that none of ``others`` has."""
+    read = source_values(tuple(others))
+    return [v for v in _outer(text) if not read.equals(v, text)]
+
+
+def _outer(text: str) -> list[Value]:
+    found: list[Value] = []
+    for value in placed(text).values:
+        if not found or value.start >= found[-1].end:
+            found.append(value)
+    return found
 
 
 def _names_something(text: str) -> bool:
@@ -109,19 +123,18 @@ def _names_something(text: str) -> bool:
 
 
 def canonical(text: str) -> list[str]:
-    """The words of ``text`` in normal form, numbers in words as figures."""
-    text = _GENITIVE.sub("", text)
-    words = tokens(text.replace("-", " ") if not any(c.isdigit() for c in text) else text)
-    numbers, _ = numbers_and_dates(words, all(w.isascii() for w in words))
-    out: list[str] = []
+    """The words of ``text`` in normal form, amounts in digits of their base unit."""
+    pieces: list[str] = []
     at = 0
-    for n in numbers:
-        if n.unit == "th":
+    for value in _outer(text):
+        if value.amount is None or value.kind in ("ordinal", "time") or value.dates:
             continue
-        out += [*words[at : n.first], n.values[0], *([n.unit] if n.unit else [])]
-        at = n.last + 1
-    out += words[at:]
-    return [_WORDS_OF_ONE.get(w, w) for w in out]
+        amount = str(value.amount).replace("/", "over").replace("-", "minus")
+        pieces += [text[at : value.start], f" {amount}{value.dimension} "]
+        at = value.end
+    text = _GENITIVE.sub("", "".join([*pieces, text[at:]]))
+    words = tokens(text.replace("-", " ") if not any(c.isdigit() for c in text) else text)
+    return [_WORDS_OF_ONE.get(w, w) for w in words]
 
 
 def _core(words: Iterable[str], asked: set[str]) -> list[str]:
@@ -132,36 +145,18 @@ def _core(words: Iterable[str], asked: set[str]) -> list[str]:
     return [w for w in content if w not in asked] or content or words
 
 
-def _only_a_number(gold: str, question: str) -> bool:
-    """Whether it is a quantity; a year is one only where the question asks how many or much."""
-    facts = Facts(gold)
-    numbers, dates = facts.numbers_and_dates
-    if len(numbers) != 1 or dates or len(canonical(gold)) > 2:
-        return False
-    return not numbers[0].is_year or _HOW_MANY.search(question.lower()) is not None
-
-
-def _one_new_number(question: str, answer: str, gold: str) -> bool:
-    """Whether the gold number is the only one in ``answer`` that the question does not have."""
-    values = [
-        {v for n in Facts(t).numbers_and_dates[0] for v in n.values}
-        for t in (question, answer, gold)
-    ]
-    return values[1] - values[0] == values[2] - values[0] != set()
-
-
 def _same_figures(short: str, long: str) -> bool:
-    """Whether a text that consists of dates and figures has all of them in ``long``."""
-    facts = Facts(short)
-    numbers, dates = facts.numbers_and_dates
-    items = _figures(short)
-    spans = [(n.first, n.last) for n in numbers] + [(d.first, d.last) for d in dates]
-    told = {i for first, last in spans for i in range(first, last + 1)}
-    plain = [t for i, t in enumerate(facts.tokens) if i not in told and t not in _PLAIN_WORDS]
-    if not items or plain:
+    """Return True if a text of nothing but dates and figures has all of them in ``long``."""
+    values = _outer(short)
+    if not values or _missing(short, [long]):
         return False
-    sources = FactSources([long])
-    return all(sources.find(f) is not None for f in items)
+    at = 0
+    rest: list[str] = []
+    for value in values:
+        rest.append(short[at : value.start])
+        at = value.end
+    plain = tokens(" ".join([*rest, short[at:]]))
+    return all(word in _PLAIN_WORDS for word in plain)
 
 
 def _negates(text: str) -> bool:
@@ -222,17 +217,16 @@ def _moved_whole(a: list[str], b: list[str]) -> bool:
 
 
 def figures_differ(question: str, answer: str, gold: str) -> bool:
-    """Whether each of the two texts has figures or dates, and none of them is in the other or in
-    the question."""
+    """Return True if a figure of ``answer`` has another in its place in ``gold``, or none of the
+    figures of either is in the other or in the question."""
+    spans = placed(answer).sentences()
+    if any(
+        f.status == "wrong" for span in spans for f in findings(answer, span, question, (gold,))
+    ):
+        return True
     return _none_found(answer, [gold, question]) and _none_found(gold, [answer, question])
 
 
 def _none_found(text: str, others: list[str]) -> bool:
-    figures = _figures(text)
-    sources = FactSources(others)
-    return bool(figures) and all(sources.find(f) is None for f in figures)
-
-
-def _figures(text: str) -> list[Fact]:
-    facts = Facts(text).find([(0, len(text))])[0]
-    return [f for f in facts if f.kind != "name"]
+    values = _outer(text)
+    return bool(values) and len(_missing(text, others)) == len(values)

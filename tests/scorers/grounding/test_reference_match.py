@@ -78,7 +78,7 @@ async def test_a_short_answer_is_looked_up_and_judged():
 
 async def test_the_best_reference_counts():
     score, _ = await match("Saturn", ["Jupiter", "Saturn", " "], default=(0.0, 0.5, 0.5))
-    assert score.risk == pytest.approx(sigmoid(0.69 - 2.83 - 1.42))
+    assert score.risk == pytest.approx(sigmoid(-3.0))
     assert score.units[0].evidence[0].index == 1
 
 

@@ -23,7 +23,7 @@ from veridical.text.statements import statement
 _SHARE, _ENTAILED, _CONSTANT = -2.83, -1.42, 0.69
 #: The fixed rule for statements.
 _NLI, _CHANGED = 2.0, 1.5
-#: Equal and unequal numbers, and what is there but denied.
+#: Answers whose notation tells that they are equal or not, and what is there but denied.
 _SURE, _DENIED = 3.0, 2.0
 _LONGEST_QUESTION = 1_000  # characters; a longer prompt holds more than a question
 _EVEN = 0.5
@@ -34,7 +34,7 @@ _ENTAILMENT, _NEUTRAL, _CONTRADICTION = range(len(LABELS))
 @scorer(
     "reference_match",
     level="sentence",
-    version=2,
+    version=3,
     needs={"reference"},
     source="Veridical: NLI both ways after Honovich 2022 (TRUE), matching after Min 2021 "
     "(EfficientQA) and Bulian 2022 (BEM)",
@@ -50,7 +50,9 @@ async def reference_match(record: Record, evidence: Evidence) -> Score:
     :func:`~veridical.text.statements.statement`). The risk against one reference is
     1 / (1 + exp(-z)), where z is
 
-    - of a gold answer that is a number: -3 if the answer ends up with that number, else 3;
+    - where the notation of both tells (numbers with units, dates, times, options, yes and no,
+      lists, JSON, expressions; see :func:`~veridical.text.values.answers.same_answer`): -3 if they
+      are the same, else 3;
     - where one text is short and can be looked up in the other: 0.69 - 2.83 share - 1.42 E, with
       the ``share`` of it that is found, in normal form, numbers and dates in any notation (see
       :func:`~veridical.text.short_answers.short_match`), E left out where a name or figure is
@@ -65,8 +67,8 @@ async def reference_match(record: Record, evidence: Evidence) -> Score:
     the mean P(contradiction) of the two. Length plays no part. Of several references the one with
     the lowest risk counts.
 
-    Of an answer of several sentences the one most about the reference is judged (where that is a
-    number, the last); E is the largest over all sentences and the whole answer. Any other sentence
+    Of an answer of several sentences the one most about the reference is judged (where the notation
+    tells, the last); E is the largest over all sentences and the whole answer. Any other sentence
     that exchanges words of the reference is judged too, and the answer's risk is the largest
     of those judged. The others have the answer's
     risk; they are labelled neutral where the answer does not match, and else not labelled: a
@@ -134,7 +136,7 @@ def _match(evidence: Evidence, question: str, sentences: list[Span], source: Sou
     texts = [s.text for s in sentences]
     answer = " ".join(texts)
     short = short_match(question, answer, source.text)
-    if short is not None and short.exact:  # an answer ends up with its number
+    if short is not None and short.exact:  # an answer ends up with what is asked for
         return _Match(len(texts) - 1, short, [False] * len(texts), [])
     key = place_most_about(evidence, source.text, texts)
     exchanged = [changed(text, source.text) for text in texts]

@@ -98,7 +98,8 @@ class Combined(Quantities):
             ):
                 readings = (*years.years, count)
                 kind = "count"
-            value = Value(at, years.end, kind, readings, years.dates, noun=noun)
+            written = numeral.amounts[0]
+            value = Value(at, years.end, kind, readings, years.dates, noun=noun, written=written)
             if _LABEL.search(low[max(0, at - LOOK_BACK) : at]):
                 value = replace(value, label=True)
             pair = _PAIR_BARE.match(low, at)
