@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from veridical.core.agreement import known_agreement
 from veridical.core.answer_parts import AnswerPart, answer_parts
 from veridical.core.evidence import Evidence
 from veridical.core.records import Against, Record
@@ -20,7 +21,7 @@ from veridical.core.stated import stated_answer, stated_source
     needs={"against"},
     source="Lin 2024; UQLM package",
     cost="nli",
-    version=3,
+    version=4,
     raw_is="confidence",
     added={"answer"},
     presets={"all", "auto"},
@@ -35,7 +36,9 @@ async def entailment(
     """Mean over samples of P(entailment) with the response, averaged over both directions.
 
     A short answer is judged with its question, as a statement (see
-    :func:`veridical.text.statements.statement`); so are short samples and references.
+    :func:`veridical.text.statements.statement`); so are short samples and references. Where the
+    notation of two short answers tells whether they are the same (numbers with units, dates,
+    options, lists, JSON), it decides: 1 or 0.
 
     Args:
         against: what the response is compared with. The mean is over samples; of several
@@ -56,5 +59,9 @@ async def entailment(
     pairs = [(response, t) for t in texts] + [(t, response) for t in texts]
     agreement = np.zeros(len(parts.others))
     agreement[parts.found] = (await evidence.nli(pairs)).entailment.reshape(2, -1).mean(axis=0)
+    if answer is None:
+        for i, same in enumerate(known_agreement(record, parts.sources)):
+            if same is not None:
+                agreement[i] = same
     raw = float(agreement.mean() if against == "samples" else agreement.max())
     return Score.of(1 - raw, raw=raw)

@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 
+from veridical.core.agreement import known_agreement
 from veridical.core.evidence import Evidence
 from veridical.core.records import Against, Record
 from veridical.core.registry import scorer
@@ -21,7 +22,7 @@ from veridical.scorers.most_about import sentence_most_about
     needs={"against"},
     source="Manakul 2023, eq. 9-10",
     cost="nli",
-    version=3,
+    version=4,
     raw_is="risk",
     presets={"all", "auto"},
 )
@@ -36,6 +37,8 @@ async def selfcheck_nli(
 
     The probability is of contradiction and entailment alone, e^c / (e^c + e^e), so that neutral
     does not count. A short answer, sample or reference is judged with its question, as a statement.
+    Where the notation of a short answer and a sample tells whether they are the same (numbers with
+    units, dates, options, lists, JSON), it decides: 0 or 1.
 
     Args:
         order: ``paper`` takes the sample as premise and the sentence as hypothesis; ``code`` the
@@ -61,6 +64,11 @@ async def selfcheck_nli(
     shape = (len(sentences), len(sources))
     contradiction = verdicts.contradiction_vs_entailment().reshape(shape)
     classes = verdicts.probabilities.reshape(*shape, 3)
+    if len(sentences) == 1:
+        for n, same in enumerate(known_agreement(record, sources)):
+            if same is not None:
+                contradiction[:, n] = 1 - same
+                classes[:, n] = (1, 0, 0) if same else (0, 0, 1)
     if against == "samples":
         raw, of_class = contradiction.mean(axis=1), classes.mean(axis=1)
         places = np.argsort(-contradiction, axis=1, kind="stable")[:, :SHOWN]

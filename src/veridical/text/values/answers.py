@@ -45,6 +45,12 @@ _EITHER = re.compile(r"(?<![^\W_])(?:or|either|oder|ou)(?![^\W_])", re.I)
 _NOT = re.compile(r"(?<![^\W_])(?:not|never|neither|nor|isn't|nicht|kein\w*)(?![^\W_])", re.I)
 _BULLET = re.compile(r"\s*(?:[-*•]|\d{1,2}[.)])\s+")
 _SEPARATOR = re.compile(r"\s*(?:,\s*(?:and\s+|und\s+|et\s+|y\s+)?|;|\band\b|\bund\b|\n)\s*")
+#: Questions that one value answers.
+_ASKS_VALUE = re.compile(
+    r"\b(?:how (?:many|much|long|old|far|tall|high|big|large|heavy|deep|wide|fast|often)|when|"
+    r"(?:what|which) (?:year|date|day|time|share|percentage|number|price|age))\b",
+    re.I,
+)
 _LOOK_BACK = 40
 #: What stands before the number that a calculation ends in.
 _RESULT = re.compile(
@@ -262,6 +268,9 @@ def _same_values(question: str, a: str, b: str) -> bool | None:
     if lone_a and lone_b:
         return _equal(mine[0], yours[0])
     if not lone_a and not lone_b:
+        if len(mine) == len(yours) == 1 and _ASKS_VALUE.search(question):
+            same = _equal(mine[0], yours[0])
+            return same if same or mine[0].comparable(yours[0]) else None
         return None
     lone, many, text = (mine[0], yours, other) if lone_a else (yours[0], mine, one)
     new = [v for v in many if not any(equal(v, q) for q in asked.values)] or many
