@@ -1,0 +1,16 @@
+"""Structured texts: JSON, YAML, XML, tables and lines of names and values, with places."""
+
+from veridical.text.structure.answers import AnswerUnit, answer_units, judged_units
+from veridical.text.structure.parts import Block, Leaf, Row, Structured
+from veridical.text.structure.reading import read_structure
+
+__all__ = [
+    "AnswerUnit",
+    "Block",
+    "Leaf",
+    "Row",
+    "Structured",
+    "answer_units",
+    "judged_units",
+    "read_structure",
+]

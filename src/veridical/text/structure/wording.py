@@ -1,0 +1,112 @@
+"""Names and values of structured texts in words that a model reads as a statement."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+
+from veridical.text.structure.nodes import TRUE, words_set
+
+_PARTS = re.compile(r"[_\-./\s]+|(?<=[a-z\d])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+#: Units that stand at the end of a name ("weight_g"), as they are written after a figure.
+_UNITS = {
+    unit: unit
+    for unit in words_set(
+        "mm cm km kg mg ml minutes hours days weeks months years seconds percent euros dollars "
+        "litres liters grams metres meters miles million billion"
+    )
+} | {
+    "l": "l", "g": "g", "m": "m", "h": "h", "s": "s", "w": "W", "v": "V", "c": "°C", "f": "°F",
+    "eur": "euros", "usd": "dollars", "gbp": "pounds", "pct": "%", "percentage": "%",
+    "kmh": "km/h", "kph": "km/h", "mph": "mph", "sec": "seconds", "secs": "seconds",
+    "kb": "KB", "mb": "MB", "gb": "GB", "tb": "TB", "kw": "kW", "kwh": "kWh", "mwh": "MWh",
+    "hz": "Hz", "min": "minutes", "mins": "minutes", "hrs": "hours", "sqm": "m²", "chf": "francs",
+}  # fmt: skip
+_STATES = words_set(
+    "available open closed active free valid enabled disabled visible public private required "
+    "optional full empty new sold out compulsory mandatory online ready complete final due "
+    "paid vegan vegetarian waterproof dishwasher-safe"
+)
+_PARTICIPLE = re.compile(r"[a-z]+(?:ed|able|ible|[^aeiou\s]en)$")
+_FIRST = {"is": "is", "are": "are", "was": "was", "were": "were", "can": "can", "has": "has"}
+#: Names of values that are the answer itself: they are no part of what is stated.
+_GENERIC = words_set(
+    "answer response result output text content message reply value data summary explanation "
+    "final finalanswer statement claim sentence description body items list results reasoning "
+    "answers key facts points data payload attributes properties fields tool call"
+)
+
+
+@lru_cache(maxsize=4096)
+def words_of_name(name: str) -> str:
+    """A name in words.
+
+    >>> words_of_name("rainCoverIncluded"), words_of_name("from_IATA")
+    ('rain cover included', 'from IATA')
+    """
+    words = [w for w in _PARTS.split(name[:200].strip("*_` :")) if w]
+    return " ".join(w if w.isupper() and len(w) > 1 else w.lower() for w in words)
+
+
+def is_generic(name: str) -> bool:
+    """Return True if a name says only that this is the answer."""
+    return all(w in _GENERIC for w in words_of_name(name).lower().split())
+
+
+def named(names: Sequence[str]) -> str:
+    """The names of a value from the outermost in, as words, without those that say nothing.
+
+    >>> named(("answer", "invoice", "total"))
+    'invoice total'
+    """
+    words = [words_of_name(n) for n in names if n and not is_generic(n)]
+    return " ".join(dict.fromkeys(w for w in words if w))
+
+
+def with_unit(name: str, value: str) -> tuple[str, str]:
+    """A name without the unit at its end, and that unit.
+
+    >>> with_unit("weight g", "940"), with_unit("option g", "blue")
+    (('weight', 'g'), ('option g', ''))
+    """
+    words = name.split()
+    if len(words) < 2 or not value.replace(".", "").replace(",", "").strip("+-").isdigit():
+        return name, ""
+    unit = _UNITS.get(words[-1].lower())
+    return (name, "") if unit is None else (" ".join(words[:-1]), unit)
+
+
+def truth(name: str, value: str) -> str:
+    """A name that is true or false, as a clause.
+
+    >>> truth("rain cover included", "false"), truth("is vegan", "true")
+    ('rain cover is not included', 'is vegan')
+    >>> truth("damage", "false"), truth("has pool", "no")
+    ('damage: no', 'has no pool')
+    """
+    holds = value.strip().lower() in TRUE
+    words = name.split()
+    if not words:
+        return "yes" if holds else "no"
+    if words[0].lower() in _FIRST and len(words) > 1:
+        verb, rest = words[0].lower(), " ".join(words[1:])
+        if verb == "has":
+            return f"has {'' if holds else 'no '}{rest}"
+        return f"{verb} {'' if holds else 'not '}{rest}"
+    last = words[-1].lower()
+    if len(words) > 1 and (last in _STATES or _PARTICIPLE.fullmatch(last)):
+        subject = " ".join(words[:-1])
+        verb = "are" if subject.endswith("s") and not subject.endswith("ss") else "is"
+        return f"{subject} {verb} {'' if holds else 'not '}{words[-1]}"
+    return f"{name}: {'yes' if holds else 'no'}"
+
+
+def capital(text: str) -> str:
+    """``text`` with a capital letter in front."""
+    return text[:1].upper() + text[1:]
+
+
+def closed(text: str) -> str:
+    """``text`` with a full stop."""
+    return text if text.rstrip(" \"'”’)*_").endswith((".", "!", "?", "。")) else f"{text}."
