@@ -206,12 +206,13 @@ class Record(BaseModel):
 
     @cached_property
     def sentences(self) -> tuple[Span, ...]:
-        """The response's sentences: the given ones, else by the built-in splitter."""
+        """The response's sentences: the given ones, else by the built-in splitter, and the values
+        of what is JSON, YAML, XML or a table."""
         if self.given_sentences is not None:
             return tuple(Span(s, e, self.response[s:e]) for s, e in self.given_sentences)
-        from veridical.text.sentences import split_sentences
+        from veridical.text.structure import answer_units
 
-        spans = split_sentences(self.answer)
+        spans = [unit.span for unit in answer_units(self.answer)]
         return tuple(Span(s.start, s.end, self.response[s.start : s.end]) for s in spans)
 
     @cached_property

@@ -21,6 +21,7 @@ from veridical.text.citations import (
     without_markers,
 )
 from veridical.text.copies import is_whole
+from veridical.text.decoration import undecorated
 from veridical.text.headings import is_heading
 from veridical.text.readable import readable
 from veridical.text.reasoning import answer_only
@@ -36,6 +37,7 @@ from veridical.text.statements import (
     to_judge,
     verdict_word,
 )
+from veridical.text.structure import judged_units
 
 if TYPE_CHECKING:
     from veridical.core.evidence import Evidence
@@ -64,8 +66,13 @@ def stating_sentences(record: Record) -> list[Span]:
     spans = [s for s in record.sentences if _has_word(answer[s.start : s.end])]
     silent = _silent(record, spans)
     known = known_words(record)
+    values = judged_units(answer)
     kinds = [
-        "courtesy" if is_silent or _declines(s.text, known) else small_talk(s.text)
+        None
+        if (s.start, s.end) in values
+        else "courtesy"
+        if is_silent or _declines(s.text, known)
+        else small_talk(s.text)
         for s, is_silent in zip(spans, silent, strict=True)
     ]
     if not any(kinds):
@@ -146,7 +153,9 @@ def known_words(record: Record) -> Callable[[str], bool] | None:
 def without_lead_in(record: Record, sentence: Span) -> Span:
     """A sentence without what leads in to it and says where it is from: the agreement or greeting
     that it begins with, but with its verdict on a question of yes or no, attributions at both ends,
-    and a refusal beside what it states."""
+    and a refusal beside what it states. A value of a structured answer has none."""
+    if (sentence.start, sentence.end) in judged_units(record.answer):
+        return sentence
     text = blanked_markers(answer_only(sentence.text))
     question = last_question(record.prompt)
     start, stop = stated_part(text, known_words(record)) if abstention(text) else (0, len(text))
@@ -204,12 +213,18 @@ def stated(record: Record, sentences: Sequence[Span]) -> list[Statement]:
     The first one answers the question, and where it is short it is read with it (see
     :func:`veridical.text.statements.to_judge`); the others say what they say. Citations by number
     are left out: models take them for a part of what is said. So is what leads in ("Sure, ...") or
-    says where it is from, and words are as :func:`veridical.text.readable.readable` puts them.
+    says where it is from, and words are as :func:`veridical.text.readable.readable` puts them. Of
+    a structured answer each value is judged with its names (:mod:`veridical.text.structure`).
     """
+    values = judged_units(record.answer)
+    units = [values.get((s.start, s.end)) for s in sentences]
     texts = [as_read(record, s) for s in sentences]
-    statements = [Statement(text, 0, len(text), "answer") for text in texts]
+    statements = [
+        u.statement if u is not None and u.statement else Statement(text, 0, len(text), "answer")
+        for u, text in zip(units, texts, strict=True)
+    ]
     question = last_question(record.prompt)
-    if statements and question:
+    if statements and question and units[0] is None:
         reply = _reply_before(record, question, sentences[0])
         statements[0] = _answering(record, question, reply + texts[0])
     return statements
@@ -225,7 +240,7 @@ def _answering(record: Record, question: str, text: str) -> Statement:
 def as_read(record: Record, sentence: Span) -> str:
     """A sentence's own statement as a model should read it, wherever it stands in the sentence."""
     said = without_lead_in(record, sentence)
-    text = readable(without_markers(answer_only(said.text))).strip()
+    text = undecorated(readable(without_markers(answer_only(said.text)))).strip()
     if said.start > sentence.start and text[:1].islower() and text.split(None, 1)[0].islower():
         text = text[0].upper() + text[1:]
     whole = sentence.text.rstrip(" *_")
@@ -268,7 +283,7 @@ def stated_window(record: Record, evidence: Evidence, source: Source, window: Pa
     reference, with the first sentence as it is judged."""
     text = window.text
     if source.kind == "context" or source.text[: window.start].strip():
-        return readable(text)
+        return undecorated(readable(text))
     return evidence.once((stated_answer, text), lambda: stated_answer(record, text))
 
 

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from veridical.text.memo import kept
-from veridical.text.sentences import split_sentences
 from veridical.text.spans import Span
+from veridical.text.structure import source_pieces
 
 SIZE = 1200  # characters: about 300 tokens, which leaves room for a hypothesis in 512
 OVERLAP = 1  # sentences
 
 
 class Passage(NamedTuple):
-    """A window of a text, ``text == whole[start:end]``; offsets of its sentences are the text's."""
+    """A window of a text; offsets of its sentences are the text's.
+
+    ``text == whole[start:end]``, and so for its sentences; but rows of tables and values of JSON
+    and the like are in words, with the names they have there, and the window's text is its
+    sentences, each a paragraph.
+    """
 
     start: int
     end: int
@@ -27,8 +33,14 @@ def passages(text: str, size: int = SIZE, overlap: int = OVERLAP) -> list[Passag
     Each takes as many sentences as fit in ``size`` characters, and at least one: a sentence is
     never cut. The last ``overlap`` sentences of a window begin the next one too, as far as they
     leave room for one more. White space alone has no window.
+
+    >>> [s.text for s in passages("Plan,Price,Seats\\nPro,$45,5\\nTeam,$90,20")[0].sentences]
+    ['The table has 2 rows: Pro, Team.', 'Pro: price $45; seats 5.', 'Team: price $90; seats 20.']
     """
-    sentences = split_sentences(text)
+    pieces = source_pieces(text)
+    if any(rendered for _, rendered in pieces):
+        return _worded(pieces, size, overlap)
+    sentences = [span for span, _ in pieces]
     cut = []
     first = 0
     while first < len(sentences):
@@ -44,6 +56,30 @@ def passages(text: str, size: int = SIZE, overlap: int = OVERLAP) -> list[Passag
         first = max(first, stop - overlap)
         while first < stop and sentences[stop].end - sentences[first].start > size:
             first += 1
+    return cut
+
+
+def _worded(pieces: Sequence[tuple[Span, bool]], size: int, overlap: int) -> list[Passage]:
+    """:func:`passages` of a text that is structured in part, by the sizes of what is in words."""
+    spans = [span for span, _ in pieces]
+    cut = []
+    first = 0
+    while first < len(spans):
+        length = len(spans[first].text)
+        stop = first + 1
+        while stop < len(spans) and length + 2 + len(spans[stop].text) <= size:
+            length += 2 + len(spans[stop].text)
+            stop += 1
+        inside = tuple(spans[first:stop])
+        whole = "\n\n".join(s.text for s in inside)
+        end = max(s.end for s in inside)
+        cut.append(Passage(inside[0].start, end, whole, inside))
+        if stop == len(spans):
+            break
+        # a row stands for itself; a sentence of prose begins the next window too
+        again = stop - overlap if overlap and not pieces[stop - 1][1] else stop
+        fits = sum(len(s.text) + 2 for s in spans[again:stop]) + len(spans[stop].text) <= size
+        first = again if again > first and fits else stop
     return cut
 
 

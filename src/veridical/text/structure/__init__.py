@@ -1,6 +1,11 @@
 """Structured texts: JSON, YAML, XML, tables and lines of names and values, with places."""
 
-from veridical.text.structure.answers import AnswerUnit, answer_units, judged_units
+from veridical.text.structure.answers import (
+    AnswerUnit,
+    answer_units,
+    judged_units,
+    source_pieces,
+)
 from veridical.text.structure.parts import Block, Leaf, Row, Structured
 from veridical.text.structure.reading import read_structure
 
@@ -13,4 +18,5 @@ __all__ = [
     "answer_units",
     "judged_units",
     "read_structure",
+    "source_pieces",
 ]

@@ -63,6 +63,26 @@ def judged_units(text: str) -> dict[tuple[int, int], AnswerUnit]:
     return {(u.span.start, u.span.end): u for u in units}
 
 
+@kept
+def source_pieces(text: str) -> tuple[tuple[Span, bool], ...]:
+    """The sentences of a source in order, and the rows of its structured parts in words; with
+    each whether it is such a row, whose offsets are those of the row in ``text``."""
+    structured = read_structure(text)
+    if structured is None:
+        return tuple((s, False) for s in split_sentences(text))
+    pieces: list[tuple[Span, bool]] = []
+    prose: list[str] = []
+    at = 0
+    for block in structured.blocks:
+        prose += [text[at : block.start], "\n" * (block.end - block.start)]
+        at = block.end
+        pieces += [(Span(r.start, max(r.end, r.start), r.text), True) for r in block.rows if r.text]
+    prose.append(text[at:])
+    for s in split_sentences("".join(prose)):
+        pieces.append((Span(s.start, s.end, text[s.start : s.end]), False))
+    return tuple(sorted(pieces, key=lambda p: p[0].start))
+
+
 def _is_split(text: str, block: Block) -> bool:
     """Return True if a block's values are units; lines of names and values only where they are
     short."""

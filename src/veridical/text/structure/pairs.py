@@ -52,8 +52,10 @@ def find_pairs(text: str, start: int, stop: int) -> list[list[Pair]]:
         if not raw.strip():
             gap = True
         elif (head := _SECTION.fullmatch(raw)) is not None:
-            _end(runs, run)
-            run, section = [], head["name"].strip()
+            if not section:
+                _end(runs, run)
+                run = []
+            section = head["name"].strip()
         elif not (section and _COMMENT.fullmatch(raw)):
             found = _pairs_of(text, at, end, section)
             if not found or (run and (gap or found[0].form != run[0].form) and not section):

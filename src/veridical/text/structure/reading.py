@@ -115,7 +115,7 @@ def _tree(kind: BlockKind, node: Node, start: int, end: int) -> Block:
 
 
 def _in_order(rows: tuple[Row, ...]) -> tuple[Row, ...]:
-    return tuple(sorted((r for r in rows if r.text), key=lambda r: r.start))
+    return tuple(sorted(rows, key=lambda r: r.start))
 
 
 def _plain(text: str, start: int, end: int) -> list[Block]:

@@ -17,7 +17,8 @@ from veridical.text.structure.wording import (
     named,
     truth,
     with_unit,
-    words_of_name,
+    worded_value,
+    words_of_header,
 )
 
 _MOST_LEAVES = 24  # of a row
@@ -141,7 +142,7 @@ def _piece(name: str, value: str, kind: str) -> str:
     if kind == "boolean":
         return truth(name, value)
     name, unit = with_unit(name, value)
-    worded = " ".join(value.split()).rstrip(".") + (f" {unit}" if unit else "")
+    worded = worded_value(" ".join(value.split()).rstrip("."), unit) + (f" {unit}" if unit else "")
     return f"{name} {worded}".strip() if name and not _states_itself(worded) else worded
 
 
@@ -175,7 +176,7 @@ def leaf_of(path: str, node: Node, kind: str, names: str, subject: str, row: int
     """A leaf with its statement: a value that is a sentence states itself."""
     value = " ".join(node.value.split())
     if kind == "null" or not value:
-        return Leaf(path, value, node.start, node.end, "null", names, subject, "", (0, 0), row)
+        return Leaf(path, node.value, node.start, node.end, "null", names, subject, "", (0, 0), row)
     if kind == "text" and _states_itself(value):
         text = closed(value)
         return Leaf(
@@ -186,11 +187,12 @@ def leaf_of(path: str, node: Node, kind: str, names: str, subject: str, row: int
         piece, said = truth(names, value), ""
     elif names:
         words, unit = with_unit(names, value)
-        piece = f"{words}: {value}" + (f" {unit}" if unit else "")
-    text = capital(closed(f"{subject}: {piece}" if subject else piece))
+        said = worded_value(value, unit)
+        piece = f"{words}: {said}" + (f" {unit}" if unit else "")
+    text = capital(closed(f"{subject}, {piece}" if subject else piece))
     at = text.rfind(said) if said else 0
     place = (at, at + len(said)) if said and at >= 0 else (0, 0)
-    return Leaf(path, value, node.start, node.end, kind, names, subject, text, place, row)  # type: ignore[arg-type]
+    return Leaf(path, node.value, node.start, node.end, kind, names, subject, text, place, row)  # type: ignore[arg-type]
 
 
 def _states_itself(value: str) -> bool:
@@ -245,14 +247,6 @@ def _label(cells: Sequence[Cell], header: Sequence[str]) -> tuple[int, str]:
     return 0, cells[0].text[:_LONGEST_SUBJECT]
 
 
-def words_of_header(name: str) -> str:
-    """A header as the name of a value: in small letters, but for names and short forms."""
-    words = words_of_name(name) if "_" in name else " ".join(name.split())
-    if len(words) > 1 and words[0].isupper() and words[1:] == words[1:].lower():
-        return words[0].lower() + words[1:]
-    return words
-
-
 def _summary(table: Table) -> str:
     """What a whole table states: how many rows it has, which, and where columns are extreme."""
     count = len(table.rows)
@@ -280,7 +274,8 @@ def rows_of_pairs(pairs: Sequence[Pair]) -> tuple[Row, ...]:
         names = named((pair.section, pair.name)) or pair.name
         path = join_name(pair.section, pair.name) if pair.section else join_name("", pair.name)
         if pair.form == "colon":
-            names = pair.name if not pair.section else f"{pair.section} {pair.name}"
+            names = words_of_header(pair.name)
+            names = f"{pair.section} {names}" if pair.section else names
         leaf = leaf_of(path, pair.node, pair.node.kind, names, "", len(rows))
         rows.append(
             Row(pair.start, pair.node.end, leaf.statement or capital(closed(names)), (leaf,))

@@ -29,6 +29,30 @@ _STATES = words_set(
     "paid vegan vegetarian waterproof dishwasher-safe"
 )
 _PARTICIPLE = re.compile(r"[a-z]+(?:ed|able|ible|[^aeiou\s]en)$")
+_DATE = re.compile(
+    r"(\d{4})-(\d{2})-(\d{2})"
+    r"(?:[T ](\d{2}:\d{2})(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:?\d{2})?)?",
+    re.ASCII,
+)
+_MONTHS = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+]
+_DAYS = {
+    short: day
+    for day in ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
+    for short in (day[:3].lower(), day[:4].lower(), day.lower())
+} | {"tues": "Tuesday", "thurs": "Thursday"}
 _FIRST = {"is": "is", "are": "are", "was": "was", "were": "were", "can": "can", "has": "has"}
 #: Names of values that are the answer itself: they are no part of what is stated.
 _GENERIC = words_set(
@@ -75,6 +99,33 @@ def with_unit(name: str, value: str) -> tuple[str, str]:
         return name, ""
     unit = _UNITS.get(words[-1].lower())
     return (name, "") if unit is None else (" ".join(words[:-1]), unit)
+
+
+def worded_value(value: str, unit: str) -> str:
+    """A value as texts write it: dates by the name of the month, amounts with commas.
+
+    >>> worded_value("2025-06-12T07:55", ""), worded_value("2350", "euros")
+    ('12 June 2025, 07:55', '2,350')
+    """
+    if (date := _DATE.fullmatch(value)) is not None and 1 <= int(date[2]) <= 12:
+        hour = f", {date[4]}" if date[4] else ""
+        return f"{int(date[3])} {_MONTHS[int(date[2]) - 1]} {date[1]}{hour}"
+    return f"{int(value):,}" if unit and value.isdecimal() and len(value) < 16 else value
+
+
+def words_of_header(name: str) -> str:
+    """A header as the name of a value: in small letters, but for names and short forms; days of
+    the week in full.
+
+    >>> words_of_header("Price per month"), words_of_header("DB"), words_of_header("Tue")
+    ('price per month', 'DB', 'Tuesday')
+    """
+    words = words_of_name(name) if "_" in name else " ".join(name.split())
+    if (day := _DAYS.get(words.lower().rstrip("."))) is not None:
+        return day
+    if len(words) > 1 and words[0].isupper() and words[1:] == words[1:].lower():
+        return words[0].lower() + words[1:]
+    return words
 
 
 def truth(name: str, value: str) -> str:

@@ -1,0 +1,38 @@
+"""Marks of layout that state nothing: emphasis, inline code, bullets, headings, code fences."""
+
+from __future__ import annotations
+
+import re
+
+from veridical.text.memo import kept
+
+_FENCE = re.compile(r"^[ \t]{0,8}(?:`{3,}|~{3,})[ \t]*[\w+.-]{0,20}[ \t]*$", re.MULTILINE)
+_LEAD = re.compile(r"^[ \t]{0,20}(?:(?:>[ \t]?){1,5}|\#{1,6}[ \t]+|[-*+•‣▪◦●][ \t]+)", re.MULTILINE)
+_STRONG = re.compile(r"(\*{2,3}|__)(?=\S)([^*\n]{1,2000}?)(?<=\S)\1")
+_EMPHASIS = re.compile(r"(?<![\w*\\])(?:\*(?=[^\s*])([^*\n]{1,500}?)(?<=[^\s*])\*"
+                       r"|_(?=[^\s_])([^_\n]{1,500}?)(?<=[^\s_])_)(?![\w*])")  # fmt: skip
+_CODE = re.compile(r"(`{1,2})(?=[^`\n])([^`\n]{1,500}?)\1(?!`)")
+_STRUCK = re.compile(r"~~[^~\n]{1,500}~~")
+
+
+@kept
+def undecorated(text: str) -> str:
+    """``text`` as it reads when it is shown: without the marks of Markdown.
+
+    What stands in code is left as it is; what is struck out is not stated.
+
+    >>> undecorated("- **Price:** `$5` for *each* x * y * z")
+    'Price: $5 for each x * y * z'
+    """
+    if "```" in text or "~~~" in text:
+        text = _FENCE.sub("", text).strip("\n")
+    if not any(mark in text for mark in "*_`#>-+•‣▪◦●~"):
+        return text
+    text = _LEAD.sub("", text)
+    if "~~" in text:
+        text = _STRUCK.sub("", text)
+    if "**" in text or "__" in text:
+        text = _STRONG.sub(r"\2", text)
+    if "*" in text or "_" in text:
+        text = _EMPHASIS.sub(lambda m: m[1] or m[2], text)
+    return _CODE.sub(r"\2", text) if "`" in text else text
