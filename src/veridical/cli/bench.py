@@ -34,6 +34,7 @@ from veridical.cli.options import (
     RetryFailed,
     Spans,
     Store,
+    StrictnessOption,
     System,
     Temperature,
     TokenEncoder,
@@ -49,6 +50,7 @@ from veridical.evaluate.suite_options import (
     ExtractionOptions,
     GenericOptions,
     GradedOptions,
+    GroundedOptions,
     QaOptions,
 )
 
@@ -62,6 +64,7 @@ BENCH_EXAMPLES = (
     "Examples:\n\n"
     "  veridical bench --list\n\n"
     "  veridical bench graded --data my_graded_answers.jsonl --report report.html\n\n"
+    "  veridical bench grounded --data claims.parquet --reader aggrefact --by set\n\n"
     "  veridical bench wikibio --data wikibio_gpt3/ --scorers "
     '"ngram(n=1,stat=max,counting=paper), ngram" --json -\n\n'
     "  veridical bench wikibio begin --data wikibio=PATH --data begin=PATH --report results.md\n\n"
@@ -83,6 +86,10 @@ BENCH_EXAMPLES = (
 class ProtocolName(str, Enum):
     quick = "quick"
     full = "full"
+
+
+class ByName(str, Enum):
+    set = "set"
 
 
 class ResponseName(str, Enum):
@@ -126,6 +133,11 @@ class BenchCommand:
     mapping: Annotated[
         list[str] | None, option_of(GradedOptions, "mapping", "--map", metavar="FIELD=COLUMN")
     ] = None
+    by: Annotated[ByName | None, option_of(GroundedOptions, "by")] = None
+    reader: Annotated[str | None, option_of(GroundedOptions, "reader")] = None
+    strictness: Annotated[StrictnessOption, option_of(GroundedOptions, "strictness")] = (
+        StrictnessOption.balanced
+    )
     grader: Annotated[str | None, option_of(QaOptions, "grader")] = None
     against: Annotated[Against | None, option_of(BenchOptions, "against")] = None
     answer: Annotated[str | None, option_of(BenchOptions, "answer", metavar="PART")] = None

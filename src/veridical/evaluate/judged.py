@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,13 +20,18 @@ from veridical.stats.thresholds import best_threshold, cross_fitted, cross_fitte
 
 #: Risk from which a predicted span counts.
 SPAN_THRESHOLD = 0.5
-_RANKING = ("average_precision", "trapezoid_pr", "auroc", "prr", "pearson", "spearman", "kendall")
+_RANKING = (
+    *("average_precision", "trapezoid_pr", "auroc", "prr", "balanced_accuracy_best"),
+    *("pearson", "spearman", "kendall"),
+)
+#: Share of the targets with the verdict ``unclear``.
+UNCLEAR_SHARE = "unclear"
 _CALIBRATION = ("brier", "log_loss", "ece", "mce")
 
 
 def is_decision(metric: str) -> bool:
     """Whether ``metric`` is of labels rather than of scores or risks."""
-    return metric not in _RANKING and metric not in _CALIBRATION
+    return metric not in _RANKING and metric not in _CALIBRATION and metric != UNCLEAR_SHARE
 
 
 @dataclass(frozen=True)
@@ -64,6 +70,7 @@ class Judged:
         risk: probability of the positive class as the scorer claims it.
         predicted: class index.
         statistics: span counts of each target, for span tasks.
+        unclear: 1 where the verdict is unclear, else 0; of tasks at the verdict.
         threshold: what made ``predicted`` of the risk.
         refit: resamples' weights (b, n of ``rows``) -> counts (b, 2, 2) of labels whose thresholds
             are fitted anew on each. Without it (three classes, ``as_published``, a given threshold,
@@ -78,6 +85,7 @@ class Judged:
     risk: Floats | None = None
     predicted: NDArray[np.int64] | None = None
     statistics: Floats | None = None
+    unclear: Floats | None = None
     threshold: float | Literal["cross-fitted"] | None = None
     refit: Callable[[Floats], Floats] | None = None
     values: dict[str, float] = field(default_factory=dict)
@@ -94,16 +102,18 @@ class Judged:
         drawn_weights = weights if weights is None or whole else weights[:, self.rows]
         if task.kind == "spans":
             assert self.statistics is not None
-            figures = span_metrics(self.statistics, drawn_weights)
-            return {name: figures[name] for name in names}
+            of_spans = span_metrics(self.statistics, drawn_weights)
+            return {name: of_spans[name] for name in names}
         score = np.zeros(len(self.rows)) if self.score is None else self.score
         targets = Targets(own_truth, score, self.risk, self.predicted, max(2, len(task.classes)))
-        able = [n for n in names if self._can(n)]
+        able = [n for n in names if n != UNCLEAR_SHARE and self._can(n)]
         if drawn_weights is not None and self.refit is not None:
             fixed = compute([n for n in able if not is_decision(n)], targets, drawn_weights)
             decided = [n for n in able if is_decision(n)]
             return {**fixed, **of_table(decided, self.refit(drawn_weights), beta=beta)}
-        figures = compute(able, targets, drawn_weights, beta=beta)
+        figures: dict[str, Any] = {**compute(able, targets, drawn_weights, beta=beta)}
+        if UNCLEAR_SHARE in names and self.unclear is not None:
+            figures[UNCLEAR_SHARE] = _share(self.unclear, drawn_weights)
         if task.kind != "classes" or self.predicted is None:
             return figures
         table = classification.counts(own_truth, self.predicted, targets.classes, drawn_weights)
@@ -148,7 +158,7 @@ class Judged:
 
     def within(self, rows: NDArray[np.int64]) -> Judged:
         """This on the targets ``rows`` only; it must have all."""
-        columns = (self.score, self.risk, self.predicted, self.statistics)
+        columns = (self.score, self.risk, self.predicted, self.statistics, self.unclear)
         part = (None if c is None else c[rows] for c in columns)
         return Judged(rows, *part)  # type: ignore[arg-type]
 
@@ -189,6 +199,11 @@ def judge(
     if task.kind == "binary":
         judged.risk = risk
         objective = task.objective
+        if task.at_verdict and threshold is None:
+            if scores.flagged is not None:
+                judged.predicted = scores.flagged[scored].astype(np.int64)
+                judged.unclear = scores.unclear[scored]
+            return judged
         if threshold is not None:
             wrong = scores.risk[scored] >= threshold
             judged.predicted, judged.threshold = (wrong != task.flip).astype(np.int64), threshold
@@ -230,6 +245,14 @@ def decide(
         judged.predicted = cross_fitted(truth, risk, groups, objective=objective, seed=seed)
         judged.refit = partial(refitted, truth, risk, groups, objective=objective, seed=seed)
         judged.threshold = "cross-fitted"
+
+
+def _share(values: Floats, weights: Floats | None) -> float | Floats:
+    """Return the mean of (n,) values, or one a row of weights."""
+    if weights is None:
+        return float(values.mean()) if len(values) else math.nan
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(weights @ values / weights.sum(axis=1))
 
 
 def gold_spans(targets: TaskTargets, labelled: Labelled) -> list[list[tuple[int, int]]]:

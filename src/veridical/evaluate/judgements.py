@@ -17,7 +17,10 @@ from numpy.typing import NDArray
 from veridical.arrays import Floats
 from veridical.core.identity import Identity
 from veridical.core.registry import BoundScorer
+from veridical.core.verdict_cuts import FLAGGED, Strictness, Verdict
+from veridical.engine.cut_units import cut
 from veridical.engine.risk import combine
+from veridical.engine.thresholds import cuts_of
 from veridical.evaluate.datasets.suite import Labelled
 
 SCORED, NOT_APPLICABLE, FAILED = 0, 1, 2
@@ -38,6 +41,8 @@ class Scores:
             number. ``risk`` is in [0, 1]. NaN where not scored.
         status: :data:`SCORED`, :data:`NOT_APPLICABLE` or :data:`FAILED`.
         reasons: of each target that has no score.
+        flagged, unclear: 1 where the verdict by the scorer says so, else 0; ``flagged`` is None
+            where the scorer gives no verdict.
         labels: the scorer's own class names (entailment, ...), "" where it gives none: the label
             of its only unit, else that of its raw value.
     """
@@ -47,13 +52,16 @@ class Scores:
     status: NDArray[np.int8]
     reasons: dict[int, str]
     labels: NDArray[np.str_]
+    unclear: Floats
+    flagged: Floats | None = None
 
     @classmethod
     def empty(cls, n: int) -> Scores:
         """``n`` targets of which nothing is known yet."""
         nothing = np.full(n, np.nan)
         status = np.full(n, NOT_APPLICABLE, dtype=np.int8)
-        return cls(nothing, nothing.copy(), status, {}, np.full(n, "", dtype="<U16"))
+        labels = np.full(n, "", dtype="<U16")
+        return cls(nothing, nothing.copy(), status, {}, labels, np.zeros(n))
 
     def set(self, i: int, raw: float | None, risk: float | None, label: str | None = None) -> None:
         """Target ``i`` was scored."""
@@ -61,6 +69,13 @@ class Scores:
         self.risk[i] = np.nan if risk is None else risk
         self.raw[i] = np.nan if raw is None else raw
         self.labels[i] = label or ""
+
+    def judge(self, i: int, verdict: Verdict) -> None:
+        """Target ``i`` has a verdict."""
+        if self.flagged is None:
+            self.flagged = np.zeros(len(self.risk))
+        self.flagged[i] = verdict in FLAGGED
+        self.unclear[i] = verdict == "unclear"
 
     def miss(self, i: int, status: int, reason: str | None) -> None:
         """Target ``i`` was not scored."""
@@ -102,6 +117,7 @@ def judgements(
     combined: Sequence[str] = (),
     samples: Sequence[int] = (),
     every: int = 1,
+    strictness: Strictness | None = None,
 ) -> list[dict[str, Column]]:
     """Columns of each scorer, and of the one risk that ``check`` would give; in one pass.
 
@@ -111,6 +127,7 @@ def judgements(
         labelled: the items' labels; its units are matched with the scorers'.
         combined: keys of the scorers that the one risk is made of; fewer than two make none.
         samples: how many samples each row's record had, for that risk.
+        strictness: also keep the verdicts at this operating point; None keeps none.
 
     Returns:
         The columns of each of the ``every`` ways.
@@ -130,7 +147,12 @@ def judgements(
         item, columns = row // every, ways[row % every]
         units = slice(int(first[item]), int(first[item + 1]))
         for bound in scorers:
-            _read(columns[bound.key], item, units, result["scores"][bound.key], bound, labelled)
+            score = result["scores"][bound.key]
+            _read(columns[bound.key], item, units, score, bound, labelled)
+            if strictness is not None and score["status"] == "scored":
+                verdict = _verdict(result, bound, strictness)
+                if verdict is not None:
+                    columns[bound.key].items.judge(item, verdict)
         if RISK in columns:
             combined_scores = {key: result["scores"][key] for key in combined}
             _combine(columns[RISK].items, item, combined_scores, samples[row])
@@ -180,6 +202,24 @@ def _read(
             continue
         worst = max(over, key=lambda p: float(p["risk"]))
         column.units.set(u, bound.scorer.signed(worst["raw"]), worst["risk"], worst["label"])
+
+
+def _verdict(
+    result: Mapping[str, Any], bound: BoundScorer, strictness: Strictness
+) -> Verdict | None:
+    """Return the verdict on a record by one scorer: the record's own where it rests on that one,
+    else by its cuts; None where it has none."""
+    if result["by"] == bound.scorer.name and result["verdict"] != "unchecked":
+        own: Verdict = result["verdict"]
+        return own
+    score = result["scores"][bound.key]
+    cuts = cuts_of(bound, score, strictness)
+    if cuts is None:
+        return None
+    if result["reason"] in ("no_statement", "missed_answer"):
+        return "unchecked"
+    sources = bound.scorer.judges or bound.scorer.parts is not None
+    return cut(score, cuts, "sources" if sources else "agreement").verdict
 
 
 def _label(score: Mapping[str, Any]) -> str | None:

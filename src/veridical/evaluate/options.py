@@ -18,6 +18,7 @@ from veridical.sampling.levels import bin_names
 
 if TYPE_CHECKING:
     from veridical.core.records import Against
+    from veridical.core.verdict_cuts import Strictness
     from veridical.evaluate.datasets.suite import Suite
     from veridical.sampling.sampling import Sampling
 
@@ -339,6 +340,9 @@ class BenchKeywords(EngineKeywords, total=False):
     famd: Sequence[str]
     keep_generic: bool
     mapping: Mapping[str, str] | None
+    by: Literal["set"] | None
+    reader: str | None
+    strictness: Strictness
     grader: str | None
     sampling: Sampling | None
     judge: str | None

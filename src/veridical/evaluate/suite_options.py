@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from veridical.core.options import Group, Options, option
+from veridical.core.verdict_cuts import STRICTNESS, Strictness
 from veridical.errors import UsageError
 
 if TYPE_CHECKING:
@@ -27,6 +28,38 @@ class GradedOptions(Options):
 
     mapping: Mapping[str, str] | None = option(
         None, "For graded: read a field from this column; repeatable.", Group.INPUT, kind=dict
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroundedOptions(Options):
+    """Options of the suite ``grounded``.
+
+    Attributes:
+        by: ``set`` gives a split for each set: the column ``dataset``, else the file.
+        reader: of files in a published format; None reads the project's own records.
+        strictness: operating point of the verdicts.
+    """
+
+    by: Literal["set"] | None = option(
+        None,
+        "For grounded: set, a split for each data set (column dataset, else file).",
+        Group.INPUT,
+        choices=("set",),
+        called="way to split",
+    )
+    reader: str | None = option(
+        None,
+        "For grounded: aggrefact reads doc, claim, label and dataset.",
+        Group.INPUT,
+        kind=str,
+    )
+    strictness: Strictness = option(
+        "balanced",
+        "For grounded: operating point of the verdicts.",
+        Group.FIGURES,
+        choices=STRICTNESS,
+        called="strictness",
     )
 
 
@@ -80,4 +113,10 @@ class ExtractionOptions(Options):
 
 
 #: The classes of options that are of some suites only.
-OF_SUITES: tuple[type[Options], ...] = (GenericOptions, GradedOptions, QaOptions, ExtractionOptions)
+OF_SUITES: tuple[type[Options], ...] = (
+    GenericOptions,
+    GradedOptions,
+    GroundedOptions,
+    QaOptions,
+    ExtractionOptions,
+)

@@ -17,6 +17,7 @@ from veridical.core.identity import Identity
 from veridical.core.kinds import KINDS
 from veridical.core.records import Record
 from veridical.core.registry import BoundScorer
+from veridical.core.verdict_cuts import Strictness
 from veridical.engine.engine import Engine
 from veridical.errors import UsageError, option_named, unknown_name
 from veridical.evaluate.answering import Answering
@@ -61,6 +62,10 @@ class SuiteRun(ABC):
         """The records to score, in order."""
         return [item.record for item in self.chosen.items]
 
+    @property
+    def _strictness(self) -> Strictness | None:
+        return None
+
     @abstractmethod
     def tell(self, results: Results, models: Mapping[str, str]) -> None:
         """Make the figures of a finished run by ``models``, ``name@revision`` by role."""
@@ -71,6 +76,7 @@ class SuiteRun(ABC):
         job = Job(
             self.records(),
             self.bound,
+            strictness=self._strictness,
             out=None if runs is None else runs / AUTO,
             retry_failed=bench.retry_failed,
             fresh=bench.fresh,
@@ -161,6 +167,12 @@ class ScorerRun(SuiteRun):
             return (None,)
         return tuple(sorted({min(n, self.most_samples) for n in counts}))
 
+    @property
+    def _strictness(self) -> Strictness | None:
+        """The operating point of the verdicts; None where no task is at the verdict."""
+        options = self.request.suites.get(self.suite.name)
+        return getattr(options, "strictness", None)
+
     @cached_property
     def most_samples(self) -> int:
         return max(len(i.record.samples) for i in self.chosen.items)
@@ -184,6 +196,7 @@ class ScorerRun(SuiteRun):
             combined=self.combined,
             samples=[len(r.samples) for r in self.records()],
             every=len(self.counts),
+            strictness=self._strictness,
         )
         for n, columns in zip(self.counts, ways, strict=True):
             self._tell(columns, n)

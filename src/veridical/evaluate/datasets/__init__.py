@@ -13,6 +13,7 @@ __all__ = ["NAMES", "all_suites", "find_suite", "locate"]
 #: Every suite, the user's own data first. Each is a file of this folder.
 NAMES = (
     "graded",
+    "grounded",
     "code",
     "wikibio",
     "begin",

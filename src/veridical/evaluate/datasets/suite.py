@@ -155,6 +155,7 @@ class Task:
         positive: what truth 1 means, in words.
         flip: the positives are the right ones, so scores are negated.
         objective: what the thresholds behind labels are fitted to; None leaves it to the harness.
+        at_verdict: labels are the verdicts that ``check`` gives, and no threshold is fitted.
         named: a scorer's own labels -> index into ``classes``, where they are not those names.
         headline: the metric the scorers are compared by; the kind's first unless given.
     """
@@ -171,6 +172,7 @@ class Task:
     objective: str | None = None
     classes: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    at_verdict: bool = False
     named: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -19,11 +19,16 @@ MAIN: dict[str, tuple[str, ...]] = {
     "spans": ("span_f1", "span_precision", "span_recall", "span_overlap_f1"),
     "extraction": ("f1", "precision", "recall"),
 }
-LOWER_IS_BETTER = frozenset({"brier", "log_loss", "ece", "mce"})
+#: Shown beside the headline where labels are verdicts.
+AT_VERDICT = ("balanced_accuracy", "right_flagged", "wrong_missed", "unclear")
+LOWER_IS_BETTER = frozenset(
+    {"brier", "log_loss", "ece", "mce", "right_flagged", "wrong_missed", "unclear"}
+)
 METRICS = {
     "average_precision": "avg. precision",
     "trapezoid_pr": "trapezoid PR",
     "auroc": "AUROC",
+    "balanced_accuracy_best": "best balanced accuracy",
     "spearman": "Spearman",
     "pearson": "Pearson",
     "kendall": "Kendall",
@@ -265,7 +270,8 @@ def _view(split: Split, rows: list[Row]) -> SplitView:
     for name in split.scorers:  # one that scored nothing has no rows, and must not vanish
         lines.setdefault(name, Line(name, False))
     columns = list(dict.fromkeys(c for x in lines.values() for c in x.cells))
-    preferred = dict.fromkeys((split.headline, *MAIN.get(split.kind, ())))
+    verdicts = AT_VERDICT if "right_flagged" in columns else ()
+    preferred = dict.fromkeys((split.headline, *verdicts, *MAIN.get(split.kind, ())))
     main = [name for name in preferred if name in columns] or columns[:4]
     head = main[0] if main else split.headline
     scorers = sorted((x for x in lines.values() if not x.baseline), key=lambda x: _key(x, head))

@@ -60,6 +60,8 @@ _BINARY: dict[str, Callable[[Floats], Floats]] = {
     "precision": classification.precision,
     "recall": classification.recall,
     "f1": classification.f1,
+    "right_flagged": classification.right_flagged,
+    "wrong_missed": classification.wrong_missed,
 }
 
 

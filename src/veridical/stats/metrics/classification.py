@@ -112,6 +112,18 @@ def recall(table: Floats) -> Floats:
     return np.asarray(per_class_recall(table)[..., 1])
 
 
+@_quiet
+def right_flagged(table: Floats) -> Floats:
+    """Share of the targets of class 0 that are predicted 1: false alarms."""
+    return np.asarray(table[..., 0, 1] / table[..., 0, :].sum(axis=-1))
+
+
+@_quiet
+def wrong_missed(table: Floats) -> Floats:
+    """Share of the targets of class 1 that are predicted 0: misses."""
+    return np.asarray(table[..., 1, 0] / table[..., 1, :].sum(axis=-1))
+
+
 def f_beta(table: Floats, beta: float = 1.0) -> Floats:
     """F-beta of class 1; recall counts ``beta`` times as much as precision."""
     return np.asarray(per_class_f1(table, beta)[..., 1])

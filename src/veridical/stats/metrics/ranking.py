@@ -17,7 +17,7 @@ from veridical.arrays import Floats
 from veridical.stats.metrics.metric import as_rows, checked, groups, in_blocks, metric, usable
 
 Point = tuple[float, float]
-AREAS = ("average_precision", "trapezoid_pr", "auroc", "prr")
+AREAS = ("average_precision", "trapezoid_pr", "auroc", "prr", "balanced_accuracy_best")
 
 _POINTS = 200  # most points of a curve for plots
 _BEND = 5e-4  # how far a curve may first be moved to save points
@@ -97,6 +97,12 @@ def _prr(at: _Swept) -> Floats:
     return np.asarray(np.sum(gained, axis=1) / np.where(oracle > 0, oracle, np.nan))
 
 
+def _balanced_accuracy_best(at: _Swept) -> Floats:
+    caught = at.true / at.positives[:, None]
+    passed = 1 - at.false / at.negatives[:, None]
+    return np.asarray(np.max(caught + passed, axis=1) / 2)
+
+
 @metric
 def average_precision(truth: Floats, score: Floats, weights: Floats) -> Floats:
     """Step-wise area under precision and recall: ``sum (R_i - R_(i-1)) P_i`` over distinct scores.
@@ -138,10 +144,20 @@ def prr(truth: Floats, score: Floats, weights: Floats) -> Floats:
     return _prr(_swept(truth, score, weights))
 
 
+@metric
+def balanced_accuracy_best(truth: Floats, score: Floats, weights: Floats) -> Floats:
+    """Balanced accuracy at the threshold that is best on these very targets.
+
+    In [0.5, 1]: the most that any threshold reaches here. NaN unless there are both classes.
+    """
+    return _balanced_accuracy_best(_swept(truth, score, weights))
+
+
 def _areas(truth: Floats, score: Floats, weights: Floats) -> Floats:
-    """(b, 4) in the order of :data:`AREAS`."""
+    """(b, 5) in the order of :data:`AREAS`."""
     at = _swept(truth, score, weights)
-    return np.stack([f(at) for f in (_average_precision, _trapezoid_pr, _auroc, _prr)], axis=1)
+    kernels = (_average_precision, _trapezoid_pr, _auroc, _prr, _balanced_accuracy_best)
+    return np.stack([f(at) for f in kernels], axis=1)
 
 
 @overload
