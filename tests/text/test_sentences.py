@@ -10,6 +10,19 @@ from hypothesis import strategies as st
 from veridical.text.sentences import _library_cuts, split_sentences
 
 CASES = [
+    ("It takes approx. 7 hours. Then rest.", ["It takes approx. 7 hours.", "Then rest."]),
+    ("The max. Load is 9 kg. Stop.", ["The max. Load is 9 kg.", "Stop."]),
+    ("We allow 9 kg max. Children pay.", ["We allow 9 kg max.", "Children pay."]),
+    ("See Vol. 4 and No. 6. Then go.", ["See Vol. 4 and No. 6.", "Then go."]),
+    ("It closes at 7 p.m. The bar stays.", ["It closes at 7 p.m.", "The bar stays."]),
+    ("Er kam am 4. Juli an. Sie auch.", ["Er kam am 4. Juli an.", "Sie auch."]),
+    ("Der 3. Band, z. B. hier, fehlt. Gut.", ["Der 3. Band, z. B. hier, fehlt.", "Gut."]),
+    ("Es kostet 3 Mio. Euro. Viel.", ["Es kostet 3 Mio. Euro.", "Viel."]),
+    ("It was in 7. Then it fell.", ["It was in 7.", "Then it fell."]),
+    ("He was 9. 5 left.", ["He was 9.", "5 left."]),
+    ("It is 9. he said so.", ["It is 9.", "he said so."]),
+    ("Open at 9 ✅ Free entry 🎉 No dogs", ["Open at 9 ✅", "Free entry 🎉", "No dogs"]),
+    ("I ❤️ York and 👍 you", ["I ❤️ York and 👍 you"]),
     (
         "Dr. Wu paid $3.50 to J. R. Ewing. He left.",
         ["Dr. Wu paid $3.50 to J. R. Ewing.", "He left."],

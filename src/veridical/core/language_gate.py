@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from veridical.core.prompt_text import last_question
+from veridical.core.records import AUTO
 from veridical.core.scores import Score, Unit
+from veridical.errors import NotApplicable
+from veridical.text.copies import is_copy
 from veridical.text.languages import known_language, language_of
 from veridical.text.scripts import UNREAD
 
@@ -30,11 +34,15 @@ class LanguageGate:
         languages: codes as of :func:`~veridical.text.languages.language_of`; None reads any.
         model: name of the model.
         answer: language of the answer, None if unknown.
+        copied: sentences of the answer that a source says word for word, which need no model.
+        copied_from: kind and place of these sources.
     """
 
     languages: frozenset[str] | None
     model: str
     answer: str | None
+    copied: frozenset[str] = frozenset()
+    copied_from: frozenset[tuple[str, int]] = frozenset()
 
     @property
     def open(self) -> bool:
@@ -46,8 +54,10 @@ class LanguageGate:
         return self.languages is None or language is None or language in self.languages
 
     def reads_sentence(self, sentence: Span) -> bool:
-        """Return True if the model reads a sentence of the answer."""
-        return self.open or self.reads(language_of(sentence.text) or self.answer)
+        """Return True if the model reads a sentence of the answer, or need not."""
+        if self.open or self.reads(language_of(sentence.text) or self.answer):
+            return True
+        return sentence.text.strip() in self.copied
 
     def reads_some(self, sources: Sequence[Source]) -> bool:
         """Return True if the model reads one of ``sources``."""
@@ -61,7 +71,11 @@ class LanguageGate:
         if None in languages:
             shared = language_of("\n".join(s.text for s in sources))
             languages = [language or shared for language in languages]
-        return [s for s, x in zip(sources, languages, strict=True) if self.reads(x)]
+        return [
+            s
+            for s, x in zip(sources, languages, strict=True)
+            if self.reads(x) or (s.kind, s.index) in self.copied_from
+        ]
 
     @property
     def reason(self) -> str:
@@ -89,7 +103,25 @@ async def language_gate(record: Record, evidence: Evidence, nli: str | None = No
     if languages is None:
         return OPEN
     answer = evidence.once("language of the answer", partial(_answer_language, record))
-    return LanguageGate(languages, await evidence.nli_name(nli), answer)
+    gate = LanguageGate(languages, await evidence.nli_name(nli), answer)
+    key = (_copies, languages)
+    copied, copied_from = evidence.once(key, lambda: _copies(record, gate))
+    return replace(gate, copied=copied, copied_from=copied_from)
+
+
+def _copies(
+    record: Record, gate: LanguageGate
+) -> tuple[frozenset[str], frozenset[tuple[str, int]]]:
+    """The sentences that ``gate`` holds back and a source says word for word, and these sources."""
+    texts = [s.text.strip() for s in record.sentences if not gate.reads_sentence(s)]
+    if not texts:
+        return frozenset(), frozenset()
+    sources: list[Source] = []
+    for field in AUTO:
+        with suppress(NotApplicable):
+            sources += record.against(field)
+    found = [(text, s) for text in texts for s in sources if is_copy(text, s.text)]
+    return frozenset(t for t, _ in found), frozenset((s.kind, s.index) for _, s in found)
 
 
 def unread_unit(sentence: Span) -> Unit:

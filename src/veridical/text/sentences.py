@@ -32,6 +32,39 @@ _BRACKETED = re.compile(
 #: A list marker alone is the head of the sentence after it.
 _MARKER = re.compile(r"\s*\(?(?:\d{1,3}|[A-Za-z])[.)][^\S\n]*")
 _HEADING = re.compile(r"^[^\S\n]*\#{1,6}[^\S\n][^\n]*\n", re.MULTILINE)
+#: Ends of a text after which the library cuts and no sentence ends: before small letters and
+#: digits, and where a determiner goes before, also before capitals.
+_ABBREVIATED = re.compile(
+    r"(?:(?<=\W)|^)(?:approx|appr|max|min|avg|temp|incl|excl|vol|vols|eqs?|secs?|figs?|tabs?|chs?|"
+    r"nos?|nrs?|ext|tel|est|ed|eds|pp?|cf|resp|wt|ht|qty|ref|refs|mon|tues?|wed|thurs?|thu|fri|sat|"
+    r"sun|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec|ave|blvd|rd|apt|lbs?|oz|hrs?|mins?|yrs?|"
+    r"mio|mrd|str|inkl|exkl|zzgl|bzw|ca|ggf|evtl|abs|art|abb|bd|hl|geb|gest|vgl|sog|usw|mind|max|"
+    r"bspw|etc|al|av|env|núm|pág|sr|sra|env)\.$",
+    re.IGNORECASE,
+)
+_DETERMINED = re.compile(
+    r"\b(?:the|a|an|its|this|of|der|die|das|den|dem|eine?) (?:approx|max|min|avg|temp)\.$"
+    r"|\d (?:mio|mrd)\.$",
+    re.IGNORECASE,
+)
+#: "am 3." before "Mai": a number with a stop is an ordinal in many languages.
+_ORDINAL = re.compile(
+    r"\b(?:am|im|der|des|dem|den|die|das|vom|zum|zur|bis|seit|ab|beim|jeden|und|dne|den|od|do|dnia)"
+    r" \d{1,2}\.$",
+    re.IGNORECASE,
+)
+_COUNTED = re.compile(r"\b\d{1,2}\.$")
+_ROMAN = re.compile(r"\b[A-Z]\w{1,20} [IVX]{1,5}\.$")
+_MONTH = re.compile(
+    r"(?:Januar|Jänner|Februar|März|April|Mai|Juni|Juli|August|September|Oktober|November|"
+    r"Dezember|Jan|Feb|Apr|Jun|Jul|Aug|Sept?|Okt|Nov|Dez)\b"
+)
+_BEFORE_CUT, _AFTER_CUT = 40, 16
+#: A picture that stands in the place of a stop.
+_PICTURE = re.compile(
+    "(?<=\\w[ ])[\u2600-\u2763\u2765-\u27bf\U0001f300-\U0001f492\U0001f4a0-\U0001faff]"
+    "[\ufe0f\u200d\U0001f3fb-\U0001f3ff]*[^\\S\\n]+(?=[^\\W\\d_a-z])"
+)
 #: Same-length stand-ins for what the library cannot take: it panics on white space of several
 #: bytes after an initial, and lone surrogates are not UTF-8.
 _SPACE = re.compile(r"[^\S\n\r\t ]")
@@ -76,6 +109,9 @@ def _kept_sentences(text: str) -> tuple[Span, ...]:
 def split_anew(text: str) -> list[Span]:
     """:func:`split_sentences` of a text that is not asked for again: nothing is kept of it."""
     cuts = _library_cuts(text if text.isascii() else _SPACE.sub(" ", text))
+    cuts = {cut for cut in cuts if not _is_within(text, cut)}
+    if not text.isascii():
+        cuts.update(m.end() for m in _PICTURE.finditer(text))
     cuts.update(m.end() for m in _STOP.finditer(text))
     if "\n" in text:
         cuts.update(m.end() for m in _LINE_END.finditer(text))
@@ -98,6 +134,29 @@ def split_anew(text: str) -> list[Span]:
             spans.append(Span(start, start + len(trimmed), trimmed))
         at = cut
     return spans
+
+
+def _is_within(text: str, cut: int) -> bool:
+    """Whether the library cuts after an abbreviation or an ordinal, within a sentence."""
+    before = text[max(0, cut - _BEFORE_CUT) : cut].rstrip()
+    if not before.endswith("."):
+        return False
+    following = text[cut : cut + _AFTER_CUT]
+    if "\n" in text[cut - 1 : cut + 1]:
+        return False
+    after = following.lstrip()
+    if not after:
+        return False
+    if after[0].islower() or after[0].isdigit():
+        if _ABBREVIATED.search(before):
+            return True
+        ordinal = _ROMAN.search(before) or _ORDINAL.search(before)
+        return after[0].islower() and ordinal is not None
+    if _DETERMINED.search(before):
+        return True
+    if _ORDINAL.search(before):
+        return after[0].isupper()
+    return _COUNTED.search(before) is not None and _MONTH.match(after) is not None
 
 
 def _library_cuts(text: str) -> set[int]:
