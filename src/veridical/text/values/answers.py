@@ -24,7 +24,7 @@ _BOXED = re.compile(r"\\(?:boxed|fbox)\s*\{")
 _MARK = re.compile(
     r"####\s*|(?:^|(?<=[\s(*_]))(?:the\s+|my\s+)?(?:final\s+|correct\s+|right\s+)?"
     r"(?:answer|antwort|option|choice|result|solution)\b\**\s*"
-    r"(?:\bis\b|\bwould be\b|[:=])\s*(?!not\b)|^[^\S\n]*a\s*:\s*",
+    r"(?:(?:\bis\b|\bwould be\b)\s*:?|[:=])\s*(?!not\b)|^[^\S\n]*a\s*:\s*",
     re.I | re.M,
 )
 _WRAPPING = (

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
 from typing import Literal, NamedTuple
 
 from veridical.text.values.compute import Operand, Stated, cues_of, derivation, operands_of
 from veridical.text.values.places import Text, mark_of, placed
 from veridical.text.values.sources import Place, SourceValues, source_values
-from veridical.text.values.value import Value, equal
+from veridical.text.values.value import Reading, Value, equal
 
 Status = Literal["found", "computed", "wrong", "absent", "open"]
 
@@ -141,6 +143,8 @@ class _Statement:
         turned = sources.turned(value, self.string) if not places else None
         if turned is not None:
             return self._at(value, "wrong" if turned[1] else "found", turned[0])
+        if not places and len(value.dates) == 2 and value.is_year:
+            places = self._both_years(value)
         if not places and value.kind == "pair" and (apart := self._apart(value)):
             return self._at(value, "found", apart)
         if places:
@@ -172,6 +176,16 @@ class _Statement:
             if amount is not None and amount <= _SMALL:
                 return Finding(value, "open")
         return Finding(value, "absent")
+
+    def _both_years(self, value: Value) -> list[Place]:
+        """Places of the two ends of a span of years, where both are stated."""
+        ends = [
+            replace(value, dates=(date,), readings=(Reading("year", year, year),))
+            for date in value.dates
+            if (year := Fraction(date[0] or 0))
+        ]
+        first, second = (self.sources.equals(end, self.string) for end in ends)
+        return first if first and second else []
 
     def _apart(self, value: Value) -> Place | None:
         """A place of the first number of a pair whose second stands in the same sentence."""
@@ -263,7 +277,9 @@ class _Statement:
         context = owner | (self._asked if len(owner) < 2 else frozenset())
         for j in self._rivals(text, place.at):
             rival = text.values[j]
-            if equal(value, rival) or not value.comparable(rival):
+            if equal(value, rival) or equal(here, rival):
+                continue
+            if not (value.comparable(rival) or here.comparable(rival)):
                 continue
             if rival.start < here.end and here.start < rival.end:
                 continue

@@ -93,6 +93,13 @@ def base_amount(token: str) -> Fraction | None:
     return read[0][0] if read else None
 
 
+def leading_point(low: str, at: int) -> bool:
+    """Return True if a point before the figures at ``at`` is a decimal point: ".75"."""
+    if low[at - 1 : at] != "." or at < 1:
+        return False
+    return at < 2 or not (low[at - 2].isalnum() or low[at - 2] in "._)")
+
+
 def figures(low: str, at: int, short_scale: bool) -> Numeral | None:
     """The number in figures at ``at``; ``short_scale``: "m" after it is a million."""
     power = _ONLY_POWER.match(low, at)
@@ -107,6 +114,9 @@ def figures(low: str, at: int, short_scale: bool) -> Numeral | None:
         return None
     token = match[0]
     end = match.end()
+    if leading_point(low, at) and token.isdigit() and len(token) < _MAX_DIGITS:
+        unit = Fraction(1, 10 ** len(token))
+        return Numeral(at - 1, end, (int(token) * unit,), unit / 2, f".{token}")
     if "," in token and token.count(",") == 1 and _in_list(low, at, end):
         token = token.partition(",")[0]
         end = at + len(token)

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from veridical.text.values.folding import folded, lowered
-from veridical.text.values.numerals import Numeral, figures, spelt
+from veridical.text.values.numerals import Numeral, figures, leading_point, spelt
 from veridical.text.values.units import CENTS, CURRENCIES, PERIODS, PHRASES, POUNDS, UNITS, Unit
 from veridical.text.values.value import Bound, Kind, Reading, Value
 from veridical.text.values.words import SPELT, VULGAR
@@ -246,7 +246,8 @@ class Quantities:
 
     def _quantity(self, at: int, numeral: Numeral | None = None) -> Quantity | None:
         low = self.low
-        start, sign, currency = self._before(numeral.start if numeral else at)
+        begin = at - leading_point(low, at) if numeral is None else numeral.start
+        start, sign, currency = self._before(begin)
         if numeral is None:
             if low[at : at + 1].isdigit() or low[at : at + 1] in VULGAR:
                 money = bool(currency) or self.text[at - 1 : at] in "$€£"

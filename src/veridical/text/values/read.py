@@ -13,12 +13,15 @@ from veridical.text.values.folding import lowered
 from veridical.text.values.numerals import Numeral, roman, spelt
 from veridical.text.values.quantities import CURRENCY_BEFORE, LOOK_BACK, SPELT_WORDS
 from veridical.text.values.units import CENTS, CURRENCIES, PERIODS, UNITS
-from veridical.text.values.value import Reading, Value
+from veridical.text.values.value import Kind, Reading, Value
 from veridical.text.values.words import CLOCK, PARTS, TIMES, VULGAR
 
 _SHORT_TEXT = 40  # characters of a text that may be nothing but a number
 _MAX_IDENTIFIER = 40
 _ANCHOR = re.compile(rf"\d|[{''.join(VULGAR)}]|(?<![^\W_])(?:{SPELT_WORDS})(?![^\W_])|https?://")
+_AND_A_HALF = re.compile(r"(?<![^\W_])(?:an?|one) ([a-z]+) and a $")
+_MAX_RUN = 60  # characters of figures in a row
+_RUN = re.compile(r"\d[\d.,:/'-]*")
 _ENUMERATOR = re.compile(
     r"\d{1,3}(?:\.\d{1,2}){0,3}[.)](?=\s+[^\W\d_*`\"'(\[]|\s+[*`\"'(\[])|\d{1,2}(?:\.\d{1,2}){1,3}(?=\s+[A-Z])"
 )
@@ -72,6 +75,10 @@ class _Reader(Combined):
             if char == "h" and match[0].startswith("http"):
                 url = _URL.match(self.low, at)
                 done = url.end() if url else match.end()
+                continue
+            run = _RUN.match(self.low, at) if char.isdigit() else None
+            if run is not None and run.end() - at > _MAX_RUN:  # a key or a hash, not a number
+                done = run.end()
                 continue
             here = self._at(at, char)
             found += here
@@ -316,6 +323,8 @@ class _Reader(Combined):
             return []
         if re.search(r"(?<![^\W_])(?:a|one) $", head):
             start = at - 2 if head.endswith("a ") else at - 4
+            if whole := _AND_A_HALF.search(low[max(0, at - LOOK_BACK) : at]):
+                return self._and_a_half(at, end, whole)
         elif first == "quarter":
             return []
         amount = PARTS[first]
@@ -340,6 +349,17 @@ class _Reader(Combined):
             return []
         readings = (Reading("share", amount, amount), Reading("", amount, amount))
         return [self._with_cues(Value(start, end, "ratio", readings, spelt=True))]
+
+    def _and_a_half(self, at: int, end: int, whole: re.Match[str]) -> list[Value]:
+        """ "An hour and a half": one of a unit and part of another."""
+        unit = UNITS.get(whole[1])
+        if unit is None:
+            return []
+        amount = (1 + PARTS[self.low[at:end]]) * unit.factor
+        start = at - (len(whole.string) - whole.start())
+        reading = Reading(unit.dimension, amount, amount, unit.system)
+        kind: Kind = "duration" if unit.dimension == "time" else "measure"
+        return [self._with_cues(Value(start, end, kind, (reading,), spelt=True))]
 
     def _ordinal(self, numeral: Numeral, article: bool) -> list[Value]:
         low = self.low

@@ -200,6 +200,8 @@ def _opposed(mine: Value, theirs: Value) -> bool:
 
 
 def _dates_agree(mine: Value, theirs: Value) -> bool:
+    if len(mine.dates) == 2 and mine.is_year:  # a span of years
+        return mine.readings == theirs.readings and len(theirs.dates) == 2
     for a in mine.dates:
         for b in theirs.dates:
             if _parts_agree(a, b):

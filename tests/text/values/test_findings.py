@@ -1,0 +1,175 @@
+"""Findings: values of a right and a wrong statement against the same source."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+
+import pytest
+
+from veridical.text.values.compare import Finding, findings
+from veridical.text.values.order import turned_round
+from veridical.text.values.places import placed
+from veridical.text.values.read import values_of
+
+CSV = "Boat,Seats,Price\nHeron,4,$120\nPike,6,$180\nSwan,2,$75"
+MARKDOWN = "| Boat | Seats | Price |\n|---|---|---|\n| Heron | 4 | €120 |\n| Pike | 6 | €180 |"
+HTML = (
+    "<table><tr><th>Boat</th><th>Price</th></tr><tr><td>Heron</td><td>$120</td></tr>"
+    "<tr><td>Pike</td><td>$180</td></tr></table>"
+)
+JSON = (
+    '{"sensors": [{"name": "attic", "temp_c": 31.5, "battery": 0.84},'
+    ' {"name": "cellar", "temp_c": 12.0, "battery": 0.31}], "count": 2}'
+)
+SHOP = "In 2019 the press printed 400 maps and in 2020 it printed 500. A map costs 30 euros."
+
+#: Source, question, right statement, wrong statement.
+PAIRS = [
+    ("The raft weighs 8.4 kg.", "", "The raft weighs 8400 g.", "The raft weighs 4.8 kg."),
+    ("The dose is 20 mg a day.", "", "The dose is 20 mg daily.", "The dose is 20 g a day."),
+    ("The hall seats 3,150 people.", "", "It seats 3150 people.", "It seats 3,510 people."),
+    ("Rent rose by 3 %.", "", "Rent rose by 3 percent.", "Rent rose by 3 percentage points."),
+    ("The shop opens at 9 am.", "When does it open?", "At 9:00.", "At 9 pm."),
+    ("Keep it below 8 °C.", "", "Keep it below 8 °C.", "Keep it above 8 °C."),
+    ("Keep it below 8 °C.", "", "Keep it below 8 degrees.", "Keep it below -8 °C."),
+    ("Ulm beat Bonn 4-2.", "", "Bonn lost 2-4 to Ulm.", "Ulm beat Bonn 2-4."),
+    ("The ratio of sand to lime is 3:1.", "", "Sand to lime is 3:1.", "Sand to lime is 1:3."),
+    ("Output fell from 90 to 70 tonnes.", "", "Output fell from 90 to 70 tonnes.",
+     "Output fell from 70 to 90 tonnes."),
+    ("Girls ate 12 plums and boys 9.", "", "Boys ate 9 plums and girls 12.",
+     "Girls ate 9 plums and boys 12."),
+    ("The old mill burned in 1811, the new one in 1902.", "", "The new mill burned in 1902.",
+     "The new mill burned in 1811."),
+    ("Tin costs 4 and zinc 9 dollars a pound.", "", "Zinc costs 9 dollars a pound.",
+     "Tin costs 9 and zinc 4 dollars a pound."),
+    ("Lead melts at 327 °C and boils at 1749 °C.", "", "Lead boils at 1749 °C.",
+     "Lead boils at 327 °C."),
+    ("Fibre: 6 g; fat: 2.5 g.", "", "It has 2.5 g of fat.", "It has 6 g of fat."),
+    (CSV, "What does a boat cost?", "The Pike costs $180.", "The Pike costs $75."),
+    (CSV, "", "The Swan has 2 seats.", "The Swan has 6 seats."),
+    (CSV, "", "There are three boats.", "There are five boats."),
+    (MARKDOWN, "", "The Heron costs €120.", "The Heron costs €180."),
+    (HTML, "", "The Pike costs $180.", "The Pike costs $120."),
+    (JSON, "How warm is the cellar?", "The cellar has 12 °C.", "The cellar has 31.5 °C."),
+    (JSON, "", "The attic battery is at 84 %.", "The attic battery is at 31 %."),
+    (SHOP, "", "Sales rose by 25 % from 2019 to 2020.", "Sales rose by 35 % from 2019 to 2020."),
+    (SHOP, "", "In both years together it printed 900 maps.",
+     "In both years together it printed 950 maps."),
+    (SHOP, "", "Three maps cost 90 euros.", "Three maps cost 80 euros."),
+    (SHOP, "", "It printed 100 more maps in 2020.", "It printed 150 more maps in 2020."),
+    ("Ada was born in 1815 and died in 1852.", "How old did Ada get?", "She lived 37 years.",
+     "She lived 47 years."),
+    ("The bus leaves at 10:40 and arrives at 13:10.", "How long is the trip?",
+     "The trip takes two and a half hours.", "The trip takes three and a half hours."),
+    ("Der Bau begann am 5. März 2021.", "", "Der Bau begann am 05.03.2021.",
+     "Der Bau begann am 3. Mai 2021."),
+    ("Le billet coûte 12,50 €.", "", "Le billet coûte 12.50 euros.", "Le billet coûte 15,20 €."),
+    ("塔の高さは333mです。", "", "塔の高さは333mです。", "塔の高さは533mです。"),
+    ("The concert is on 04/07/2025 (day/month/year).", "", "The concert is on 4 July 2025.",
+     "The concert is on 7 April 2025."),
+]  # fmt: skip
+
+
+def found(statement: str, source: str, question: str = "") -> list[Finding]:
+    spans = placed(statement).sentences()
+    return [f for span in spans for f in findings(statement, span, question, (source,))]
+
+
+@pytest.mark.parametrize(("source", "question", "right", "wrong"), PAIRS)
+def test_right_values_are_found_and_wrong_ones_are_not(
+    source: str, question: str, right: str, wrong: str
+) -> None:
+    statuses = [f.status for f in found(right, source, question)]
+    assert statuses and set(statuses) <= {"found", "computed", "open"}
+    assert {f.status for f in found(wrong, source, question)} & {"wrong", "absent"}
+
+
+@pytest.mark.parametrize(
+    ("statement", "derivation"),
+    [
+        ("In both years together it printed 900 maps.", "400 + 500 = 900"),
+        ("It printed 100 more maps in 2020.", "500 - 400 = 100"),
+        ("Three maps cost 90 euros.", "30 euros * Three = 90"),
+    ],
+)
+def test_computed_values_have_a_derivation(statement: str, derivation: str) -> None:
+    assert derivation in [f.computed for f in found(statement, SHOP)]
+
+
+def test_places_are_those_of_the_source() -> None:
+    (finding,) = found("The Pike costs $75.", CSV)
+    assert (finding.status, CSV[finding.start : finding.end]) == ("wrong", "$180")
+    (finding,) = found("The raft weighs 8400 g.", "Look: the raft weighs 8.4 kg.")
+    assert (finding.start, finding.end) == (22, 28)
+
+
+def test_values_without_a_counterpart_are_absent() -> None:
+    (finding,) = found("The bridge is 90 m long.", "The mayor opened the market on Monday.")
+    assert (finding.status, finding.source) == ("absent", -1)
+
+
+@pytest.mark.parametrize(
+    ("statement", "source", "turned"),
+    [
+        ("Rome sold Oslo a ship.", "Oslo sold Rome a ship.", True),
+        ("The ferry goes from Ulm to Bonn.", "The ferry goes from Bonn to Ulm.", True),
+        ("Bea is taller than Ann.", "Ann is taller than Bea.", True),
+        ("Step 1 is rinsing and step 2 is soaking.", "Step 1 is soaking and step 2 is rinsing.",
+         True),
+        ("Ivo runs Ulm and Lea runs Bonn.", "Lea runs Bonn and Ivo runs Ulm.", False),
+        ("In 1990 the museum opened.", "The museum opened in 1990.", False),
+        ("Ann met Bea in Ulm.", "Bea met Ann in Ulm.", False),
+        ("Bring salt, bread and oil.", "Bring bread, oil and salt.", False),
+        ("It opened in Ulm in 1990.", "It opened in 1990 in Ulm.", False),
+    ],
+)  # fmt: skip
+def test_the_same_words_in_another_order(statement: str, source: str, turned: bool) -> None:
+    place = turned_round(statement, ("It rained.", source))
+    assert (place is not None) == turned
+    if place is not None:
+        assert (place.source, place.start, place.end) == (1, 0, len(source))
+
+
+PIECES = ["1", "1,000 ", "-", "$", "5 kg ", "two ", "hundred ", "and ", "%", "a ", "half ", "| ",
+          "\n", "{", '"a": ', "1:2 ", "1/2 ", "2019 ", "May ", "3.", ".5", "to ", "of ", "٣", "½",
+          "<td>", ",", "IV ", "x2", "\\frac{1}{2} ", "am ", "\0", "e9", "°C ",
+          "’", "((", "::"]  # fmt: skip
+
+
+def test_any_text_is_read() -> None:
+    pick = random.Random(3)
+    for _ in range(400):
+        text = "".join(pick.choices(PIECES, k=pick.randint(1, 40)))
+        source = "".join(pick.choices(PIECES, k=pick.randint(1, 40)))
+        for value in values_of(text):
+            assert 0 <= value.start < value.end <= len(text)
+        for finding in found(text, source, text[:50]):
+            assert -1 <= finding.source < 1
+            assert 0 <= finding.start <= finding.end <= len(source)
+        turned_round(text, (source, text))
+
+
+def seconds(call: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+@pytest.mark.parametrize("piece", [*PIECES, "1 ", "1,", "12 and ", "word ", "one hundred "])
+def test_time_grows_with_length_alone(piece: str) -> None:
+    def cost(characters: int, mark: str) -> float:
+        text = piece * (characters // len(piece)) + mark
+        statement = f"{piece}5 kg of rice {piece}"
+
+        def call() -> None:
+            values_of(text)
+            findings(statement, (0, len(statement)), "", (text,))
+            turned_round(statement, (text,))
+
+        return seconds(call)
+
+    small = min(cost(5_000, f"a{i}") for i in range(3))
+    large = min(cost(50_000, f"b{i}") for i in range(2))
+    assert large < 40 * small + 0.05
