@@ -121,3 +121,44 @@ def test_a_missed_answer_is_told_by_its_name() -> None:
     ]
     named = tally(Gates.parse(fail_on="missed_answer"), [GOOD, MISSED])
     assert named.lines() == ["gate failed: 1 of 2 answers (1 missed_answer)"]
+
+
+def test_a_gate_on_fields_names_paths_and_verdicts():
+    gates = Gates.parse(
+        fail_on_field=["items[*].price=contradicted|unsupported", '["a.b"]=unclear']
+    )
+    assert gates.any
+    fields = [
+        {"path": "items[0].price", "verdict": "supported"},
+        {"path": "items[11].price", "verdict": "unsupported"},
+        {"path": '["a.b"]', "verdict": "contradicted"},
+        {"path": "items[0].prices", "verdict": "contradicted"},
+        {"path": "price", "verdict": "contradicted"},
+    ]
+    assert list(gates.causes(_with_fields(fields))) == ["items[11].price unsupported"]
+    assert list(gates.causes(_with_fields(fields[:1]))) == []
+    strict = Gates.parse(fail_on_field=["price=contradicted"], strictness="high")
+    assert list(strict.causes(_with_fields([{"path": "price", "verdict": "unclear"}]))) == [
+        "price unclear"
+    ]
+
+
+def _with_fields(fields):
+    line = {"id": 1, "row": 0, "risk": 0.2, "by": "claims", "verdict": "supported", "reason": None}
+    return Headline.model_validate({**line, "fields": fields, "scores": {}})
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("price", "takes PATH=VERDICT"),
+        ("=contradicted", "takes PATH=VERDICT"),
+        ("price=", "takes PATH=VERDICT"),
+        ("price=wrong", "unknown verdict in --fail-on-field 'wrong'"),
+        ("price=supported", "that is the good outcome"),
+        ("the price=contradicted", "is not a path"),
+    ],
+)
+def test_a_gate_on_fields_that_cannot_hold_is_refused(text, said):
+    with pytest.raises(UsageError, match=said):
+        Gates.parse(fail_on_field=[text])

@@ -89,11 +89,12 @@ CHECK_EXAMPLES = (
     "  veridical check prompts.jsonl --llm openai:gpt-4o-mini --samples 5 --budget 2.00\n\n"
     "  veridical check prompts.jsonl --llm NAME --n 3:20 --temperature 0.7\n\n"
     "  veridical check answers.jsonl --fail-on contradicted,unsupported --max-share 5%\n\n"
+    "  veridical check orders.jsonl --fail-on-field 'items[*].price=contradicted|unsupported'\n\n"
     "  veridical check answers.jsonl --junit report.xml --sarif findings.sarif "
     "--markdown summary.md\n\n"
     "Exit codes: 0 fine; 1 usage, no valid input or internal error; 2 coverage under the minimum, "
-    "or nothing scored; 3 a gate failed (--fail-on, --fail-over), which wins over 2; 130 "
-    "interrupted (run the same command again to resume)."
+    "or nothing scored; 3 a gate failed (--fail-on, --fail-on-field, --fail-over), which wins "
+    "over 2; 130 interrupted (run the same command again to resume)."
 )
 PLAN_EXAMPLES = (
     "Examples:\n\n  veridical plan answers.jsonl\n\n"
@@ -199,11 +200,20 @@ class CheckOptions(SharedOptions):
         Group.GATES,
         After("fail_over"),
     ] = None
+    fail_on_field: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Exit 3 when a field of a JSON, YAML, XML or table answer has a verdict.",
+            metavar="PATH=VERDICT",
+        ),
+        Group.GATES,
+        After("fail_on"),
+    ] = None
     max_share: Annotated[
         str | None,
         typer.Option(help="Share of records that may fail a gate, as 5%.", metavar="P%"),
         Group.GATES,
-        After("fail_on"),
+        After("fail_on_field"),
     ] = None
     allow_unchecked: Annotated[
         str | None,
@@ -255,6 +265,7 @@ def check(options: CheckOptions) -> int:
         options.allow_unchecked,
         policy=options.policy is not None,
         strictness=request.strictness,
+        fail_on_field=options.fail_on_field or (),
     )
     gates.check_names(request.scorers)
     asked = Asked(gates, options.min_coverage, by_name, options.verbose, files)

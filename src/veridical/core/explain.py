@@ -108,10 +108,11 @@ def pieces(result: Result, question: str | None = None, *, width: int = WIDTH) -
         yield from _unchecked(result, width)
     worst = result.worst
     wrong = [unit for unit in result.spans if unit.level == "span"]
+    paths = {f.start: f.path for f in result.fields or ()}
     for unit in [u for u in result.spans if u.level != "span"] or wrong:
         yield Piece("plain", "\n")
         inside = [w for w in wrong if unit.start <= w.start and w.end <= unit.end and w != unit]
-        yield from _sentence(result, unit, inside, unit == worst, width)
+        yield from _sentence(result, unit, inside, unit == worst, width, paths.get(unit.start))
 
 
 def plain(told: Iterable[Piece]) -> str:
@@ -213,14 +214,15 @@ def _unchecked(result: Result, width: int) -> Iterator[Piece]:
 
 
 def _sentence(
-    result: Result, unit: Unit, words: Sequence[Unit], worst: bool, width: int
+    result: Result, unit: Unit, words: Sequence[Unit], worst: bool, width: int, path: str | None
 ) -> Iterator[Piece]:
     verdict = verdict_of(unit, result.verdict)
     wrong = verdict in FLAGGED
     doubted = wrong or verdict == "unclear"
     style: Style = STYLES[verdict] if doubted else "plain"
     mark = _INDENT if not (worst and doubted) else ">>> " if wrong else "  ? "
-    yield from _lines(style, harmless(unit.text), width, mark)
+    named = f"{harmless(path)}: " if path is not None else ""
+    yield from _lines(style, named + harmless(unit.text), width, mark)
     risk = "" if unit.risk is None else f", risk {unit.risk:.2f}"
     kind = f", {unit.kind}" if unit.kind is not None and doubted else ""
     yield from _lines("faint", verdict + kind + risk, width, _INDENT)

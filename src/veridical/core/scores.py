@@ -251,6 +251,26 @@ class Repair(BaseModel):
     decision: Decision | None = None
 
 
+class FieldResult(BaseModel):
+    """The verdict on a value of a structured answer.
+
+    Attributes:
+        path: as ``invoice.total``, ``items[0].name``, or of a table ``row[2].Price``; names with
+            other signs as ``["a.b"]``.
+        value: its text, unescaped; it stands at ``[start:end]`` of the answer.
+        verdict: ``unchecked`` where it states nothing, such as null.
+    """
+
+    model_config = _FROZEN
+    path: str
+    value: str
+    verdict: Verdict
+    risk: Risk | None
+    start: int = Field(ge=0)
+    end: int = Field(ge=0)
+    evidence: tuple[EvidenceItem, ...] = ()
+
+
 def _absent(value: Any) -> bool:
     return value is None
 
@@ -261,7 +281,7 @@ class Result(BaseModel):
     ``verdict`` rests on the score ``by``, and ``reason`` says why it is ``unchecked``; of a line
     of an earlier version it is that. ``decision`` is null unless the run has a policy; ``why``,
     ``selected`` and ``repair`` are there only where a policy, a selection or a repair was asked
-    for.
+    for, ``fields`` only where the answer is JSON, YAML, XML or a table, or holds such.
     """
 
     model_config = _FROZEN
@@ -275,6 +295,7 @@ class Result(BaseModel):
     why: tuple[str, ...] | None = Field(default=None, exclude_if=_absent)
     selected: Selected | None = Field(default=None, exclude_if=_absent)
     repair: Repair | None = Field(default=None, exclude_if=_absent)
+    fields: tuple[FieldResult, ...] | None = Field(default=None, exclude_if=_absent)
     scores: dict[str, Score]
 
     @property
@@ -333,11 +354,14 @@ class Result(BaseModel):
         by: str | None,
         verdict: tuple[Verdict, Unchecked | None],
         scores: Mapping[str, Scored],
+        fields: Sequence[Mapping[str, Any]] | None = None,
     ) -> bytes:
         """The JSON text of a result whose scores are JSON text already."""
-        fields = {"id": id, "row": row, "risk": risk, "by": by}
-        fields |= {"verdict": verdict[0], "reason": verdict[1], "decision": None}
-        head = to_json(fields)
+        first: dict[str, Any] = {"id": id, "row": row, "risk": risk, "by": by}
+        first |= {"verdict": verdict[0], "reason": verdict[1], "decision": None}
+        if fields is not None:
+            first["fields"] = fields
+        head = to_json(first)
         body = b",".join(to_json(name) + b":" + s.text for name, s in scores.items())
         return head[:-1] + b',"scores":{' + body + b"}}"
 
@@ -380,6 +404,14 @@ class RepairHeadline(BaseModel):
     status: str
 
 
+class FieldHeadline(BaseModel):
+    """The verdict on a field."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+    path: str
+    verdict: Verdict
+
+
 class Headline(BaseModel):
     """A result line without units: what a pass over millions of them needs."""
 
@@ -394,4 +426,5 @@ class Headline(BaseModel):
     why: tuple[str, ...] | None = None
     selected: SelectedHeadline | None = None
     repair: RepairHeadline | None = None
+    fields: tuple[FieldHeadline, ...] = ()
     scores: dict[str, ScoreHeadline]

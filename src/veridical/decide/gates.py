@@ -4,9 +4,11 @@ pass."""
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, get_args
 
 from veridical.core.registry import REGISTRY
@@ -23,6 +25,66 @@ NO_STATEMENT = "no_statement"
 #: Reason of an unchecked record that says nothing although a source does: never let through.
 MISSED_ANSWER = "missed_answer"
 
+_STEP = r"[^\W\d][\w-]*|\[(?:\d+|\*)\]|\[\"(?:[^\"\\]|\\.)*\"\]"
+_PATH = re.compile(rf"(?:{_STEP})(?:\.[^\W\d][\w-]*|\[(?:\d+|\*)\]|\[\"(?:[^\"\\]|\\.)*\"\])*")
+
+
+@dataclass(frozen=True)
+class FieldGate:
+    """Verdicts that a field of a structured answer may not have.
+
+    Attributes:
+        path: as in ``Result.fields``; ``[*]`` stands for any index.
+    """
+
+    path: str
+    verdicts: frozenset[str]
+
+    @classmethod
+    def parse(cls, text: str, strictness: Strictness = "balanced") -> FieldGate:
+        """The gate that ``--fail-on-field PATH=VERDICT|VERDICT`` names.
+
+        Raises:
+            UsageError: there is no path, or no such verdict.
+        """
+        path, mark, listed = text.rpartition("=")
+        path = path.strip()
+        names = [name.strip().lower() for name in listed.split("|") if name.strip()]
+        if not mark or not path or not names:
+            raise UsageError(
+                f"--fail-on-field takes PATH=VERDICT, not {text!r}; for example "
+                "--fail-on-field 'items[*].price=contradicted|unsupported'"
+            )
+        known = get_args(Verdict)
+        for name in names:
+            if name not in known:
+                raise unknown_name("verdict in --fail-on-field", name, list(known))
+            if name in ("supported", "consistent"):
+                raise UsageError(
+                    f"--fail-on-field {path}={name}: that is the good outcome; name the bad ones"
+                )
+        if not _is_path(path):
+            raise UsageError(
+                f"--fail-on-field: {path!r} is not a path; write it as invoice.total, "
+                'items[*].name, row[0].Price or ["a.b"]'
+            )
+        verdicts = frozenset(names)
+        if strictness == "high" and verdicts & {"contradicted", "unsupported", "inconsistent"}:
+            verdicts |= {"unclear"}
+        return cls(path, verdicts)
+
+    def fails(self, path: str, verdict: str) -> bool:
+        """Return True if the field at ``path`` may not have ``verdict``."""
+        return verdict in self.verdicts and self._pattern.fullmatch(path) is not None
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        return re.compile(re.escape(self.path).replace(r"\[\*\]", r"\[\d+\]"))
+
+
+def _is_path(path: str) -> bool:
+    return _PATH.fullmatch(path) is not None
+
 
 @dataclass(frozen=True)
 class Gates:
@@ -33,6 +95,7 @@ class Gates:
         scorer: key of the scorer whose risk that is; None for the record's own.
         verdicts, decisions: those that do not pass.
         reasons: reasons of unchecked records that do not pass.
+        fields: of structured answers, those that may not have certain verdicts.
         max_share: share of the valid records that may not pass, in [0, 1].
         allow_unchecked: share of all rows that may be unchecked, in [0, 1].
     """
@@ -42,13 +105,15 @@ class Gates:
     verdicts: frozenset[str] = frozenset()
     decisions: frozenset[str] = frozenset()
     reasons: frozenset[str] = frozenset()
+    fields: tuple[FieldGate, ...] = ()
     max_share: float = 0.0
     allow_unchecked: float = 0.0
 
     @property
     def any(self) -> bool:
         """Whether there is a gate."""
-        return self.over is not None or bool(self.verdicts or self.decisions or self.reasons)
+        named = self.verdicts or self.decisions or self.reasons or self.fields
+        return self.over is not None or bool(named)
 
     @classmethod
     def parse(
@@ -59,6 +124,7 @@ class Gates:
         allow_unchecked: str | None = None,
         policy: bool = False,
         strictness: Strictness = "balanced",
+        fail_on_field: Sequence[str] = (),
     ) -> Gates:
         """The gates that the options of ``veridical check`` name.
 
@@ -68,6 +134,7 @@ class Gates:
             max_share, allow_unchecked: shares, as ``5%`` or ``0.05``.
             policy: whether the run has one: decisions need it.
             strictness: of the run; ``high`` adds ``unclear`` to a gate on verdicts.
+            fail_on_field: each ``PATH=VERDICT`` or ``PATH=VERDICT|VERDICT``.
 
         Raises:
             UsageError: one of them is no such thing, or they do not go together.
@@ -81,16 +148,21 @@ class Gates:
                 f"--fail-on {','.join(sorted(decisions))} is a decision, which a policy makes: "
                 "add --policy FILE"
             )
-        gates = cls(over, scorer, verdicts, decisions, reasons)
+        fields = tuple(FieldGate.parse(text, strictness) for text in fail_on_field)
+        gates = cls(over, scorer, verdicts, decisions, reasons, fields)
         for flag, share in (("--max-share", max_share), ("--allow-unchecked", allow_unchecked)):
             if share is not None and not gates.any:
-                raise UsageError(f"{flag} needs a gate: --fail-on LIST or --fail-over X")
+                raise UsageError(
+                    f"{flag} needs a gate: --fail-on LIST, --fail-over X or "
+                    "--fail-on-field PATH=VERDICT"
+                )
         return cls(
             over,
             scorer,
             verdicts,
             decisions,
             reasons,
+            fields,
             _share("--max-share", max_share),
             _share("--allow-unchecked", allow_unchecked),
         )
@@ -115,6 +187,10 @@ class Gates:
             yield result.reason
         if result.decision is not None and result.decision in self.decisions:
             yield result.decision
+        for gate in self.fields:
+            found = (f for f in result.fields if gate.fails(f.path, f.verdict))
+            if (first := next(found, None)) is not None:
+                yield f"{first.path} {first.verdict}"
 
     def missed(self, result: Headline) -> bool:
         """Return True if the answer says nothing although a source does, and no gate names that:
@@ -133,7 +209,7 @@ class Gates:
     def _needs_verdict(self, result: Headline) -> bool:
         """A named scorer's risk is enough for a gate that looks at nothing else."""
         only_risk = self.scorer is not None and not (
-            self.verdicts or self.decisions or self.reasons
+            self.verdicts or self.decisions or self.reasons or self.fields
         )
         return not only_risk or self._risk_of(result) is None
 

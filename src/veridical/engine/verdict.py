@@ -10,6 +10,7 @@ from pydantic_core import from_json, to_json
 from veridical.core.scores import Score, Scored, Unit
 from veridical.core.stated import states_nothing
 from veridical.engine.cut_units import Judged, Voter, cut, voted
+from veridical.engine.fields import fields_of
 from veridical.engine.risk import NAME, VERSION, combine
 from veridical.engine.thresholds import cuts_of
 from veridical.text.scripts import UNREAD
@@ -32,6 +33,7 @@ class Headed(NamedTuple):
     by: str | None
     verdict: tuple[Verdict, Unchecked | None]
     scores: dict[str, Scored]
+    fields: list[dict[str, Any]] | None = None
 
 
 class _Parsed(dict[str, Any]):
@@ -71,8 +73,23 @@ def head(
         lines[NAME] = Scored.of(_mean(record, scorers, parts, risk))
     verdict = _verdict(record, scorers, parts, risk, by, strictness, lines)
     if verdict == _WORDS_ONLY and _unread_by_models(scorers, parts):
-        return Headed(None, None, ("unchecked", "language"), dict(scores))
-    return Headed(risk, by, verdict, lines)
+        unread: tuple[Verdict, Unchecked | None] = ("unchecked", "language")
+        return Headed(None, None, unread, dict(scores), fields_of(record, None, (), "unchecked"))
+    return Headed(risk, by, verdict, lines, _fields(record, lines, by, verdict[0]))
+
+
+def _fields(
+    record: Record, lines: Mapping[str, Scored], by: str | None, verdict: Verdict
+) -> list[dict[str, Any]] | None:
+    """Return the verdicts on the fields of a structured response."""
+    if fields_of(record, None, (), verdict) is None:
+        return None
+    parsed = {key: from_json(scored.text) for key, scored in lines.items()}
+    named = by.partition("(")[0] if by else None
+    deciding = next(
+        (s for key, s in parsed.items() if key.partition("(")[0] == named and s["units"]), None
+    )
+    return fields_of(record, deciding, list(parsed.values()), verdict)
 
 
 def _verdict(

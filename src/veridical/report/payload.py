@@ -89,6 +89,10 @@ def detail(record: Record, result: Result) -> dict[str, Json]:
         "scores": [
             _score(record, name, s, unexplained, notes) for name, s in result.scores.items()
         ],
+        "fields": [
+            [f.path, shorten(f.value, MAX_VALUE), f.verdict, _round(f.risk), f.start, f.end]
+            for f in _some(result.fields or (), MAX_UNITS, "fields", notes)
+        ],
         **decision_of(result, shorten),
         "notes": notes,
     }

@@ -285,6 +285,7 @@
       decided.why(r.decision, data.why),
       promptView(data.prompt),
       responseView(data, cards),
+      fieldsView(data.fields),
       decided.selected(data.selected),
       decided.repaired(data.repair, data.selected, data.response),
       cardsView("Samples", "sample", data.samples.map((text) => ({ text })), cards, data.response),
@@ -294,6 +295,20 @@
         el("div", {}, el("dt", {}, el("bdi", {}, key)), el("dd", { dir: "auto" }, value))))) : null,
       scoresView(data.scores),
     ].filter(Boolean);
+  }
+
+  /** The verdicts on the fields of a structured answer. */
+  function fieldsView(fields) {
+    if (!fields || !fields.length) return null;
+    const rowOf = ([path, value, verdict, risk]) => el("tr", {},
+      el("th", { scope: "row" }, el("bdi", {}, path)),
+      el("td", {}, el("bdi", { dir: "auto" }, value)),
+      el("td", {}, VERDICTS[verdict] ? `${VERDICTS[verdict][1]} ${verdict}` : verdict),
+      el("td", {}, risk === null ? "–" : el("span", { class: "bar", "--r": risk }, figure(risk))));
+    return section("Fields", el("div", { class: "scroll", role: "region", tabindex: 0, "aria-label": "Table of fields" },
+      el("table", { class: "scores" },
+        el("thead", {}, el("tr", {}, ["Field", "Value", "Verdict", "Risk"].map((t) => el("th", { scope: "col" }, t)))),
+        el("tbody", {}, fields.map(rowOf)))));
   }
 
   /** The verdict, and where there is none why. */
