@@ -241,3 +241,19 @@ def test_the_policies_of_the_docs_are_policies(tmp_path: Path) -> None:
     assert made.strata is not None and set(made.strata) == {"qa", "summarization"}
     (tmp_path / "second.toml").write_text(second, "utf-8")
     assert read_policy(tmp_path / "second.toml").ensemble == "ensemble.json"
+
+
+def test_an_unclear_answer_is_at_least_reviewed(tmp_path: Path) -> None:
+    made = policy(tmp_path, "accept = 0.9\nreject = 0.95")
+    unclear = result(0.5).model_copy(update={"verdict": "unclear", "reason": None})
+    assert made.decide(unclear) == ("review", ("the verdict is unclear",))
+    assert made.decide(result(0.5)).decision == "accept"
+    risky = result(0.96).model_copy(update={"verdict": "unclear", "reason": None})
+    assert made.decide(risky).decision == "reject"
+
+
+def test_a_policy_may_name_the_operating_point(tmp_path: Path) -> None:
+    assert policy(tmp_path, 'accept = 0.3\nstrictness = "low"').strictness == "low"
+    assert policy(tmp_path, "accept = 0.3").strictness is None
+    with pytest.raises(UsageError, match="strictness"):
+        policy(tmp_path, 'accept = 0.3\nstrictness = "severe"')

@@ -12,6 +12,7 @@ from places import ROOT
 from result_lines import line, write_lines
 from scipy.stats import binomtest
 
+from veridical import check
 from veridical.diff import Diff, diff
 from veridical.diff.comparing import MOST_FLIPS
 from veridical.errors import UsageError
@@ -55,6 +56,25 @@ def test_three_verdicts_are_bad(tmp_path: Path, verdict: str) -> None:
     assert (share.a, share.b, share.rises, share.falls) == (0, 0.4, 8, 0)
     assert share.p == pytest.approx(binomtest(8, 8).pvalue)
     assert share.test == "mcnemar"
+
+
+def test_an_unclear_answer_is_not_worse_by_itself_and_its_share_is_told(tmp_path: Path) -> None:
+    made = compare(tmp_path, good(20), with_bad(20, 8, "unclear"))
+    assert made.gate is not None and not made.gate.worse and made.gate.difference == 0
+    share = endpoint(made, "verdict", "unclear")
+    assert (share.a, share.b) == (0, 0.4)
+
+
+def test_runs_of_another_strictness_are_refused(tmp_path: Path) -> None:
+    rows = [{"response": "It is red.", "contexts": ["It is red."]}]
+    sides = []
+    for strictness in ("balanced", "low"):
+        sides.append(tmp_path / strictness)
+        check(rows, "nli_grounding", strictness=strictness, out=sides[-1])  # type: ignore
+    with pytest.raises(UsageError, match="differ in strictness: balanced and low"):
+        diff(*sides)
+    made = diff(*sides, allow_different=True)
+    assert any("different thresholds" in note for note in made.notes)
 
 
 def test_a_better_run_is_not_worse(tmp_path: Path) -> None:

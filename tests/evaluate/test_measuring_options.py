@@ -41,7 +41,7 @@ def test_keywords_of_public_functions_are_the_options() -> None:
     assert keyword_types(BenchKeywords) == bench
     assert keyword_types(RankKeywords) == types(RankOptions, EngineOptions)
     run = types(RunOptions)
-    for name in ("fresh", "policy", "prior", "select", "repair"):
+    for name in ("fresh", "policy", "prior", "strictness", "select", "repair"):
         del run[name]
     assert keyword_types(TuneKeywords) == run | types(EngineOptions, TuneOptions)
     assert {s.options for s in all_suites()} == {Options, *OF_SUITES}

@@ -85,6 +85,12 @@ def compared(
     different = list(_different(pairs.pairs))
     if different and not options.allow_different:
         raise UsageError(_refusal(a, b, different))
+    if _mixed(a, b) and not options.allow_different:
+        raise UsageError(
+            f"the runs differ in strictness: {a.strictness} and {b.strictness}. What differs may "
+            f"be the thresholds, not the answers; {option_named('allow_different')} compares them "
+            "all the same"
+        )
     table = _Table(pairs.pairs)
     endpoints = list(table.endpoints())
     flips = sorted(_flips(pairs.pairs), key=lambda flip: flip[0])
@@ -457,3 +463,14 @@ def _notes(
     if different:
         names = ", ".join(shown(d.scorer) for d in different[:_NAMED])
         yield f"the runs were not scored in the same way ({names}): that may be all that differs"
+    if _mixed(a, b):
+        yield (
+            f"the runs differ in strictness ({a.strictness}, {b.strictness}): their verdicts have "
+            "different thresholds"
+        )
+
+
+def _mixed(a: Side, b: Side) -> bool:
+    """Return True if the verdicts of two runs are known to be cut at different thresholds."""
+    points = (a.strictness, b.strictness)
+    return None not in points and points[0] != points[1]

@@ -226,6 +226,19 @@ class Side:
         if not has_field:
             raise UsageError(f"{self.name}: no record has a field {shown(split_by)} to split by")
 
+    @property
+    def strictness(self) -> str | None:
+        """The operating point of a run's verdicts; None of a file, and of an earlier version."""
+        if self._results is not None:
+            identity = self._results.identity
+        elif self._files is not None:
+            identity = self._files.manifest()["identity"]
+        else:
+            return None
+        parameters = identity.get("parameters")
+        known = parameters.get("strictness") if isinstance(parameters, dict) else None
+        return known if isinstance(known, str) else None
+
     def _lines(self) -> Iterator[tuple[int, bytes]]:
         """Result lines with their numbers from 1."""
         if self._files is not None:

@@ -218,6 +218,8 @@ def _unit(record: Record, unit: Unit, fact: Fact, notes: list[str]) -> dict[str,
         out["raw"] = show(unit.raw)
     if unit.label is not None:
         out["label"] = unit.label
+    if unit.kind is not None:
+        out["kind"] = unit.kind
     if unit.probabilities:
         out["probabilities"] = [[k, _round(v)] for k, v in unit.probabilities.items()]
     return out
@@ -229,6 +231,8 @@ def _evidence(record: Record, item: EvidenceItem, says: str | None) -> dict[str,
         out["says"] = says
     if item.probability is not None:
         out["p"] = _round(item.probability)
+    if item.computed is not None:
+        out["computed"] = shorten(item.computed)
     # The slice itself need not be carried where it can be cut from the text that is shown.
     if item.text == _source(record, item)[item.start : item.end] and item.end <= MAX_TEXT:
         out["start"], out["end"] = item.start, item.end

@@ -11,6 +11,7 @@ from typing import Any
 
 from veridical.core.records import Record
 from veridical.core.scores import EvidenceItem, Result, Score, Unit
+from veridical.core.verdict_cuts import verdict_of_label
 from veridical.report.claim_payload import VERDICTS
 
 NOTE = "texts are redacted: only their lengths are shown"
@@ -72,7 +73,7 @@ def _unit(unit: Unit) -> Unit:
     return unit.model_copy(
         update={
             "text": _BLOCK * len(unit.text),
-            "label": unit.label if unit.label in VERDICTS else None,
+            "label": unit.label if verdict_of_label(unit.label) else None,
             "probabilities": known or None,
             "evidence": tuple(_item(e) for e in unit.evidence if e.kind != "token"),
         }
@@ -80,7 +81,8 @@ def _unit(unit: Unit) -> Unit:
 
 
 def _item(item: EvidenceItem) -> EvidenceItem:
-    return item.model_copy(update={"text": _measure(item.text), "start": 0, "end": 0})
+    gone = {"text": _measure(item.text), "start": 0, "end": 0, "computed": None}
+    return item.model_copy(update=gone)
 
 
 def _raw(score: Score, units: Sequence[Unit]) -> float | dict[str, Any] | None:

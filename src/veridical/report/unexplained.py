@@ -7,6 +7,7 @@ from functools import cached_property
 
 from veridical.core.records import Record
 from veridical.core.scores import Score, Unit
+from veridical.core.verdict_cuts import verdict_of_label
 
 #: A word that tells passages apart: it has a digit, or at least four letters.
 _TELLING = re.compile(r"\w*\d\w*|\w{4,}")
@@ -31,7 +32,8 @@ class Unexplained:
             compared = self._fields[id(score)] = self._compared(score)
         if unit.level == "token" or not compared:
             return "It is judged by the answer's own probabilities, without a source."
-        if unit.label in ("entailment", "supported") or (unit.label is None and unit.risk < _EVEN):
+        verdict = verdict_of_label(unit.label)
+        if verdict in ("supported", "consistent") or (unit.label is None and unit.risk < _EVEN):
             return "This scorer names no passage."
         return " ".join(self._absent(field, unit.text) for field in compared)
 

@@ -107,6 +107,7 @@ const claimsView = ({ el, figure, grouped, calm, say, codePoints, quote, markEvi
           el("span", { class: "soft" }, ` claim ${claim.number} of ${grouped(claims.length)}`)),
         el("p", { class: "text claim-text", dir: "auto" }, text(claim)),
         triplet(fact),
+        unit.kind ? el("p", { class: "claim-kind" }, el("span", { class: "chip" }, unit.kind)) : null,
         fact.kind ? el("p", { class: "claim-kind" }, el("span", { class: "chip" }, fact.kind),
           Object.hasOwn(KINDS, fact.kind) ? el("span", { class: "soft" }, ` ${KINDS[fact.kind]}`) : null) : null,
         fact.conflict ? el("p", { class: "claim-kind" }, el("span", { class: "chip conflict" }, "sources disagree"),

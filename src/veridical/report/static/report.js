@@ -458,12 +458,16 @@
   const LABELS = { __proto__: null, entailment: "supported", neutral: "not supported", contradiction: "contradicted", unsupported: "not supported" };
   const KINDS = { sample: "Sample", context: "Context", reference: "Reference", token: "Token" };
 
+  /** Whether evidence is what comes nearest, as nothing supports or contradicts the unit. */
+  const closest = (u) => ["neutral", "unsupported", "unclear"].includes(u.label) && u.evidence.some((e) => e.kind !== "token");
+
   function evidenceView(over, data, cards) {
     return over.slice(0, 6).map((u) => el("div", { class: "about" },
       el("p", { class: "about-head" }, el("b", { "--r": u.risk ?? 0 }, figure(u.risk)), ` ${u.level}`,
-        u.label ? [" · ", el("bdi", {}, LABELS[u.label] ?? u.label)] : null, u.raw === undefined || figure(Number(u.raw)) === figure(u.risk) ? null : el("span", { class: "soft" }, ` · raw ${u.raw}`)),
+        u.label ? [" · ", el("bdi", {}, LABELS[u.label] ?? u.label)] : null, u.kind ? ` · ${u.kind}` : null, u.raw === undefined || figure(Number(u.raw)) === figure(u.risk) ? null : el("span", { class: "soft" }, ` · raw ${u.raw}`)),
       u.probabilities ? el("dl", { class: "chances" }, u.probabilities.map(([name, p]) =>
         el("div", { "--r": p }, el("dt", {}, el("bdi", {}, name)), el("dd", {}, figure(p))))) : null,
+      closest(u) && u.evidence.length ? el("p", { class: "soft" }, "The closest passage:") : null,
       u.evidence.length ? u.evidence.map((e) => quote(e, data, cards))
         : el("p", { class: "soft none" }, u.none ?? "It is a human label.")));
   }
@@ -482,13 +486,14 @@
       } }, title) : el("span", {}, title),
       e.p === undefined ? null : el("span", { class: "soft" }, ` p = ${figure(e.p)}`));
     const slice = sliceOf(e, place);
-    if (!slice) return el("blockquote", { "data-v": e.says }, head, el("p", { class: "text", dir: "auto" }, el("mark", {}, e.text || "(nothing)")));
+    const computed = e.computed ? el("p", { class: "text" }, el("span", { class: "soft" }, "Computed: "), e.computed) : null;
+    if (!slice) return el("blockquote", { "data-v": e.says }, head, el("p", { class: "text", dir: "auto" }, el("mark", {}, e.text || "(nothing)")), computed);
     const [text, from, to] = slice;
     const left = Math.max(0, from - around);
     const right = Math.min(text.length, to + around);
     return el("blockquote", { "data-v": e.says }, head, el("p", { class: "text", dir: "auto" },
       left ? "…" : "", tidy(text.slice(left, from)), el("mark", {}, text.slice(from, to)),
-      tidy(text.slice(to, right)), right < text.length ? "…" : ""));
+      tidy(text.slice(to, right)), right < text.length ? "…" : ""), computed);
   }
 
   const tidy = (text) => text.toWellFormed(); // a cut may fall inside a surrogate pair

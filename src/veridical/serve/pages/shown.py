@@ -58,5 +58,6 @@ def unit(u: Unit) -> dict[str, Any]:
         "text": shorten(u.text, _PIECE),
         "risk": u.risk,
         "label": u.label,
+        **({} if u.kind is None else {"kind": u.kind}),
         "evidence": [[e.kind, e.index, shorten(e.text, _PIECE)] for e in u.evidence[:MAX_EVIDENCE]],
     }

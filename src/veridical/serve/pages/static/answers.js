@@ -51,6 +51,7 @@ export function statements(node, pts, units) {
   fill(node, ...units.map((u) => el("li", {},
     el("p", { class: "text", dir: "auto" }, u.text ?? cut(pts, u.start, u.end)),
     el("p", { class: "judged" }, label(u),
+      u.kind ? ` ${u.kind}` : null,
       u.risk === null || u.risk === undefined ? null : ` risk ${risk(u.risk)}`),
     ...(u.evidence ?? []).slice(0, 2).map(([kind, index, text]) => el("blockquote", {},
       el("p", { class: "role" }, `${KINDS[kind] ?? kind} ${index + 1}`),
