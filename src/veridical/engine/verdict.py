@@ -103,7 +103,8 @@ def _verdict(
 ) -> tuple[Verdict, Unchecked | None]:
     """Return the verdict; label the units that it rests on in ``lines``."""
     if states_nothing(record):
-        return "unchecked", "no_statement"
+        missed = any(_missed_answer(parts[s.key]) for s in scorers)
+        return "unchecked", "missed_answer" if missed else "no_statement"
     if risk is None:
         return "unchecked", _why_unscored(record, scorers, parts)
     named = by.partition("(")[0] if by else None
@@ -138,6 +139,12 @@ def _labelled(scored: Scored, score: dict[str, Any], labels: Sequence[str | None
         return scored
     units = [{**u, "label": label} for u, label in zip(score["units"], labels, strict=True)]
     return Scored(scored.risk, to_json({**score, "units": units}))
+
+
+def _missed_answer(score: Mapping[str, Any]) -> bool:
+    """Return True if a score found that a source answers what the answer says is not told."""
+    raw = score["raw"]
+    return isinstance(raw, dict) and "missed_answer" in raw
 
 
 def _basis(bound: BoundScorer, record: Record, score: Mapping[str, Any]) -> Basis:

@@ -1,4 +1,4 @@
-"""What a question asks for: the kind of value, a rough statement, and its content words."""
+"""Analysis of a question: the kind of value it asks for, and its content words."""
 
 from __future__ import annotations
 
@@ -15,9 +15,7 @@ from veridical.text.statement_words import (
     PREPOSITIONS,
     PRONOUNS,
     SEASONS,
-    SUBJECT_PRONOUNS,
 )
-from veridical.text.statements import statement
 
 
 def _set(words: str) -> frozenset[str]:
@@ -103,13 +101,11 @@ class Asked(NamedTuple):
     Attributes:
         question: the sentence that asks.
         kind: the kind of value that answers it.
-        said: a rough statement of what is asked about, for an NLI model.
         stems: beginnings of its content words, in order.
     """
 
     question: str
     kind: Kind
-    said: str
     stems: tuple[str, ...]
 
 
@@ -117,8 +113,8 @@ def asked(question: str) -> Asked | None:
     """Read a question; None where it has no content words.
 
     >>> found = asked("When does the shop open?")
-    >>> found.kind, found.said, found.stems
-    ('time', 'the shop open.', ('shop', 'open'))
+    >>> found.kind, found.stems
+    ('time', ('shop', 'open'))
     """
     text = " ".join(question[-4 * _LONGEST :].split())
     sentences = [s.text for s in split_sentences(text)]
@@ -129,7 +125,7 @@ def asked(question: str) -> Asked | None:
     stems = content_stems(said)
     if not stems:
         stems = content_stems(text[-_LONGEST:])
-    return Asked(said, _kind(said.lower()), _said(said), stems) if stems else None
+    return Asked(said, _kind(said.lower()), stems) if stems else None
 
 
 def content_stems(text: str) -> tuple[str, ...]:
@@ -174,35 +170,3 @@ def _kind(low: str) -> Kind:
         return min(found)[2]
     words = _WORD.findall(low)
     return "yes_no" if AUXILIARIES & set(words) else "other"
-
-
-def _said(question: str) -> str:
-    """A rough statement: the question without what asks, and its subject before its verb."""
-    if statement(question, "Yes.").how == "converted" and _kind(question.lower()) == "yes_no":
-        return statement(question, "Yes.").text
-    words = question.strip(" ?？¿\"'").split()
-    low = [w.lower().strip(",") for w in words]
-    start = 0
-    for i, word in enumerate(low[:8]):
-        if NEGATED.get(word, word) in AUXILIARIES:
-            start = i
-            break
-    else:
-        return " ".join(words) + "."
-    auxiliary, rest = words[start].lower(), words[start + 1 :]
-    wh = low[:start]
-    lead = words[1:start] if wh and wh[0] in ("what", "which", "whose") else words[2:start]
-    if not wh or wh[0] not in ("what", "which", "whose", "how"):
-        lead = []
-    if not rest:
-        return " ".join(words) + "."
-    if auxiliary in ("do", "does", "did"):
-        said = rest
-    elif rest[0].lower() in SUBJECT_PRONOUNS:
-        said = [rest[0], auxiliary, *rest[1:]]
-    elif lead:
-        said = [*lead, auxiliary, *rest]
-        return " ".join(said) + "."
-    else:
-        said = [*rest, auxiliary] if len(rest) <= 3 else rest
-    return " ".join([*said, *lead]) + "."

@@ -48,14 +48,13 @@ def asserts(text: str) -> bool:
     words = [w.lower() for w in _WORD.findall(text)[:_MAX_WORDS]]
     while words and words[0] in (",", ";", ":", "(", ")"):
         del words[0]
-    if not words or words[0] in _OPENERS:
+    if not words or words[0] in _OPENERS or _is_auxiliary(words[0]):
         return False
     for i, word in enumerate(words[1:], start=1):
         before = words[i - 1]
         if before in (",", ";", ":", "("):
             before = words[i - 2] if i > 1 else ""
-        plain = word.replace("’", "'")
-        if NEGATED.get(plain, plain) in AUXILIARIES or plain in _CANNOT:
+        if _is_auxiliary(word) and not (word == "may" and before in PREPOSITIONS):
             return True
         if is_clearly_finite(word) and before not in DETERMINERS:
             return True
@@ -65,6 +64,11 @@ def asserts(text: str) -> bool:
         _CONTRACTED.fullmatch(w) and w.replace("’", "'").split("'")[0] in SUBJECT_PRONOUNS
         for w in words
     )
+
+
+def _is_auxiliary(word: str) -> bool:
+    plain = word.replace("’", "'")
+    return NEGATED.get(plain, plain) in AUXILIARIES or plain in _CANNOT
 
 
 def _ends_a_subject(before: str, word: str) -> bool:

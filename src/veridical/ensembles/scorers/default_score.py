@@ -15,6 +15,7 @@ from veridical.ensembles.scorers.default_long import LongAnswer, long_answer
 from veridical.ensembles.scorers.default_set import Field, Said
 from veridical.ensembles.scorers.unread import wrong_values
 from veridical.errors import NotApplicable
+from veridical.scorers.grounding.missed_answer import Missed, missed_answer
 from veridical.text.scripts import UNREAD
 from veridical.text.spans import Span
 
@@ -138,7 +139,9 @@ async def score(
     if not any(map(str.isalnum, record.answer)):
         raise NotApplicable("the response holds no word")
     if states_nothing(record):
-        return Score.of(0.0, raw=_abstained())
+        asks = "contexts" in by_field and asks_nli and not evidence.nli_by_llm()
+        missed = await missed_answer(record, evidence) if asks else None
+        return _abstention(record, missed)
     asked = {b.key: b for named in by_field.values() for b in named.values()}
     if judging is not None:
         asked[judging.key] = judging
@@ -206,19 +209,18 @@ def _score(
     return Score.of(risk, raw=raw, units=units)
 
 
-def _abstained() -> dict[str, Any]:
-    return {
-        "risk": 0.0,
-        "even_risk": 0.0,
-        "judged": None,
-        "nli": None,
-        "sets": [],
-        "components": {},
-    } | {
-        "weights": {},
-        "missing": {},
-        "abstained": True,
-    }
+def _abstention(record: Record, missed: Missed | None) -> Score:
+    """The score of an answer that states nothing: 0, or P(a source answers) where it is likely."""
+    raw: dict[str, Any] = {"risk": 0.0, "even_risk": 0.0, "judged": None, "nli": None, "sets": []}
+    raw |= {"components": {}, "weights": {}, "missing": {}, "abstained": True}
+    if missed is None or missed.probability < _EVEN:
+        return Score.of(0.0, raw=raw)
+    risk = round(missed.probability, _DIGITS)
+    item = EvidenceItem.at(missed.source, missed.start, missed.end, risk)
+    whole = Span(0, len(record.response), record.response)
+    unit = Unit.of(whole, risk, level="response", evidence=[item])
+    raw |= {"risk": risk, "even_risk": risk, "missed_answer": {"probability": risk}}
+    return Score.of(risk, raw=raw, units=[unit])
 
 
 def _judged(
