@@ -24,6 +24,7 @@ from veridical.text.polarity import agrees, opposes
 from veridical.text.relevance import candidates
 from veridical.text.same_matter import same_matter
 from veridical.text.sentences import split_sentences
+from veridical.text.structure.checking import asked_values, check_value
 
 if TYPE_CHECKING:
     from veridical.core.evidence import Evidence
@@ -35,6 +36,9 @@ ALONE = 2
 OPPOSED = 0.9
 #: Most that a passage entails of what names an address or number that it lacks.
 MISSING = 0.1
+
+#: Probabilities for a value of a structured answer that is looked up.
+_FIELD = {"supported": (0.95, 0.04, 0.01), "contradicted": (0.05, 0.1, 0.85)}
 
 _ENTAILMENT, _NEUTRAL, _CONTRADICTION = range(len(LABELS))
 
@@ -95,6 +99,11 @@ def _settled(evidence: Evidence, passage: str, statement: str) -> tuple[float, f
     named = identifiers(statement)
     if named and named <= identifiers(passage) and only_points(statement):
         return (1.0, 0.0, 0.0)
+    field = asked_values(evidence.record.answer).get(statement)
+    if field is not None:
+        found = check_value(field, passage)
+        if found != "unknown":
+            return _FIELD[found]
     nearest = _most_about(evidence, passage, statement) or [passage]
     if any(opposes(statement, s) for s in nearest) and not any(
         agrees(statement, s) for s in nearest

@@ -56,10 +56,11 @@ _DAYS = {
 _FIRST = {"is": "is", "are": "are", "was": "was", "were": "were", "can": "can", "has": "has"}
 #: Names of values that are the answer itself: they are no part of what is stated.
 _GENERIC = words_set(
-    "answer response result output text content message reply value data summary explanation "
-    "final finalanswer statement claim sentence description body items list results reasoning "
-    "answers key facts points data payload attributes properties fields tool call"
+    "answer answers response result output text content message reply value summary explanation "
+    "final finalanswer statement claim sentence description reasoning key facts points"
 )
+#: Names of what holds values, which are no part of what is stated either.
+_HOLDERS = words_set("data body items list results payload attributes properties fields tool call")
 
 
 @lru_cache(maxsize=4096)
@@ -83,8 +84,15 @@ def named(names: Sequence[str]) -> str:
 
     >>> named(("answer", "invoice", "total"))
     'invoice total'
+    >>> named(("data", "results")), named(("items", "price"))
+    ('results', 'price')
     """
-    words = [words_of_name(n) for n in names if n and not is_generic(n)]
+    last = len(names) - 1
+    words = [
+        words_of_name(n)
+        for i, n in enumerate(names)
+        if n and not is_generic(n) and (i == last or words_of_name(n) not in _HOLDERS)
+    ]
     return " ".join(dict.fromkeys(w for w in words if w))
 
 
