@@ -18,6 +18,7 @@ import numpy as np
 
 from veridical.core.protocols import LABELS
 from veridical.core.verdicts import Verdicts
+from veridical.text.aliases import definitions, in_words_of
 from veridical.text.copies import is_copy
 from veridical.text.identifiers import identifiers, only_points
 from veridical.text.polarity import agrees, opposes
@@ -57,7 +58,8 @@ async def passage_verdicts(
     sentences that says the opposite in the same words contradicts (see
     :func:`veridical.text.polarity.opposes`), unless another says the same. A passage without an
     address or telephone number of the statement does not entail it. An LLM as the NLI model is
-    asked of whole passages alone.
+    asked of whole passages alone. Short and long names of one thing count as one (see
+    :func:`veridical.text.aliases.in_words_of`).
 
     Args:
         nli: the NLI model; the run's own if None.
@@ -66,14 +68,15 @@ async def passage_verdicts(
         NotApplicable: the model does not read the script most of the texts are in.
         ModelError: the model failed on one of the pairs.
     """
-    settled = {pair: known for pair in dict.fromkeys(pairs) if (known := _settled(evidence, *pair))}
+    named = {pair: (pair[0], _named(*pair)) for pair in dict.fromkeys(pairs)}
+    settled = {pair: known for pair, put in named.items() if (known := _settled(evidence, *put))}
     open_pairs = [pair for pair in pairs if pair not in settled]
     read = [] if evidence.nli_by_llm(nli) else open_pairs
-    alone = {pair: [(s, pair[1]) for s in _most_about(evidence, *pair)] for pair in read}
-    asked = list(dict.fromkeys([*open_pairs, *chain(*alone.values())]))
+    alone = {pair: _alone(evidence, *pair) for pair in read}
+    asked = list(dict.fromkeys([*(named[pair] for pair in open_pairs), *chain(*alone.values())]))
     verdicts = await evidence.nli(asked, nli)
     said = dict(zip(asked, verdicts.probabilities, strict=True))
-    rows = [settled[pair] if pair in settled else said[pair] for pair in pairs]
+    rows = [settled[pair] if pair in settled else said[named[pair]] for pair in pairs]
     table = np.array(rows, np.float64).reshape(-1, len(LABELS))
     for row, pair in zip(table, pairs, strict=True):
         if pair in settled:
@@ -90,6 +93,17 @@ async def passage_verdicts(
             row[_NEUTRAL] += row[_ENTAILMENT] - MISSING
             row[_ENTAILMENT] = MISSING
     return Verdicts(table, verdicts.contradicts)
+
+
+def _named(passage: str, statement: str, text: str | None = None) -> str:
+    """A statement with the names of a passage's ``text`` (the whole if None) for what it names."""
+    return in_words_of(statement, passage if text is None else text, definitions(passage))
+
+
+def _alone(evidence: Evidence, passage: str, statement: str) -> list[tuple[str, str]]:
+    """The pairs of a passage's sentences that are read alone."""
+    nearest = _most_about(evidence, passage, statement)
+    return [(s, _named(passage, statement, s)) for s in nearest]
 
 
 def _settled(evidence: Evidence, passage: str, statement: str) -> tuple[float, float, float] | None:
