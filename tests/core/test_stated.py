@@ -194,3 +194,21 @@ def test_yes_on_a_question_that_gives_no_verdict_is_left_out():
     )
     record = Record(response="No, but it was in Paris.", prompt=long, contexts=[PARIS])
     assert stated_sentences(record, stating_sentences(record)) == ["It was in Paris."]
+
+
+@pytest.mark.parametrize(
+    ("advice", "judged"),
+    [
+        ("Always check with the operator before you travel.", False),
+        ("It's best to consult a professional.", False),
+        ("Check with the operator, as dogs travel free.", True),
+        ("Ask the operator which dogs may travel.", True),
+        ("The operator is in Leeds.", True),
+    ],
+)
+def test_advice_after_an_answer_states_nothing(advice, judged):
+    record = Record(response=f"{PARIS} {advice}", prompt="Is the tower in Rome?", contexts=[PARIS])
+    assert (len(stating_sentences(record)) == 2) is judged
+    asked = Record(response=f"{PARIS} {advice}", prompt="Who can I ask?", contexts=[PARIS])
+    assert len(stating_sentences(asked)) == 2
+    assert len(stating_sentences(Record(response=advice, contexts=[PARIS]))) == 1

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 #: How many sentences of a passage are read alone: with one, what rests on two loses.
 ALONE = 2
 
-#: What is opposed is contradicted with this probability, and entailed with the half of the rest.
-OPPOSED = 0.9
+#: The verdict on what turns a sentence round.
+_OPPOSITE = (0.05, 0.05, 0.9)
 #: Most that a passage entails of what names an address or number that it lacks.
 MISSING = 0.1
 
@@ -42,6 +42,11 @@ MISSING = 0.1
 _FIELD = {"supported": (0.95, 0.04, 0.01), "contradicted": (0.05, 0.1, 0.85)}
 
 _ENTAILMENT, _NEUTRAL, _CONTRADICTION = range(len(LABELS))
+
+
+def needs_no_model(entailment: float, contradiction: float) -> bool:
+    """Return True if a verdict is one that words alone gave."""
+    return entailment == 1 or (entailment, contradiction) == _OPPOSITE[::2]
 
 
 async def passage_verdicts(
@@ -122,7 +127,7 @@ def _settled(evidence: Evidence, passage: str, statement: str) -> tuple[float, f
     if any(opposes(statement, s) for s in nearest) and not any(
         agrees(statement, s) for s in nearest
     ):
-        return ((1 - OPPOSED) / 2, (1 - OPPOSED) / 2, OPPOSED)
+        return _OPPOSITE
     return None
 
 

@@ -6,6 +6,7 @@ Units, offsets and evidence stay those of the answer as it was given.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -28,7 +29,7 @@ from veridical.text.reasoning import answer_only
 from veridical.text.refusals import abstains, abstention, stated_part
 from veridical.text.relevance import plain_words
 from veridical.text.sentences import split_sentences
-from veridical.text.small_talk import lead_in, small_talk
+from veridical.text.small_talk import is_advice, lead_in, small_talk
 from veridical.text.spans import Span
 from veridical.text.statements import (
     Statement,
@@ -44,6 +45,12 @@ if TYPE_CHECKING:
     from veridical.core.records import Record, Source
     from veridical.text.passages import Passage
 
+#: A question that advice may answer.
+_ASKS_FOR_ADVICE = re.compile(
+    r"\b(?:who|whom|contact|ask|reach|consult|should|must|how|next|where|whose|steps?|todo)\b"
+    r"|\b(?:do|can) i (?:do|need|have)\b",
+    re.IGNORECASE,
+)
 _AFTER = 2_000  # characters in which something must follow a heading
 _MOST_LEAD_INS = 4
 #: Share of the words of "The text is about ..." that need not be in the sources.
@@ -75,7 +82,7 @@ def stating_sentences(record: Record) -> list[Span]:
         else small_talk(s.text)
         for s, is_silent in zip(spans, silent, strict=True)
     ]
-    if not any(kinds):
+    if not any(kinds) and not any(is_advice(s.text) for s in spans[1:]):
         return spans
     question = last_question(record.prompt)
     said: list[Span] = []
@@ -86,6 +93,8 @@ def stating_sentences(record: Record) -> list[Span]:
             said.append(span)
     if len(said) > 1 and _leads_to(question, said[0], said[1]):
         said = said[1:]
+    while len(said) > 1 and is_advice(said[-1].text) and not _ASKS_FOR_ADVICE.search(question):
+        said.pop()
     if said or record.reference or record.samples:
         return said or spans
     return [s for s, kind in zip(spans, kinds, strict=True) if kind == "reply"]

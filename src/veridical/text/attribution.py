@@ -130,7 +130,7 @@ _LEAD_FORMS = (
     r"(?: that\s|\s?:\s?(?=\S))",
     rf"it (?:is|was) {_HOW}{_SAID} (?:in|by|on|under) {_PLACE} that\s",
     rf"{_CONNECTIVE}{_MARKUP}\s?[,:;]{_MARKUP}\s?",
-    rf"{_THAT}(?:,| that)\s",
+    rf"{_THAT}(?:,|:| that)\s",
     rf"{_ANSWER_IS}(?:\s?:| that\b)\s",
     rf"{_LABEL}{_MARKUP}\s?:{_MARKUP}\s?",
     r"(?:selon|d'après|d’après) (?:le|la|les|ce|ces|cette) (?:[\w-]{1,20} ){1,3}?(?:fourni|"
@@ -266,7 +266,8 @@ def attribution_tail(sentence: str) -> int:
 def _tail_at(sentence: str, start: int, end: int) -> int | None:
     for opening in _TAIL_START.finditer(sentence, start, end):
         if any(form.fullmatch(sentence, opening.start(), end) for form in _patterns().tails):
-            return opening.start()
+            named = re.split(r"[:;]", sentence[opening.end() : end].strip(" )]"))[1:]
+            return None if any(map(is_sentence, named)) else opening.start()
     return None
 
 

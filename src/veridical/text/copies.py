@@ -39,6 +39,8 @@ _EDGES = " \t\r\n.!;,\"'"
 _LIST_ITEM = re.compile(r"\s{0,40}(?:[-*+•‣▪◦●–—>]|\(?(?:\d{1,3}|[A-Za-z])[.)])\s")
 #: Where a clause may end so that what stands before it is said as well.
 _BOUNDARY = re.compile(r";\s|,? (?:and|but|while|whereas) (?=(\w[\w'’-]{0,30})\b)")
+#: Where a statement may join two.
+_JOINT = re.compile(r"; |, and (?=\w+ \w)")
 _DEPENDS = re.compile(
     r"\b(?:if|unless|except|only|provided|when|until|whether|either|neither|nor|without|before|"
     r"after|should|would|suppose|imagine|however|otherwise|instead)\b"
@@ -63,7 +65,6 @@ _DENIED_AFTER = re.compile(
 )
 _LONGEST = 2_000  # characters of a statement that is looked up
 _NEAR = 300  # characters of a sentence that denies the one beside it
-_FEWEST_LETTERS = 1
 
 
 def folded(text: str) -> str:
@@ -88,7 +89,13 @@ def is_copy(statement: str, passage: str) -> bool:
     if len(statement) > _LONGEST:
         return False
     key = folded(statement)
-    return sum(map(str.isalnum, key)) >= _FEWEST_LETTERS and key in _stated_in(passage)
+    if not any(map(str.isalnum, key)):
+        return False
+    stated = _stated_in(passage)
+    if key in stated:
+        return True
+    parts = _JOINT.split(statement)
+    return len(parts) > 1 and all(is_sentence(p) and folded(p) in stated for p in parts)
 
 
 def is_whole(statement: str, passage: str) -> bool:

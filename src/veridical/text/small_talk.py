@@ -198,6 +198,39 @@ def _informs(courtesy: str) -> bool:
     return False
 
 
+_ADVICE = re.compile(
+    r"(?:please |always |also |and |but |so |finally,? |still,? |however,? )*"
+    r"(?:(?:it(?:'s| is) (?:always |still )?(?:best|advisable|recommended|a good idea|important|"
+    r"wise|better|worth) (?:to )?|make sure (?:to |you )|be sure to |"
+    r"(?:we|i)(?:'d| would)? (?:strongly )?(?:recommend|suggest|advise)(?: that you| you| to)? |"
+    r"you (?:should|may want to|might want to|"
+    r"may wish to)(?: always| also)? |remember to |don't forget to |consider |never hesitate to ))?"
+    r"(?:always |also |please )?"
+    r"(?:double[ -]?)?(?:check|consult|contact|verify|speak|talk|ask|confirm|reach|refer|seek|see)"
+    r"(?:ing)?\b[^,.:;()@]{0,110}\b(?:doctor|physician|pharmacist|professional|specialist|expert|"
+    r"lawyer|attorney|advis[eo]r|operator|provider|manufacturer|authority|authorities|airline|"
+    r"store|staff|support|customer service|service team|website|venue|organi[sz]er|"
+    r"documentation|manual|label|sources?|manager|insurer|landlord|agent|technician|dealer|vet|"
+    r"veterinarian|accountant|embassy|consulate|office|company|advice|help)s?"
+    r"(?: (?:directly|first|before|for|if|to|about|on|when|in case)\b[^,.:;()@]{0,80})?"
+)
+_TELLS_MORE = re.compile(r"\b(?:because|since|as|that|which|who|is|are|was|were|will|costs?)\b")
+
+
+def is_advice(sentence: str) -> bool:
+    """Whether a sentence only sends its reader to somebody who knows.
+
+    >>> is_advice("Always check with your doctor."), is_advice("Your doctor is in Leeds.")
+    (True, False)
+    """
+    if len(sentence) > _LONGEST or any(map(str.isdigit, sentence)):
+        return False
+    text = _EDGES.sub("", " ".join(sentence.replace("’", "'").split())).lower()
+    found = _ADVICE.fullmatch(text)
+    bare = re.sub(r"^(?:\w+ )?it(?:'s| is) |^(?:i|we)\b.{0,30}? that ", "", text)
+    return found is not None and not _TELLS_MORE.search(bare)
+
+
 def lead_in(sentence: str) -> int:
     """How many characters of agreement or greeting a statement begins with; 0 where there is none.
 

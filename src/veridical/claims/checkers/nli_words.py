@@ -10,7 +10,7 @@ import numpy as np
 
 from veridical.claims.checkers.nli import NliChecker
 from veridical.claims.triplets import FUNCTION_WORDS
-from veridical.core.passage_verdicts import passage_verdicts
+from veridical.core.passage_verdicts import needs_no_model, passage_verdicts
 from veridical.core.protocols import LABELS
 from veridical.text.memo import kept
 from veridical.text.words import words_of
@@ -70,14 +70,14 @@ class NliWordsChecker(NliChecker):
         """
         texts = [(passage, claim.text) for claim, passage in pairs]
         table = (await passage_verdicts(evidence, texts, self.nli)).probabilities
-        entailment, neutral = LABELS.index("entailment"), LABELS.index("neutral")
+        entailment, neutral, contradiction = range(len(LABELS))
         claim_words = [_content_of(claim.text) for claim, _ in pairs]
         together: dict[str, set[str]] = {}
         for words, (_, passage) in zip(claim_words, pairs, strict=True):
             together.setdefault(passage, set()).update(words)
         passage_words = {passage: _content_of(passage) for passage in together}
         for row, words, (_, passage) in zip(table, claim_words, pairs, strict=True):
-            if words and row[entailment] < 1:  # else it is said word for word
+            if words and not needs_no_model(row[entailment], row[contradiction]):
                 prior = _share(together[passage], passage_words[passage])
                 weight = len(words) / (len(words) + PRIOR)
                 share = weight * _share(words, passage_words[passage]) + (1 - weight) * prior
