@@ -35,6 +35,7 @@ def statements(text: str) -> list[str]:
         ('{"a": {"b c": [1, {"x": "y"}]}}', {'a["b c"][0]': "1", 'a["b c"][1].x': "y"}),
         ('Here it is:\n```json\n{"total": 12}\n```\nDone.', {"total": "12"}),
         ('{"day": "Mon"}\n{"day": "Tue"}', {"day": "Tue"}),
+        ('```json\n{"a": 1, "b": "cut of', {"a": "1", "b": "cut of"}),
         ("a: 1\nb:\n  - x\n  - y: 2\n    z: '3'",
          {"a": "1", "b[0]": "x", "b[1].y": "2", "b[1].z": "3"}),
         ("```yaml\nnote: |\n  one\n  two\nsize: 4 # cm\n```", {"note": "one\ntwo", "size": "4"}),

@@ -63,6 +63,12 @@ def _value(text: str, at: int, stop: int) -> tuple[Node, int]:
         if token is None:
             cut = not text[at:stop].strip() or _cut_string(text, at, stop)
             if root is not None and cut and root.kind == "object" and root.children:
+                rest = text[at:stop].strip()
+                if rest and state == "value":  # a string that the text ends within
+                    begin = text.index(rest, at) + 1
+                    name = name if open_nodes[-1].kind == "object" else ""
+                    cut_node = Node("text", begin, begin + len(rest) - 1, rest[1:])
+                    open_nodes[-1].children.append((name, cut_node))
                 for node in open_nodes:
                     node.end = stop
                 return root, stop
