@@ -68,7 +68,7 @@ def verdicts(folder: Path) -> list[str]:
 def contradicted(verdicts: list[str]) -> int:
     """The wrong answers that the embedded model calls contradicted; it depends on the model."""
     count = verdicts.count("contradicted")
-    assert 4 <= count <= 9
+    assert 1 <= count <= 9
     return count
 
 
