@@ -10,7 +10,7 @@ from veridical.text.memo import kept
 from veridical.text.values.combined import Combined
 from veridical.text.values.dates import DateFound, century, clock_at, date_at, spelt_day
 from veridical.text.values.folding import lowered
-from veridical.text.values.numerals import Numeral, roman, spelt
+from veridical.text.values.numerals import Numeral, figures, roman, spelt
 from veridical.text.values.quantities import CURRENCY_BEFORE, LOOK_BACK, SPELT_WORDS
 from veridical.text.values.units import CENTS, CURRENCIES, PERIODS, UNITS
 from veridical.text.values.value import Kind, Reading, Value
@@ -18,8 +18,9 @@ from veridical.text.values.words import CLOCK, PARTS, TIMES, VULGAR
 
 _SHORT_TEXT = 40  # characters of a text that may be nothing but a number
 _MAX_IDENTIFIER = 40
-_ANCHOR = re.compile(rf"\d|[{''.join(VULGAR)}]|(?<![^\W_])(?:{SPELT_WORDS})(?![^\W_])|https?://")
+_ANCHOR = re.compile(rf"\d|[{''.join(VULGAR)}]|(?:{SPELT_WORDS})(?![^\W_])|https?://")
 _AND_A_HALF = re.compile(r"(?<![^\W_])(?:an?|one) ([a-z]+) and a $")
+_PLAIN_CELL = re.compile(r"(\d+(?:\.\d+)?) ?(?:[\t|\n]|$)")
 _MAX_RUN = 60  # characters of figures in a row
 _RUN = re.compile(r"\d[\d.,:/'-]*")
 _ENUMERATOR = re.compile(
@@ -72,6 +73,8 @@ class _Reader(Combined):
             if at < done:
                 continue
             char = match[0][0]
+            if char.isalpha() and at and self.low[at - 1].isalnum() and char not in VULGAR:
+                continue  # inside a word
             if char == "h" and match[0].startswith("http"):
                 url = _URL.match(self.low, at)
                 done = url.end() if url else match.end()
@@ -101,6 +104,8 @@ class _Reader(Combined):
     def _figures(self, at: int) -> list[Value]:
         low = self.low
         before = low[at - 1 : at]
+        if (before in "\t|" or low[at - 2 : at] == "| ") and (plain := self._plain_cell(at)):
+            return plain
         if before and (before.isalpha() or before in "_-.&"):
             special = self._attached(at, before)
             if special is not None:
@@ -141,6 +146,21 @@ class _Reader(Combined):
         if ident := self._identifier(at):
             return ident
         return self._quantities(at)
+
+    def _plain_cell(self, at: int) -> list[Value]:
+        """A number that fills a cell of a table, where nothing else says what it is."""
+        match = _PLAIN_CELL.match(self.low, at)
+        if match is None or (len(match[1]) == 4 and "1000" <= match[1] < "2200"):
+            return []
+        numeral = figures(self.low, at, False)
+        if numeral is None or numeral.end != match.end(1):
+            return []
+        readings = tuple(Reading("", a, a, "", numeral.step) for a in numeral.amounts)
+        if 0 < numeral.amounts[0] < 1:
+            readings = (*readings, readings[0]._replace(dimension="share"))
+        key = match[1] if "." in match[1] else ""
+        amount = numeral.amounts[0]
+        return [Value(at, numeral.end, "count", readings, key=key, written=amount)]
 
     def _enumerator(self, at: int, head: str) -> list[Value]:
         """The number of a list item or section, which is no value: "2. Fill", "6.1 Leave"."""

@@ -18,7 +18,7 @@ from veridical.text.values.words import SPELT
 _MAX_EQUAL = 40  # equal values of the sources looked at for their owners
 _MAX_SENTENCES = 12  # sentences of the sources compared with a statement
 _UNKNOWN_WORD = 0.4  # weight of a statement's word that no source has
-_WINDOW = Fraction(1, 4)
+_WINDOW = 0.25
 _DECLINE = re.compile(
     r"(?<![^\W_])(?:fell|fall\w*|drop\w*|down|decreas\w+|declin\w+|loss\w*|lost|lower|reduc\w+|cut|"
     r"shrank|shrink\w*|minus|negative|deficit|less|below zero|gesunken|sank|"
@@ -55,7 +55,7 @@ class SourceValues:
 
     def __init__(self, texts: Sequence[str]) -> None:
         self.texts = [placed(t) for t in texts]
-        self._amounts: dict[str, list[tuple[Fraction, int, int]]] = {}
+        self._amounts: dict[str, list[tuple[float, int, int]]] = {}
         self._dates: dict[object, list[Place]] = {}
         self.pairs: dict[tuple[Fraction, ...], list[Place]] = {}
         self._names: dict[str, list[Place]] = {}
@@ -77,7 +77,7 @@ class SourceValues:
     def _add(self, place: Place, value: Value) -> None:
         self.kinds[value.dimension] += 1
         for reading in value.readings:
-            self._amounts.setdefault(reading.dimension, []).append((reading.low, *place))
+            self._amounts.setdefault(reading.dimension, []).append((float(reading.low), *place))
         for year, month, day in value.dates:
             self._dates.setdefault(year, []).append(place)
             if month is not None:
@@ -159,10 +159,11 @@ class SourceValues:
         if not low:
             return []
         entries = self._amounts.get(value.readings[0].dimension, ())
-        first = bisect_left(entries, (-low,))
+        other = float(-low)
+        first = bisect_left(entries, (other,))
         found = []
         for amount, s, i in entries[first : first + _MAX_EQUAL]:
-            if amount != -low:
+            if amount != other:
                 break
             place = Place(s, i)
             about = statement if low > 0 else self.around(place)
@@ -195,17 +196,18 @@ class SourceValues:
             entries = self._amounts.get(reading.dimension)
             if not entries:
                 continue
-            reach = abs(reading.low) * _WINDOW if value.bound else abs(reading.low) * _WINDOW / 3
-            reach = max(reach, reading.step)
+            low = float(reading.low)
+            reach = abs(low) * (_WINDOW if value.bound else _WINDOW / 3)
+            reach = max(reach, float(reading.step))
             if reading.dimension == "clock":
-                reach = Fraction(10 if value.approx else 0)
+                reach = 10.0 if value.approx else 0.0
             if reading.dimension == "year":
-                reach = reading.high - reading.low
-            first = bisect_left(entries, (reading.low - reach,))
-            last = bisect_right(entries, (reading.low + reach, len(self.texts)))
+                reach = float(reading.high) - low
+            first = bisect_left(entries, (low - reach,))
+            last = bisect_right(entries, (low + reach, len(self.texts)))
             near = entries[first:last]
             if len(near) > 8 * _MAX_EQUAL:  # the exact ones then
-                exact = bisect_left(entries, (reading.low,))
+                exact = bisect_left(entries, (low,))
                 near = entries[exact : exact + 8 * _MAX_EQUAL]
             found += [Place(s, i) for _, s, i in near]
         return found
