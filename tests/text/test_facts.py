@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from veridical.text.fact_numbers import Date, Number
 from veridical.text.fact_sources import FactSources
 from veridical.text.facts import Fact, Facts
 from veridical.text.sentences import split_sentences
+from veridical.text.values.value import Value
 
 
 def facts_of(text: str) -> list[Fact]:
@@ -28,45 +28,6 @@ def only(text: str) -> Fact:
 
 
 @pytest.mark.parametrize(
-    ("text", "values", "unit"),
-    [
-        ("it is 42", ("42",), ""),
-        ("it is 007", ("7",), ""),
-        ("it is 1,234,567.50", ("1234567.5",), ""),
-        ("es sind 1.234.567,5", ("1234567.5",), ""),
-        ("about 1.234 of them", ("1234", "1.234"), ""),
-        ("about 12,34,567 of them", ("1234567",), ""),
-        ("about 1'234.5 of them", ("1234.5",), ""),
-        ("about 1\u202f234 of them", ("1234",), ""),
-        ("version 1.2.3", ("1.2.3",), ""),
-        ("a rate of 12.5 %", ("12.5",), "%"),
-        ("a rate of 12.5 per cent", ("12.5",), "%"),
-        ("a rate of 12.5 percent", ("12.5",), "%"),
-        ("over 5 kilometres", ("5",), "km"),
-        ("over 5km", ("5",), "km"),
-        ("paid $1.2 billion", ("1200000000",), "$"),
-        ("paid $5m", ("5000000",), "$"),
-        ("paid five million dollars", ("5000000",), "$"),
-        ("paid 3 euros", ("3",), "€"),
-        ("the 21st time", ("21",), "th"),
-        ("the twenty-first time", ("21",), "th"),
-        ("two hundred and fifty people", ("250",), ""),
-        ("one hundred people", ("100",), ""),
-        ("three dozen eggs", ("36",), ""),
-        ("٥٪ من", ("5",), "%"),
-        ("१२ किलो", ("12",), ""),
-        ("全部で１２３人", ("123",), ""),
-        ("العدد ١٬٢٣٤٫٥", ("1234.5",), ""),
-    ],
-)
-def test_numbers_are_normalised(text: str, values: tuple[str, ...], unit: str) -> None:
-    content = only(text).content
-    assert isinstance(content, Number)
-    assert content.values == values
-    assert content.unit == unit
-
-
-@pytest.mark.parametrize(
     ("text", "surface", "readings"),
     [
         ("on 2020-03-12 it", "2020-03-12", {(2020, 3, 12)}),
@@ -77,21 +38,20 @@ def test_numbers_are_normalised(text: str, values: tuple[str, ...], unit: str) -
         ("on March 12, 1942 it", "March 12, 1942", {(1942, 3, 12)}),
         ("on Sept. 4 it", "Sept. 4", {(None, 9, 4)}),
         ("in August 2018 it", "August 2018", {(2018, 8, None)}),
-        ("他生于1942年3月12日", "1942年3月12", {(1942, 3, 12)}),
+        ("他生于1942年3月12日", "1942年3月12日", {(1942, 3, 12)}),
     ],
 )
 def test_dates(text: str, surface: str, readings: set[object]) -> None:
     fact = only(text)
     assert fact.kind == "date"
     assert text[fact.start : fact.end] == surface
-    assert isinstance(fact.content, Date)
-    assert set(fact.content.readings) == readings
+    assert isinstance(fact.content, Value)
+    assert set(fact.content.dates) == readings
 
 
 def test_years_ranges_and_decades_are_dates() -> None:
     assert shown("he lived 1820–1876 and in the 1990s, over 3000 years") == [
-        ("date", "1820"),
-        ("date", "1876"),
+        ("date", "1820–1876"),
         ("date", "1990s"),
         ("number", "3000 years"),
     ]
@@ -144,7 +104,6 @@ FOUND = [
     ("about 5 million of", "some five million of", "five million"),
     ("about 5 million of", "some 5,000,000 of", "5,000,000"),
     ("over 5 km", "some 5 kilometers", "5 kilometers"),
-    ("over 5 km", "some 5 of", "5"),
     ("just 25 of", "some twenty-five of", "twenty-five"),
     ("just 5% of", "only ٥٪ of", "٥٪"),
 ]
@@ -265,9 +224,9 @@ def test_a_text_supports_its_own_facts(words: list[str]) -> None:
         assert FactSources([text]).find(fact) is not None, (text, fact)
 
 
-def test_long_runs_of_digits_end() -> None:
+def test_long_runs_of_digits_are_no_numbers() -> None:
     text = "x " + "9" * 100_000 + " " + "1," * 50_000
-    assert facts_of(text)[0].content.values == ("9" * 100_000,)  # type: ignore[union-attr]
+    assert facts_of(text) == []
 
 
 def test_figures_belong_to_the_sentence_they_stand_in() -> None:

@@ -9,32 +9,18 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from decimal import Decimal
-from functools import cached_property, lru_cache
-from itertools import accumulate, chain, groupby, islice, pairwise, product
+from dataclasses import replace
+from functools import cached_property
+from itertools import accumulate, chain, groupby, islice, pairwise
 from typing import NamedTuple
 
-from veridical.text.fact_numbers import Date, DateParts, Number, canonical, numbers_and_dates
-from veridical.text.fact_words import NEGATIONS, NUMBER_WORDS, ORDINAL_WORDS, SCALES
-from veridical.text.facts import TOKEN, Fact, Facts, same_length_lower
+from veridical.text.fact_words import NEGATIONS
+from veridical.text.facts import Fact, Facts, same_length_lower
+from veridical.text.values.sources import source_values
+from veridical.text.values.value import Value
 
 #: Stands between sources: part of no fact, neither letter nor digit nor white space.
 _SEPARATOR = "\0"
-# "\d\d*" and the blank before "\s" change nothing but the speed, by a third each.
-_FIGURE = re.compile(r"\d\d*(?:[.,'’/٬٫．\u00a0\u2009\u202f-]\d+)*")
-#: Words for small numbers, by canonical value.
-_SPELT: dict[str, tuple[str, ...]] = {
-    str(value): tuple(w for t in (NUMBER_WORDS, ORDINAL_WORDS) for w, v in t.items() if v == value)
-    for value in {*NUMBER_WORDS.values(), *ORDINAL_WORDS.values()}
-}
-#: A number of several words has one of these.
-_COMPOUND = (
-    *(w for w, v in NUMBER_WORDS.items() if v >= 20 or w == "dozen"),
-    "thousand",
-    "million",
-    "billion",
-)
-_BEFORE, _AFTER = 24, 48  # characters read around a figure: "the twenty-third of September 1942"
 _AROUND = 80  # characters read around a negation
 #: Look-ups of a kind that read all sources; for more of them an index is made.
 _MANY_WORDS = 256
@@ -52,10 +38,6 @@ _NEGATING = "|".join(
 )
 _NEGATION = re.compile(rf"[ \s'’](?:{_NEGATING})\b")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？।؟])|\n+")
-
-
-#: A place, after its turn among others.
-_Placed = tuple[int, int, int]
 
 
 class _Sentence(NamedTuple):
@@ -95,38 +77,33 @@ class FactSources:
         self._words: dict[str, dict[int, int]] = {}
         self._sentences: dict[int, list[_Sentence]] = {}
         self._mentions: dict[object, Mentions | None] = {}
-        self._at: dict[int, list[tuple[Number, int, int]]] = {}
-        self._dates: dict[str, dict[DateParts, dict[int, _Placed]]] = {}
         self._matches: dict[tuple[frozenset[str], bool], dict[int, Match]] = {}
         self._phrases = 0
 
     def find(self, fact: Fact) -> Mentions | None:
         """Mentions of ``fact``, or None.
 
-        A number must have the value, and the unit where both have one; a decade also holds for
-        its years. A date must have all known parts in one mention. A name needs its last word and
-        half of its words: "Obama" speaks for "Barack Obama", "Barack" does not.
+        A value must be equal in some form; a less precise one is in a more precise one (see
+        :func:`veridical.text.values.value.equal`). A name needs its last word and half of its
+        words: "Obama" speaks for "Barack Obama", "Barack" does not.
         """
         content = fact.content
         # not where it stands
-        key: object = content[2:] if isinstance(content, (Number, Date)) else content
+        key: object = replace(content, start=0, end=0) if isinstance(content, Value) else content
         if key not in self._mentions:
-            self._mentions[key] = self._find(content)
+            self._mentions[key] = (
+                self._value(content) if isinstance(content, Value) else self._name(content)
+            )
         return self._mentions[key]
 
-    def _find(self, content: Number | Date | tuple[str, ...]) -> Mentions | None:
-        if isinstance(content, Number):
-            mentions = self._number(content)
-        elif isinstance(content, Date):
-            mentions = self._date(content)
-        else:
-            return self._name(content)
-        if not mentions:
+    def _value(self, value: Value) -> Mentions | None:
+        read = source_values(tuple(self._texts))
+        places = read.equals(value)
+        if not places:
             return None
-        source = min(mentions)
-        start, end = mentions[source]
-        offset = self._starts[source]
-        return Mentions(len(mentions), source, start - offset, end - offset)
+        first = read.value(places[0])
+        sources = len({place.source for place in places})
+        return Mentions(sources, places[0].source, first.start, first.end)
 
     def _name(self, name: tuple[str, ...]) -> Mentions | None:
         """A name's mentions: first where its words stand together, else its last word."""
@@ -195,140 +172,6 @@ class FactSources:
                 source = bisect_left(self._ends, one.start())
                 index.setdefault((one[0], other[0]), {}).setdefault(source, one.start())
         return index
-
-    @cached_property
-    def _figures(self) -> dict[str, list[int]]:
-        """Offsets of the figures in digits, by each value they may have ("1990s": the decade)."""
-        index: dict[str, list[int]] = {}
-        low = self._low
-        for match in _FIGURE.finditer(low):
-            token = match[0]
-            start = match.start()
-            if token.isdigit() and token.isascii() and token[0] != "0":
-                if token[-1] == "0" and len(token) == 4 and low[start + 4 : start + 5] == "s":
-                    token += "s"
-                index.setdefault(token, []).append(start)
-                continue
-            pieces = list(TOKEN.finditer(token))
-            numbers, _ = numbers_and_dates([p[0] for p in pieces], token.isascii())
-            for number in numbers:
-                for value in number.values:
-                    index.setdefault(value, []).append(start + pieces[number.first].start())
-        return index
-
-    def _number(self, number: Number) -> dict[int, tuple[int, int]]:
-        """Offsets of a mention of ``number``, by source."""
-        number, year, anchors = _prepared(number.values, number.unit)
-        figures = self._figures
-        mentions: dict[int, tuple[int, int]] = {}
-        for value in anchors:
-            for at in figures.get(value, ()):
-                source = bisect_left(self._ends, at)
-                if source in mentions:
-                    continue
-                if year and self._low.startswith(value, at):
-                    place: tuple[int, int] | None = (at, at + len(value))
-                else:
-                    place = self._equal(number, at)
-                if place is not None:
-                    mentions[source] = place
-        if not year and len(mentions) < len(self._texts):
-            self._spelt(number, mentions)
-        return mentions
-
-    def _spelt(self, number: Number, mentions: dict[int, tuple[int, int]]) -> None:
-        """Add mentions in words, of the sources that have none in ``mentions`` yet."""
-        words = [w for value in number.values for w in _SPELT.get(value, ())]
-        for word in words:
-            for at in _places(self._low, word):
-                source = bisect_left(self._ends, at)
-                place = self._equal(number, at) if source not in mentions else None
-                if place is not None:
-                    mentions[source] = place
-        if words:
-            return
-        by_value, compounds = self._compounds_by_value, self._compounds
-        for i in sorted({i for value in number.values for i in by_value.get(value, ())}):
-            other, source, start, end = compounds[i]
-            if source not in mentions and number.equals(other):
-                mentions[source] = start, end
-
-    @cached_property
-    def _compounds_by_value(self) -> dict[str, list[int]]:
-        index: dict[str, list[int]] = {}
-        for i, (number, *_) in enumerate(self._compounds):
-            for value in number.values:
-                index.setdefault(value, []).append(i)
-        return index
-
-    @cached_property
-    def _compounds(self) -> list[tuple[Number, int, int, int]]:
-        """Numbers of several words, with their sources and offsets."""
-        compounds: list[tuple[Number, int, int, int]] = []
-        if not any(w in self._low for w in _COMPOUND):
-            return compounds
-        for i, (start, end) in enumerate(zip(self._starts, self._ends, strict=True)):
-            if any(self._low.find(w, start, end) >= 0 for w in _COMPOUND):
-                facts = Facts(self._texts[i])
-                for n in facts.numbers_and_dates[0]:
-                    if n.last > n.first:
-                        first, last = facts.extent(n.first, n.last)
-                        compounds.append((n, i, start + first, start + last))
-        return compounds
-
-    def _equal(self, number: Number, at: int) -> tuple[int, int] | None:
-        """Offsets of the number that includes offset ``at``, if it equals ``number``."""
-        here = self._at.get(at)
-        if here is None:
-            offset, spans, numbers, _ = self._around(at)
-            placed = ((n, offset + spans[n.first][0], offset + spans[n.last][1]) for n in numbers)
-            here = self._at[at] = [p for p in placed if p[1] <= at < p[2]]
-        for other, start, end in here:
-            if number.equals(other):
-                return start, end
-        return None
-
-    def _date(self, date: Date) -> dict[int, tuple[int, int]]:
-        """Offsets of a mention of ``date``, by source."""
-        mentions: dict[int, tuple[int, int]] = {}
-        for year, _, day in date.readings:
-            dates = self._dates_about(str(day if year is None else year))
-            earliest: dict[int, _Placed] = {}
-            for reading in date.readings:
-                for source, placed in dates.get(reading, {}).items():
-                    earliest[source] = min(earliest.get(source, placed), placed)
-            for source, (_, start, end) in earliest.items():
-                mentions.setdefault(source, (start, end))
-        return mentions
-
-    def _dates_about(self, figure: str) -> dict[DateParts, dict[int, _Placed]]:
-        """The first place in each source of what the dates about a figure say, whole or in part."""
-        places = self._dates.get(figure)
-        if places is None:
-            places = self._dates[figure] = {}
-            turn = 0
-            for at in self._figures.get(figure, ()):
-                source = bisect_left(self._ends, at)
-                offset, spans, _, dates = self._around(at)
-                for date in dates:
-                    turn += 1
-                    start, end = offset + spans[date.first][0], offset + spans[date.last][1]
-                    for year, month, day in date.readings:
-                        for parts in product((year, None), (month, None), (day, None)):
-                            places.setdefault(parts, {}).setdefault(source, (turn, start, end))
-        return places
-
-    def _around(self, at: int) -> tuple[int, list[tuple[int, int]], list[Number], list[Date]]:
-        """Where a window about ``at`` begins, its tokens' spans, numbers and dates."""
-        low = self._low
-        source = bisect_left(self._ends, at)
-        first = self._starts[source]
-        offset = max(first, at - _BEFORE)
-        while first < offset < at and low[offset - 1].isalnum():
-            offset += 1
-        window = low[offset : min(at + _AFTER, self._ends[source])]
-        spans = [m.span() for m in TOKEN.finditer(window)]
-        return offset, spans, *numbers_and_dates([window[s:e] for s, e in spans], window.isascii())
 
     @cached_property
     def _cues(self) -> list[int]:
@@ -461,34 +304,3 @@ def _parts(match: re.Match[str]) -> Iterator[tuple[int, int]]:
         yield from ((begin, stop) for stop in ends if begin < stop)
         if match[1] and begin < last:
             yield begin, end
-
-
-def _places(low: str, word: str) -> Iterator[int]:
-    """Offsets where ``word`` stands alone."""
-    at = low.find(word)
-    while at >= 0:
-        end = at + len(word)
-        if not (low[at - 1 : at].isalpha() or low[end : end + 1].isalpha()):
-            yield at
-        at = low.find(word, end)
-
-
-@lru_cache(maxsize=1024)
-def _prepared(values: tuple[str, ...], unit: str) -> tuple[Number, bool, tuple[str, ...]]:
-    """What to accept, whether any figure alone will do (years), and which figures to look at.
-
-    Those are the number's values (for a decade its years too), and what stands before "thousand",
-    "million" ... in them.
-    """
-    number = Number(0, 0, values, unit)
-    if number.is_year:
-        if values[0][-1] == "s":
-            values = (*values, *(f"{values[0][:3]}{year}" for year in range(10)))
-        return number._replace(values=values), True, values
-    figures = list(values)
-    for value in values:
-        if value.replace(".", "", 1).isdecimal() and len(value) >= 4:
-            for scale in set(SCALES.values()):
-                if Decimal(value) >= scale:
-                    figures.append(canonical(format(Decimal(value) / scale, "f")))
-    return number, False, tuple(figures)

@@ -1,8 +1,8 @@
 """Checkable facts of a text, found without a model: numbers, dates, names, and negation.
 
-One regular expression cuts a text into tokens; everything else is table look-ups on those. Numbers
-and dates are found in any script with decimal digits, names in any script with upper and lower
-case; number words, month names and units in English; negation in several European languages.
+Numbers and dates are values (:mod:`veridical.text.values`). One regular expression cuts a text
+into tokens; everything else is table look-ups on those. Names are found in any script with upper
+and lower case, negation in several European languages.
 :mod:`veridical.text.fact_sources` looks what is found here up in other texts.
 """
 
@@ -15,8 +15,9 @@ from functools import cached_property
 from operator import attrgetter
 from typing import Literal, NamedTuple
 
-from veridical.text.fact_numbers import Date, Number, numbers_and_dates
 from veridical.text.fact_words import ARTICLES, AUXILIARIES, CONNECTORS, FUNCTION_WORDS, NEGATIONS
+from veridical.text.values.places import outer_values
+from veridical.text.values.value import Value
 
 TOKEN = re.compile(
     r"[a-z]+(?:(?=[ ,.])|(?![^\W\d_]|['’][tT]\b))"  # most words, which is quicker
@@ -41,7 +42,7 @@ class Fact(NamedTuple):
     kind: Literal["number", "date", "name"]
     start: int
     end: int
-    content: Number | Date | tuple[str, ...]
+    content: Value | tuple[str, ...]
 
 
 class Facts:
@@ -55,9 +56,9 @@ class Facts:
         self.tokens = [self._low[s:e] for s, e in self.spans]
 
     @cached_property
-    def numbers_and_dates(self) -> tuple[list[Number], list[Date]]:
-        """All numbers, those inside written-out dates included, and all dates."""
-        return numbers_and_dates(self.tokens, self._low.isascii())
+    def values(self) -> list[Value]:
+        """All numbers, dates and other values, those inside another left out."""
+        return outer_values(self.text)
 
     def extent(self, first: int, last: int) -> tuple[int, int]:
         """Offsets of tokens ``first..last``."""
@@ -74,14 +75,16 @@ class Facts:
         to be one, as part of a name elsewhere.
         """
         spans = self.spans
-        numbers, dates = self.numbers_and_dates
-        taken = {i for d in dates for i in range(d.first, d.last + 1)}
-        figures: list[Fact] = [Fact("date", *self.extent(d.first, d.last), d) for d in dates]
-        for n in numbers:
-            if n.first not in taken:
-                kind: Literal["date", "number"] = "date" if n.is_year else "number"
-                figures.append(Fact(kind, *self.extent(n.first, n.last), n))
-        figures.sort(key=attrgetter("start"))
+        taken: set[int] = set()
+        figures: list[Fact] = []
+        for value in self.values:
+            if value.kind in ("identifier", "label") or (value.kind == "ordinal" and value.label):
+                continue
+            if value.spelt or value.dates or value.kind in ("time", "money"):
+                taken.update(range(*self.token_range(value.start, value.end)))
+            year = value.is_year and not value.noun
+            date = value.kind in ("date", "time") or year
+            figures.append(Fact("date" if date else "number", value.start, value.end, value))
         starts = [f.start for f in figures]
         low, text = self._low, self.text
         capital = [i for i, (s, _) in enumerate(spans) if text[s] != low[s] and i not in taken]
@@ -96,14 +99,16 @@ class Facts:
             if whole and len(inside) > _SHORT_ANSWER:
                 inside = []  # a heading, or shouting: capitals say nothing
             for name in self._names(inside, first, stop):
-                if len(name.content) == 1 and name.start == spans[first][0] and not whole:
+                words = name.content
+                assert isinstance(words, tuple)
+                if len(words) == 1 and name.start == spans[first][0] and not whole:
                     doubtful.append((here, name))
                 else:
-                    known.update(name.content)  # type: ignore[arg-type]
+                    known.update(words)
                     here.append(name)
             facts.append(here)
         for here, name in doubtful:
-            if name.content[0] in known:
+            if isinstance(name.content, tuple) and name.content[0] in known:
                 here.append(name)
         for here in facts:
             here.sort(key=attrgetter("start"))

@@ -11,8 +11,8 @@ import unicodedata
 from fractions import Fraction
 from typing import NamedTuple
 
-from veridical.text.fact_numbers import numbers_and_dates
-from veridical.text.words import words
+from veridical.text.values.numerals import spelt
+from veridical.text.values.words import SMALL, TENS
 
 _DIGITS = 40  # longest run of digits that is read as a number
 _CLAUSE = 200  # characters after an answer's mark that are looked at
@@ -40,7 +40,12 @@ _NUMBER = re.compile(
     re.I,
 )
 #: Words that are seldom a figure, and so one only where there is no other.
-_SMALL = {"zero": 0, "one": 1}
+_SMALL = frozenset(["zero", "one"])
+_NUMBER_WORD = re.compile(
+    rf"(?<![^\W_])(?:{'|'.join([*SMALL, *TENS, 'hundred', 'dozen'])})(?![^\W_])"
+)
+_NEGATIVE = re.compile(r"(?:(?:^|\s)-|negative )$")
+_PERCENT = re.compile(r" (?:percent|per cent)\b| ?%")
 _SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
 #: What makes the figures before it something else: a power, a time, a date, a rank, a decade.
 _OTHER_AFTER = re.compile(r"\^|[:.,/]\d|\d|(?:st|nd|rd|th|s)\b", re.I)
@@ -136,23 +141,23 @@ def _value(m: re.Match[str]) -> Fraction | None:
 
 def _spelt(text: str) -> list[Number]:
     """Numbers in English words, for where there are none in digits."""
-    text = re.sub(r"(?<=[a-z])-(?=[a-z])", " ", text.lower())
-    tokens = words(re.sub(r"(?<!\S)-(?=[a-z])", "negative ", text))
-    numbers, _ = numbers_and_dates(tokens, True)
-    values = [
-        Number(_signed(tokens, n.first) * Fraction(n.values[0]), n.unit == "%")
-        for n in numbers
-        if n.unit != "th" and not any(c.isdigit() for c in "".join(tokens[n.first : n.last + 1]))
-    ]
-    return values or [
-        Number(Fraction(_signed(tokens, i) * _SMALL[word]), False)
-        for i, word in enumerate(tokens)
-        if word in _SMALL
-    ]
-
-
-def _signed(tokens: list[str], first: int) -> int:
-    return -1 if first and tokens[first - 1] == "negative" else 1
+    text = text.lower()
+    found: list[Number] = []
+    small: list[Number] = []
+    done = 0
+    for match in _NUMBER_WORD.finditer(text):
+        if match.start() < done:
+            continue
+        number = spelt(text, match.start())
+        if number is None or number.ordinal:
+            continue
+        done = number.end
+        sign = -1 if _NEGATIVE.search(text, max(0, match.start() - 12), match.start()) else 1
+        percent = _PERCENT.match(text, number.end) is not None
+        value = Number(sign * number.amounts[0], percent)
+        alone = text[match.start() : number.end].strip() in _SMALL
+        (small if alone else found).append(value)
+    return found or small
 
 
 def _plain(text: str) -> str:

@@ -18,7 +18,7 @@ from veridical.text.facts import Facts
 from veridical.text.normal_form import contains, tokens
 from veridical.text.values.answers import same_answer
 from veridical.text.values.compare import findings
-from veridical.text.values.places import placed
+from veridical.text.values.places import outer_values, placed
 from veridical.text.values.sources import source_values
 from veridical.text.values.value import Value
 
@@ -106,15 +106,7 @@ def _absent(text: str, where: str) -> bool:
 def _missing(text: str, others: list[str]) -> list[Value]:
     """The values of ``text`` that none of ``others`` has."""
     read = source_values(tuple(others))
-    return [v for v in _outer(text) if not read.equals(v, text)]
-
-
-def _outer(text: str) -> list[Value]:
-    found: list[Value] = []
-    for value in placed(text).values:
-        if not found or value.start >= found[-1].end:
-            found.append(value)
-    return found
+    return [v for v in outer_values(text) if not read.equals(v, text)]
 
 
 def _names_something(text: str) -> bool:
@@ -126,7 +118,7 @@ def canonical(text: str) -> list[str]:
     """The words of ``text`` in normal form, amounts in digits of their base unit."""
     pieces: list[str] = []
     at = 0
-    for value in _outer(text):
+    for value in outer_values(text):
         if value.amount is None or value.kind in ("ordinal", "time") or value.dates:
             continue
         amount = str(value.amount).replace("/", "over").replace("-", "minus")
@@ -147,7 +139,7 @@ def _core(words: Iterable[str], asked: set[str]) -> list[str]:
 
 def _same_figures(short: str, long: str) -> bool:
     """Return True if a text of nothing but dates and figures has all of them in ``long``."""
-    values = _outer(short)
+    values = outer_values(short)
     if not values or _missing(short, [long]):
         return False
     at = 0
@@ -228,5 +220,5 @@ def figures_differ(question: str, answer: str, gold: str) -> bool:
 
 
 def _none_found(text: str, others: list[str]) -> bool:
-    values = _outer(text)
+    values = outer_values(text)
     return bool(values) and len(_missing(text, others)) == len(values)

@@ -168,7 +168,8 @@ class _LookUp:
         self._vote = sources[0].kind == "sample"
 
     def name(self, fact: Fact) -> _Found:
-        key = tuple(str(word) for word in fact.content)
+        assert isinstance(fact.content, tuple)
+        key = fact.content
         known = self._known.get(key)
         if known is None:
             known = self._known[key] = self._name(fact)

@@ -145,7 +145,7 @@ def years_at(low: str, at: int) -> DateFound | None:
         return DateFound(
             at,
             match.end(),
-            ((first, None, None),),
+            ((None, None, None),),
             (Reading("year", Fraction(first), Fraction(first + 9)),),
         )
     era = None

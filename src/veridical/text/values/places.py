@@ -326,3 +326,12 @@ def _cut(bounds: list[int], end: int) -> None:
 def placed(text: str) -> Text:
     """``text`` with its values and their places, read once."""
     return Text(text)
+
+
+def outer_values(text: str) -> list[Value]:
+    """The values of ``text``, those inside another left out."""
+    found: list[Value] = []
+    for value in placed(text).values:
+        if not found or value.start >= found[-1].end:
+            found.append(value)
+    return found

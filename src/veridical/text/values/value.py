@@ -233,7 +233,8 @@ def _within_years(mine: Value, theirs: Value) -> bool:
                     continue  # the source knows the year only
                 if a.low <= b.low and b.high <= a.high:
                     return True
-                if b.low <= a.low and a.high <= b.high and a.low == a.high:
+                within = b.low <= a.low and a.high <= b.high and a.low == a.high
+                if within and len(theirs.dates) == 2:  # "2017 to 2021", not a decade
                     return True
     return False
 
