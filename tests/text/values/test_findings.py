@@ -134,7 +134,8 @@ def test_the_same_words_in_another_order(statement: str, source: str, turned: bo
 
 PIECES = ["1", "1,000 ", "-", "$", "5 kg ", "two ", "hundred ", "and ", "%", "a ", "half ", "| ",
           "\n", "{", '"a": ', "1:2 ", "1/2 ", "2019 ", "May ", "3.", ".5", "to ", "of ", "٣", "½",
-          "<td>", ",", "IV ", "x2", "\\frac{1}{2} ", "am ", "\0", "e9", "°C ",
+          "<td>", "<tr>", "<th>", "</tr>", "}", "]",
+          "\t", ";", ",", "IV ", "x2", "\\frac{1}{2} ", "am ", "\0", "e9", "°C ",
           "’", "((", "::"]  # fmt: skip
 
 

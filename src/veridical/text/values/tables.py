@@ -174,12 +174,14 @@ def _html(text: str) -> list[Cell]:
     table = 0
     for line, (start, stop) in enumerate(zip(starts, [*starts[1:], len(text)], strict=True)):
         tags = list(_TAG_CELL.finditer(text, start, stop))[:_MAX_COLUMNS]
+        if not tags:
+            continue
         spans = [
             (t.end(), n.start() if n else stop)
             for t, n in zip(tags, [*tags[1:], None], strict=True)
         ]
         texts = [html.unescape(_TAG.sub(" ", text[s:e])).strip() for s, e in spans]
-        if tags and all(t[1].lower() == "h" for t in tags):
+        if all(t[1].lower() == "h" for t in tags):
             headers = texts
             table += 1
             continue
