@@ -212,3 +212,37 @@ def test_advice_after_an_answer_states_nothing(advice, judged):
     asked = Record(response=f"{PARIS} {advice}", prompt="Who can I ask?", contexts=[PARIS])
     assert len(stating_sentences(asked)) == 2
     assert len(stating_sentences(Record(response=advice, contexts=[PARIS]))) == 1
+
+
+@pytest.mark.parametrize(
+    "contexts, silent",
+    [
+        (["The pool opens at 9. Lockers cost 2 euros."], True),
+        (["The lift is out of order."], False),
+        (["The pool opens at 9. Lockers cost 3 euros."], False),
+        ([], True),
+    ],
+)
+def test_what_the_sources_are_said_to_be_about_must_be_in_them(contexts, silent) -> None:
+    said = "The page only covers opening hours of the pool and lockers for 2 euros"
+    record = Record(response=f"{said}; it does not say who teaches.", contexts=contexts)
+    assert states_nothing(record) is silent
+    assert [s.text for s in stating_sentences(record)] == ([] if silent else [record.response])
+    if not silent:
+        assert stated_sentences(record, record.sentences) == [f"{said}."]
+
+
+@pytest.mark.parametrize(
+    "response, said",
+    [
+        ("The page gives no fee, so dogs travel free.", "Dogs travel free."),
+        ("It opened in May, but the page does not say where.", "It opened in May."),
+    ],
+)
+def test_what_stands_beside_a_refusal_is_judged_alone(response: str, said: str) -> None:
+    record = Record(response=response, contexts=["The pool opened."])
+    assert not states_nothing(record)
+    assert stated_sentences(record, record.sentences) == [said]
+    cut = without_lead_in(record, record.sentences[0])
+    assert response[cut.start : cut.end] == cut.text
+    assert cut.text.strip(".").lower() == said.strip(".").lower()

@@ -243,6 +243,9 @@ def test_what_a_source_is_about_must_be_known() -> None:
     assert not abstains(text, lambda clause: False)
     start, end = stated_part(text, lambda clause: False)
     assert text[start:end] == "The leaflet describes the lift and the pool"
+    asked: list[str] = []
+    abstains(text, lambda clause: bool(asked.append(clause)))
+    assert asked == [" the lift and the pool"]
 
 
 @pytest.mark.parametrize(

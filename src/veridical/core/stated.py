@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from veridical.core.prompt_text import last_question
 from veridical.core.scores import Unit
 from veridical.errors import NotApplicable
+from veridical.text.asked import content_stems
 from veridical.text.attribution import attributes_alone, attribution_lead_in, attribution_tail
 from veridical.text.citations import (
     blanked_markers,
@@ -55,6 +56,7 @@ _AFTER = 2_000  # characters in which something must follow a heading
 _MOST_LEAD_INS = 4
 #: Share of the words of "The text is about ..." that need not be in the sources.
 _UNKNOWN_SHARE = 0.5
+_STEM = 4  # letters by which these words are compared
 _SHORT = 3  # words: "Sure!" may answer a question of yes or no, "I'd be happy to help!" does not
 
 
@@ -150,11 +152,12 @@ def known_words(record: Record) -> Callable[[str], bool] | None:
         return None
 
     def known(text: str) -> bool:
-        words = {w for w in plain_words(text) if len(w) > _SHORT or any(map(str.isdigit, w))}
-        held = frozenset[str]().union(*map(plain_words, texts))
-        unknown = words - held
-        digits = any(any(map(str.isdigit, w)) for w in unknown)
-        return not digits and len(unknown) <= _UNKNOWN_SHARE * len(words)
+        words = set(content_stems(text))
+        held = {h[:_STEM] for context in texts for h in content_stems(context)}
+        unknown = [w for w in words if w[:_STEM] not in held]
+        there = frozenset[str]().union(*map(plain_words, texts))
+        wrong = any(any(map(str.isdigit, w)) for w in plain_words(text) - there)
+        return not wrong and len(unknown) <= _UNKNOWN_SHARE * len(words)
 
     return known
 

@@ -241,10 +241,18 @@ def checked_clauses(
         return found
     return tuple(
         c._replace(kind="states")
-        if c.kind == "covers" and not known(sentence[c.start : c.end])
+        if c.kind == "covers" and not known(_matter(sentence[c.start : c.end]))
         else c
         for c in found
     )
+
+
+def _matter(clause: str) -> str:
+    """What a clause says that a source is about."""
+    low = "".join(_fold(c) for c in clause)
+    head = _HEAD.match(low)
+    found = _COVERS.match(low, head.end() if head else 0)
+    return clause[found.start("rest") :] if found else clause
 
 
 def stated_part(sentence: str, known: Callable[[str], bool] | None = None) -> tuple[int, int]:
