@@ -20,6 +20,7 @@ from veridical.engine.run import Task
 from veridical.engine.warm import WarmEngines
 from veridical.errors import RowError, UsageError, VeridicalError
 from veridical.files.rowlog import Rows
+from veridical.io.cells import plain_row
 from veridical.io.columns import Columns
 from veridical.io.problems import RowProblem
 from veridical.planning.request import Request
@@ -85,7 +86,7 @@ def check_one(
     contexts: str | Sequence[str | Mapping[str, Any] | Context] | None = None,
     question: str | list[dict[str, Any]] | None = None,
     samples: str | Sequence[str | Mapping[str, Any] | Sample] | None = None,
-    reference: str | Sequence[str] | None = None,
+    reference: str | float | Sequence[str | float] | None = None,
     engine: Engine | None = None,
     **options: Unpack[OneKeywords],
 ) -> Result:
@@ -139,7 +140,7 @@ async def acheck_one(
     contexts: str | Sequence[str | Mapping[str, Any] | Context] | None = None,
     question: str | list[dict[str, Any]] | None = None,
     samples: str | Sequence[str | Mapping[str, Any] | Sample] | None = None,
-    reference: str | Sequence[str] | None = None,
+    reference: str | float | Sequence[str | float] | None = None,
     engine: Engine | None = None,
     **options: Unpack[OneKeywords],
 ) -> Result:
@@ -186,8 +187,8 @@ class _One:
                     f"check_one has no option {name!r}, which is for many answers: use "
                     f"veridical.check([...], {name}=...)"
                 )
-        row = {name: _plain(value) for name, value in arguments.items() if value is not None}
         try:
+            row = {name: _plain(name, v) for name, v in arguments.items() if v is not None}
             record = Columns().record({"response": None, **row}, 0)
         except RowProblem as e:
             raise UsageError(f"{e.field or 'response'} {e.error}") from None
@@ -273,11 +274,17 @@ class _Sink:
         raise VeridicalError(str(error))
 
 
-def _plain(value: Any) -> Any:
-    """A list in the place of a tuple, an array or another collection."""
-    if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
-        return value
-    return list(value)
+def _plain(name: str, value: Any) -> Any:
+    """A list in the place of a tuple, an array or another collection; documents as objects.
+
+    Raises:
+        RowProblem: it holds what no record can.
+    """
+    if isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping)):
+        value = list(value) if not hasattr(value, "page_content") else value
+    if isinstance(value, Mapping):
+        value = dict(value)
+    return plain_row({name: value})[name]
 
 
 def _only(results: Results) -> Result:

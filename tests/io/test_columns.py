@@ -96,7 +96,7 @@ def test_mapping_errors_name_the_column() -> None:
         assert error.field == path and "missing" in error.error
     error = bad({"mine": 3}, response="mine")
     assert (error.field, error.error) == ("mine", "must be text, got 3")
-    error = bad({"response": "r", "x": {"y": ["a", None]}}, samples="x.y")
+    error = bad({"response": "r", "x": {"y": ["a", 2]}}, samples="x.y")
     assert error.field == "x.y[1]"
     assert "null" in bad({"mine": None}, response="mine").error
     assert good({"response": "r", "contexts": "kept in meta"}, contexts="gone").contexts == ()
@@ -167,7 +167,7 @@ def test_meta_keeps_unknown_columns_and_its_own_entries() -> None:
 
 
 def test_field_is_named_as_in_the_input() -> None:
-    assert bad({"answer": "r", "sampled_responses": ["a", None]}).field == "sampled_responses[1]"
+    assert bad({"answer": "r", "sampled_responses": ["a", 2]}).field == "sampled_responses[1]"
     assert bad({"answer": "r", "documents": [{"text": 1}]}).field == "documents[0].text"
     assert bad({"answer": ["r"]}).field == "answer"
     assert bad({"answer": "r", "gold": "a\0"}).field == "gold"

@@ -328,7 +328,7 @@ def test_values_of_frames_and_lists() -> None:
         ({"response": "a", "x": ["\udfff"]}, "x", "surrogate at offset 0"),
         ({"response": "a", "x\ud800": 1}, "x\\ud800", "surrogate"),
         ({"response": "a\ud83d"}, "response", "surrogate at offset 1"),
-        ({"response": "a", "x": [float("nan")]}, "x", "not a number"),
+        ({"response": "a", "prompt": [float("nan")]}, "prompt", "not a number"),
         (
             {"response": "a", "logprobs": [{"token": "\ud800", "logprob": 0}]},
             "logprobs",

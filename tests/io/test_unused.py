@@ -32,13 +32,13 @@ def guessed(row: Row, **options: Any) -> dict[str, str | None]:
 @pytest.mark.parametrize(
     ("names", "field", "value"),
     [
-        ("ctx ctxs docs chunks evidence snippets Context contxts retrieved_chunks", "contexts", 1),
+        ("ctx ctxs docs chunks evidence snippets contxts retrieved_chunks", "contexts", 1),
         (
-            "source_documents doc_text Retrieved-Contexts ctx_1 my_context wiki_passages",
+            "doc_text ctx_1 my_context wiki_passages",
             "contexts",
             1,
         ),
-        ("ref refs gt gold_answer groundTruth expected_answer target best_answer", "reference", 0),
+        ("ref refs gt gold_answer expected_answer target best_answer", "reference", 0),
     ],
 )
 def test_names_of_fields(names: str, field: str, value: int) -> None:
@@ -51,7 +51,7 @@ def test_names_of_fields(names: str, field: str, value: int) -> None:
     ("names", "field"),
     [
         ("resp ans completion generation llm_output model_answer Reply respnse", "response"),
-        ("q Question user_query instruction questoin", "prompt"),
+        ("q user_query instruction questoin", "prompt"),
     ],
 )
 def test_names_of_answers_and_prompts(names: str, field: str) -> None:
@@ -94,10 +94,11 @@ def test_shapes_of_values() -> None:
 
 
 def test_fields_inside_objects_are_named_by_their_path() -> None:
-    row = {"inputs": {"question": "Where?"}, "outputs": {"answer": "Paris.", "n": 1}}
-    assert guessed(row) == {"inputs.question": "prompt", "outputs.answer": "response"}
-    mapping = {"prompt": "inputs.question", "response": "outputs.answer"}
+    row = {"asked": {"question": "Where?"}, "told": {"answer": "Paris.", "n": 1}}
+    assert guessed(row) == {"asked.question": "prompt", "told.answer": "response"}
+    mapping = {"prompt": "asked.question", "response": "told.answer"}
     assert guessed(row, mapping=mapping) == {}
+    assert guessed({"inputs": {"question": "Where?"}, "outputs": {"answer": "Paris."}}) == {}
 
 
 def write_rows(path: Path, rows: list[Row]) -> Any:

@@ -282,7 +282,7 @@ async def guarded(
     """
     try:
         for field in bound.needs:
-            if not getattr(record, field, None):
+            if not record.has(field):
                 raise NotApplicable(f"the record has no {field}")
         score = await bound(record, evidence)
         if not isinstance(score, Score):

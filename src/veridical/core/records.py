@@ -6,12 +6,20 @@ Offsets are Unicode code points, end exclusive, into the unaltered text.
 from __future__ import annotations
 
 import hashlib
+import math
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 from pydantic_core import to_json
 
 from veridical.core.images import Picture
@@ -51,16 +59,33 @@ class TopToken(BaseModel):
 
 
 class TokenLogprob(BaseModel):
-    """One generated token with its natural-log probability and the alternatives at its place."""
+    """One generated token with its natural-log probability and the alternatives at its place.
+
+    A token whose log-probability is null, and an entry that is null, keep their places in the list;
+    nothing is computed of them.
+    """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
     token: str
-    logprob: LogProbability
+    logprob: LogProbability | None
     top: tuple[TopToken, ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _null(cls, value: Any) -> Any:
+        return {"token": "", "logprob": None} if value is None else value
+
+    @field_validator("top", mode="before")
+    @classmethod
+    def _without_nulls(cls, value: Any) -> Any:
+        if not isinstance(value, (list, tuple)):
+            return () if value is None else value
+        return [v for v in value if v is not None and not _lacks_logprob(v)]
 
 
 class Sample(BaseModel):
-    """Another answer to the same prompt."""
+    """Another answer to the same prompt. One that is null has neither text nor image: it keeps its
+    place among the samples, and nothing is compared with it."""
 
     model_config = _FROZEN
     text: str | None = None
@@ -71,11 +96,11 @@ class Sample(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _from_text(cls, value: Any) -> Any:
-        return {"text": value} if isinstance(value, str) else value
+        return {"text": value} if value is None or isinstance(value, str) else value
 
     @model_validator(mode="after")
     def _has_content(self) -> Sample:
-        if self.text is None and self.image is None:
+        if self.text is None and self.image is None and "text" not in self.model_fields_set:
             raise ValueError("a sample needs 'text' or 'image'")
         if self.text is not None:
             clean_text(self.text)
@@ -92,6 +117,8 @@ class Context(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _from_text(cls, value: Any) -> Any:
+        if value is None:  # keeps its place among the contexts
+            return {"text": ""}
         return {"text": value} if isinstance(value, str) else value
 
     @field_validator("text")
@@ -149,9 +176,13 @@ class Record(BaseModel):
 
     @field_validator("samples", "contexts", "reference", mode="before")
     @classmethod
-    def _listed(cls, value: Any) -> Any:
+    def _listed(cls, value: Any, info: ValidationInfo) -> Any:
         if value is None:
             return ()
+        if info.field_name == "reference":
+            listed = value if isinstance(value, (list, tuple)) else (value,)
+            texts = [_reference(v) for v in listed]
+            return texts if listed is value or isinstance(texts[0], str) else value
         return (value,) if isinstance(value, (str, dict)) else value
 
     @field_validator("label", mode="before")
@@ -221,6 +252,16 @@ class Record(BaseModel):
         nothing (:mod:`veridical.text.reasoning`): places are those of the response."""
         return answer_only(self.response)
 
+    def has(self, field: str) -> bool:
+        """Return True if a field holds something to check by: a text that is not blank, an image,
+        or a log-probability that is known."""
+        value = getattr(self, field, None)
+        if field in ("samples", "contexts", "reference"):
+            return any(_has_something(v) for v in value or ())
+        if field == "logprobs":
+            return any(t.logprob is not None for t in value or ())
+        return bool(value)
+
     @property
     def sample_texts(self) -> list[str]:
         """Texts of the samples that have one, in order."""
@@ -245,11 +286,13 @@ class Record(BaseModel):
         sources: Sequence[Source]
         if what == "samples":
             texts = [answer_only(s.text or "") for s in self.samples]
-            sources = [Source("sample", i, text) for i, text in enumerate(texts) if text]
+            sources = [Source("sample", i, text) for i, text in enumerate(texts) if text.strip()]
         elif what == "contexts":
-            sources = [Source("context", i, c.text) for i, c in enumerate(self.contexts) if c.text]
+            texts = [c.text for c in self.contexts]
+            sources = [Source("context", i, text) for i, text in enumerate(texts) if text.strip()]
         else:
-            sources = [Source("reference", i, r) for i, r in enumerate(self.reference) if r]
+            texts = list(self.reference)
+            sources = [Source("reference", i, text) for i, text in enumerate(texts) if text.strip()]
         if not sources:
             if what == "samples" and any(s.image for s in self.samples):
                 raise NotApplicable("the samples are images, and texts are compared here")
@@ -313,6 +356,27 @@ class Record(BaseModel):
         if not sentences:
             raise NotApplicable("the response has no sentences")
         return sentences
+
+
+def _reference(value: Any) -> Any:
+    """A number or a truth value as text; "" in the place of null, so that others keep theirs."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        return str(int(value))
+    return str(value) if isinstance(value, (int, float)) and abs(value) < math.inf else value
+
+
+def _has_something(value: str | Context | Sample) -> bool:
+    if isinstance(value, Sample):
+        return value.image is not None or value.text is not None
+    return bool((value if isinstance(value, str) else value.text).strip())
+
+
+def _lacks_logprob(value: Any) -> bool:
+    return isinstance(value, dict) and "logprob" in value and value["logprob"] is None
 
 
 def _strings(value: Any) -> list[str]:

@@ -355,13 +355,11 @@ class BoundScorer:
         if "against" in self.values:
             field = self.values["against"]
             if field == "auto":
-                field = next(
-                    (f for f in ("contexts", "reference") if getattr(record, f)), "samples"
-                )
+                field = next((f for f in ("contexts", "reference") if record.has(f)), "samples")
             if field != "samples":
                 return "sources" if self.scorer.judges else "words"
         elif self.scorer.judges:
-            return "sources" if record.contexts or record.reference else "words"
+            return "sources" if record.has("contexts") or record.has("reference") else "words"
         elif self.scorer.needs & {"contexts", "reference"}:
             return "words"
         if "probabilities" in self.scorer.costs or "logprobs" in self.scorer.needs:

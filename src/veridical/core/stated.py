@@ -97,7 +97,7 @@ def stating_sentences(record: Record) -> list[Span]:
         said = said[1:]
     while len(said) > 1 and is_advice(said[-1].text) and not _ASKS_FOR_ADVICE.search(question):
         said.pop()
-    if said or record.reference or record.samples:
+    if said or record.has("reference") or record.has("samples"):
         return said or spans
     return [s for s, kind in zip(spans, kinds, strict=True) if kind == "reply"]
 

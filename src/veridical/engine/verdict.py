@@ -180,7 +180,7 @@ def _why_unscored(
         return "failed"
     if _unread_by_models(scorers, parts):
         return "language"
-    available = {f for f in ("contexts", "reference", "samples", "logprobs") if getattr(record, f)}
+    available = {f for f in ("contexts", "reference", "samples", "logprobs") if record.has(f)}
     able = (s for s in scorers if s.needs and s.needs <= available)
     if not all(s.scorer.apart for s in able):
         return "not_judged"  # it had what it needs, and yet it did not apply

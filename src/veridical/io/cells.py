@@ -11,6 +11,8 @@ from pathlib import PurePath
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from pydantic import BaseModel
+
 from veridical.core.records import Record
 from veridical.io.lines import from_json
 from veridical.io.problems import RowProblem
@@ -62,7 +64,8 @@ def _listed(field: str, cell: str) -> Any:
     if start not in ("[", "{"):
         return cell
     value = _json_or_none(cell)
-    if isinstance(value, list) and all(v is None or isinstance(v, (str, dict)) for v in value):
+    kinds = (str, bool, int, float) if field == "reference" else (str, dict)
+    if isinstance(value, list) and all(v is None or isinstance(v, kinds) for v in value):
         return value
     if isinstance(value, dict) and field != "reference" and any(k in value for k in _OBJECT_TEXT):
         return value
@@ -187,6 +190,11 @@ def _plain(value: Any, column: str, depth: int) -> Any:
         return None
     if hasattr(value, "tolist"):  # numpy arrays and scalars, and what behaves like them
         return _plain(value.tolist(), column, depth + 1)
+    if isinstance(getattr(value, "page_content", None), str):  # a document of LangChain
+        document = {k: getattr(value, k, None) for k in ("page_content", "metadata", "id")}
+        return _plain(document, column, depth + 1)
+    if isinstance(value, BaseModel):
+        return _plain(value.model_dump(), column, depth + 1)
     if isinstance(value, Enum):
         return _plain(value.value, column, depth + 1)
     if isinstance(value, Decimal):

@@ -12,8 +12,16 @@ from veridical.errors import UsageError, mapping_named, option_named, unknown_na
 from veridical.files.rowlog import Rows
 from veridical.io.cells import WRITTEN, written_list
 from veridical.io.images import with_images
-from veridical.io.names import ALIASES, CONTEXT_TEXT, field_by_name, known_name
+from veridical.io.names import (
+    ALIASES,
+    CONTEXT_TEXT,
+    FALLBACKS,
+    field_by_name,
+    known_alias,
+    known_name,
+)
 from veridical.io.problems import RowProblem, from_validation
+from veridical.io.row_shapes import candidates, finite, is_nested, nested_fields
 from veridical.text.display import named, shown, visible
 
 if TYPE_CHECKING:
@@ -115,8 +123,7 @@ class Columns:
         if "response" not in fields:
             kind = self._unanswered(row, fields, columns)
         check_finite(fields.get("prompt"), columns.get("prompt"))
-        for key, value in fields["meta"].items():
-            check_finite(value, key)
+        fields["meta"] = finite(fields["meta"])
         for field in _LIST_FIELDS:
             if isinstance(value := fields.get(field), str) and (listed := written_list(value)):
                 if listed.texts is not None:
@@ -152,6 +159,9 @@ class Columns:
         for field, aliases in ALIASES.items():
             if field not in self.mapping and (column == field or column in aliases):
                 return field
+        for field, names in FALLBACKS.items():
+            if field not in self.mapping and (known_alias(column) == field or column in names):
+                return field
         return None
 
     def _fields(
@@ -169,17 +179,23 @@ class Columns:
         fields: dict[str, Any] = {}
         columns: dict[str, str] = {}
         meta: dict[str, Any] = {k: row[k] for k in unknown}
-        for field, candidates in known:
-            column = candidates[0]
-            if len(candidates) > 1:
-                column = self._choose(row, field, candidates)
-                for other in candidates:
+        for field, names in known:
+            column = names[0]
+            if len(names) > 1:
+                column = self._choose(row, field, names)
+                for other in names:
                     if other != column and row[other] is not None:
                         meta[other] = row[other]
             value = row[column]
-            if value is not None:
+            if is_nested(column, value):
+                meta[column] = value
+            elif value is not None:
                 fields[field] = value
                 columns[field] = column
+        for field, (path, value) in nested_fields(row).items():
+            if field not in fields:
+                fields[field] = value
+                columns[field] = path
         for field, path in self.mapping.items():
             value = _lookup(original, path)
             if value is not _ABSENT and value is not None:
@@ -203,13 +219,12 @@ class Columns:
         return fields, columns
 
     def _plan(self, keys: tuple[str, ...]) -> Plan:
-        present = set(keys)
         taken = set(self.mapping.values())
         plan = []
-        for field, aliases in ALIASES.items():
+        for field in ALIASES:
             if field in self.mapping:
                 continue
-            columns = tuple(n for n in (field, *aliases) if n in present and n not in taken)
+            columns = candidates(field, keys, taken)
             if columns:
                 plan.append((field, columns))
                 taken.update(columns)
@@ -367,6 +382,9 @@ def _sample(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def _context(value: dict[str, Any]) -> dict[str, Any]:
+    kept = value.get("kwargs")
+    if value.get("lc") is not None and isinstance(kept, dict):  # as LangChain serialises it
+        value = kept
     context = {"id": value["id"]} if "id" in value else {}
     for name in CONTEXT_TEXT:
         if value.get(name) is not None:

@@ -14,6 +14,7 @@ from veridical.io.arrow import batch_rows
 from veridical.io.cells import cell_value, checked_row
 from veridical.io.lines import BOM, BROKEN_STREAM, LONGEST_LINE, from_json, not_utf8, read_lines
 from veridical.io.problems import RowProblem
+from veridical.io.row_shapes import transposed
 from veridical.text.display import named, reason, shown, visible
 
 #: A row as read, before any field is looked at; None where the caller asked to skip it.
@@ -62,7 +63,7 @@ def jsonl_rows(stream: BinaryIO, cursor: Cursor) -> Rows:
             yield number, None
             continue
         try:
-            row = from_json(line, "not JSON")
+            row = from_json(line, "not JSON", nan=True)
         except RowProblem as e:
             yield number, e
             continue
@@ -77,8 +78,8 @@ def as_row(value: Any) -> dict[str, Any] | RowProblem:
 
 
 def json_list(stream: BinaryIO, name: str, *, whole: bool = False) -> list[Any]:
-    """The rows of a JSON file that holds one list, or an object with a single list of objects;
-    with ``whole``, an object is a row.
+    """The rows of a JSON file that holds one list, an object with a single list of objects, or an
+    object of equally long lists, a column each; with ``whole``, an object is a row.
 
     Raises:
         UsageError: it does not, is not JSON, or is too large to be read whole.
@@ -93,7 +94,7 @@ def json_list(stream: BinaryIO, name: str, *, whole: bool = False) -> list[Any]:
             "write one object a line (JSONL) instead"
         )
     try:
-        value = from_json(data.removeprefix(BOM), "not JSON")
+        value = from_json(data.removeprefix(BOM), "not JSON", nan=True)
     except RowProblem as e:
         raise UsageError(f"{name}: {e.error}") from None
     if isinstance(value, list):
@@ -104,6 +105,11 @@ def json_list(stream: BinaryIO, name: str, *, whole: bool = False) -> list[Any]:
     if len(lists) == 1:
         rows: list[Any] = value[lists[0]]
         return rows
+    if not lists and _is_columns(value):
+        try:
+            return transposed(value)
+        except UsageError as e:
+            raise UsageError(f"{name}: {e}") from None
     what = f"several lists of objects ({named(lists)})" if lists else "no list of objects"
     raise UsageError(f"{name}: expected a list of rows, or an object with one; found {what}")
 
@@ -115,6 +121,11 @@ def rows_inside(value: Any) -> list[str]:
     return [
         k for k, v in value.items() if isinstance(v, list) and v and all(type(x) is dict for x in v)
     ]
+
+
+def _is_columns(value: Any) -> bool:
+    """Return True for an object that holds lists only: columns."""
+    return isinstance(value, dict) and bool(value) and all(type(v) is list for v in value.values())
 
 
 def json_rows(stream: BinaryIO, cursor: Cursor, name: str, *, whole: bool = False) -> Rows:
@@ -353,4 +364,5 @@ def json_or_jsonl(head: bytes) -> str:
     except RowProblem:
         laid_out = end and line.rstrip().endswith((b"{", b"[", b","))
         return "json" if laid_out or len(line) >= LONGEST_LINE else "jsonl"
-    return "json" if not following.strip() and rows_inside(value) else "jsonl"
+    whole = not following.strip() and (rows_inside(value) or _is_columns(value))
+    return "json" if whole else "jsonl"

@@ -61,8 +61,8 @@ def not_utf8(data: bytes) -> str | None:
     return None
 
 
-def from_json(data: bytes, what: str) -> Any:
-    """``data`` parsed as strict JSON.
+def from_json(data: bytes, what: str, *, nan: bool = False) -> Any:
+    """``data`` parsed as strict JSON; with ``nan``, also NaN and infinities, as Python writes them.
 
     Raises:
         RowProblem: it is not JSON, or not UTF-8.
@@ -70,7 +70,7 @@ def from_json(data: bytes, what: str) -> Any:
     import pydantic_core
 
     try:
-        return pydantic_core.from_json(data, allow_inf_nan=False, cache_strings="keys")
+        return pydantic_core.from_json(data, allow_inf_nan=nan, cache_strings="keys")
     except ValueError as e:
         why = str(e).replace(" at line 1 column", " at column")
         if "surrogate" in why or "end of hex escape" in why:

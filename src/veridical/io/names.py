@@ -31,6 +31,17 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "unit_labels": (),
     "meta": (),
 }
+#: Record field -> names that tools have for it, taken where a row has no other column for it:
+#: MLflow's, and LangChain's for what was retrieved.
+FALLBACKS: dict[str, tuple[str, ...]] = {
+    "prompt": ("inputs",),
+    "response": ("outputs",),
+    "samples": (),
+    "contexts": ("retrieved_context", "source_documents", "retrieved_documents", "retrieved_docs"),
+    "reference": ("targets", "ground_truths", "expected_response", "reference_outputs"),
+}
+#: Aliases that are too common as names of metadata to be read in capitals ("Source").
+_ONLY_AS_WRITTEN = frozenset({"source", "document", "input", "output", "gold"})
 #: Names under which an object has the text of a context, the first of them that is there.
 CONTEXT_TEXT = ("text", "content", "page_content", "passage")
 #: Record field -> names that people give it besides the aliases, in lower case with underscores.
@@ -84,6 +95,16 @@ _OTHER_NAMES: dict[str, tuple[str, ...]] = {
     ),
     "unit_labels": ("spans", "span_labels", "hallucination_spans", "sentence_labels"),
 }
+_ALIAS_OF = {
+    name: field
+    for field in FALLBACKS
+    for name in (
+        field,
+        *ALIASES[field],
+        *(n for n in FALLBACKS[field] if n not in ("inputs", "outputs", "targets")),
+    )
+    if name not in _ONLY_AS_WRITTEN
+}
 #: Words that make a name one of ids or of metadata, where they stand last in it.
 _METADATA = frozenset(
     {
@@ -109,6 +130,13 @@ FIELD_OF = {
     for name in (field, *ALIASES[field], *_OTHER_NAMES.get(field, ()))
 }
 _LONG_NAMES = sorted(name for name in FIELD_OF if len(name) >= _SHORT)
+
+
+@lru_cache(maxsize=4096)
+def known_alias(column: str) -> str | None:
+    """Return the field that a name is an alias of in lower case with underscores (``Ground
+    Truth``); None for other names, and for names that are common in metadata."""
+    return _ALIAS_OF.get(plain_name(column))
 
 
 @lru_cache(maxsize=4096)

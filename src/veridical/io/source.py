@@ -22,6 +22,7 @@ from veridical.io.memory import MemoryPart, frame_part
 from veridical.io.objects import below, object_part
 from veridical.io.problems import RowProblem
 from veridical.io.readers import Reader, find_reader
+from veridical.io.row_shapes import table_rows
 from veridical.text.display import cut, shown, visible
 
 if TYPE_CHECKING:
@@ -382,7 +383,8 @@ def open_source(
 
     Args:
         inputs: a path, several paths, ``-`` for standard input; a list or other iterable of dicts
-            or records; or a pandas, polars or pyarrow table. Files are JSONL, JSON (one list),
+            or records; a dict of equally long lists, a column each; or a pandas, polars or pyarrow
+            table. Files are JSONL, JSON (one list),
             CSV, TSV or Parquet by extension, else by content; text formats may be gzipped.
             ``s3://BUCKET/NAME`` is an object (Parquet, JSONL, CSV, TSV), ``s3://BUCKET/PREFIX/``
             all of them below.
@@ -403,6 +405,10 @@ def open_source(
         if shape is None and frame.columns is not None:
             columns.check_answers(frame.columns)
         return Source([frame], columns, shape)
+    if isinstance(inputs, dict) and shape is None:
+        rows = table_rows(inputs, columns.field_of, prompts=prompts)
+        if rows is not None:
+            return Source([MemoryPart(rows)], columns, shape)
     if isinstance(inputs, (dict, Record)):
         inputs = [inputs]
     if isinstance(inputs, bytes) or not isinstance(inputs, Iterable):
@@ -421,8 +427,8 @@ def open_source(
         if wrong is not None:
             raise UsageError(f"paths and rows cannot be mixed: found {shown(wrong)}")
         return Source(_file_parts(paths, columns, shape), columns, shape)
-    rows = inputs if items is not inputs else chain([first], items)
-    return Source([MemoryPart(rows)], columns, shape)
+    whole = inputs if items is not inputs else chain([first], items)
+    return Source([MemoryPart(whole)], columns, shape)
 
 
 def _file_parts(

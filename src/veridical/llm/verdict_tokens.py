@@ -68,7 +68,10 @@ def spread(
     either = isinstance(scale, Choices) and len(scale.choices) == 2 and stated
     alone = True
     for i, token in enumerate(tokens[first : first + _LONGEST], first):
-        here = {a.token: a.logprob for a in token.top} | {token.token: token.logprob}
+        own = token.logprob
+        if own is None:
+            return None
+        here = {a.token: a.logprob for a in token.top} | {token.token: own}
         alone = alone and len(here) == 1
         if (len(here) == 1 and not either) or sum(map(math.exp, here.values())) > 1.01:
             return None
@@ -92,7 +95,7 @@ def spread(
             break
         prefix += tails[token.token] or ""
         if not alone or prefix.strip(OPENING):  # quotes alone before the answer tell nothing of it
-            reach *= math.exp(min(0.0, token.logprob))
+            reach *= math.exp(min(0.0, own))
         head = ""
     else:
         answer = _answer(prefix + "\n", scale, False, True, stated)  # the text ends here

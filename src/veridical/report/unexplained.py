@@ -40,7 +40,7 @@ class Unexplained:
     def _compared(self, score: Score) -> list[str]:
         """The fields that the score compares with, as far as can be told."""
         record = self._record
-        there = [f for f in ("contexts", "reference", "samples") if getattr(record, f)]
+        there = [f for f in ("contexts", "reference", "samples") if record.has(f)]
         declared = set(_AGAINST.findall(score.signature))
         cited = {
             {"context": "contexts", "sample": "samples"}.get(e.kind, e.kind)

@@ -69,7 +69,7 @@ def export_rows(items: Items, labels: Labels, *, redact: bool = False) -> Iterat
         if record.contexts:
             out["contexts"] = [c.model_dump(exclude_none=True) for c in record.contexts]
         if record.samples:
-            out["samples"] = [s.model_dump(exclude_none=True) for s in record.samples]
+            out["samples"] = [s.model_dump(exclude_none=True) or None for s in record.samples]
         if record.reference:
             out["reference"] = list(record.reference)
         if record.given_sentences is not None:

@@ -129,7 +129,7 @@ async def test_what_cannot_be_scored_says_why():
         await scored(record, {})
     with pytest.raises(NotApplicable, match="no contexts"):
         await scored(record, {}, against="contexts", proxy="m")
-    with pytest.raises(NotApplicable, match="samples are blank"):
+    with pytest.raises(NotApplicable, match="no samples"):
         await scored(Record(response=TEXT, samples=[" \n"]), {}, proxy="m")
     other = {**readings({}), ("one\n\n", TEXT): reading_of([TEXT], [0.5])}
     with pytest.raises(ModelError, match="other tokens"):

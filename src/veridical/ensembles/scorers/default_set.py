@@ -257,7 +257,7 @@ def members_of(
     record: Record, field: Field, against: str, nli: str, language_model: str | None
 ) -> dict[str, BoundScorer]:
     """The scorers to ask about a field of a record, by name; none where it lacks the field."""
-    if against not in ("auto", field) or not getattr(record, field):
+    if against not in ("auto", field) or not record.has(field):
         return {}
     bound = {}
     for name in member_names(field, nli):
@@ -265,7 +265,7 @@ def members_of(
         if not calls:
             continue
         order = AUTO_ORDER if name == "support" else AUTO
-        first = next((f for f in order if getattr(record, f)), None)
+        first = next((f for f in order if record.has(f)), None)
         shortest = against == "auto" and first == field
         bound[name] = calls[0] if shortest else calls[-1]
     return bound

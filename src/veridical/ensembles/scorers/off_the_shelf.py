@@ -124,4 +124,4 @@ def _bound(name: str, against: Comparison, language_model: str | None) -> BoundS
 
 
 def _compares(record: Record, field: str, against: Comparison) -> bool:
-    return against in ("auto", field) and bool(getattr(record, field))
+    return against in ("auto", field) and record.has(field)

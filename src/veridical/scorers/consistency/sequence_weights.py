@@ -44,7 +44,8 @@ def log_weights(
 
 
 def _log_probability(tokens: Sequence[TokenLogprob] | None, length_normalize: bool) -> float:
-    if not tokens:
+    known = [t.logprob for t in tokens or () if t.logprob is not None]
+    if not known:
         raise NotApplicable("an answer has no log-probabilities")
-    total = sum(t.logprob for t in tokens)
-    return total / len(tokens) if length_normalize else total
+    total = sum(known)
+    return total / len(known) if length_normalize else total

@@ -76,8 +76,6 @@ async def explained_surprisal(
     text = record.need_response()
     sources = record.against(against)
     packs = _packs([s.text for s in sources])
-    if not packs:
-        raise NotApplicable(f"the record's {against} are blank")
     texts = [GivenText(pack + _BREAK, text) for pack in ("", *packs)]
     alone, *informed = [tokens.bounded() for tokens in await evidence.read(texts, proxy)]
     if any(not np.array_equal(tokens.ends, alone.ends) for tokens in informed):

@@ -92,6 +92,9 @@ def of_record(tokens: Sequence[TokenLogprob], text: str) -> Reading:
         MisalignedTokens: the tokens do not spell ``text``.
     """
     spans = token_spans([t.token for t in tokens], text)
+    spans = [s for s in spans if tokens[s.place].logprob is not None]
+    if not spans:
+        raise NotApplicable("every log-probability is null")
     spelling = [tokens[s.place] for s in spans]
     width = max((len(t.top) for t in spelling), default=0)
     top = np.full((len(spelling), width), -np.inf)
