@@ -56,7 +56,7 @@ def test_the_workflow_passes_and_fails_where_it_should(folder: Path) -> None:
     assert done.returncode == 0 and "wrote .github/workflows/veridical.yml" in done.stdout
     assert "next: veridical check evals/answers.jsonl" in done.stdout
     install, check, show = steps(folder)
-    assert install == "pip install veridical"
+    assert install == 'pip install "${VERIDICAL:-./veridical}"'
     environment = {**os.environ, "PATH": f"{folder.parent / 'bin'}:{os.environ['PATH']}"}
 
     def run() -> subprocess.CompletedProcess[str]:

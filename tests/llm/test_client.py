@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import json
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -434,6 +435,62 @@ def test_max_tokens_is_sent_under_its_other_name_where_that_is_wanted() -> None:
     outcomes, _, _ = chat(server, ask("Q", max_tokens=7))
     assert texts(outcomes) == ["Q -> 0.0"]
     assert server.seen[-1]["max_completion_tokens"] == 7 and "max_tokens" not in server.seen[-1]
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "400 Unsupported parameter: 'temperature' is not supported with this model.",
+        "400 Unsupported value: 'temperature' does not support 0 with this model. "
+        "Only the default (1) value is supported.",
+    ],
+)
+def test_temperature_is_left_out_where_it_is_refused(told: str) -> None:
+    server = FaultServer(once(told))
+    outcomes, _, _ = chat(server, ask("Q", max_tokens=7))
+    assert texts(outcomes) == ["Q -> 0.0"]
+    assert "temperature" in server.seen[0] and "temperature" not in server.seen[-1]
+
+
+def test_temperature_and_max_tokens_are_left_out_one_after_the_other() -> None:
+    refusals = {
+        0: "400 Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.",
+        1: "400 Unsupported value: 'temperature'. Only the default (1) is supported.",
+    }
+    server = FaultServer(refusals.get)
+
+    async def main() -> list[Reply | LlmError]:
+        client = client_of(server, ENDPOINT)
+        first = await client.chat(ask("Q", max_tokens=7), range(1))
+        return [*first, *await client.chat(ask("R", max_tokens=7), range(1))]
+
+    outcomes, _ = run_virtually(main())
+    assert all(isinstance(o, Reply) for o in outcomes)
+    assert len(server.seen) == 4  # remembered: the second question costs one call
+    assert all("temperature" not in body for body in server.seen[2:])
+
+
+def test_a_model_that_reasons_is_given_room_once() -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        body = json.loads(request.content)
+        seen.append(body["max_tokens"])
+        short = body["max_tokens"] < 100
+        message = {"role": "assistant", "content": "" if short else "<think>So.</think>Yes."}
+        reason = "length" if short else "stop"
+        choice = {"index": 0, "message": message, "finish_reason": reason}
+        reply = json.dumps({"choices": [choice], "model": "m"}).encode()
+        return httpx.Response(200, stream=httpx.ByteStream(reply))
+
+    seen: list[int] = []
+
+    async def main() -> list[Reply | LlmError]:
+        client = LlmClient(ENDPOINT, http=httpx.AsyncClient(transport=httpx.MockTransport(answer)))
+        first = await client.chat(ask("Q", max_tokens=7), range(1))
+        return [*first, *await client.chat(ask("R", max_tokens=7), range(1))]
+
+    outcomes, _ = run_virtually(main())
+    assert [o.text for o in outcomes if isinstance(o, Reply)] == ["<think>So.</think>Yes."] * 2
+    assert seen[0] == 7 and len(seen) == 3 and min(seen[1:]) > 1000
 
 
 # --- many calls --------------------------------------------------------------------------------

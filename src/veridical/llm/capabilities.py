@@ -17,7 +17,8 @@ from veridical.llm.endpoints import Endpoint
 from veridical.llm.retries import AttemptError
 
 #: ``max_tokens`` is the parameter of that name: some servers want ``max_completion_tokens``.
-Feature: TypeAlias = Literal["n", "logprobs", "schema", "max_tokens"]
+#: ``temperature`` is one that reasoning models refuse.
+Feature: TypeAlias = Literal["n", "logprobs", "schema", "max_tokens", "temperature"]
 _OPTIONAL: tuple[Feature, ...] = ("schema", "logprobs", "n")
 #: Statuses of requests that a server does not understand.
 _NOT_UNDERSTOOD = frozenset({400, 404, 415, 422, 501})
@@ -26,7 +27,10 @@ _NAMED: dict[Feature, re.Pattern[str]] = {
     "logprobs": re.compile(r"logprob"),
     "schema": re.compile(r"response_format|schema|structured|grammar|json mode", re.IGNORECASE),
     "max_tokens": re.compile(r"max_completion_tokens"),
+    "temperature": re.compile(r"\btemperature\b"),
 }
+#: Tokens that a model that reasons before it answers may spend on that, besides the answer's.
+REASONING_TOKENS = 4096
 
 
 class Capabilities:
@@ -56,6 +60,7 @@ class Capabilities:
             "logprobs": request.logprobs is not None,
             "schema": request.schema is not None and _dump(request.schema) not in self._refused,
             "max_tokens": request.max_tokens is not None,
+            "temperature": True,
         }
         return frozenset(f for f, wish in wanted.items() if wish and self.knows(f) is not False)
 
@@ -96,8 +101,9 @@ def chat_payload(
     payload: dict[str, Any] = {
         "model": endpoint.model,
         "messages": list(request.messages),
-        "temperature": request.temperature,
     }
+    if "temperature" in use:
+        payload["temperature"] = request.temperature
     optional = {
         longest: request.max_tokens,
         "top_p": request.top_p,

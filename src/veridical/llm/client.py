@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import httpx
 
 from veridical.core.messages import ChatRequest, LlmError, Reply
-from veridical.llm.capabilities import Capabilities, Feature, chat_payload
+from veridical.llm.capabilities import REASONING_TOKENS, Capabilities, Feature, chat_payload
 from veridical.llm.endpoints import Endpoint
 from veridical.llm.limiter import Limiter, Outcome, Ticket
 from veridical.llm.payments import PAYER
@@ -18,11 +18,13 @@ from veridical.llm.replies import read_replies
 from veridical.llm.retries import LONGEST_ASKED, AttemptError, Attempts
 from veridical.llm.transport import Transport
 from veridical.llm.wording import meaning, told
+from veridical.text.reasoning import answer_only
 
 T = TypeVar("T")
 
 #: Calls taken for each that may be on the wire: under faults most of them wait between attempts.
 _CALLS_A_SLOT = 4
+_REASONS = "reasons"  # what is known of a model that reasons before it answers
 
 
 @dataclass
@@ -116,6 +118,29 @@ class LlmClient:
             return [e] * count
 
     async def _replies(self, request: ChatRequest, ordinal: int, count: int) -> list[Reply]:
+        request = self._with_room(request)
+        replies = await self._adapted(request, ordinal, count)
+        if self._reasons(request, replies):
+            self._can.learn(_REASONS, True)
+            replies = await self._adapted(self._with_room(request), ordinal, count)
+        return replies
+
+    def _with_room(self, request: ChatRequest) -> ChatRequest:
+        """A request with room for the reasoning of a model that is known to reason."""
+        if request.max_tokens is None or not self._can.knows(_REASONS):
+            return request
+        return replace(request, max_tokens=request.max_tokens + REASONING_TOKENS)
+
+    def _reasons(self, request: ChatRequest, replies: Sequence[Reply]) -> bool:
+        """Return True if reasoning took all the tokens, and this is new."""
+        if request.max_tokens is None or self._can.knows(_REASONS) is not None:
+            return False
+        return all(
+            r.finish_reason == "length" and not r.refusal and not answer_only(r.text).strip()
+            for r in replies
+        )
+
+    async def _adapted(self, request: ChatRequest, ordinal: int, count: int) -> list[Reply]:
         use = self._can.usable(request, count)
         try:
             replies = await self._send(request, ordinal, count, use)
