@@ -102,6 +102,8 @@ def _logprobs(given: Any) -> tuple[TokenLogprob, ...] | None:
         if not isinstance(content, list) or not all(isinstance(e, dict) for e in content):
             _malformed("logprobs are no list of tokens")
         rows = [(e.get("token"), e.get("logprob"), e.get("top_logprobs") or ()) for e in content]
+    if any(value is None for _, value, _ in rows):
+        _malformed("a log-probability is null")
     named = [{"token": token, "logprob": value, "top": top} for token, value, top in rows]
     try:
         tokens = _TOKENS.validate_python(named)
