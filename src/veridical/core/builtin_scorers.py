@@ -78,6 +78,10 @@ _TABLE = {
     "hhem": ("scorers.grounding.hhem:hhem", _NONE),
     "knowledge_bertscore": ("scorers.grounding.knowledge_bertscore:knowledge_bertscore", _ALL),
     "knowledge_f1": ("scorers.grounding.knowledge_f1:knowledge_f1", _FAST),
+    "knowledge_precision": (
+        "scorers.grounding.knowledge_precision:knowledge_precision",
+        _BOTH,
+    ),
     "minicheck": ("scorers.grounding.minicheck:minicheck", _NONE),
     "nli_grounding": ("scorers.grounding.nli_grounding:nli_grounding", _AUTO),
     "spans": ("scorers.grounding.spans:spans", _ALL),

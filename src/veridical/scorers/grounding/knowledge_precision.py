@@ -1,0 +1,66 @@
+"""Knowledge precision: the share of an answer's words that its sources contain."""
+
+from __future__ import annotations
+
+from veridical.core.evidence import Evidence
+from veridical.core.records import Against, Record
+from veridical.core.registry import scorer
+from veridical.core.scores import Score, Unit
+from veridical.core.stated import need_statements, unit_of_each, without_lead_in
+from veridical.errors import NotApplicable
+from veridical.text.citations import without_markers
+from veridical.text.stems import content_stems
+
+#: Words added to each count, so that one new word of two does not weigh as five of ten.
+_PSEUDO_FOUND, _PSEUDO_WORDS = 3, 4
+
+
+@scorer(
+    "knowledge_precision",
+    level="sentence",
+    needs={"against"},
+    source="K-Precision, Adlakha 2023, on content words and by sentence",
+    raw_is="confidence",
+    presets={"all", "auto", "fast"},
+)
+async def knowledge_precision(
+    record: Record, evidence: Evidence, *, against: Against = "contexts"
+) -> Score:
+    """Compute the share of content words of each sentence that the sources contain.
+
+    Words are compared by their stems. Function words, citation marks and lead-ins do not count.
+    All sources are read together.
+
+    A sentence's ``raw`` is that share, in [0, 1], smoothed by four words of which three are found;
+    a sentence without content words has no risk. The response's ``raw`` is the same over all its
+    sentences. Risk is one minus either.
+
+    Source: K-Precision of Adlakha et al. 2023 ("Evaluating correctness and faithfulness of
+    instruction-following models for question answering"), section 4, which counts all tokens of
+    the whole answer.
+
+    Raises:
+        NotApplicable: the response is blank or states nothing, has no content word, or there is no
+            source.
+    """
+    sentences = need_statements(record)
+    known = frozenset().union(*(content_stems(s.text) for s in record.against(against)))
+    units: list[Unit] = []
+    found = total = 0
+    for sentence in sentences:
+        stems = content_stems(without_markers(without_lead_in(record, sentence).text))
+        if not stems:
+            units.append(Unit.of(sentence, None))
+            continue
+        shared = sum(s in known for s in stems)
+        found, total = found + shared, total + len(stems)
+        share = _share(shared, len(stems))
+        units.append(Unit.of(sentence, 1 - share, raw=share))
+    if not total:
+        raise NotApplicable("the response has no content words")
+    share = _share(found, total)
+    return Score.of(1 - share, raw=share, units=unit_of_each(record, units))
+
+
+def _share(found: int, total: int) -> float:
+    return (found + _PSEUDO_FOUND) / (total + _PSEUDO_WORDS)
