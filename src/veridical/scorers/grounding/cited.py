@@ -20,10 +20,15 @@ from veridical.text.citations import (
     text_without,
 )
 from veridical.text.spans import Span
+from veridical.text.stems import content_stems
 from veridical.text.verbatim import verbatim
 
 _URL = re.compile(r"https?://", re.IGNORECASE)
 _MOST = 1000  # no number between brackets is read as a citation from here on
+
+_FEWEST_WORDS = 3  # content words of a sentence whose source is told by its words
+_LACKING = 0.5  # share of the words that a wrong source has, at most
+_PRESENT = 0.7  # share of the words that the right source has, at least
 
 _Item = TypeVar("_Item", Marker, Link, Quotation)
 
@@ -101,6 +106,33 @@ def cited_sentences(record: Record) -> list[CitedSentence]:
         cited.append(of_sentence)
     _look_up_quotations(cited, owners, record)
     return cited
+
+
+def miscited(record: Record) -> dict[int, int | None]:
+    """Return the sentences that cite another source than the one that has their words.
+
+    A sentence is one of them if it cites a link that no context has though some have links, or if
+    the contexts that it cites lack half of its content words and another context has most of them.
+
+    Returns:
+        By the offset where the sentence starts, the index of the context that has its words; None
+        where there is none.
+    """
+    stems = [frozenset(content_stems(c.text)) for c in record.contexts]
+    found: dict[int, int | None] = {}
+    for sentence in cited_sentences(record):
+        said = set(content_stems(sentence.said))
+        if sentence.listed or len(said) < _FEWEST_WORDS:
+            continue
+        if any(_URL.match(name) for name in sentence.missing):
+            found[sentence.span.start] = None
+        elif sentence.contexts and not sentence.missing:
+            shares = [len(said & known) / len(said) for known in stems]
+            cited = max(shares[place] for place in sentence.contexts)
+            best = max(range(len(shares)), key=shares.__getitem__)
+            if cited < _LACKING and shares[best] >= _PRESENT:
+                found[sentence.span.start] = best
+    return found
 
 
 class _Own(NamedTuple):
