@@ -6,7 +6,7 @@ import csv
 import json
 import random
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,16 @@ class Labelled:
     ) -> Labelled:
         rows, labels, groups = (list(column) for column in zip(*items, strict=True))
         return cls(benchmark, f"{benchmark} {part}".strip(), field, role, rows, labels, groups)
+
+    def first(self, most: int | None) -> Labelled:
+        """Return at most ``most`` of the answers, spread over the set."""
+        if most is None or most >= len(self.rows):
+            return self
+        kept = [len(self.rows) * i // most for i in range(most)]
+        rows, labels, groups = (
+            [column[i] for i in kept] for column in (self.rows, self.labels, self.groups)
+        )
+        return replace(self, rows=rows, labels=labels, groups=groups)
 
 
 def lines(path: Path) -> Iterator[dict[str, Any]]:
@@ -89,6 +99,30 @@ def halueval_qa(path: Path, most: int, held_out: bool) -> list[tuple[dict[str, A
                 "response": row[name],
             }
             items.append((record, float(label), f"{i}"))
+    return items
+
+
+def grounded(path: Path, most: int) -> list[tuple[dict[str, Any], float, str]]:
+    """Claims, summaries and replies judged against documents, at most ``most`` of them."""
+    rows = list(lines(path))
+    items = []
+    for row in random.Random(0).sample(rows, min(most, len(rows))):
+        record = {k: row[k] for k in ("prompt", "contexts", "response") if row.get(k)}
+        source = (
+            record["contexts"] if isinstance(record["contexts"], str) else record["contexts"][0]
+        )
+        items.append((record, float(row["label"]), str(source)))
+    return items
+
+
+def halueval_summaries(path: Path, most: int) -> list[tuple[dict[str, Any], float, str]]:
+    """A right and a hallucinated summary of each of ``most`` documents."""
+    items = []
+    for i, row in enumerate(random.Random(0).sample(list(lines(path)), most)):
+        for label, name in enumerate(("right_summary", "hallucinated_summary")):
+            items.append(
+                ({"contexts": row["document"], "response": row[name]}, float(label), f"{i}")
+            )
     return items
 
 
@@ -171,6 +205,7 @@ def examples(path: Path) -> list[tuple[dict[str, Any], float, str]]:
 
 def load(data: Path, home: Path) -> list[Labelled]:
     """Every set, those for fitting first."""
+    path = data / "grounded"
     qa = data / "qa" / "gsm8k_example_model_solutions.jsonl"
     halueval = data / "halueval" / "dataset_halueval_qa.jsonl"
     truthful = data / "truthfulqa" / "TruthfulQA_generation.jsonl"
@@ -184,6 +219,15 @@ def load(data: Path, home: Path) -> list[Labelled]:
             )
         ),
         Labelled.of("HaluEval", "qa", "contexts", "fit", halueval_qa(halueval, 400, False)),
+        *(
+            Labelled.of(benchmark, part, "contexts", "fit", grounded(path / f"{file}.jsonl", most))
+            for benchmark, part, file, most in (
+                ("CG2C", "doc", "cg2c_doc_train", 400),
+                ("FaithDial", "audit", "faithdial_audit_train", 400),
+                ("SummEdits", "podcast", "summedits_podcast_train", 120),
+                ("SummEdits", "qmsumm", "summedits_qmsumm_train", 120),
+            )
+        ),
         Labelled.of("GSM8K", "solutions", "samples", "fit", gsm8k(qa, 400, "samples", _steps)),
         Labelled.of("GSM8K", "answers", "samples", "fit", gsm8k(qa, 400, "samples", _final)),
         Labelled.of("GSM8K", "solutions", "reference", "fit", gsm8k(qa, 400, "reference", _steps)),
@@ -200,6 +244,22 @@ def load(data: Path, home: Path) -> list[Labelled]:
             begin(data / "begin" / "test_wow.tsv", 1000),
         ),
         Labelled.of("HaluEval", "qa", "contexts", "held out", halueval_qa(halueval, 300, True)),
+        Labelled.of(
+            "HaluEval",
+            "summarization",
+            "contexts",
+            "held out",
+            halueval_summaries(data / "halueval" / "dataset_halueval_summarization.jsonl", 100),
+        ),
+        *(
+            Labelled.of(benchmark, "dev", "contexts", "held out", grounded(path / file, most))
+            for benchmark, file, most in (
+                ("FactCC", "factcc_dev.jsonl", 300),
+                ("FRANK", "frank_dev.jsonl", 250),
+                ("HealthVer", "healthver_dev.jsonl", 300),
+                ("SciTab", "scitab_dev.jsonl", 250),
+            )
+        ),
         Labelled.of(
             "GSM8K", "solutions", "samples", "held out", gsm8k(qa, 200, "samples", _steps, True)
         ),

@@ -6,15 +6,20 @@ For each NLI model and each field (contexts, reference, samples, log-probabiliti
 risks on labelled answers become log-odds, and logistic regressions of these give the log-odds of
 being wrong: one for each subset of the members that read by a model, so that a run without a reader
 (``--proxy``) has its own. Lexical members are in each of them, and add nothing where they find
-nothing to compare. Only beside an NLI model that tells words (``spans``) they count where no other
-member does: they cost it AUROC on what people labelled (BEGIN wow/test, held out, .915 with
-`support`, .922 without), and a wrong answer in the words of its source misleads them. Every
-benchmark counts the same, so do its parts, and so do right and wrong answers of each: the risk is
-calibrated to equal numbers.
+nothing to compare. Every benchmark counts the same, so do its parts, and so do right and wrong
+answers of each: the risk is calibrated to equal numbers.
 No coefficient is below 0, and a member without which a fit is as good out of fold has none. By
-contexts and reference, a response is as risky as its worst sentence, so the regression is of that
-sentence, chosen anew by each fit until the choice stays. By samples and log-probabilities it is of
-the response.
+contexts, folds are benchmarks: each is judged by a fit that has not seen it. By contexts and
+reference, a response is as risky as its worst sentence, so the regression is of that sentence,
+chosen anew by each fit until the choice stays. By contexts, a sentence's log-odds are drawn towards
+the answer's mean by the share that orders best out of fold. By samples and log-probabilities the
+regression is of the response.
+
+Verdicts are cut on these risks, out of fold, each benchmark counting the same: ``balanced`` where
+the balanced accuracy is largest, ``low`` where half as many right answers are flagged, ``high``
+where half as many wrong ones are missed. Below each cut, a zone with at most a tenth of the answers
+is ``unclear``. ``contradicted`` needs a risk from which on three of four answers of even sets are
+wrong.
 
 It writes ``ensembles/scorers/default.json`` and prints figures on what was fitted on (out of
 fold, by group) and on what was held out, beside those of constant risks and of the length.
@@ -33,11 +38,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from default_cuts import Judged, at_threshold, contradicted_from, cuts, errors
 from default_data import Labelled, load
 
 import veridical
 from veridical.core.registry import REGISTRY, BoundScorer
-from veridical.core.scores import Result
+from veridical.core.scores import Result, Score
 from veridical.core.stated import stating_sentences
 from veridical.ensembles.scorers import default_set as default
 from veridical.models import load_nli
@@ -49,16 +55,32 @@ HOME = Path(__file__).parent.parent
 OUT = HOME / "src" / "veridical" / "ensembles" / "scorers" / "default.json"
 #: The members of each field, as far as there are scorers of these names.
 MEMBERS: dict[default.Field, tuple[str, ...]] = {
-    "contexts": ("claims", "nli_grounding", "spans", "explained_surprisal", "support"),
+    "contexts": (
+        "claims",
+        "nli_grounding",
+        "spans",
+        "explained_surprisal",
+        "support",
+        "knowledge_precision",
+    ),
     "reference": ("reference_match",),  # which compares numbers and names itself
     "samples": ("entailment", "selfcheck_nli", "explained_surprisal", "support"),
     "logprobs": ("avg_logprob", "min_probability"),
 }
+#: They judge by one model's verdicts on the same pairs: a fit of several of them follows the sets.
+SAME_PAIRS = ("claims", "nli_grounding", "spans")
+KNOWN_WORDS = "knowledge_precision"
 OF_SENTENCES = ("contexts", "reference")
 RIDGE = 1.0
-FOLDS = 5
+#: The benchmarks of contexts, each a fold.
+BENCHMARKS = ("BEGIN", "HaluEval", "CG2C", "FaithDial", "SummEdits")
+FOLDS = len(BENCHMARKS)
 ROUNDS = 20
-FALSE_ALARMS = 0.1
+#: Shares of the answer's mean in a sentence's log-odds that are tried.
+POOLED = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
+POOLING_LOSS = 0.001  # of the mean AUROC, at most
+READ = 100  # answers of a set that the language model of readers is asked about
+LONGEST_READ = 2500  # characters of sources that the language model of readers is asked about
 #: The answers of several sentences with samples, by which longer ones are calibrated.
 LONG = "GSM8K solutions"
 LEAST_GAIN = 0.002  # of the mean log loss, in nats, for which a member counts
@@ -66,20 +88,17 @@ DIGITS = 4
 
 
 class Answers(NamedTuple):
-    """A set's members' log-odds: for each answer (sentences, members), NaN where not scored."""
+    """A set's members' log-odds: for each answer (sentences, members), NaN where not scored; the
+    answers' folds; and of each sentence the share of contradiction in what speaks against it."""
 
     of: Labelled
     features: list[np.ndarray]
+    folds: np.ndarray
+    contradiction: list[np.ndarray]
 
     @property
     def labels(self) -> np.ndarray:
         return np.array(self.of.labels)
-
-    @property
-    def folds(self) -> np.ndarray:
-        """Each answer's fold; those of one group share it."""
-        groups = {group: i for i, group in enumerate(dict.fromkeys(self.of.groups))}
-        return np.array([groups[g] % FOLDS for g in self.of.groups])
 
 
 @dataclass(frozen=True)
@@ -109,12 +128,22 @@ def read(
     one: Labelled, names: Sequence[str], engine: veridical.Engine, reader: str
 ) -> tuple[Answers, list[str]]:
     """A set's answers scored by ``names``, and the models that were asked."""
-    calls = [call(n, one.field, reader) for n in names]
-    results = list(veridical.check(one.rows, calls, engine=engine))
+    read = [] if is_long(one) else one.rows[:: max(1, len(one.rows) // READ)]
+    scored: dict[int, dict[str, Score]] = {id(row): {} for row in one.rows}
+    asked: set[str] = set()
+    for rows, part in (
+        (one.rows, [n for n in names if n not in default.READERS]),
+        (read, [n for n in names if n in default.READERS]),
+    ):
+        calls = [call(n, one.field, reader) for n in part]
+        results = list(veridical.check(rows, calls, engine=engine)) if rows and part else []
+        for row, result in zip(rows, results, strict=False):
+            scored[id(row)] |= dict(zip(part, result.scores.values(), strict=False))
+        asked |= models_of(results[:20])
     records = [veridical.Record.model_validate(_record(row)) for row in one.rows]
-    features = []
-    for record, result in zip(records, results, strict=True):
-        scores = dict(zip(names, result.scores.values(), strict=False))
+    features, shares_of = [], []
+    for row, record in zip(one.rows, records, strict=True):
+        scores = dict.fromkeys(names, Score.not_applicable("not asked")) | scored[id(row)]
         spans = stating_sentences(record)
         if one.field in OF_SENTENCES:
             said = [
@@ -127,7 +156,30 @@ def read(
                 [[np.nan if s is None else default.log_odds(s.risk) for s in row] for row in said]
             ).reshape(-1, len(names))
         )
-    return Answers(one, features), sorted(models_of(results[:20]))
+        shares_of.append(np.array([contradiction_share(row) for row in said]))
+    return Answers(one, features, folds_of(one), shares_of), sorted(asked)
+
+
+def is_long(one: Labelled) -> bool:
+    """Return True if a language model would take hours to read the set's sources."""
+    return bool(np.median([len(str(r.get("contexts", ""))) for r in one.rows]) > LONGEST_READ)
+
+
+def folds_of(one: Labelled) -> np.ndarray:
+    """(n,) the fold of each answer: by contexts that of the benchmark; else those of one group
+    share it."""
+    if one.field == "contexts":
+        return np.full(len(one.rows), BENCHMARKS.index(one.benchmark) if one.role == "fit" else -1)
+    groups = {group: i for i, group in enumerate(dict.fromkeys(one.groups))}
+    return np.array([groups[g] % FOLDS for g in one.groups])
+
+
+def contradiction_share(said: Sequence[default.Said | None]) -> float:
+    """The share of contradiction in what the members say against a sentence, in [0, 1]."""
+    given = [s.probabilities for s in said if s is not None and s.probabilities is not None]
+    neutral = sum(p.get("neutral", 0.0) for p in given)
+    contradiction = sum(p.get("contradiction", 0.0) for p in given)
+    return contradiction / (neutral + contradiction) if neutral + contradiction > 0 else 0.0
 
 
 def _record(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -198,6 +250,23 @@ def fitted(
     return Model(model.intercept, coefficients)
 
 
+def averaged(
+    sets: Sequence[Answers],
+    names: Sequence[str],
+    reads: Sequence[int],
+    used: Sequence[int],
+    skip: int | None = None,
+) -> Model:
+    """The mean of two fits, with the share of known words, which finds made-up answers, and without
+    it, as it speaks against right paraphrases."""
+    without = [i for i in used if names[i] != KNOWN_WORDS]
+    models = [fitted(sets, names, reads, u, skip) for u in (used, without) if u]
+    return Model(
+        float(np.mean([m.intercept for m in models])),
+        np.mean([m.coefficients for m in models], axis=0),
+    )
+
+
 def _not_falling(x: np.ndarray, labels: np.ndarray) -> Model:
     """The logistic regression without those columns whose coefficients would be below 0."""
     used = list(range(x.shape[1]))
@@ -229,11 +298,14 @@ def loss(
 
 
 def helpful(sets: Sequence[Answers], names: Sequence[str], reads: Sequence[int]) -> tuple[int, ...]:
-    """Those of the members at ``reads`` without which the fit is worse by :data:`LEAST_GAIN`."""
-    used = tuple(reads)
+    """Those of the members at ``reads`` without which the fit is worse by :data:`LEAST_GAIN`; of
+    several that ask the NLI model the same, the first alone. Lexical members stay: they cost no
+    time, and what they tell of generated answers the sets with edited claims hide."""
+    by_nli = [i for i in reads if names[i] in SAME_PAIRS]
+    used = tuple(i for i in reads if i not in by_nli[1:])
     best = loss(sets, names, reads, used)
-    while len(used) > 1:
-        without = [tuple(i for i in used if i != one) for one in used]
+    while len(used) > 1 and (may_go := [i for i in used if not default.lexical(names[i])]):
+        without = [tuple(i for i in used if i != one) for one in may_go]
         losses = [loss(sets, names, reads, fewer) for fewer in without]
         least = int(np.argmin(losses))
         if losses[least] > best + LEAST_GAIN:
@@ -251,16 +323,16 @@ class Ensemble:
         names: Sequence[str],
         used: Mapping[str, Sequence[int]] | None = None,
         skip: int | None = None,
+        pooling: float = 0.0,
     ) -> None:
-        self.names = names
+        self.names, self.pooling = names, pooling
         lexical = [i for i, n in enumerate(names) if default.lexical(n)]
-        beside = [] if default.WORDS in names else lexical
         others = [i for i in range(len(names)) if i not in lexical]
         subsets = [s for k in range(1, len(others) + 1) for s in itertools.combinations(others, k)]
-        reads = [[*s, *beside] for s in reversed(subsets)] + ([lexical] if lexical else [])
+        reads = [[*s, *lexical] for s in reversed(subsets)] + ([lexical] if lexical else [])
         self.used = used or {self._name(r): helpful(sets, names, r) for r in reads}
         self.models = {
-            self._name(r): fitted(sets, names, r, self.used[self._name(r)], skip) for r in reads
+            self._name(r): averaged(sets, names, r, self.used[self._name(r)], skip) for r in reads
         }
 
     def _name(self, scored: Sequence[int]) -> str:
@@ -273,7 +345,9 @@ class Ensemble:
             for row in features
             if (known := np.flatnonzero(~np.isnan(row)).tolist())
         ]
-        return max(odds, default=np.nan)
+        if not odds:
+            return np.nan
+        return (1 - self.pooling) * max(odds) + self.pooling * float(np.mean(odds))
 
     def odds(self, answers: Answers) -> np.ndarray:
         """(n,) :meth:`worst` of each answer."""
@@ -282,18 +356,8 @@ class Ensemble:
 
 def alone(answers: Answers, i: int) -> np.ndarray:
     """(n,) the largest log-odds by one member."""
-    return np.array(
-        [np.nan if np.isnan(f[:, i]).all() else np.nanmax(f[:, i]) for f in answers.features]
-    )
-
-
-def threshold(odds: np.ndarray, labels: np.ndarray) -> tuple[float, float, float]:
-    """The risk from which on answers count as wrong so that at most a tenth of the right ones
-    do; the share of right ones that do, and of wrong ones."""
-    right = np.sort(odds[labels == 0])[::-1]
-    at = right[int(FALSE_ALARMS * len(right))]
-    caught = odds[labels == 1] > at
-    return float(sigmoid(at)), float((right > at).mean()), float(caught.mean())
+    largest = [np.max(f[:, i], initial=-np.inf, where=~np.isnan(f[:, i])) for f in answers.features]
+    return np.where(np.isinf(largest), np.nan, largest)
 
 
 def balanced(labels: np.ndarray) -> np.ndarray:
@@ -306,6 +370,13 @@ def balanced(labels: np.ndarray) -> np.ndarray:
 def figures(odds: np.ndarray, labels: np.ndarray, length: np.ndarray) -> dict[str, float]:
     known = ~np.isnan(odds)
     odds, labels, length = odds[known], labels[known], length[known]
+    if not len(odds):
+        return {
+            **dict.fromkeys(HEAD, np.nan),
+            "n": 0,
+            "not scored": len(known),
+            "length auroc": np.nan,
+        }
     risk = np.asarray(sigmoid(odds))
     even = balanced(labels)
     return {
@@ -315,13 +386,24 @@ def figures(odds: np.ndarray, labels: np.ndarray, length: np.ndarray) -> dict[st
         "auroc": float(auroc(labels, risk)),
         "ece": float(ece(labels[even], risk[even])),
         "brier": float(np.mean((risk[even] - labels[even]) ** 2)),
-        "caught at 10 %": threshold(odds, labels)[2],
+        "best balanced": at_threshold(odds, labels)[0],
+        "caught at 10 %": at_threshold(odds, labels)[1],
         "length auroc": float(auroc(labels, length)),
         "accuracy": float(((risk >= 0.5) == labels)[even].mean()),
     }
 
 
-HEAD = ("n", "not scored", "wrong", "auroc", "ece", "brier", "accuracy", "caught at 10 %")
+HEAD = (
+    "n",
+    "not scored",
+    "wrong",
+    "auroc",
+    "ece",
+    "brier",
+    "accuracy",
+    "best balanced",
+    "caught at 10 %",
+)
 
 
 def show(title: str, row: Mapping[str, float]) -> None:
@@ -335,37 +417,41 @@ def fit_field(
     """A field's entry of the file; prints its figures, without a reader but where it is named."""
     own = [a for a in answers if a.of.role == "fit"]
     whole = Ensemble(own, names)
-    plain = [kept(a, [i for i, n in enumerate(names) if n not in default.READERS]) for a in answers]
     by_fold = [Ensemble(own, names, whole.used, skip) for skip in range(FOLDS)]
-    out_of_fold = [
-        np.array([by_fold[k].worst(f) for f, k in zip(one.features, one.folds, strict=True)])
-        for one in plain
-        if one.of.role == "fit"
-    ]
-    for one, odds in zip(own, out_of_fold, strict=True):
-        report(f"{field}: {one.of.name} (in-domain, out of fold)", one, odds)
+    plain = [kept(a, [i for i, n in enumerate(names) if n not in default.READERS]) for a in answers]
+    fitting = [a for a in plain if a.of.role == "fit"]
+    pooling = best_pooling(by_fold, fitting) if field == "contexts" else 0.0
+    for one in (whole, *by_fold):
+        one.pooling = pooling
+    odds = [out_of_fold(by_fold, one) for one in fitting]
+    rows = [judged(*row) for row in zip(odds, fitting, shares(fitting), strict=True)]
+    cut = cuts(rows)
+    flagged = cut["balanced"]["flagged"]
+    contradicted = contradicted_from(rows, flagged)
+    for one, values in zip(fitting, odds, strict=True):
+        report(f"{field}: {one.of.name} (out of fold)", one, values)
         _report_members(names, one)
-    for one, without in zip(answers, plain, strict=True):
-        if one.of.role != "fit":
-            report(f"{field}: {one.of.name} (held out)", one, whole.odds(without))
-            _report_members(names, one)
-            _report_parts(whole, one)
-    risk, alarms, caught = _threshold_of_all(own, out_of_fold)
-    print(f"{field}: threshold {risk:.2f}: {alarms:.0%} false alarms, {caught:.0%} caught")
     for one in plain:
         if one.of.role != "fit":
-            flagged = np.asarray(sigmoid(whole.odds(one))) >= risk
-            by_label = [f"{flagged[one.labels == label].mean():.0%}" for label in (0, 1)]
-            print(f"    {one.of.name} (held out): {by_label[0]} false alarms, {by_label[1]} caught")
+            report(f"{field}: {one.of.name} (held out)", one, whole.odds(one))
+            _report_members(names, one)
+    print(f"{field}: pooling {pooling}, cuts {cut}, contradicted {contradicted}")
+    for one, values in [
+        *zip(fitting, odds, strict=True),
+        *((one, whole.odds(one)) for one in plain if one.of.role != "fit"),
+    ]:
+        right, missed = errors([judged(values, one)], flagged)
+        print(
+            f"    {one.of.name:28} at the verdict: balanced accuracy {1 - (right + missed) / 2:.3f}"
+            f", right flagged {right:.2f}, wrong missed {missed:.2f}"
+        )
     print()
     return {
         "members": list(names),
         "fitted_on": {one.of.name: len(one.of.rows) for one in own},
-        "threshold": {
-            "risk": round(risk, DIGITS),
-            "false_alarms": round(alarms, DIGITS),
-            "caught": round(caught, DIGITS),
-        },
+        "pooling": pooling,
+        "cuts": cut,
+        "contradicted": contradicted,
         "fits": {
             name: {
                 "intercept": round(model.intercept, DIGITS),
@@ -378,6 +464,33 @@ def fit_field(
             for name, model in whole.models.items()
         },
     }
+
+
+def out_of_fold(by_fold: Sequence[Ensemble], one: Answers) -> np.ndarray:
+    """(n,) log-odds of a set's answers, each by the fit that has not seen its fold."""
+    return np.array([by_fold[k].worst(f) for f, k in zip(one.features, one.folds, strict=True)])
+
+
+def best_pooling(by_fold: Sequence[Ensemble], sets: Sequence[Answers]) -> float:
+    """Return the largest share of the answer's mean that orders about as well as any."""
+    means = []
+    for share in POOLED:
+        for one in by_fold:
+            one.pooling = share
+        rows = [judged(out_of_fold(by_fold, one), one) for one in sets]
+        values = [auroc(one.labels, np.asarray(sigmoid(one.odds))) for one in rows]
+        means.append(float(np.average(values, weights=shares(sets))))
+        print(f"pooling {share}: mean AUROC {means[-1]:.4f}")
+    return max(
+        p for p, mean in zip(POOLED, means, strict=True) if mean >= max(means) - POOLING_LOSS
+    )
+
+
+def judged(odds: np.ndarray, one: Answers, weight: float = 1.0) -> Judged:
+    """The answers of a set that are scored."""
+    scored = ~np.isnan(odds)
+    largest = np.array([s.max() if len(s) else 0.0 for s in one.contradiction])
+    return Judged(odds[scored], one.labels[scored], largest[scored], weight)
 
 
 def fit_long(sets: Sequence[Labelled], engine: veridical.Engine, reader: str) -> dict[str, Any]:
@@ -396,7 +509,9 @@ def fit_long(sets: Sequence[Labelled], engine: veridical.Engine, reader: str) ->
         intercept, coefficient = float(fit.intercept), float(fit.coefficients[0])
         for one in sets:
             title = f"samples, as longer answers, {name}: {one.name} ({one.role})"
-            report(title, Answers(one, []), intercept + coefficient * odds[one.role])
+            report(
+                title, Answers(one, [], folds_of(one), []), intercept + coefficient * odds[one.role]
+            )
         entry[name] = {
             "intercept": round(intercept, DIGITS),
             "coefficient": round(coefficient, DIGITS),
@@ -430,36 +545,6 @@ def kept(one: Answers, members: Sequence[int]) -> Answers:
     return one._replace(features=features)
 
 
-def _report_parts(whole: Ensemble, one: Answers) -> None:
-    """What each member adds: those before it in the order of the field, then with it."""
-    models = [i for i, n in enumerate(whole.names) if not default.lexical(n)]
-    lexical = [i for i in range(len(whole.names)) if i not in models]
-    order = [*models[1:2], *models[:1], *models[2:]]  # the plain judge of sentences first
-    for k in range(1, len(order) + 1):
-        for also in ([], lexical):
-            use = [*order[:k], *also]
-            names = " + ".join(whole.names[i] for i in use)
-            report(f"    {names}", one, whole.odds(kept(one, use)))
-
-
-def _threshold_of_all(
-    sets: Sequence[Answers], odds: Sequence[np.ndarray]
-) -> tuple[float, float, float]:
-    """The threshold on all sets; each benchmark counts the same, and so do its labels."""
-    most = 6 * max(len(one.labels) for one in sets)
-    picked = []
-    for one, own, share in zip(sets, odds, shares(sets), strict=True):
-        known = np.flatnonzero(~np.isnan(own))
-        size = round(most * share)
-        for label in (0, 1):
-            rows = known[one.labels[known] == label]
-            picked.append((np.resize(own[rows], size), np.full(size, label)))
-    values, labels = (np.concatenate(column) for column in zip(*picked, strict=True))
-    even = np.asarray(sigmoid(values))
-    print(f"all sets, out of fold: ECE {float(ece(labels.astype(float), even)):.3f}")
-    return threshold(values, labels)
-
-
 def report(title: str, one: Answers, odds: np.ndarray) -> None:
     length = np.array([float(len(row["response"])) for row in one.of.rows])
     show(title, figures(odds, one.labels, length))
@@ -470,6 +555,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--store", type=Path, help="keeps what models said, for the next time")
     parser.add_argument("--nli", nargs="+", default=["mini"], help="models to fit for; see --nli")
+    parser.add_argument("--most", type=int, help="answers of each set, at most")
     parser.add_argument("--reader", default="smollm2", help="language model; see --proxy")
     parser.add_argument("--fields", nargs="+", choices=default.FIELDS, default=default.FIELDS)
     parser.add_argument("--out", type=Path, default=OUT, help="of other fields and models it keeps")
@@ -480,7 +566,11 @@ def main() -> None:
         nli = load_nli(spec)
         asked: set[str] = set()
         answers: list[tuple[Answers, tuple[str, ...]]] = []
-        sets = [one for one in load(arguments.data, HOME) if one.field in arguments.fields]
+        sets = [
+            one.first(arguments.most)
+            for one in load(arguments.data, HOME)
+            if one.field in arguments.fields
+        ]
         of_long = [one for one in sets if one.field == "samples" and one.name == LONG]
         with veridical.Engine(store=arguments.store, nli=spec) as engine:
             for one in sets:
@@ -501,9 +591,9 @@ def main() -> None:
         if set(arguments.fields) != set(default.FIELDS):  # the others' are what they were
             asked.update(models.get(nli.name, ()))
         models[nli.name] = sorted(asked)
-    made = {"version": 2, "labels_used": True, "models": models, "by_nli": by_nli}
+    made = {"version": 3, "labels_used": True, "models": models, "by_nli": by_nli}
     arguments.out.write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
-    print("a constant risk of 0.5: AUROC .5, Brier .25; the majority is in the column 'wrong'")
+    print("a constant risk of 0.5: AUROC .5, Brier .25; the majority is 'wrong'")
 
 
 if __name__ == "__main__":

@@ -122,6 +122,7 @@ def test_presets_are_those_of_the_contract() -> None:
         "bert_score",
         "selfcheck_bertscore",
         "knowledge_bertscore",
+        "knowledge_precision",
         "selfcheck_nli",
         "noncontradiction",
         "entailment",

@@ -80,7 +80,7 @@ _TABLE = {
     "knowledge_f1": ("scorers.grounding.knowledge_f1:knowledge_f1", _FAST),
     "knowledge_precision": (
         "scorers.grounding.knowledge_precision:knowledge_precision",
-        _BOTH,
+        _AUTO,
     ),
     "minicheck": ("scorers.grounding.minicheck:minicheck", _NONE),
     "nli_grounding": ("scorers.grounding.nli_grounding:nli_grounding", _AUTO),

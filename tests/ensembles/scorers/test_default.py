@@ -57,10 +57,9 @@ async def test_a_response_is_as_risky_as_its_worst_sentence_which_has_a_risk_of_
     claims = judged(record, (0.05, "entailment"), (0.95, "contradiction"))
     score = await run(record, {"claims": claims})
     fit = default.fit("contexts", frozenset({"claims"}))
-    expected = [
-        sigmoid(fit.intercept + fit.coefficients["claims"] * default.log_odds(r))
-        for r in (0.05, 0.95)
-    ]
+    odds = [fit.intercept + fit.coefficients["claims"] * default.log_odds(r) for r in (0.05, 0.95)]
+    pooled = default.pooling("contexts")
+    expected = [sigmoid((1 - pooled) * o + pooled * sum(odds) / 2) for o in odds]
     assert [u.risk for u in score.units] == pytest.approx(expected, abs=1e-6)
     assert score.risk == max(u.risk for u in score.units)
     assert [u.label for u in score.units] == ["entailment", "contradiction"]
@@ -180,7 +179,8 @@ def test_there_is_a_fit_for_every_choice_of_members(field, nli) -> None:
         fit = default.fit(field, some, nli)
         assert all(w >= 0 for w in fit.coefficients.values())
         assert set(fit.coefficients) <= {*some, *(n for n in names if default.lexical(n))}
-    assert 0.5 < default.threshold(field, nli).risk < 1
+    low, balanced, high = (default.cuts(field, nli, s) for s in ("low", "balanced", "high"))
+    assert 1 > low.flagged >= balanced.flagged >= high.flagged >= high.unclear > 0
 
 
 async def test_an_answer_that_declines_is_not_scored_as_supported() -> None:

@@ -15,6 +15,7 @@ from veridical.ensembles.scorers.default_long import LongAnswer, long_answer
 from veridical.ensembles.scorers.default_set import Field, Said
 from veridical.ensembles.scorers.unread import wrong_values
 from veridical.errors import NotApplicable
+from veridical.scorers.grounding.cited import miscited
 from veridical.scorers.grounding.missed_answer import Missed, missed_answer
 from veridical.text.scripts import UNREAD
 from veridical.text.spans import Span
@@ -26,8 +27,7 @@ if TYPE_CHECKING:
 
 _DIGITS = 6  # of risks: what two computers agree on
 _EVEN = 0.5
-#: Log-odds of a sentence that no model reads and whose figures or names are wrong.
-_WRONG_VALUE = 2.0
+_CONTRADICTION = "contradiction"
 
 
 class _Sentence(NamedTuple):
@@ -59,7 +59,7 @@ class _Members(NamedTuple):
 
     def wrong_values(self, record: Record, field: Field, span: Span) -> Said | None:
         """What ``support`` says of a sentence whose figures or names are surely wrong."""
-        bound = self.by_field[field].get("support")
+        bound = self.by_field[field].get(default.FIGURES)
         if bound is None:
             return None
         texts = [s.text for s in _sources(record, field)]
@@ -99,6 +99,16 @@ class _Members(NamedTuple):
             for name, b in self.by_field[field].items()
             if (s := default.said_of(self.scores[b.key], span, alone)) is not None
         }
+
+    def findings(self, field: Field | None, span: Span) -> list[Unit]:
+        """Return the values, names and negations of a sentence that the sources do not have."""
+        bound = self.by_field.get(field, {}).get(default.FIGURES) if field is not None else None
+        units = () if bound is None else self.scores[bound.key].units
+        return [
+            u
+            for u in units
+            if u.level == "span" and u.kind and span.start <= u.start and u.end <= span.end
+        ]
 
     def scored(self) -> list[tuple[Field | None, BoundScorer]]:
         """Those that are scored, each with its field."""
@@ -252,18 +262,55 @@ def _sentences(
     sentences = []
     for span in spans:
         said = members.said(lead, span, alone) if span.start in stating else {}
+        if default.restated(said, span.text):  # NLI models neither compute nor convert
+            said = {name: s for name, s in said.items() if default.lexical(name)}
         odds = members.sentence(lead, said)
         unread = members.unread(record, lead, span, said) and span.start in stating
         if unread:
             wrong = members.wrong_values(record, lead, span)
-            said, odds = ({}, None) if wrong is None else ({"support": wrong}, _WRONG_VALUE)
+            said = {} if wrong is None else {default.FIGURES: wrong}
+            odds = None if wrong is None else default.CONTRADICTED_FIGURE
         if odds is not None and not unread:
             for field in others:
                 other = members.sentence(field, members.said(field, span, alone))
                 if other is not None:
                     odds = default.moved(odds, default.SHARES[field] * other, turns)
         sentences.append(_Sentence(span, odds, said, unread))
-    return sentences
+    sentences = _with_figures(_pooled(sentences, default.pooling(lead, members.nli)))
+    return _with_citations(record, sentences) if lead == "contexts" else sentences
+
+
+def _pooled(sentences: Sequence[_Sentence], share: float) -> list[_Sentence]:
+    """Draw each sentence's log-odds towards the answer's mean: of many sentences one is likely to
+    look wrong by chance."""
+    known = [s.odds for s in sentences if s.odds is not None]
+    if not known or not share:
+        return list(sentences)
+    mean = share * sum(known) / len(known)
+    return [
+        s if s.odds is None else s._replace(odds=(1 - share) * s.odds + mean) for s in sentences
+    ]
+
+
+def _with_figures(sentences: Sequence[_Sentence]) -> list[_Sentence]:
+    """Raise the log-odds of each sentence with a figure that the sources contradict."""
+    return [
+        s._replace(odds=max(s.odds or 0.0, default.CONTRADICTED_FIGURE))
+        if default.figures_contradicted(s.said)
+        else s
+        for s in sentences
+    ]
+
+
+def _with_citations(record: Record, sentences: Sequence[_Sentence]) -> list[_Sentence]:
+    """Raise the log-odds of each sentence that cites another source than the one it is from."""
+    wrong = miscited(record)
+    return [
+        s._replace(odds=max(s.odds, default.MISCITED))
+        if s.odds is not None and s.span.start in wrong
+        else s
+        for s in sentences
+    ]
 
 
 def _sources(record: Record, field: Field) -> list[Source]:
@@ -345,11 +392,14 @@ def _unit(sentence: _Sentence, lead: Field | None, members: _Members, prior: flo
     if sentence.unread:
         label = "unsupported"
     risk = round(default.shifted(even, prior), _DIGITS)
+    flagged = label in (_CONTRADICTION, "neutral", "unsupported")
+    found = members.findings(lead, sentence.span) if flagged else []
     return Unit.of(
         sentence.span,
         risk,
         raw=even,
         label=label,
+        kind=max(found, key=lambda u: u.risk or 0.0).kind if found else None,
         probabilities=probabilities,
         evidence=_evidence(sentence, lead, members, label, even),
     )
@@ -358,17 +408,23 @@ def _unit(sentence: _Sentence, lead: Field | None, members: _Members, prior: flo
 def _pieces(
     sentence: _Sentence, lead: Field | None, members: _Members, prior: float
 ) -> Iterator[Unit]:
-    """The wrong words of a sentence that is wrong, by the leading field's scorer of words."""
-    bound = members.by_field.get(lead, {}).get(default.WORDS) if lead is not None else None
-    if bound is None or sentence.odds is None:
+    """Yield the wrong values and words of a sentence that is not good, by the leading field's
+    members that find them."""
+    if sentence.odds is None or lead is None:
         return
-    if default.cuts(lead or "contexts", members.nli).zone(default.sigmoid(sentence.odds)) == "good":
+    if default.cuts(lead, members.nli).zone(default.sigmoid(sentence.odds)) == "good":
         return
-    for unit in members.scores[bound.key].units:
+    found = members.findings(lead, sentence.span)
+    bound = members.by_field[lead].get(default.WORDS)
+    for unit in () if bound is None else members.scores[bound.key].units:
         inside = sentence.span.start <= unit.start and unit.end <= sentence.span.end
-        if unit.level == "span" and inside and unit.risk is not None:
-            even = unit.risk
-            yield unit.model_copy(update={"risk": default.shifted(even, prior), "raw": even})
+        apart = all(unit.end <= f.start or f.end <= unit.start for f in found)
+        if unit.level == "span" and inside and apart:
+            found.append(unit)
+    for unit in sorted(found, key=lambda u: u.start):
+        if unit.risk is not None:
+            risk = default.shifted(unit.risk, prior)
+            yield unit.model_copy(update={"risk": risk, "raw": unit.risk})
 
 
 def _probabilities(even: float, said: Mapping[str, Said]) -> dict[str, float] | None:
@@ -398,6 +454,8 @@ def _label(
     zone = default.cuts(lead, nli).zone(even)
     if zone != "flagged":
         return "entailment" if zone == "good" else UNCLEAR
+    if default.figures_contradicted(said):
+        return _CONTRADICTION
     share, risk = default.contradicted_from(lead, nli)
     shown = any(s.label == "contradiction" for s in said.values())
     against = shown and even >= risk and probabilities["contradiction"] >= share * even

@@ -1,11 +1,11 @@
-"""The default: what few scorers say of each sentence, as one calibrated risk.
+"""Default ensemble: combine several scorers into one calibrated risk per sentence.
 
 For each of this project's NLI models and each field that a record can be checked by (contexts,
-reference, samples, log-probabilities) ``default.json`` has its members and logistic regressions of
-their log-odds; with any other NLI model those of the small one hold. Where a member that reads by
-a model is not scored, the fit of the others counts: there is one for each subset of them, and one
-of lexical members for where no model reads. These may count in the other fits too, and add nothing
-where they find nothing to compare. ``python training/fit_default.py`` writes the file.
+reference, samples, log-probabilities) ``default.json`` has the members and logistic regressions of
+their log-odds. Other NLI models use the fits of the small one. Where a member that reads by a
+model is not scored, the fit without it is used: there is one fit per subset of these members, and
+one of the lexical members alone. Lexical members count in every fit, and add nothing where they
+find nothing to compare. ``python training/fit_default.py`` writes the file.
 """
 
 from __future__ import annotations
@@ -23,7 +23,12 @@ from veridical.core.registry import REGISTRY, BoundScorer
 from veridical.core.scores import EvidenceItem, Score
 from veridical.core.verdict_cuts import Cuts, Strictness
 from veridical.ensembles.scorers import off_the_shelf
-from veridical.scorers.grounding.support import AUTO_ORDER, NO_ITEMS
+from veridical.scorers.grounding.support import (
+    AUTO_ORDER,
+    CONTRADICTION,
+    FIGURES_FOUND,
+    NO_ITEMS,
+)
 
 if TYPE_CHECKING:
     from veridical.core.records import Record
@@ -48,6 +53,11 @@ BESIDE_JUDGE = 0.25
 #: The same by a reference, where the two add up and either may turn the other: members compare two
 #: short answers well, and a small judge does not, while a large one is far surer than they are.
 BY_REFERENCE = 1.0
+#: Least log-odds of being wrong of a sentence with a figure or name that the sources contradict.
+#: Not fitted: the sets with labels have too few of them.
+CONTRADICTED_FIGURE = 2.2
+#: The same of a sentence that cites the wrong source.
+MISCITED = 1.0
 #: How near to 0 what does not lead may bring the log-odds of what does.
 NEAREST = 0.04
 LEXICAL = "lexical"
@@ -56,6 +66,8 @@ JUDGE = "statement_judge"
 MINI = "veridical-nli-mini"
 #: The member that tells which words are wrong.
 WORDS = "spans"
+#: The member that compares figures.
+FIGURES = "support"
 #: Members that read by a language model, asked where one is named.
 READERS = frozenset({"explained_surprisal"})
 
@@ -92,15 +104,6 @@ class LongFit(NamedTuple):
     def odds(self, mean: float) -> float:
         """Of a mean quantile in [0, 1]."""
         return self.intercept + self.coefficient * log_odds(mean)
-
-
-class Threshold(NamedTuple):
-    """A risk from which on an answer counts as wrong: what share of the right ones that flags by
-    mistake, and of the wrong ones it catches, on held-out data."""
-
-    risk: float
-    false_alarms: float
-    caught: float
 
 
 class Contradicted(NamedTuple):
@@ -173,11 +176,6 @@ def member_names(field: Field, nli: str = MINI) -> tuple[str, ...]:
     return tuple(_entry(field, nli)["members"])
 
 
-def threshold(field: Field, nli: str = MINI) -> Threshold:
-    """The suggested threshold of answers that ``field`` leads."""
-    return Threshold(**_entry(field, nli)["threshold"])
-
-
 #: The cuts of a field that has none in the file, by strictness.
 _CUTS: Mapping[Strictness, tuple[float, float]] = {
     "low": (0.6, 0.8),
@@ -207,6 +205,12 @@ def fit(field: Field, members: frozenset[str], nli: str = MINI) -> Fit:
     names = member_names(field, nli)
     entry = _entry(field, nli)["fits"][fit_name(names, members)]
     return Fit(entry["intercept"], entry["coefficients"])
+
+
+def pooling(field: Field, nli: str = MINI) -> float:
+    """Return the share of an answer's mean in each sentence's log-odds, in [0, 1)."""
+    share: float = _entry(field, nli).get("pooling", 0.0)
+    return share
 
 
 def long_over(nli: str = MINI) -> int:
@@ -311,6 +315,22 @@ def said_of(score: Score, sentence: Span, alone: bool) -> Said | None:
 def said_of_response(score: Score) -> Said | None:
     """What a score says of the whole response."""
     return Said(score.risk) if score.status == "scored" and score.risk is not None else None
+
+
+def restated(said: Mapping[str, Said], sentence: str) -> bool:
+    """Return True if all figures of a sentence are supported, and one of them in another form than
+    that of its source ("two hours" for "120 minutes"), or as the result of a computation."""
+    figures = said.get(FIGURES)
+    if figures is None or figures.label != FIGURES_FOUND:
+        return False
+    low = sentence.lower()
+    return any(item.computed or item.text.lower() not in low for item in figures.evidence)
+
+
+def figures_contradicted(said: Mapping[str, Said]) -> bool:
+    """Return True if a source has another value in the place of one of a sentence's."""
+    figures = said.get(FIGURES)
+    return figures is not None and figures.label == CONTRADICTION
 
 
 def odds_of(field: Field, said: Mapping[str, Said], nli: str) -> float | None:

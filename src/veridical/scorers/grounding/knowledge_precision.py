@@ -21,7 +21,7 @@ _PSEUDO_FOUND, _PSEUDO_WORDS = 3, 4
     needs={"against"},
     source="K-Precision, Adlakha 2023, on content words and by sentence",
     raw_is="confidence",
-    presets={"all", "auto", "fast"},
+    presets={"all", "auto"},
 )
 async def knowledge_precision(
     record: Record, evidence: Evidence, *, against: Against = "contexts"
