@@ -205,6 +205,7 @@ ROWS: dict[str, tuple[str, dict[str, Any]]] = {
     "code": ("code.jsonl", CODE),
     "qa": ("answers.jsonl", ANSWERED),
     "extraction": ("mine.jsonl", CLAIMED),
+    "grounded": ("grounded.jsonl", {"response": "It is 3.", "contexts": ["It is 3."], "label": 0}),
 }
 
 

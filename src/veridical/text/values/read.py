@@ -23,6 +23,7 @@ _AND_A_HALF = re.compile(r"(?<![^\W_])(?:an?|one) ([a-z]+) and a $")
 _PLAIN_CELL = re.compile(r"(\d+(?:\.\d+)?) ?(?:[\t|\n]|$)")
 _MAX_RUN = 60  # characters of figures in a row
 _RUN = re.compile(r"\d[\d.,:/'-]*")
+_LONG_RUN = re.compile(r"(?:\d[,.'’\s]?){61,}")
 _ENUMERATOR = re.compile(
     r"\d{1,3}(?:\.\d{1,2}){0,3}[.)](?=\s+[^\W\d_*`\"'(\[]|\s+[*`\"'(\[])|\d{1,2}(?:\.\d{1,2}){1,3}(?=\s+[A-Z])"
 )
@@ -55,8 +56,13 @@ _ENDS_CLAUSE = re.compile(r" ?(?:[.,;:!?)]|$|and |in |for |from )")
 
 @kept
 def values_of(text: str) -> tuple[Value, ...]:
-    """All values of ``text``, in order. Values inside a range or pair follow it."""
-    return tuple(_Reader(text).values())
+    """All values of ``text``, in order. Values inside a range or pair follow it. A run of more than
+    60 digits has none: converting it would take time that grows with its square."""
+    return tuple(_Reader(_LONG_RUN.sub(_blank, text)).values())
+
+
+def _blank(match: re.Match[str]) -> str:
+    return " " * len(match[0])
 
 
 class _Reader(Combined):
