@@ -103,7 +103,7 @@ def stating_sentences(record: Record) -> list[Span]:
 
 
 def _leads_to(question: str, reply: Span, following: Span) -> bool:
-    """Whether a sentence is yes or no on the question, and the next one states something."""
+    """Return True if a sentence is yes or no on the question, and the next one states something."""
     return verdict_word(question, reply.text) is not None and is_sentence(following.text)
 
 
@@ -118,7 +118,7 @@ def _reply_before(record: Record, question: str, sentence: Span) -> str:
 
 
 def _has_word(text: str) -> bool:
-    """Whether anything is left of a sentence without its citations and markup."""
+    """Return True if anything is left of a sentence without its citations and markup."""
     return any(map(str.isalnum, text)) and any(map(str.isalnum, readable(without_markers(text))))
 
 

@@ -129,7 +129,7 @@ def _pieces(passage: str) -> Iterator[str]:
 
 
 def _announces_falsehood(before: str) -> bool:
-    """Whether the sentence before one is the head of what is not so."""
+    """Return True if the sentence before one is the head of what is not so."""
     ends = before.rstrip("*_ \"'").endswith((":", "："))
     return ends and _RESTRICTS.search(before) is not None
 

@@ -263,7 +263,7 @@ _NO_OPPOSITES = _set("indeed inform inside income intend intense increase inform
 
 
 def _is_listed(words: tuple[str, ...], place: int) -> bool:
-    """Whether a word is one of several that "and" or "or" joins."""
+    """Return True if a word is one of several that "and" or "or" joins."""
     near = words[max(0, place - _LISTED) : place + _LISTED + 1]
     return "and" in near or "or" in near
 

@@ -137,7 +137,7 @@ def split_anew(text: str) -> list[Span]:
 
 
 def _is_within(text: str, cut: int) -> bool:
-    """Whether the library cuts after an abbreviation or an ordinal, within a sentence."""
+    """Return True if the library cuts after an abbreviation or an ordinal, within a sentence."""
     before = text[max(0, cut - _BEFORE_CUT) : cut].rstrip()
     if not before.endswith("."):
         return False

@@ -218,7 +218,7 @@ _TELLS_MORE = re.compile(r"\b(?:because|since|as|that|which|who|is|are|was|were|
 
 
 def is_advice(sentence: str) -> bool:
-    """Whether a sentence only sends its reader to somebody who knows.
+    """Return True if a sentence only sends its reader to somebody who knows.
 
     >>> is_advice("Always check with your doctor."), is_advice("Your doctor is in Leeds.")
     (True, False)

@@ -148,7 +148,7 @@ def _by_siblings(
     having: Sequence[_Sentence],
     names: frozenset[str],
 ) -> Found:
-    """Whether a value stands where the other values of its object do."""
+    """Return True if a value stands where the other values of its object do."""
     if not having or not names:
         return "unknown"
     leaf = asked.leaf
