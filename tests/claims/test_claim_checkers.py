@@ -71,8 +71,21 @@ async def test_a_quarter_of_the_verdict_is_the_words():
 
 async def test_words_do_not_hide_a_negation():
     rows = [(0.5, 0.5, 0.0)] * 2
-    passage = "Ada was born in London."
+    passage = "Ada came into the world in London."
     texts = ["Ada was born in London.", "Ada was not born in London."]
     pairs = [(Claim(t, 0, len(t), 0), passage) for t in texts]
     plain, negated = await checkers.find_checker("nli_words")(pairs, Nli(rows))
-    assert plain[0] > negated[0]
+    # ada, born, london, not: the passage has two of them, of the first claim two of three
+    assert plain[0] == pytest.approx(0.75 * 0.5 + 0.25 * (2 + 2 * 2 / 4) / 5)
+    assert negated[0] == pytest.approx(0.75 * 0.5 + 0.25 * (2 + 2 * 2 / 4) / 6)
+
+
+async def test_a_copy_and_its_denial_need_no_model():
+    passage = "Ada was born in London."
+    texts = ["Ada was born in London.", "Ada was not born in London."]
+    pairs = [(Claim(t, 0, len(t), 0), passage) for t in texts]
+    evidence = Nli(np.zeros((0, 3)))
+    plain, negated = await checkers.find_checker("nli_words")(pairs, evidence)
+    assert evidence.asked == [([], None)]
+    assert plain.tolist() == [1, 0, 0]
+    assert negated[2] > 0.5 > negated[0]

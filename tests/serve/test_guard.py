@@ -231,10 +231,22 @@ def test_the_system_prompt_is_evidence_on_request(guarded: Make) -> None:
 
 
 def test_a_refusal_is_let_out(guarded: Make) -> None:
-    made = guarded(says("I'm sorry, but I don't know."))
-    answer = made.post("chat/completions", with_source("chat/completions"))
+    body = with_source("chat/completions")
+    body["messages"][-1]["content"] = "Who wrote Hamlet?"
+    answer = guarded(says("I'm sorry, but I don't know.")).post("chat/completions", body)
     assert "know" in answer.json()["choices"][0]["message"]["content"]
     assert answer.headers["x-veridical-status"] == "unchecked"
+    assert answer.headers["x-veridical-decision"] == "review"
+
+
+def test_a_refusal_although_the_source_answers_is_decided_by_its_risk(guarded: Make) -> None:
+    """The risk is that a source answers: the policy rejects it where that is likely."""
+    made = guarded(says("I'm sorry, but I don't know."))
+    answer = made.post("chat/completions", with_source("chat/completions"))
+    assert answer.json()["veridical"]["verdict"] == "unchecked"
+    assert float(answer.headers["x-veridical-risk"]) > 0.7
+    assert answer.headers["x-veridical-decision"] == "reject"
+    assert answer.json()["choices"][0]["message"]["content"] == ""
 
 
 def test_other_routes_and_methods_are_refused(guarded: Make) -> None:

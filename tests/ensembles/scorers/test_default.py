@@ -458,7 +458,8 @@ def test_the_file_says_what_it_was_fitted_on() -> None:
 
 
 async def test_a_wrong_sentence_shows_its_wrong_words() -> None:
-    """By an NLI model that tells them; the verdict and the worst sentence stay."""
+    """By an NLI model that tells them; the verdict and the worst sentence stay. The first sentence
+    is right for sure: each sentence's risk is drawn towards the answer's mean."""
     record = Record(response=TEXT, contexts=("c",))
     first, second = record.sentences
     words = [
@@ -469,7 +470,7 @@ async def test_a_wrong_sentence_shows_its_wrong_words() -> None:
             for span, risk in ((Span(0, 3, "One"), 0.6), (Span(20, 25, "there"), 0.9))
         ),
     ]
-    said = judged(record, (0.02, "entailment"), (0.98, "contradiction"))
+    said = judged(record, (0.002, "entailment"), (0.98, "contradiction"))
     evidence = Fixed(
         record, {"claims": said, "nli_grounding": said, "spans": Score.of(0.9, units=words)}
     )

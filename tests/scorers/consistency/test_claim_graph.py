@@ -63,9 +63,13 @@ async def test_evidence_is_of_the_samples_that_support_it_least():
 
 
 async def test_samples_without_claims_are_answers_still():
-    record = Record(response=BORN, samples=["I'm sorry, I can't help with that.", "  "])
+    refusals = ["I'm sorry, I can't help with that.", "I cannot answer that."]
+    record = Record(response=BORN, samples=refusals)
     found, _ = await score(record, centrality="degree")
     assert found.raw == pytest.approx(1 / 3)  # the response alone states it
+    blank = Record(response=BORN, samples=[refusals[0], "  "])
+    found, _ = await score(blank, centrality="degree")
+    assert found.raw == pytest.approx(1 / 2)  # a blank sample is no answer
     same = Record(response=BORN, samples=[BORN, BORN])
     assert (await score(same, centrality="degree"))[0].raw == pytest.approx(1)
 

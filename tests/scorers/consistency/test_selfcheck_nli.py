@@ -74,10 +74,16 @@ async def test_three_samples_are_shown_at_most_the_earlier_of_equals():
     assert [e.index for e in found.units[0].evidence] == [2, 0, 1]
 
 
-async def test_a_sample_of_white_space_is_its_own_sentence():
-    record = Record(response="It is.", samples=[" \n"])
-    (unit,) = (await selfcheck_nli(record, FixedVerdicts(record))).units
-    assert unit.evidence[0].text == " \n"
+async def test_a_sample_of_white_space_is_not_compared():
+    table = {("It c.", "It is."): (0, 0, 1.0), (" \n", "It is."): (1.0, 0, 0)}
+    record = Record(response="It is.", samples=[" \n", "It c."])
+    evidence = FixedVerdicts(record, table)
+    found = await selfcheck_nli(record, evidence)
+    assert found.raw == 1 and evidence.asked == [[("It c.", "It is.")]]
+    assert [(e.index, e.text) for e in found.units[0].evidence] == [(1, "It c.")]
+    blank = Record(response="It is.", samples=[" \n"])
+    with pytest.raises(NotApplicable, match="no samples"):
+        await selfcheck_nli(blank, FixedVerdicts(blank))
 
 
 async def test_the_packages_order_has_the_sentence_as_premise():

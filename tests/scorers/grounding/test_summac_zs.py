@@ -107,10 +107,12 @@ async def test_granularity():
 
 
 @pytest.mark.parametrize("granularity", ["sentence", "paragraph", "document"])
-async def test_a_blank_context_is_judged_whole(granularity):
-    found, evidence = await score(response=BORN, contexts=[" \n "], granularity=granularity)
-    assert evidence.asked == [[(" \n ", BORN)]]
-    assert found.status == "scored"
+async def test_a_blank_context_is_not_judged(granularity):
+    found, evidence = await score(response=BORN, contexts=[" \n ", CITY], granularity=granularity)
+    assert evidence.asked == [[(CITY, BORN)]]
+    assert [e.index for e in found.units[0].evidence] == [1]
+    with pytest.raises(NotApplicable, match="no contexts"):
+        await score(response=BORN, contexts=[" \n "], granularity=granularity)
 
 
 async def test_what_it_does_not_apply_to():

@@ -39,6 +39,18 @@ async def test_shares_of_samples_by_hand() -> None:
     ]
 
 
+async def test_samples_vote_on_each_year_of_a_span_and_state_no_year_between_two() -> None:
+    samples = ["She led it from 1971 to 1983.", "She led it from 1971 to 1980.", "In 1971."]
+    score = await scored(response="She led it from 1971 to 1980.", samples=samples)
+    sentence, span = score.units
+    assert (span.text, span.label, span.raw) == ("1980", "date", pytest.approx(1 / 3))
+    assert sentence.raw == pytest.approx(((1 + 1 / 3) / 2 + 1 / 3) / 2)
+    score = await scored(response="She left in 1975.", samples=samples)
+    assert [(u.text, u.raw) for u in score.units[1:]] == [("1975", 0)]
+    score = await scored(response="She led it in 1975.", contexts=samples)  # as the sources have it
+    assert score.risk == 0
+
+
 async def test_one_wrong_item_shows_and_more_show_more() -> None:
     async def risk(contexts: str) -> float:
         score = await scored(response="in 1942 Ann met Bob", contexts=contexts)

@@ -327,6 +327,20 @@ def test_a_precise_value_is_not_in_a_vague_source() -> None:
     assert not agree("1,234,567", "1.2 million")
 
 
+@pytest.mark.parametrize(
+    ("text", "places"),
+    [
+        ("She ranked 10 in 1968.", ["10", "1968"]),
+        ("It grew by 3 in 2 years.", ["3", "2 years"]),
+        ("The board is 10 in wide.", ["10"]),
+        ("The board is 10 in.", ["10 in"]),
+        ("The board is 10 in, and 2 in thick.", ["10 in", "2"]),
+    ],
+)
+def test_in_before_a_figure_is_no_inch(text: str, places: list[str]) -> None:
+    assert [text[v.start : v.end] for v in values_of(text)] == places
+
+
 def test_places_are_those_of_the_text() -> None:
     text = "At 3 pm, ５ kg of salt (€1.50) were sold; ٣ boxes are left."
     slices = [text[v.start : v.end] for v in values_of(text)]

@@ -58,7 +58,7 @@ async def missed_answer(record: Record, evidence: Evidence) -> Missed | None:
         None where there is no question or no context, or the models do not read them.
     """
     question = asked(last_question(record.prompt))
-    if question is None or not abstains(record.answer):
+    if question is None or not record.has("contexts") or not abstains(record.answer):
         return None
     candidates = candidates_of(record.against("contexts"), question)
     if not candidates:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal, NamedTuple
 
 from veridical.core.evidence import Evidence
@@ -29,6 +31,7 @@ CONTRADICTION = "contradiction"
 _UNSUPPORTED = 0.5
 #: Support of a value that no source has, while none has another one in its place.
 _ABSENT = 0.1
+_FIGURES = re.compile(r"\d+")
 AUTO_ORDER: tuple[Against, ...] = ("contexts", "samples", "reference")  # as released
 
 
@@ -212,18 +215,36 @@ class _LookUp:
         return _Found(kind, value.start, value.end, share, mention, finding, wrong)
 
     def _votes(self, sentence: Span) -> list[_Found]:
-        """Values with the share of samples that state an equal one."""
+        """Values with the share of samples that state an equal one. The ends of a range are items
+        of their own, and a span of years states no year between them."""
         read = source_values(self._texts)
         answer = placed(self._text)
         found: list[_Found] = []
         done = sentence.start
-        for i in answer.within(sentence.start, sentence.end):
+        within = answer.within(sentence.start, sentence.end)
+        for i in within:
             value = answer.values[i]
             if value.start < done or (value.kind == "ordinal" and value.spelt):
                 continue
+            if i < within[-1] and answer.values[i + 1].end <= value.end:
+                continue
             done = value.end
-            found.append(self._voted(value, read.equals(value, sentence.text, answer.leaf(i))))
+            for item in self._ends(value):
+                equals = read.equals(item, sentence.text, answer.leaf(i))
+                places = [p for p in equals if read.value(p).states_year_of(item)]
+                found.append(self._voted(item, places))
         return found
+
+    def _ends(self, value: Value) -> list[Value]:
+        """The years of a span of years, each in its own place; another value as it is."""
+        years = value.years()
+        figures = list(_FIGURES.finditer(self._text, value.start, value.end))
+        if len(years) != 2 or len(figures) != 2:
+            return [value]
+        return [
+            replace(year, start=match.start(), end=match.end())
+            for year, match in zip(years, figures, strict=True)
+        ]
 
     def _voted(self, value: Value, places: Sequence[Place]) -> _Found:
         kind: Literal["number", "date"] = "date" if value.kind in ("date", "time") else "number"

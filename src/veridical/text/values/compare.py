@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
-from fractions import Fraction
 from typing import Literal, NamedTuple
 
 from veridical.text.values.compute import Operand, Stated, cues_of, derivation, operands_of
 from veridical.text.values.places import Text, mark_of, placed
 from veridical.text.values.sources import Place, SourceValues, source_values
-from veridical.text.values.value import Reading, Value, equal
+from veridical.text.values.value import Value, equal
 
 Status = Literal["found", "computed", "wrong", "absent", "open"]
 
@@ -179,13 +177,8 @@ class _Statement:
 
     def _both_years(self, value: Value) -> list[Place]:
         """Places of the two ends of a span of years, where both are stated."""
-        ends = [
-            replace(value, dates=(date,), readings=(Reading("year", year, year),))
-            for date in value.dates
-            if (year := Fraction(date[0] or 0))
-        ]
-        first, second = (self.sources.equals(end, self.string) for end in ends)
-        return first if first and second else []
+        places = [self.sources.equals(year, self.string) for year in value.years()]
+        return places[0] if len(places) == 2 and all(places) else []
 
     def _apart(self, value: Value) -> Place | None:
         """A place of the first number of a pair whose second stands in the same sentence."""

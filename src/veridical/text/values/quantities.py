@@ -236,6 +236,8 @@ class Quantities:
         if low_name in _ALSO_WORDS and nextchar == " ":
             if re.compile(r" [^\W\d_]|$").match(low, last) and low_name != "t":
                 return None, "", "", end
+            if low_name == "in" and low[last + 1 : last + 2].isdigit():  # "ranked 10 in 1968"
+                return None, "", "", end
             if name in ("a",):
                 return None, "", "", end
         if name in ("N", "S", "E", "W") and not re.compile(r"[,.;) \n]|$").match(low, last):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal, NamedTuple
 
@@ -112,6 +112,22 @@ class Value:
     def _dimensions(self) -> set[str]:
         found = {r.dimension for r in self.readings}
         return found - {""} if self.kind == "ratio" else found
+
+    def years(self) -> list[Value]:
+        """The two years of a span of years, as values of the span's place; [] of another value."""
+        if len(self.dates) != 2 or not self.is_year:
+            return []
+        return [
+            replace(self, dates=((year, None, None),), readings=(Reading("year", at, at),))
+            for year, _, _ in self.dates
+            if year and (at := Fraction(year))
+        ]
+
+    def states_year_of(self, other: Value) -> bool:
+        """Return False if it is a span of years and ``other`` a date of none of its two years."""
+        if len(self.dates) != 2 or not self.is_year or len(other.dates) != 1:
+            return True
+        return any(other.dates[0][0] == year for year, _, _ in self.dates)
 
 
 def shape(key: str) -> str:
