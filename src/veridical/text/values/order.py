@@ -28,6 +28,40 @@ _SYMMETRIC = re.compile(
 _DROPPED = frozenset(["and", "but", "while", "the", "a", "an", "then", "also", "und", "y", "et"])
 
 
+#: Words that begin what tells where, when or how.
+_FRONT = frozenset([
+    "in", "on", "at", "by", "from", "to", "for", "with", "after", "before", "since", "until",
+    "during", "under", "over", "through", "as", "of", "when", "if", "because", "although",
+    "while", "yesterday", "today", "tomorrow", "now", "then", "there", "here", "later",
+    "according", "per", "across", "along", "around", "behind", "below", "above", "between",
+    "down", "inside", "outside", "into", "near", "off", "onto", "out", "up", "within", "without",
+    "every", "each", "once", "twice", "often", "always", "never", "sometimes", "soon", "ever",
+    "still", "perhaps", "only", "however", "so", "heute", "gestern",
+    "morgen", "jetzt", "dort", "hier", "oft", "immer", "auf", "mit", "von", "zu", "durch", "aus",
+    "hoy", "ayer", "ici", "depuis", "desde", "con", "por", "para", "sur", "sous", "am", "im",
+    "bei", "nach", "vor", "seit", "en", "dans", "pour", "avec",
+])  # fmt: skip
+#: Words between two names of one thing.
+_COPULAS = frozenset([
+    "is", "are", "was", "were", "be", "been", "being", "has", "have", "had", "will", "ist",
+    "sind", "war", "waren", "est", "sont", "était", "étaient", "es", "son", "era", "eran", "fue",
+    "fueron", "è", "sono", "são", "foi", "foram",
+])  # fmt: skip
+_SAYS = frozenset([
+    "said", "says", "say", "added", "adds", "wrote", "writes", "noted", "notes", "explained",
+    "explains", "stated", "states", "announced", "announces", "reported", "reports", "told",
+    "asked", "sagt", "sagte", "dit", "dijo",
+])  # fmt: skip
+_WHERE_AND_WHEN = frozenset([
+    "in", "on", "at", "during", "since", "until", "am", "im", "bei", "en", "dans",
+])  # fmt: skip
+_DEFINITE = frozenset([
+    "the", "his", "her", "its", "their", "our", "my", "your", "this", "that", "these", "those",
+    "der", "die", "das", "sein", "seine", "ihr", "ihre", "le", "la", "les", "sa", "son", "ses",
+    "el", "los", "las", "su", "il", "lo",
+])  # fmt: skip
+
+
 class Turned(NamedTuple):
     """A source sentence at ``[start:end]`` whose words a statement has in another order."""
 
@@ -39,8 +73,10 @@ class Turned(NamedTuple):
 def turned_round(statement: str, texts: tuple[str, ...]) -> Turned | None:
     """The source sentence that ``statement`` turns round: "A beat B" for "B beat A".
 
-    Both have the same words, apart from articles and "and". Clauses may change places, and so may
-    the items of a list, what stands in front, and the two sides of a symmetric relation.
+    Both have the same words, apart from articles and "and", and blocks of them have changed places
+    around others that have not. Adverbs, clauses and items of a list may stand anywhere, the two
+    sides of a symmetric relation may change places, and so may what "is" makes one of a certain
+    thing ("Accra is the capital of Ghana").
     """
     tokens = _tokens(statement)
     if not _MIN_TOKENS <= len(tokens) <= _MAX_TOKENS:
@@ -100,88 +136,90 @@ def _tokens(text: str) -> list[str]:
 
 
 def _same(statement: str, sentence: str, mine: list[str], theirs: list[str]) -> bool:
-    """Return True if the other order may mean the same."""
+    """Return True if the other order may mean the same: no two things have changed places."""
     if _SYMMETRIC.search(statement):
         return True
-    a, b = _clauses(statement), _clauses(sentence)
-    if sorted(a) == sorted(b):
+    if sorted(_clauses(statement)) == sorted(_clauses(sentence)):
         return True
-    if any(mine == theirs[i:] + theirs[:i] for i in range(1, len(theirs))):
-        # what stood at the end stands in front: only with a word that begins such a phrase
-        i = next(i for i in range(1, len(theirs)) if mine == theirs[i:] + theirs[:i])
-        return _fronted(theirs[i:]) or _fronted(mine[len(theirs) - i :]) or len(theirs) <= 3
-    moved = _moved_block(mine, theirs)
-    return moved is not None and _fronted(moved)
+    found = _replaced(mine, theirs) or _exchanged(mine, theirs)
+    if found is None:
+        return True
+    adverbs = [block for block in found.blocks if _adverbial(block)]
+    if adverbs and (len(adverbs) < len(found.blocks) or any(len(a) > 1 for a in adverbs)):
+        return True
+    if found.between and set(found.between) <= _COPULAS:
+        return any(
+            _definite(block, text) for block in found.blocks for text in (statement, sentence)
+        )
+    if len(found.between) == 1 and found.between[0] in _SAYS:
+        return True
+    alike = len(set(found.before)) == 1 and found.before[0] in _WHERE_AND_WHEN
+    return alike and _JOINT.search(statement) is None
 
 
-_FRONT = frozenset(
-    [
-        "in",
-        "on",
-        "at",
-        "by",
-        "from",
-        "to",
-        "for",
-        "with",
-        "after",
-        "before",
-        "since",
-        "until",
-        "during",
-        "under",
-        "over",
-        "through",
-        "as",
-        "of",
-        "when",
-        "if",
-        "because",
-        "although",
-        "while",
-        "yesterday",
-        "today",
-        "tomorrow",
-        "now",
-        "then",
-        "there",
-        "here",
-        "later",
-        "according",
-        "per",
-        "am",
-        "im",
-        "bei",
-        "nach",
-        "vor",
-        "seit",
-        "en",
-        "dans",
-        "pour",
-        "avec",
-        "a",
-    ]
-)
+class _Exchange(NamedTuple):
+    """Blocks of words that have changed places, the words before them, and those between the first
+    two."""
+
+    blocks: list[list[str]]
+    before: list[str]
+    between: list[str]
 
 
-def _fronted(block: list[str]) -> bool:
-    return bool(block) and block[0] in _FRONT
+def _replaced(mine: list[str], theirs: list[str]) -> _Exchange | None:
+    """Blocks that have changed places among words that stay where they are."""
+    runs: list[tuple[int, int]] = []
+    for i, (word, other) in enumerate(zip(mine, theirs, strict=True)):
+        if word == other:
+            continue
+        if runs and runs[-1][1] == i:
+            runs[-1] = (runs[-1][0], i + 1)
+        else:
+            runs.append((i, i + 1))
+    blocks = [mine[a:b] for a, b in runs]
+    if len(runs) < 2 or sorted(blocks) != sorted(theirs[a:b] for a, b in runs):
+        return None
+    before = [mine[a - 1] if a else "" for a, _ in runs]
+    return _Exchange(blocks, before, mine[runs[0][1] : runs[1][0]])
+
+
+def _exchanged(mine: list[str], theirs: list[str]) -> _Exchange | None:
+    """Two blocks, as short as may be, that have changed places around some words; two figures
+    also where none stands between them."""
+    n = len(mine)
+    first = next(i for i in range(n) if mine[i] != theirs[i])
+    last = next(i for i in range(n, 0, -1) if mine[i - 1] != theirs[i - 1])
+    a, b = mine[first:last], theirs[first:last]
+    n = len(a)
+    fronts = [i for i in range(1, n) if a[:i] == b[n - i :]]
+    backs = [j for j in range(1, n) if b[:j] == a[n - j :]]
+    for i in fronts:
+        for j in backs:
+            near = i + j == n and all(word[0].isdigit() for word in a)  # "3-1" for "1-3"
+            if (i + j < n or near) and a[i : n - j] == b[j : n - i]:
+                before = [mine[first - 1] if first else "", a[n - j - 1]]
+                return _Exchange([a[:i], a[n - j :]], before, a[i : n - j])
+    return None
+
+
+def _adverbial(block: list[str]) -> bool:
+    """Return True if a block tells where, when or how, and may stand anywhere."""
+    return block[0] in _FRONT or (len(block) == 1 and block[0].endswith("ly"))
+
+
+def _definite(block: list[str], text: str) -> bool:
+    """Return True if a text has a block as one certain thing: a name, a figure, "the" thing."""
+    if block[0][0].isdigit():
+        return True
+    before = ""
+    for match in _TOKEN.finditer(text):
+        word = lowered(folded(match[0]))
+        if word in block and (before in _DEFINITE or (before and match[0][0].isupper())):
+            return True
+        before = word
+    return False
 
 
 def _clauses(text: str) -> list[tuple[str, ...]]:
     found = (tuple(_tokens(piece)) for piece in _JOINT.split(text))
     return [clause for clause in found if clause]
-
-
-def _moved_block(mine: list[str], theirs: list[str]) -> list[str] | None:
-    """The block of words that was moved to another place as a whole, or None."""
-    n = len(mine)
-    first = next(i for i in range(n) if mine[i] != theirs[i])
-    last = next(i for i in range(n - 1, -1, -1) if mine[i] != theirs[i]) + 1
-    for start in range(first, max(-1, first - 3), -1):
-        a, b = mine[start:last], theirs[start:last]
-        for i in range(1, len(a)):
-            if a[i:] + a[:i] == b:
-                block, other = a[:i], a[i:]
-                return block if _fronted(block) else other
-    return None
