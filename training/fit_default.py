@@ -76,9 +76,8 @@ RIDGE = 1.0
 BENCHMARKS = ("BEGIN", "HaluEval", "CG2C", "FaithDial", "SummEdits")
 FOLDS = len(BENCHMARKS)
 ROUNDS = 20
-#: Shares of the answer's mean in a sentence's log-odds that are tried.
-POOLED = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
-POOLING_LOSS = 0.001  # of the mean AUROC, at most
+#: What is tried to be taken off a sentence's log-odds for each e-fold of sentences in the answer.
+OF_MANY = (0.0, 0.25, 0.5, 0.75, 1.0)
 READ = 100  # answers of a set that the language model of readers is asked about
 LONGEST_READ = 2500  # characters of sources that the language model of readers is asked about
 #: The answers of several sentences with samples, by which longer ones are calibrated.
@@ -323,9 +322,9 @@ class Ensemble:
         names: Sequence[str],
         used: Mapping[str, Sequence[int]] | None = None,
         skip: int | None = None,
-        pooling: float = 0.0,
+        of_many: float = 0.0,
     ) -> None:
-        self.names, self.pooling = names, pooling
+        self.names, self.of_many = names, of_many
         lexical = [i for i, n in enumerate(names) if default.lexical(n)]
         others = [i for i in range(len(names)) if i not in lexical]
         subsets = [s for k in range(1, len(others) + 1) for s in itertools.combinations(others, k)]
@@ -347,7 +346,7 @@ class Ensemble:
         ]
         if not odds:
             return np.nan
-        return (1 - self.pooling) * max(odds) + self.pooling * float(np.mean(odds))
+        return max(odds) - self.of_many * float(np.log(len(odds)))
 
     def odds(self, answers: Answers) -> np.ndarray:
         """(n,) :meth:`worst` of each answer."""
@@ -420,9 +419,9 @@ def fit_field(
     by_fold = [Ensemble(own, names, whole.used, skip) for skip in range(FOLDS)]
     plain = [kept(a, [i for i, n in enumerate(names) if n not in default.READERS]) for a in answers]
     fitting = [a for a in plain if a.of.role == "fit"]
-    pooling = best_pooling(by_fold, fitting) if field == "contexts" else 0.0
+    of_many = best_of_many(by_fold, fitting) if field == "contexts" else 0.0
     for one in (whole, *by_fold):
-        one.pooling = pooling
+        one.of_many = of_many
     odds = [out_of_fold(by_fold, one) for one in fitting]
     rows = [judged(*row) for row in zip(odds, fitting, shares(fitting), strict=True)]
     cut = cuts(rows)
@@ -435,7 +434,7 @@ def fit_field(
         if one.of.role != "fit":
             report(f"{field}: {one.of.name} (held out)", one, whole.odds(one))
             _report_members(names, one)
-    print(f"{field}: pooling {pooling}, cuts {cut}, contradicted {contradicted}")
+    print(f"{field}: of_many {of_many}, cuts {cut}, contradicted {contradicted}")
     for one, values in [
         *zip(fitting, odds, strict=True),
         *((one, whole.odds(one)) for one in plain if one.of.role != "fit"),
@@ -449,7 +448,7 @@ def fit_field(
     return {
         "members": list(names),
         "fitted_on": {one.of.name: len(one.of.rows) for one in own},
-        "pooling": pooling,
+        "of_many": of_many,
         "cuts": cut,
         "contradicted": contradicted,
         "fits": {
@@ -471,19 +470,17 @@ def out_of_fold(by_fold: Sequence[Ensemble], one: Answers) -> np.ndarray:
     return np.array([by_fold[k].worst(f) for f, k in zip(one.features, one.folds, strict=True)])
 
 
-def best_pooling(by_fold: Sequence[Ensemble], sets: Sequence[Answers]) -> float:
-    """Return the largest share of the answer's mean that orders about as well as any."""
+def best_of_many(by_fold: Sequence[Ensemble], sets: Sequence[Answers]) -> float:
+    """Return the share of the log of the number of sentences that orders best."""
     means = []
-    for share in POOLED:
+    for share in OF_MANY:
         for one in by_fold:
-            one.pooling = share
+            one.of_many = share
         rows = [judged(out_of_fold(by_fold, one), one) for one in sets]
         values = [auroc(one.labels, np.asarray(sigmoid(one.odds))) for one in rows]
         means.append(float(np.average(values, weights=shares(sets))))
-        print(f"pooling {share}: mean AUROC {means[-1]:.4f}")
-    return max(
-        p for p, mean in zip(POOLED, means, strict=True) if mean >= max(means) - POOLING_LOSS
-    )
+        print(f"of_many {share}: mean AUROC {means[-1]:.4f}")
+    return OF_MANY[int(np.argmax(means))]
 
 
 def judged(odds: np.ndarray, one: Answers, weight: float = 1.0) -> Judged:

@@ -85,6 +85,13 @@ def test_short_answers_are_names_and_headings_are_not() -> None:
     assert shown("Paris") == [("name", "Paris")]
     assert shown("Yes") == []
     assert shown("THE CAT SAT ON THE OLD MAT TODAY") == []
+    assert shown("Why Some Old Rivers May Not Freeze") == []
+    assert shown("Ulf Berg met Eva Holt and Jan Roos.")[1] == ("name", "Eva Holt")
+
+
+def test_what_opens_an_item_of_a_list_is_no_name() -> None:
+    assert shown("1. Rinsing the filter.") == []
+    assert shown("- Rinsing the filter in Ulm.") == [("name", "Ulm")]
 
 
 FOUND = [

@@ -22,10 +22,12 @@ OPPOSITE = [
     ("The licence is valid.", "The licence is invalid."),
     ("The team lost the final.", "The team won the final in May."),
     ("You must not pay in cash.", "You must pay in cash."),
+    ("He did not attend the fair.", "He attended the fair."),
     ("Season tickets can be shared.", "Season tickets cannot be shared."),
     ("Season tickets can be shared.", "Season tickets and passes cannot be shared."),
 ]
 OTHER = [
+    ("No, it is free of nuts.", "It is free of nuts."),
     ("Dogs are allowed on deck.", "Cats are not allowed on deck."),
     ("Dogs are allowed.", "Dogs are allowed, but not on deck."),
     ("Wash before drying.", "Dry after washing."),

@@ -111,7 +111,8 @@ FUNCTION_WORDS = _set(
     "that the their them then there therefore these they this those though through thus to under "
     "unlike until upon was we were what when where whether which while who whose why will with "
     "within without would yes you your additionally moreover furthermore finally overall born "
-    "currently later throughout despite"
+    "currently later throughout despite since per rarely often sometimes perhaps maybe according "
+    "based given here there's sure certainly yet once never always"
 )
 #: Auxiliaries that negation brings in ("did not go" for "went").
 AUXILIARIES = _set(

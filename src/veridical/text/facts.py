@@ -31,6 +31,7 @@ TOKEN = re.compile(
 _JOINTS = frozenset([" ", "\u00a0", "-", "‐", "'", "’", " & "])
 _INITIAL_JOINTS = frozenset([".", ". "])  # after "J" or "St"
 _SHORT_ANSWER = 6  # words; an answer without a lower-case word is all name up to this length
+_TITLE = 5  # words in capitals that make a title
 _STEM = 5  # characters by which content words are compared: "attend" meets "attended"
 _LONG_WORD = 4  # characters from which a word counts as content
 
@@ -78,7 +79,10 @@ class Facts:
         taken: set[int] = set()
         figures: list[Fact] = []
         for value in self.values:
-            if value.kind in ("identifier", "label") or (value.kind == "ordinal" and value.label):
+            if value.kind == "identifier":  # "COVID-19" is no name besides
+                taken.update(range(*self.token_range(value.start, value.end)))
+                continue
+            if value.kind == "label" or (value.kind == "ordinal" and value.label):
                 continue
             if value.spelt or value.dates or value.kind in ("time", "money"):
                 taken.update(range(*self.token_range(value.start, value.end)))
@@ -96,12 +100,13 @@ class Facts:
             first, stop = self.token_range(start, end)
             inside = capital[bisect_left(capital, first) : bisect_left(capital, stop)]
             whole = len(inside) == stop - first  # no lower-case word in it
-            if whole and len(inside) > _SHORT_ANSWER:
+            if (whole and len(inside) > _SHORT_ANSWER) or self._in_title_case(inside, first, stop):
                 inside = []  # a heading, or shouting: capitals say nothing
-            for name in self._names(inside, first, stop):
+            opening = next((i for i in range(first, stop) if self.tokens[i][0].isalpha()), first)
+            for name in self._names(inside, opening, stop):
                 words = name.content
                 assert isinstance(words, tuple)
-                if len(words) == 1 and name.start == spans[first][0] and not whole:
+                if len(words) == 1 and name.start == spans[opening][0] and not whole:
                     doubtful.append((here, name))
                 else:
                     known.update(words)
@@ -113,6 +118,17 @@ class Facts:
         for here in facts:
             here.sort(key=attrgetter("start"))
         return facts
+
+    def _in_title_case(self, capital: list[int], first: int, stop: int) -> bool:
+        """Return True if small words are in capitals, and no long one is in lower case."""
+        tokens = self.tokens
+        if len(capital) < _TITLE or not any(tokens[i] in FUNCTION_WORDS for i in capital[1:]):
+            return False
+        capitals = frozenset(capital)
+        return not any(
+            i not in capitals and len(t) > _LONG_WORD and t.isalpha() and t not in FUNCTION_WORDS
+            for i, t in enumerate(tokens[first:stop], first)
+        )
 
     def _names(self, capital: list[int], first: int, stop: int) -> Iterator[Fact]:
         """Names among tokens ``first..stop``, of which ``capital`` have a capital letter."""
@@ -158,6 +174,8 @@ class Facts:
             if token in NEGATIONS or token[-2:] in ("'t", "’t"):
                 following = tokens[i + 1] if i + 1 < stop else ""
                 end = self.spans[i][1]
+                if i == first and self.text[end : end + 1] in (",", ".", ";", "!"):
+                    continue  # "No, it is free from milk.": an answer
                 number = token == "no" and following[:1].isdecimal()
                 if following != "only" and not number and self.text[end : end + 1] != "-":
                     return i

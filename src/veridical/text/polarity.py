@@ -19,6 +19,8 @@ def _set(words: str) -> frozenset[str]:
 
 
 _TOKEN = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+(?:['’-][^\W\d_]+)*|[,;:.()!?%€$£]")
+#: An answer before a statement, which denies nothing of it: "No, it is free from milk."
+_ANSWER = re.compile(r"^\W{0,3}(?:no|yes)[,;.!] ")
 _LONGEST = 1_000  # characters
 _LISTED = 2  # words
 _MOST_MORE = 3  # content words of the sentence, between those shared, that the statement lacks
@@ -154,7 +156,7 @@ class _Read(NamedTuple):
 
 @kept
 def _read(text: str) -> _Read:
-    low = text.lower().replace("’", "'")
+    low = _ANSWER.sub("", text.lower().replace("’", "'"))
     for pattern, phrase in _PHRASES:
         low = pattern.sub(phrase, low)
     words = tuple(_TOKEN.findall(low))
@@ -171,7 +173,8 @@ def _stem(word: str) -> str:
     if word in _SIDES or not word.isalpha() or len(word) < 4:
         return word
     bare = word.removesuffix("'s")
-    return _SUFFIX.sub("", bare) or bare
+    once = _SUFFIX.sub("", bare) or bare
+    return (_SUFFIX.sub("", once) or once) if len(once) > 4 else once  # "attended" is as "attend"
 
 
 def opposes(statement: str, sentence: str) -> bool:

@@ -135,6 +135,31 @@ async def test_what_is_wrong_has_a_kind(
     assert (score.risk == 1) == bool(spans)
 
 
+@pytest.mark.parametrize(
+    ("response", "contexts", "prompt"),
+    [
+        ("The UN met in May.", "The United Nations met in May.", None),
+        ("The United States exports wheat.", "The U.S. exports wheat.", None),
+        ("No, it is free from nuts.", "It is free from nuts and milk.", "Does it hold nuts?"),
+        ("Nothing is decided on the Ulm ferry yet.", "The Ulm ferry may be replaced.", None),
+        ("Lea Brandt never paid by card.", "Some member paid nothing by card.", "Did Lea Brandt?"),
+    ],
+)
+async def test_other_words_for_the_same_are_supported(
+    response: str, contexts: str, prompt: str | None
+) -> None:
+    try:
+        score = await scored(response=response, contexts=contexts, prompt=prompt)
+    except NotApplicable:
+        return  # nothing of it can be looked up
+    assert score.risk == 0
+
+
+async def test_a_name_that_no_one_gave_is_not_supported() -> None:
+    score = await scored(response="It was Lea Brandt.", contexts="It was Ivo.", prompt="Who?")
+    assert score.risk == 1
+
+
 async def test_a_computed_value_has_its_derivation() -> None:
     score = await scored(
         response="Together they hold 42 boats.",

@@ -67,6 +67,19 @@ PAIRS = [
      "Der Bau begann am 3. Mai 2021."),
     ("Le billet coûte 12,50 €.", "", "Le billet coûte 12.50 euros.", "Le billet coûte 15,20 €."),
     ("塔の高さは333mです。", "", "塔の高さは333mです。", "塔の高さは533mです。"),
+    ("The film lasts 45 minutes.", "", "The film lasts three quarters of an hour.",
+     "The film lasts a quarter of an hour."),
+    ("Ivo Lenk, 34, won the race.", "How old is Ivo?", "He is 34 years old.",
+     "He is 43 years old."),
+    ("The 34-year-old won the race.", "", "Ivo, aged 34, won the race.",
+     "Ivo, aged 43, won the race."),
+    ("Rome has 2.8 million people.", "", "Rome has **2.8** million people.",
+     "Rome has **8.2** million people."),
+    ("The gate opens at _9 am_ on Monday.", "", "The gate opens at 9 am on Monday.",
+     "The gate opens at 9 pm on Monday."),
+    ("Theft is covered up to two percent of the insured sum. The insured sum is 40,000 euros.", "",
+     "Theft is covered up to 800 euros, two percent of the insured sum.",
+     "Theft is covered up to 900 euros, two percent of the insured sum."),
     ("The concert is on 04/07/2025 (day/month/year).", "", "The concert is on 4 July 2025.",
      "The concert is on 7 April 2025."),
 ]  # fmt: skip
@@ -96,6 +109,17 @@ def test_right_values_are_found_and_wrong_ones_are_not(
 )
 def test_computed_values_have_a_derivation(statement: str, derivation: str) -> None:
     assert derivation in [f.computed for f in found(statement, SHOP)]
+
+
+def test_the_number_of_a_source_is_no_figure() -> None:
+    (number, hours) = found("According to document 2, it opens at 9 am.", "It opens at 9 am.")
+    assert (number.status, hours.status) == ("open", "found")
+
+
+def test_a_number_without_its_unit_is_found_where_none_is_in_its_place() -> None:
+    steps = "Bake it for 50 minutes, the first ten at 240 degrees."
+    assert [f.status for f in found("Turn it down after ten minutes.", steps)] == ["found"]
+    assert [f.status for f in found("Turn it down after 12 minutes.", steps)] != ["found"]
 
 
 def test_places_are_those_of_the_source() -> None:
@@ -138,6 +162,8 @@ def test_values_without_a_counterpart_are_absent() -> None:
         ("In 1990 the museum opened.", "The museum opened in 1990.", False),
         ("Ann met Bea in Ulm.", "Bea met Ann in Ulm.", False),
         ("Bring salt, bread and oil.", "Bring bread, oil and salt.", False),
+        ("French is the language taught.", "The language taught is French.", False),
+        ("Ann is the heir of Bea.", "Bea is the heir of Ann.", True),
         ("It opened in Ulm in 1990.", "It opened in 1990 in Ulm.", False),
     ],
 )  # fmt: skip

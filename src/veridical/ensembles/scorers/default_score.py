@@ -276,20 +276,14 @@ def _sentences(
                 if other is not None:
                     odds = default.moved(odds, default.SHARES[field] * other, turns)
         sentences.append(_Sentence(span, odds, said, unread))
-    sentences = _with_figures(_pooled(sentences, default.pooling(lead, members.nli)))
+    sentences = _with_figures(_of_many(sentences, lead, members.nli))
     return _with_citations(record, sentences) if lead == "contexts" else sentences
 
 
-def _pooled(sentences: Sequence[_Sentence], share: float) -> list[_Sentence]:
-    """Draw each sentence's log-odds towards the answer's mean: of many sentences one is likely to
-    look wrong by chance."""
-    known = [s.odds for s in sentences if s.odds is not None]
-    if not known or not share:
-        return list(sentences)
-    mean = share * sum(known) / len(known)
-    return [
-        s if s.odds is None else s._replace(odds=(1 - share) * s.odds + mean) for s in sentences
-    ]
+def _of_many(sentences: Sequence[_Sentence], lead: Field, nli: str) -> list[_Sentence]:
+    """Lower each sentence's log-odds by how many there are."""
+    less = default.of_many(lead, nli, sum(s.odds is not None for s in sentences))
+    return [s if s.odds is None else s._replace(odds=s.odds - less) for s in sentences]
 
 
 def _with_figures(sentences: Sequence[_Sentence]) -> list[_Sentence]:

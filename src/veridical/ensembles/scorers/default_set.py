@@ -207,10 +207,11 @@ def fit(field: Field, members: frozenset[str], nli: str = MINI) -> Fit:
     return Fit(entry["intercept"], entry["coefficients"])
 
 
-def pooling(field: Field, nli: str = MINI) -> float:
-    """Return the share of an answer's mean in each sentence's log-odds, in [0, 1)."""
-    share: float = _entry(field, nli).get("pooling", 0.0)
-    return share
+def of_many(field: Field, nli: str, sentences: int) -> float:
+    """Return what is taken off the log-odds of each of an answer's sentences, as of many one looks
+    wrong by chance."""
+    share: float = _entry(field, nli).get("of_many", 0.0)
+    return share * math.log(max(1, sentences))
 
 
 def long_over(nli: str = MINI) -> int:

@@ -13,9 +13,11 @@ from veridical.core.records import Against, Record, Source
 from veridical.core.registry import scorer
 from veridical.core.scores import EvidenceItem, FindingKind, Score, Unit
 from veridical.errors import NotApplicable
+from veridical.text.aliases import definitions, in_words_of
 from veridical.text.citations import blanked_markers
-from veridical.text.fact_sources import FactSources
-from veridical.text.facts import Fact, Facts
+from veridical.text.fact_sources import FactSources, Mentions
+from veridical.text.facts import Fact, Facts, same_length_lower
+from veridical.text.polarity import opposes
 from veridical.text.spans import Span
 from veridical.text.values.compare import Finding, findings
 from veridical.text.values.order import turned_round
@@ -91,7 +93,8 @@ async def support(
     units: list[Unit] = []
     supports: list[float] = []
     for sentence, items in zip(sentences, facts, strict=True):
-        lookups = [look_up.name(item) for item in items if item.kind == "name"]
+        names = (look_up.name(item) for item in items if item.kind == "name")
+        lookups = [name for name in names if name is not None]
         lookups += look_up.values(sentence)
         lookups.sort(key=lambda f: f.start)
         for more in (look_up.negation(sentence), look_up.order(sentence)):
@@ -164,22 +167,29 @@ class _LookUp:
         self.facts = Facts(text)
         self._text = text
         self._question = question
+        self._question_words = frozenset(Facts(question).tokens)
         self._sources = sources
         self._texts = tuple(s.text for s in sources)
         self._read = FactSources(self._texts)
         self._known: dict[tuple[str, ...], tuple[float, EvidenceItem | None]] = {}
         self._vote = sources[0].kind == "sample"
 
-    def name(self, fact: Fact) -> _Found:
+    def name(self, fact: Fact) -> _Found | None:
+        """A name; None where only the question has it, so that the answer adds nothing."""
         assert isinstance(fact.content, tuple)
         key = fact.content
         known = self._known.get(key)
         if known is None:
             known = self._known[key] = self._name(fact)
+        if not known[0] and not self._vote and all(self._asked(word) for word in key):
+            return None
         return _Found("name", fact.start, fact.end, *known, "name")
 
+    def _asked(self, word: str) -> bool:
+        return word in self._question_words
+
     def _name(self, fact: Fact) -> tuple[float, EvidenceItem | None]:
-        mentions = self._read.find(fact)
+        mentions = self._read.find(fact) or self._by_other_name(fact)
         if mentions is None:
             return 0.0, None
         share = self._share(mentions.sources, len(self._sources))
@@ -187,6 +197,17 @@ class _LookUp:
             return share, None
         source = self._sources[mentions.first]
         return share, EvidenceItem.at(source, mentions.start, mentions.end, share)
+
+    def _by_other_name(self, fact: Fact) -> Mentions | None:
+        """Mentions of what a name is short or long for: "UN" for "United Nations"."""
+        name = self._text[fact.start : fact.end]
+        for text in self._texts:
+            other = in_words_of(name, text, definitions(text))
+            if other != name:
+                words = tuple(same_length_lower(other).replace(".", " ").split())
+                if words and (mentions := self._read.find(fact._replace(content=words))):
+                    return mentions
+        return None
 
     def values(self, sentence: Span) -> list[_Found]:
         """The figures and dates of a sentence."""
@@ -276,6 +297,12 @@ class _LookUp:
         matches = self._read.counterparts(self.facts.stems(first, stop), cue is not None)
         agreeing = [i for i, m in matches.items() if m.agrees]
         opposing = [i for i, m in matches.items() if not m.agrees]
+        if not self._vote:  # one source may say it all: only what surely says the opposite counts
+            opposing = [
+                i
+                for i in opposing
+                if opposes(sentence.text, self._texts[i][matches[i].start : matches[i].end])
+            ]
         if not opposing and (cue is None or not agreeing):
             return None
         share = self._share(len(agreeing), len(agreeing) + len(opposing))

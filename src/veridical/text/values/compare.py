@@ -27,6 +27,12 @@ _CONTRAST = re.compile(
     re.I,
 )
 _PRONOUN = re.compile(r"(?<![^\W_])(?:he|she|they|his|her|their|who|whose)(?![^\W_])", re.I)
+#: Before the number of a source: "according to document 1".
+_SOURCE_NUMBER = re.compile(
+    r"(?<![^\W_])(?:documents?|sources?|passages?|contexts?|docs?|references?|excerpts?)"
+    r"(?: (?:no\.?|number))? ?[\[(#]?$",
+    re.I,
+)
 _DENIED = re.compile(
     r"(?<![^\W_])(?:not|no|never|neither|nor|without|rather than|instead of|n't|cannot|"
     r"nicht|kein\w*)"
@@ -137,6 +143,8 @@ class _Statement:
         sources = self.sources
         if self._question_has(value) and not sources.equals(value, self.string):
             return Finding(value, "open")
+        if _SOURCE_NUMBER.search(self.text.text, max(0, value.start - 24), value.start):
+            return Finding(value, "open")
         places = sources.equals(value, self.string, self.text.leaf(i))
         turned = sources.turned(value, self.string) if not places else None
         if turned is not None:
@@ -169,11 +177,24 @@ class _Statement:
             return self._at(value, "wrong", rival[0])._replace(unit=rival[1])
         if value.kind == "money" and value.written == 0:
             return Finding(value, "open")  # free
+        if bare := self._bare(value):
+            return self._at(value, "found", bare)
         if value.spelt and value.kind == "count" and not value.per:
             amount = value.amount
             if amount is not None and amount <= _SMALL:
                 return Finding(value, "open")
         return Finding(value, "absent")
+
+    def _bare(self, value: Value) -> Place | None:
+        """A place of the same number without unit and noun, for one with a unit: "ten minutes"
+        for "50 minutes, the first ten at 240 degrees"."""
+        if value.kind not in ("duration", "measure") or value.written is None:
+            return None
+        for place in self.sources.written.get(value.written, ())[:_DOZEN]:
+            theirs = self.sources.value(place)
+            if theirs.kind == "count" and not theirs.noun and not theirs.label:
+                return place
+        return None
 
     def _both_years(self, value: Value) -> list[Place]:
         """Places of the two ends of a span of years, where both are stated."""

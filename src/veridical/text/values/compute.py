@@ -39,7 +39,7 @@ CUES: dict[str, re.Pattern[str]] = {
         r"surplus|profit|extra|unused|climb\w*|Unterschied|mehr|weniger|älter|jünger",
         "product": r"per|each|times|twice|double\w*|triple\w*|every|yearly|annual\w*|monthly|"
         r"weekly|for|cost\w*|pay|need\w*|tak\w+|total\w*|whole|a (?:year|month|week|day)|"
-        r"jährlich|pro",
+        r"percent|per cent|of (?:the|its|your|their)|jährlich|pro",
         "quotient": r"per|averag\w+|mean|each|share|percent\w*|ratio|times|every|of the|portion|"
         r"half|quarter|third|fraction|rate|on average|durchschnitt\w*|pro|halves|proportion",
         "change": r"rose|rise\w*|fell|fall\w*|grew|grow\w*|growth|increas\w+|decreas\w+|dropp?\w*|"

@@ -35,7 +35,10 @@ _ONLY_POWER = re.compile(r"10(?:\^\{?([+-]?\d{1,3})\}?(?!\d)|([⁻⁺]?[⁰¹²�
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
 _VULGAR = re.compile(rf" ?([{''.join(VULGAR)}])")
 _OVER = re.compile(r" (\d{1,3})/(\d{1,3})(?![\d/])")
-_SCALE = re.compile(rf"[ -]?({'|'.join(sorted(SCALES, key=len, reverse=True))})(?![^\W\d_])")
+#: Where emphasis ends between a number and its scale are blanks.
+_SCALE = re.compile(
+    rf"(?: {{0,6}}|-)({'|'.join(sorted(SCALES, key=len, reverse=True))})(?![^\W\d_])"
+)
 _SHORT_SCALE = re.compile(r"([kmbt])(?![^\W_])")
 _MYRIAD = re.compile(rf" ?([{''.join(MYRIADS)}])")
 _WORD = re.compile(r"[ -]*([a-z]+)(?![^\W_])")

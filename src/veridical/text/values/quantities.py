@@ -62,6 +62,10 @@ _PER = re.compile(
     r"(?:calendar )?([a-zäöü]+)(?![^\W_])"
     r"|,? (daily|weekly|monthly|yearly|annually|quarterly)(?![^\W_])"
 )
+#: After a part: "three quarters of an hour".
+_OF_ONE = re.compile(r" of an? ([a-z]+)(?![^\W_])")
+#: After a number of years: it is an age, which is given without its unit too ("Ann Lee, 31").
+_AGE = re.compile(r"[ -](?:old|of age)(?![^\W_])")
 _EACH = re.compile(r" (?:each|apiece|per (?:person|head|piece|unit|item))(?![^\W_])")
 _NOUN = re.compile(r"(?: |-)((?:[^\W\d_]|')+)(?: ((?:[^\W\d_])+))?")
 #: Word units that English numbers in words may have; short signs need figures.
@@ -261,6 +265,13 @@ class Quantities:
         if numeral is None:
             return None
         unit, name, after, end = self._unit(numeral.end, numeral.spelt, 0)
+        if (
+            numeral.share
+            and unit is None
+            and (of := _OF_ONE.match(low, numeral.end))
+            and of[1] in UNITS
+        ):
+            unit, name, end = UNITS[of[1]], of[1], of.end()
         if after and not currency:
             currency = after
             after = ""
@@ -345,6 +356,8 @@ class Quantities:
                     for a in amounts
                     for scale in (UNITS["°C"], UNITS["°F"])
                 ]
+            if _AGE.match(low, end):
+                readings += [Reading("", a, a, "", numeral.step) for a in amounts]
             kinds: dict[str, Kind] = {"share": "percent", "points": "points", "time": "duration"}
             if kind != "money":
                 kind = kinds.get(unit.dimension, "measure")
