@@ -5,8 +5,9 @@
 
 PYTHON is that of an environment with the version to record, such as a worktree of an older commit.
 ``recorded/`` was made by commit 86c81d3, before the layers were moved; ``recorded/sealed/`` holds
-the run directories of commit 0457a48, the first state whose result lines are sealed, so that they
-may be resumed. Keep both: a recording made anew by today's code would show nothing.
+the run directories of commit 0457a48, the first state whose result lines are sealed; and
+``recorded/sealed-0.3/`` those of the first state whose verdicts are cut by ``--strictness``, so
+that they may be resumed. Keep all: a recording made anew by today's code would show nothing.
 """
 
 from __future__ import annotations

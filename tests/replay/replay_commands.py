@@ -108,8 +108,10 @@ TODAY: dict[str, tuple[str, ...]] = {
     ),
 }
 
-#: A run directory, and what it is resumed with.
-RUN = ("answers.jsonl", "--scorers", "ngram, support, exact_match")
+#: A run directory of version 0.1, and what it is resumed with.
+RUN_OF_0_1 = ("answers.jsonl", "--scorers", "ngram, support, exact_match")
+#: The same since 0.3.
+RUN = ("answers.jsonl", "--scorers", "ngram, exact_match")
 SAMPLE = ("sample", "prompts.jsonl", "--llm", "says", "--n", "3", "--out", "sampled.jsonl")
 BENCH = (
     *("bench", "graded", "--data", "graded.jsonl", "--scorers", "ngram_presence, support"),

@@ -19,6 +19,8 @@ EXACT = 1e-9
 OF_MODELS = 5e-6
 #: The same on another processor or by another version of the runtime.
 ELSEWHERE = 1e-3
+#: Scorers of another version of which the combined risk has the quantile table that it had.
+SAME_TABLE = {"support"}
 
 
 def of_models() -> float:
@@ -78,11 +80,19 @@ def comparable(old: dict[str, Any], new: dict[str, Any], tolerance: float) -> di
             if _keep_comparable_parts(score, today, tolerance):
                 changed.add("ensemble")
         else:  # where it applies and fails has stayed
-            old["scores"][call] = {"status": score["status"]}
-            changed.add(bare(call))
+            numbers = {k: score[k] for k in ("status", "risk", "raw")}
+            same = today is not None and not list(differences(numbers, today, tolerance))
+            if not same:
+                numbers = {"status": score["status"]}
+            if not same or bare(call) not in SAME_TABLE:
+                changed.add(bare(call))
+            old["scores"][call] = numbers
+    if any(REGISTRY.get(bare(c)).version > 1 for c in old["scores"]):  # of other answers too
+        for field in ("risk", "risks"):
+            (old.get("selected") or {}).pop(field, None)
     if changed and old["by"] in {"quantile_mean", *changed}:
-        for field in ("risk", "decision"):
-            old.pop(field)
+        for field in ("risk", "decision", "why", "repair"):
+            old.pop(field, None)
     return old
 
 

@@ -16,6 +16,7 @@ from replay_commands import (
     RENDERINGS,
     ROWS_KEPT,
     RUN,
+    RUN_OF_0_1,
     TUNED,
     Outcome,
     Replayed,
@@ -27,6 +28,7 @@ from replay_compare import differences
 
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
 FINISHED, INTERRUPTED = "finished", "interrupted"
+SEALED = RECORDED / "sealed-0.3" / "runs"
 #: What a report of the recorded runs says of ``exact_match``.
 MEANS = {FINISHED: "0.819", INTERRUPTED: "0.812"}
 
@@ -53,8 +55,21 @@ def results_of(folder: Path) -> list[Any]:
     return [{k: v for k, v in line.items() if k != "seal"} for line in lines]
 
 
+def unsealed(run: Path) -> None:
+    """Take the seals from a run's lines and manifest."""
+    results = run / "results.jsonl"
+    kept = [
+        re.sub(rb',"seal":"[0-9a-f]+"}', b"}", x) for x in results.read_bytes().splitlines(True)
+    ]
+    assert b"seal" not in b"".join(kept)
+    results.write_bytes(b"".join(kept))
+    manifest = json.loads((run / "manifest.json").read_text("utf-8"))
+    del manifest["seal"]
+    (run / "manifest.json").write_text(json.dumps(manifest), "utf-8")
+
+
 def test_a_finished_run_is_taken_up_with_nothing_left_to_do(work: Path) -> None:
-    sealed = RECORDED / "sealed" / "runs" / FINISHED
+    sealed = SEALED / FINISHED
     shutil.copytree(sealed, work / "run")
     report, again = run(work, ("report", "run", "--out", "r.html"), check())
     assert "not trusted" not in report.stderr
@@ -64,24 +79,48 @@ def test_a_finished_run_is_taken_up_with_nothing_left_to_do(work: Path) -> None:
 
 
 def test_an_interrupted_run_is_resumed_where_it_stopped(work: Path) -> None:
-    shutil.copytree(RECORDED / "sealed" / "runs" / INTERRUPTED, work / "run")
+    shutil.copytree(SEALED / INTERRUPTED, work / "run")
     (outcome,) = run(work, check())
     assert f"resumed: {ROWS_KEPT} records" in words(outcome.stderr)
-    finished = results_of(RECORDED / "sealed" / "runs" / FINISHED)
-    assert list(differences(finished, results_of(work / "run"))) == []
+    assert list(differences(results_of(SEALED / FINISHED), results_of(work / "run"))) == []
 
 
 @pytest.mark.parametrize("name, rows", [(FINISHED, 8), (INTERRUPTED, ROWS_KEPT)])
 def test_a_run_without_seals_is_shown_and_run_again(name: str, rows: int, work: Path) -> None:
-    """Version 0.1 seals its lines. What was written before is shown, and said to be unsealed; it
-    is no reason to leave a row out."""
-    shutil.copytree(RECORDED / "runs" / name, work / "run")
+    """It is no reason to leave a row out."""
+    shutil.copytree(SEALED / name, work / "run")
+    unsealed(work / "run")
     report, again = run(work, ("report", "run", "--out", "r.html"), check())
     assert "not sealed by this computer" in words(report.stderr)
     assert MEANS[name] in (work / "r.html").read_text("utf-8"), "mean risk of exact_match"
     assert f"{rows} stored lines were not trusted" in words(again.stderr)
-    recorded = results_of(RECORDED / "runs" / FINISHED)
-    assert list(differences(recorded, read_lines(work / "lines"))) == []
+    assert list(differences(results_of(SEALED / FINISHED), results_of(work / "run"))) == []
+
+
+@pytest.mark.parametrize("name", [FINISHED, INTERRUPTED])
+@pytest.mark.parametrize("runs, sealed", [("runs", False), ("sealed/runs", True)])
+def test_a_run_of_0_1_is_shown_and_begun_anew(
+    runs: str, sealed: bool, name: str, work: Path
+) -> None:
+    """Its verdicts were not cut at a strictness, and ``support`` has another version since. Version
+    0.1 seals its lines; of what was written before, a report says that it is not sealed."""
+    shutil.copytree(RECORDED / runs / name, work / "run")
+    before = (work / "run" / "results.jsonl").read_bytes()
+    (report,) = run(work, ("report", "run", "--out", "r.html"))
+    assert ("not sealed by this computer" in words(report.stderr)) != sealed
+    assert MEANS[name] in (work / "r.html").read_text("utf-8"), "mean risk of exact_match"
+    old = ("check", *RUN_OF_0_1, "--out", "run", "--processes", "0", "--json", "lines")
+    (refused,) = run_all([old], work)
+    assert refused.exit_code == 1
+    told = words(refused.stderr)
+    assert "run holds another run; what differs: parameters" in told and '"balanced"' in told
+    assert "support|v1" in told and "support|v2" in told
+    assert (work / "run" / "results.jsonl").read_bytes() == before
+    run(work, (*old, "--fresh"))
+    recorded, today = results_of(RECORDED / runs / FINISHED), read_lines(work / "lines")
+    for line, now in zip(recorded, today, strict=True):
+        for scorer in ("ngram", "exact_match"):
+            assert list(differences(line["scores"][scorer], now["scores"][scorer])) == []
 
 
 def test_another_run_in_a_recorded_folder_is_refused(work: Path) -> None:

@@ -40,6 +40,8 @@ RAISED = {
     "ensemble",
     # a model that runs here is asked for the verdict's token alone
     "judge",
+    # values are compared with unit and owner
+    "support",
 }
 #: Recorded as fine, and refused now: the file was tuned with scorers of another version.
 REFUSED = "tuned_cascade"
