@@ -23,6 +23,7 @@ OPPOSITE = [
     ("The team lost the final.", "The team won the final in May."),
     ("You must not pay in cash.", "You must pay in cash."),
     ("He did not attend the fair.", "He attended the fair."),
+    ("The audit found gaps: one clerk signs.", "The audit found no gaps, but one clerk signs."),
     ("Season tickets can be shared.", "Season tickets cannot be shared."),
     ("Season tickets can be shared.", "Season tickets and passes cannot be shared."),
 ]

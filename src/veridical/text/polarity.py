@@ -22,6 +22,7 @@ _TOKEN = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+(?:['’-][^\W\d_]+)*|[,;:.()!?%
 #: An answer before a statement, which denies nothing of it: "No, it is free from milk."
 _ANSWER = re.compile(r"^\W{0,3}(?:no|yes)[,;.!] ")
 _LONGEST = 1_000  # characters
+_PARTS = re.compile(r"[:;] ")
 _LISTED = 2  # words
 _MOST_MORE = 3  # content words of the sentence, between those shared, that the statement lacks
 
@@ -185,7 +186,11 @@ def opposes(statement: str, sentence: str) -> bool:
     >>> opposes("Dogs are allowed on deck.", "Cats are not allowed on deck.")
     False
     """
-    return _compared(statement, sentence) == 1
+    whole = _compared(statement, sentence)
+    if whole is not None:
+        return whole == 1
+    parts = _PARTS.split(statement[:_LONGEST])
+    return len(parts) > 1 and any(_compared(part, sentence) == 1 for part in parts)
 
 
 def agrees(statement: str, sentence: str) -> bool:

@@ -80,6 +80,12 @@ PAIRS = [
     ("Theft is covered up to two percent of the insured sum. The insured sum is 40,000 euros.", "",
      "Theft is covered up to 800 euros, two percent of the insured sum.",
      "Theft is covered up to 900 euros, two percent of the insured sum."),
+    ("You may leave after two hours at the earliest.", "", "Do not leave before two hours.",
+     "You may leave after two hours at the latest."),
+    ("Bags of up to 5 kg are free.", "", "Bags of up to 5 kg are free.",
+     "Bags of up to 5.5 kg are free."),
+    ("Bags of 5 kg or less are free.", "", "Bags of up to 5 kg are free.",
+     "Bags of 5 kg or more are free."),
     ("The concert is on 04/07/2025 (day/month/year).", "", "The concert is on 4 July 2025.",
      "The concert is on 7 April 2025."),
 ]  # fmt: skip

@@ -39,16 +39,22 @@ _APPROX = re.compile(
 _MORE = re.compile(
     r"(?<![^\W_])(?:over|more than|at least|above|exceeds?|exceeding|greater than|higher than|"
     r"no less than|no fewer than|not less than|minimum of|a minimum of|upwards of|longer than|"
-    r"beyond|mehr als|über|mindestens|plus de|más de)(?: an?)? $|[>≥] ?$"
+    r"beyond|not before|no earlier than|mehr als|über|mindestens|plus de|más de)(?: an?)? $|[>≥] ?$"
 )
 _LESS = re.compile(
     r"(?<![^\W_])(?:under|less than|below|up to|at most|fewer than|maximum of|a maximum of|"
-    r"no more than|not more than|lower than|no longer than|shorter than|"
+    r"no more than|not more than|no later than|not later than|within|lower than|no longer than|shorter than|"
     r"unter|weniger als|höchstens|bis zu|moins de|menos de)(?: an?)? $|[<≤] ?$"
 )
 _NOT_BEFORE = re.compile(
     r"(?<![^\W_])(?:not|never|no|cannot|n't)(?: [a-z]+)? (?:more|over|longer|above|"
     r"exceed|greater|higher|less|fewer)[a-z]*(?: than)? $"
+)
+_BOUND_AFTER = re.compile(
+    r",? (?:(at the (?:earliest|least|very least)|or (?:more|longer|over|above|older|later)|minimum|"
+    r"at least|and (?:over|above|up|older)|mindestens|frühestens)|at the (?:latest|most|very most)|"
+    r"or (?:less|fewer|under|below|younger|earlier|shorter)|maximum|at most|tops|höchstens|"
+    r"spätestens)(?![^\W_])"
 )
 _PHRASE = re.compile(
     rf"[ -]?({'|'.join(re.escape(p) for p in sorted(PHRASES, key=len, reverse=True))})(?![^\W_])"
@@ -167,10 +173,13 @@ class Quantities:
         self.low = lowered(self.text)
 
     def _with_cues(self, value: Value) -> Value:
-        approx, bound = self._cues(value.start)
+        approx, bound = self._cues(value.start, value.end)
         return replace(value, approx=approx, bound=bound) if approx or bound else value
 
-    def _cues(self, start: int) -> tuple[bool, Bound]:
+    def _cues(self, start: int, end: int) -> tuple[bool, Bound]:
+        """Whether a value is approximate, and of what it is a bound."""
+        if after := _BOUND_AFTER.match(self.low, end):
+            return False, ">" if after[1] else "<"
         head = self.low[max(0, start - LOOK_BACK) : start]
         if not head or head[-1] not in " ~≈∼±<>≥≤":
             return False, ""
@@ -386,7 +395,7 @@ class Quantities:
             per, after = self._per(noun_end, end)
         head = low[max(0, q.start - LOOK_BACK) : q.start]
         label = kind == "count" and _LABEL.search(head) is not None
-        approx, bound = self._cues(q.start)
+        approx, bound = self._cues(q.start, max(end, after))
         return Value(
             q.start,
             max(end, after),

@@ -178,7 +178,7 @@ def equal(mine: Value, theirs: Value) -> bool:
         return False
     loose = mine.approx or theirs.approx
     return any(
-        amounts_agree(a, b, loose=loose, bound=mine.bound)
+        amounts_agree(a, b, loose=loose, bound="" if theirs.bound else mine.bound)
         for a in mine.readings
         for b in theirs.readings
     )
