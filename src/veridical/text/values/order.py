@@ -94,7 +94,7 @@ def turned_round(statement: str, texts: tuple[str, ...]) -> Turned | None:
                 theirs = _tokens(text[first:last])
                 if Counter(theirs) != bag:
                     continue
-                if theirs == tokens or _same(statement, text[first:last], tokens, theirs):
+                if theirs == tokens or _same(statement, text[first:last]):
                     return None
                 result = result or Turned(source, first, last)
             at = low.find(rarest, max(end, at + 1))
@@ -114,8 +114,8 @@ def _pieces(text: str, start: int, end: int) -> list[tuple[int, int]]:
     return pieces[:20]
 
 
-def _tokens(text: str) -> list[str]:
-    """The words that count, items of lists ("red, blue and green") in alphabetical order."""
+def _tokens(text: str, lists: bool = True) -> list[str]:
+    """The words that count, items of ``lists`` ("red, blue and green") in alphabetical order."""
     found: list[str] = []
     items: list[str] = []  # of the list that is open, the last word may end it
     joined = False
@@ -126,7 +126,7 @@ def _tokens(text: str) -> list[str]:
             continue
         if word in _DROPPED:
             continue
-        if joined:
+        if joined and lists:
             items.append(word)
         else:
             found += sorted(items)
@@ -135,12 +135,13 @@ def _tokens(text: str) -> list[str]:
     return found + sorted(items)
 
 
-def _same(statement: str, sentence: str, mine: list[str], theirs: list[str]) -> bool:
+def _same(statement: str, sentence: str) -> bool:
     """Return True if the other order may mean the same: no two things have changed places."""
     if _SYMMETRIC.search(statement):
         return True
     if sorted(_clauses(statement)) == sorted(_clauses(sentence)):
         return True
+    mine, theirs = _tokens(statement, lists=False), _tokens(sentence, lists=False)
     found = _replaced(mine, theirs) or _exchanged(mine, theirs)
     if found is None:
         return True

@@ -43,7 +43,8 @@ _MORE = re.compile(
 )
 _LESS = re.compile(
     r"(?<![^\W_])(?:under|less than|below|up to|at most|fewer than|maximum of|a maximum of|"
-    r"no more than|not more than|no later than|not later than|within|lower than|no longer than|shorter than|"
+    r"no more than|not more than|no later than|not later than|lower than|"
+    r"no longer than|shorter than|"
     r"unter|weniger als|höchstens|bis zu|moins de|menos de)(?: an?)? $|[<≤] ?$"
 )
 _NOT_BEFORE = re.compile(
@@ -51,8 +52,8 @@ _NOT_BEFORE = re.compile(
     r"exceed|greater|higher|less|fewer)[a-z]*(?: than)? $"
 )
 _BOUND_AFTER = re.compile(
-    r",? (?:(at the (?:earliest|least|very least)|or (?:more|longer|over|above|older|later)|minimum|"
-    r"at least|and (?:over|above|up|older)|mindestens|frühestens)|at the (?:latest|most|very most)|"
+    r",? (?:(at the (?:earliest|(?:very )?least)|or (?:more|longer|over|above|older|later)|minimum|"
+    r"at least|and (?:over|above|up|older)|mindestens|frühestens)|at the (?:latest|(?:very )?most)|"
     r"or (?:less|fewer|under|below|younger|earlier|shorter)|maximum|at most|tops|höchstens|"
     r"spätestens)(?![^\W_])"
 )
