@@ -24,6 +24,7 @@ from veridical.text.memo import TEXTS
 _TOLD = (
     "newline", "space", "comma", "backtick", "emoji", "([", "tags opened", "chinese",
     "distinct sentences", "negated numbers", "1 ", "111 ", "characters 0",
+    "distinct numbers", "fraction", "dates", "ratios", "spaces, then stops",
 )  # fmt: skip
 CHOSEN = dict(FAMILIES) if os.environ.get("VERIDICAL_GROWTH") == "all" else {
     name: FAMILIES[name] for name in _TOLD

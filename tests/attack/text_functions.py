@@ -416,7 +416,7 @@ FUNCTIONS: dict[str, Function] = {
     "plain": llm_output.plain,
     "statement": lambda text: statement((text, "is", text)),
     "list_in": _quietly(lambda text: llm_output.list_in(text, "claims"), LlmError),
-    "judge": _judged,
+    "judge": _quietly(_judged, NotApplicable),
     "select": _selected,
     "categories": _categories,
     "Bm25": lambda text: Bm25([terms(words(text))] * 2).scores([terms(words(text))]),

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from veridical.text.structure.nodes import Node, scalar_kind
 
 _NAME = r"[^\W_][^:=\n|<>{}\[\]\"]{0,60}?"
-_COLON = re.compile(rf"[ \t]*(?:[-*+•‣]|\d{{1,3}}[.)])?[ \t]*"
+_COLON = re.compile(rf"[ \t]*(?:(?:[-*+•‣]|\d{{1,3}}[.)])[ \t]*)?"
                     rf"(?P<name>[*_`]{{0,3}}{_NAME}[*_`]{{0,3}})"
                     r"[ \t]*(?::|：)[*_`]{0,3}[ \t]+(?P<value>\S[^\n]*)")  # fmt: skip
 _EQUALS = re.compile(r"[ \t]*(?P<name>[\w][\w. -]{0,60}?)[ \t]*=[ \t]*(?P<value>[^=\s][^\n]*)")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from bisect import bisect_left, bisect_right
+from functools import cached_property
+from itertools import pairwise, takewhile
 from typing import Literal, NamedTuple
 
 from veridical.text.values.compute import Operand, Stated, cues_of, derivation, operands_of
@@ -13,13 +15,19 @@ from veridical.text.values.value import Value, equal
 
 Status = Literal["found", "computed", "wrong", "absent", "open"]
 
-_MAX_CELLS = 400
+_MAX_VALUES = 100  # of a statement; a longer one is compared piece by piece
+_MAX_LENGTH = 2_000  # characters
+_MAX_DERIVED = 1_000  # values of an answer that a computation is looked for
+_MAX_PLACES = 160  # of a number that are looked at for another one beside it
+_MAX_RIVALS = 400  # cells of a value's row and column
+_MAX_NEIGHBOURS = 60
 _COVERED = 0.62
 _COVERED_UNIT = 0.6
 _COVERED_ALONE = 0.34  # where the sources have one value of the kind only
 _CELL_WORDS = 4  # of a table cell; a longer one is a text of its own
 _FEW = 30  # values of sources that all are operands
 _DOZEN = 12
+_NONE: frozenset[str] = frozenset()
 _SMALL = 4  # numbers in words up to this are often no figure
 _CONTRAST = re.compile(
     r"(?<![^\W_])(?:unlike|than|compared|versus|vs|instead|rather|other|not|both|respectively)"
@@ -73,7 +81,24 @@ def findings(
         question: what was asked; its words tell what a bare value is about.
         texts: the sources.
     """
-    return _Statement(placed(answer), sentence, question, source_values(texts)).findings()
+    text, sources = placed(answer), source_values(texts)
+    found: list[Finding] = []
+    for piece in _pieces(text, *sentence):
+        found += _Statement(text, piece, question, sources).findings()
+    return found
+
+
+def _pieces(text: Text, start: int, end: int) -> list[tuple[int, int]]:
+    """A statement, in pieces where it is too long for one."""
+    if end - start <= _MAX_LENGTH and len(text.within(start, end)) <= _MAX_VALUES:
+        return [(start, end)]
+    bounds = text.bounds[bisect_right(text.bounds, start) : bisect_left(text.bounds, end)]
+    cuts = [start]
+    for bound in (*bounds, end):
+        within = text.within(cuts[-1], bound)
+        cuts += [text.starts[i] for i in within[_MAX_VALUES::_MAX_VALUES]]
+        cuts.append(bound)
+    return list(pairwise(cuts))
 
 
 class _Statement:
@@ -93,6 +118,23 @@ class _Statement:
         self._cues: frozenset[str] | None = None
         self._operands: list[Operand] | None = None
 
+    @cached_property
+    def _contrasts(self) -> bool:
+        return _CONTRAST.search(self.string) is not None
+
+    @cached_property
+    def _denied(self) -> bool:
+        return _DENIED.search(self.string) is not None
+
+    @cached_property
+    def _stated(self) -> dict[Place, list[int]]:
+        """Values of the statement by the places of the equal ones of the sources."""
+        found: dict[Place, list[int]] = {}
+        for j in self.indices:
+            for place in self.sources.same(self.text.values[j]):
+                found.setdefault(place, []).append(j)
+        return found
+
     def findings(self) -> list[Finding]:
         found: list[Finding] = []
         skip = -1
@@ -100,7 +142,7 @@ class _Statement:
             value = self.text.values[i]
             if i <= skip:
                 continue
-            inner = [j for j in self.indices if j > i and self.text.values[j].end <= value.end]
+            inner = self._inside(i)
             finding = self._one(i)
             if (
                 inner
@@ -119,6 +161,12 @@ class _Statement:
             found.append(finding)
             skip = inner[-1] if inner else i
         return self._operands_used(found)
+
+    def _inside(self, i: int) -> list[int]:
+        """The values that are part of value ``i``."""
+        values, end = self.text.values, self.text.values[i].end
+        following = takewhile(lambda j: values[j].start < end, range(i + 1, self.indices[-1] + 1))
+        return [j for j in following if values[j].end <= end]
 
     def _reversed(self, value: Value) -> bool:
         return bool(value.parts) and bool(self.sources.pairs.get(value.parts[::-1]))
@@ -155,9 +203,9 @@ class _Statement:
             return self._at(value, "found", apart)
         if places:
             owner = self._owner(i)
-            owned = self._rival_owner(value, places, owner)
+            owned = self._rival_owner(i, places, owner)
             if owned is not None:
-                derived = self._derive(value)
+                derived = self._derive(i, value)
                 if derived:
                     return self._computed(value, derived)
                 return self._at(value, "wrong", owned)
@@ -169,7 +217,7 @@ class _Statement:
         counted = self._counted(value)
         if counted is not None:
             return counted
-        derived = self._derive(value)
+        derived = self._derive(i, value)
         if derived:
             return self._computed(value, derived)
         rival = self._instead(i, value)
@@ -204,14 +252,19 @@ class _Statement:
     def _apart(self, value: Value) -> Place | None:
         """A place of the first number of a pair whose second stands in the same sentence."""
         sources = self.sources
-        first, second = (sources.written.get(n, ()) for n in value.parts)
+        first, second = (sources.written.get(n, [])[:_MAX_PLACES] for n in value.parts)
+        held: dict[tuple[int, int], list[Place]] = {}
+        for b in second:
+            held.setdefault(self._sentence_of(b), []).append(b)
         for a in first:
-            text = sources.texts[a.source]
-            start, end = text.sentence(text.values[a.at].start)
-            for b in second:
-                if b.source == a.source and b != a and start <= sources.value(b).start < end:
-                    return a
+            if any(b != a for b in held.get(self._sentence_of(a), ())):
+                return a
         return None
+
+    def _sentence_of(self, place: Place) -> tuple[int, int]:
+        """The source of a place, and where the sentence around it begins."""
+        text = self.sources.texts[place.source]
+        return place.source, text.sentence(text.starts[place.at])[0]
 
     def _computed(self, value: Value, derived: str) -> Finding:
         for operand in self._operands or []:
@@ -227,6 +280,8 @@ class _Statement:
     def _question_has(self, value: Value) -> bool:
         if self.question is None:
             return False
+        if len(self.question.values) > _FEW:
+            return bool(source_values((self.question.text,)).same(value))
         return any(equal(value, asked) for asked in self.question.values)
 
     # owners
@@ -238,58 +293,63 @@ class _Statement:
         cell = text.cell(value.start)
         if cell is not None:
             return text.owner(i).near
-        near = text.clause(i, self.start, self.end)
-        return text.stems(*near) | text.marks(*near, i)
+        return text.held(*text.clause(i, self.start, self.end), i)
 
     def _affinity(self, place: Place, owner: frozenset[str]) -> float:
         theirs = self.sources.texts[place.source].owner(place.at)
         return len(owner & theirs.near) + 0.5 * len(owner & theirs.wide)
 
-    def _rival_owner(
-        self, value: Value, places: list[Place], owner: frozenset[str]
-    ) -> Place | None:
-        """A value of the sources that the words about ``value`` belong to, instead of any of
+    def _rival_owner(self, i: int, places: list[Place], owner: frozenset[str]) -> Place | None:
+        """A value of the sources that the words about value ``i`` belong to, instead of any of
         ``places``, which belong to others."""
-        if not owner or _CONTRAST.search(self.string) or len(places) > 6:
+        if not owner or self._contrasts or len(places) > 6:
             return None
+        value = self.text.values[i]
         cell = self.text.cell(value.start)
         if cell is not None and len(self.text.text[cell.start : cell.end].split()) > _CELL_WORDS:
             return None
         if value.kind in ("identifier", "version") or (mark_of(value) and value.kind != "date"):
             return None
-        others = [self.text.values[j] for j in self.indices]
         result: Place | None = None
         for place in places:
-            rival = self._swapped(value, place, owner, others)
-            if rival is None:
-                return None
-            stated = [
-                j for j in self.indices if equal(self.text.values[j], self.sources.value(rival))
-            ]
-            if stated and not self._mutual(stated, value, place, rival):
+            rival = self._swapped(value, place, owner)
+            if rival is None or not self._mutual(i, place, rival):
                 return None
             result = result or rival
         return result
 
-    def _mutual(self, stated: list[int], value: Value, place: Place, rival: Place) -> bool:
-        """Return True if one of ``stated``, equal to the rival, is given to the owner of
-        ``place`` in a clause of its own."""
+    def _mutual(self, i: int, place: Place, rival: Place) -> bool:
+        """Return False if the statement has the rival's value too, and does not give it to the
+        owner of ``place`` in a clause of its own."""
+        stated = self._stated.get(rival)
+        if not stated:
+            return True
         text = self.sources.texts[place.source]
         lost = text.owner(place.at).near - text.owner(rival.at).near
-        span = self.text.clause(self.text.values.index(value), self.start, self.end)
+        span = self.text.clause(i, self.start, self.end)
         return any(
             self.text.clause(j, self.start, self.end) != span and lost & self._owner(j)
             for j in stated
         )
 
-    def _swapped(
-        self, value: Value, place: Place, owner: frozenset[str], others: Sequence[Value]
-    ) -> Place | None:
+    def _swapped(self, value: Value, place: Place, owner: frozenset[str]) -> Place | None:
         text = self.sources.texts[place.source]
         home = text.owner(place.at)
         here = text.values[place.at]
         context = owner | (self._asked if len(owner) < 2 else frozenset())
+        unlabelled = (cell := text.cell(here.start)) is not None and not cell.row.strip()
         for j in self._rivals(text, place.at):
+            theirs = text.owner(j)
+            if theirs.near is home.near or not (gained := theirs.near - home.near):
+                continue
+            lost = home.near - theirs.near
+            if not lost and not unlabelled:
+                continue
+            if not (
+                (gained <= context and (not lost or not lost <= context))
+                or self._other_name(text, place.at, home.names & lost, theirs.names & gained)
+            ):
+                continue
             rival = text.values[j]
             if equal(value, rival) or equal(here, rival):
                 continue
@@ -297,32 +357,12 @@ class _Statement:
                 continue
             if rival.start < here.end and here.start < rival.end:
                 continue
-            theirs = text.owner(j)
-            gained, lost = theirs.near - home.near, home.near - theirs.near
-            unlabelled = (cell := text.cell(here.start)) is not None and not cell.row.strip()
-            if not gained or not (lost or unlabelled):
-                continue
-            if unlabelled and not lost and gained <= context:
-                return Place(place.source, j)
-            if gained <= context and not lost <= context:
-                return Place(place.source, j)
-            if self._other_name(text, place.at, j, home.names, theirs.names, lost, gained):
-                return Place(place.source, j)
+            return Place(place.source, j)
         return None
 
-    def _other_name(
-        self,
-        text: Text,
-        i: int,
-        j: int,
-        home: frozenset[str],
-        theirs: frozenset[str],
-        lost: frozenset[str],
-        gained: frozenset[str],
-    ) -> bool:
-        """Return True if the statement names the owner of ``j`` only and not that of ``i``."""
-        mine = home & lost
-        other = theirs & gained
+    def _other_name(self, text: Text, i: int, mine: frozenset[str], other: frozenset[str]) -> bool:
+        """Return True if the statement names the owner of a rival only, by ``other``, and not that
+        of value ``i``, by ``mine``."""
         if not mine or not other or mine & (self.words | self._asked) or not other <= self.words:
             return False
         start, end = text.sentence(text.values[i].start)
@@ -331,24 +371,12 @@ class _Statement:
     def _rivals(self, text: Text, i: int) -> list[int]:
         """Values near value ``i``: of its table, or of its and the neighbouring sentences."""
         value = text.values[i]
-        cell = text.cell(value.start)
-        if cell is not None:
-            found = []
-            for j, other in enumerate(text.values):
-                there = text.cell(other.start)
-                if there is None or j == i or there.table != cell.table:
-                    continue
-                if (there.column == cell.column and there.header == cell.header) or (
-                    there.line == cell.line and cell.header and there.header
-                ):
-                    found.append(j)
-                    if len(found) >= _MAX_CELLS:
-                        break
-            return found
+        if text.cell(value.start) is not None:
+            return text.beside(i, _MAX_RIVALS)
         start, end = text.sentence(value.start)
         before = text.sentence(max(0, start - 1))[0]
         after = text.sentence(min(len(text.text) - 1, end))[1] if end < len(text.text) else end
-        return [j for j in text.within(before, after) if j != i][:60]
+        return [j for j in text.within(before, after) if j != i][:_MAX_NEIGHBOURS]
 
     # another value in its place
 
@@ -370,18 +398,23 @@ class _Statement:
         words = self._about(i)
         if not words:
             return self._lone(value)
-        if _DENIED.search(self.string) and not value.bound:
+        if self._denied and not value.bound:
             return None
-        stated = [self.text.values[j] for j in self.indices if j != i]
+        weighted = sources.weighted(words)
         best: tuple[float, float, Place, bool] | None = None
-        for place in self._candidates(words):
+        for place in sources.about(words):
+            owner = sources.texts[place.source].owner(place.at)
+            mark = mark_of(sources.value(place))
+            held = frozenset([mark]) if mark in words else _NONE
+            cover = weighted.coverage(owner.near, owner.wide, held)
+            if cover < _COVERED_ALONE or (best is not None and cover < best[0]):
+                continue
             theirs = sources.value(place)
-            text = sources.texts[place.source]
             comparable = value.comparable(theirs) and not equal(value, theirs)
             unit = not comparable and self._same_digits(value, theirs)
             if not comparable and not unit:
                 continue
-            if any(equal(other, theirs) for other in stated):
+            if any(j != i for j in self._stated.get(place, ())):
                 continue
             if (
                 value.label != theirs.label
@@ -389,12 +422,9 @@ class _Statement:
                 and not (value.label and theirs.label)
             ):
                 continue
-            owner = text.owner(place.at)
-            held = owner.near | owner.wide | {mark_of(theirs)}
-            cover = sources.coverage(words, held)
-            near = sources.coverage(words, owner.near)
             if comparable and not unit and not self._same_noun(value, theirs, words):
                 continue
+            near = weighted.coverage(owner.near)
             if best is None or (cover, near) > best[:2]:
                 best = (cover, near, place, unit)
         if best is None:
@@ -428,20 +458,6 @@ class _Statement:
         claimed = {"sum", "mean"} | ({"change"} if value.kind == "percent" else set())
         return bool(mine - cues_of(text.text[start:end])) and not mine & claimed
 
-    def _candidates(self, words: frozenset[str]) -> list[Place]:
-        sources = self.sources
-        places: list[Place] = []
-        for s, start, end in sources.best_sentences(words):
-            text = sources.texts[s]
-            places += [Place(s, j) for j in text.within(start, end)[:40]]
-        for s, text in enumerate(sources.texts):
-            if text.cells:
-                cells = [
-                    Place(s, j) for j, v in enumerate(text.values) if text.cell(v.start) is not None
-                ]
-                places += cells[:_MAX_CELLS]
-        return list(dict.fromkeys(places))
-
     @staticmethod
     def _same_digits(value: Value, theirs: Value) -> bool:
         if value.dates or theirs.dates or value.kind == "ordinal" or theirs.kind == "ordinal":
@@ -461,10 +477,15 @@ class _Statement:
 
     # computation
 
-    def _derive(self, value: Value) -> str | None:
+    def _derive(self, i: int, value: Value) -> str | None:
         if value.kind in ("identifier", "version", "pair", "coordinate", "ordinal", "range"):
             return None
-        if value.label or not value.readings or (value.kind == "ratio" and value.parts):
+        if (
+            i >= _MAX_DERIVED
+            or value.label
+            or not value.readings
+            or (value.kind == "ratio" and value.parts)
+        ):
             return None
         if self._cues is None:
             asked = self.question.text if self.question else ""
@@ -473,35 +494,39 @@ class _Statement:
         cues = self._cues if cell is None else cues_of(f"{cell.row} {cell.header}")
         if self._operands is None:
             self._operands = self._relevant()
-        others = [
-            Stated(v, self._text(v), 1.0, (-2, 0))
-            for j in self.indices
-            if (v := self.text.values[j]) is not value and v.kind == "count"
-        ]
-        if self.question is not None:
-            others += [
-                Stated(v, self.question.text[v.start : v.end], 0.9, (-1, 0))
-                for v in self.question.values
-            ]
+        others = [s for s in self._factors if s.value is not value]
         factors = [o for o in operands_of(others) if o.dimension in ("", "share")]
         return derivation(value, self._operands, cues, factors, self.string)
+
+    @cached_property
+    def _factors(self) -> list[Stated]:
+        """Counts of the statement and values of the question, which may multiply or divide."""
+        counts = [v for j in self.indices if (v := self.text.values[j]).kind == "count"]
+        found = [Stated(v, self._text(v), 1.0, (-2, 0)) for v in counts[:_FEW]]
+        if self.question is not None:
+            text = self.question.text
+            found += [
+                Stated(v, text[v.start : v.end], 0.9, (-1, 0)) for v in self.question.values[:_FEW]
+            ]
+        return found
 
     def _relevant(self) -> list[Operand]:
         """Amounts of the sources that are about the statement, the nearest first."""
         sources = self.sources
         words = self.words | self._asked
         found: list[Stated] = []
-        places = self._candidates(words)
+        places = sources.about(words)
         if sum(len(t.values) for t in sources.texts) <= _FEW:
             everywhere = [
                 Place(s, i) for s, t in enumerate(sources.texts) for i in range(len(t.values))
             ]
             places = list(dict.fromkeys([*places, *everywhere]))
+        weighted = sources.weighted(words)
         for place in places:
             text = sources.texts[place.source]
             value = text.values[place.at]
             owner = text.owner(place.at)
-            weight = sources.coverage(words, owner.wide) + sources.coverage(words, owner.near)
+            weight = weighted.coverage(owner.wide) + weighted.coverage(owner.near)
             cell = text.cell(value.start)
             sentence = text.sentence(value.start)[0]
             where = (place.source, -1 - cell.table if cell is not None else sentence)
@@ -517,7 +542,7 @@ class _Statement:
         if value.kind != "count" or not value.noun or value.amount is None:
             return None
         for s, text in enumerate(self.sources.texts):
-            firsts = [c for c in text.cells if c.column == 0 and c.header]
+            firsts = text.row_names
             if not firsts or not firsts[0].header.lower().startswith(value.noun[:4]):
                 continue
             if firsts[0].table != firsts[-1].table or not re.search(

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from itertools import combinations
 from typing import NamedTuple
 
 from veridical.text.values.value import Reading, Value
 
-_Hit = Callable[[Fraction], bool]
 _MAX_OPERANDS = 18
 _MAX_GROUP = 40
 _TOLERANCE = Fraction(1, 1000)
+_ROUNDING, _TINY = 1e-4, 1e-12
 _SIGNIFICANT = 3  # digits from which a result is seldom equal by chance
 _PER_YEAR = {"month": 12, "week": 52, "day": 365, "quarter": 4}
 _RATES = {
@@ -72,6 +73,32 @@ class Operand(NamedTuple):
     value: Value
     weight: float
     where: tuple[int, int]
+    number: float
+
+
+class _Goal(NamedTuple):
+    """An amount to derive, give or take ``slack``.
+
+    What a computation gives is first compared as a binary number, with the bounds ``low`` and
+    ``high`` that are wide enough for its rounding; where it lies between, the amount decides.
+    """
+
+    amount: Fraction
+    slack: Fraction
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, amount: Fraction, slack: Fraction) -> _Goal:
+        number, reach = float(amount), float(slack)
+        reach += abs(number) * _ROUNDING + _TINY
+        return cls(amount, slack, number - reach, number + reach)
+
+    def near(self, number: float) -> bool:
+        return self.low <= number <= self.high
+
+    def hit(self, amount: Fraction) -> bool:
+        return abs(amount - self.amount) <= self.slack
 
 
 def _kin(a: Operand, b: Operand) -> bool:
@@ -93,6 +120,7 @@ _DOWN = re.compile(
 )
 
 
+@lru_cache(maxsize=256)
 def cues_of(text: str) -> frozenset[str]:
     """Names of the operations that words of ``text`` announce."""
     return frozenset(name for name, pattern in CUES.items() if pattern.search(text))
@@ -113,7 +141,14 @@ def operands_of(values: Iterable[Stated], most: int = _MAX_OPERANDS) -> list[Ope
             key = reading.low, dimension, where
             if key not in found or found[key].weight < weight:
                 found[key] = Operand(
-                    reading.low, dimension, reading.unit, text.strip(), value, weight, where
+                    reading.low,
+                    dimension,
+                    reading.unit,
+                    text.strip(),
+                    value,
+                    weight,
+                    where,
+                    float(reading.low),
                 )
     ranked = sorted(found.values(), key=lambda o: -o.weight)
     return ranked[:most]
@@ -147,9 +182,7 @@ def derivation(
         factors: small numbers of the statement and question that may multiply or divide.
         statement: its words tell the direction of a change.
     """
-    down = _DOWN.search(statement) is not None
-    up = _UP.search(statement) is not None
-    base = 0 if up == down else (1 if up else -1)
+    base = _direction(statement)
     readings = [r for r in value.readings if r.low == r.high]
     if (
         value.written is not None
@@ -171,6 +204,14 @@ def derivation(
             if plain and (found := _derived(value, plain, same, cues, (), base)):
                 return found
     return None
+
+
+@lru_cache(maxsize=64)
+def _direction(statement: str) -> int:
+    """1 if words of ``statement`` tell of a rise, -1 of a fall, 0 of both or neither."""
+    down = _DOWN.search(statement) is not None
+    up = _UP.search(statement) is not None
+    return 0 if up == down else (1 if up else -1)
 
 
 def _bare(operand: Operand) -> bool:
@@ -201,14 +242,13 @@ def _derived(
     ):
         slack = max(slack, min(target.step, abs(goal) * Fraction(2, 100)))
 
-    def hit(amount: Fraction) -> bool:
-        return abs(amount - goal) <= slack
-
+    aim = _Goal.of(goal, slack)
     if value.approx:
         operands = [
             o
             for o in operands
-            if o.dimension != target.dimension or (abs(o.amount) > 3 * slack and not hit(o.amount))
+            if o.dimension != target.dimension
+            or (abs(o.amount) > 3 * slack and not aim.hit(o.amount))
         ]
     same = [
         o
@@ -219,38 +259,49 @@ def _derived(
     if target.dimension == "points":
         same = [o for o in operands if o.dimension in ("share", "points")]
     if target.dimension in ("year", "clock"):
-        return _moved(target, operands, hit, cues)
-    if ("sum" in cues or specific) and goal and (found := _sums(same, hit, value)):
+        return _moved(target, operands)
+    if ("sum" in cues or specific) and goal and (found := _sums(same, aim, value)):
         return found
     if "difference" in cues or specific or target.dimension == "points":
         for a, b in combinations(same, 2):
             if not _kin(a, b) or not b.amount or not a.amount:
                 continue
             high, low = (a, b) if a.amount > b.amount else (b, a)
-            if hit(high.amount - low.amount) or hit(low.amount - high.amount):
+            apart = high.number - low.number
+            if not aim.near(apart) and not aim.near(-apart):
+                continue
+            if aim.hit(high.amount - low.amount) or aim.hit(low.amount - high.amount):
                 return f"{high.text} - {low.text} = {_written(value)}"
     if (
         target.dimension in ("time", "")
         and ("difference" in cues or value.kind == "duration")
-        and (found := _spans(value, target, operands, hit))
+        and (found := _spans(value, target, operands, aim))
     ):
         return found
     if ("product" in cues or specific or factors) and (
-        found := _products(value, target, operands, factors, hit, cues, specific)
+        found := _products(value, target, operands, factors, aim, cues, specific)
     ):
         return found
     if (target.dimension == "share" or target.dimension == "") and (
-        found := _quotients(value, target, operands, hit, cues, specific, base)
+        found := _quotients(value, target, operands, aim, cues, specific, base)
     ):
         return found
     if (measured and ("mean" in cues or "quotient" in cues)) or "mean" in cues:
-        if found := _means(same, hit, value):
+        if found := _means(same, aim, value):
             return found
         for a in same:
             for b in [*operands, *factors]:
-                if b.dimension == "" and b.amount > 1 and hit(a.amount / b.amount):
+                if b.dimension == "" and b.amount > 1 and _divided(a, b, aim):
                     return f"{a.text} / {b.text} = {_written(value)}"
     return None
+
+
+def _times(a: Operand, b: Operand, aim: _Goal) -> bool:
+    return aim.near(a.number * b.number) and aim.hit(a.amount * b.amount)
+
+
+def _divided(a: Operand, b: Operand, aim: _Goal) -> bool:
+    return aim.near(a.number / b.number) and aim.hit(a.amount / b.amount)
 
 
 def _written(value: Value) -> str:
@@ -262,25 +313,29 @@ def _written(value: Value) -> str:
     return f"{float(amount):.6g}"
 
 
-def _sums(same: Sequence[Operand], hit: _Hit, value: Value) -> str | None:
+def _sums(same: Sequence[Operand], aim: _Goal, value: Value) -> str | None:
     positive = [o for o in same if o.amount > 0]
     for n in (2, 3):
         for group in combinations(positive[: _MAX_OPERANDS if n == 2 else 9], n):
+            if not aim.near(sum([o.number for o in group])):
+                continue
             if not all(_kin(group[0], o) for o in group[1:]):
                 continue
-            if hit(sum((o.amount for o in group), Fraction(0))):
+            if aim.hit(sum((o.amount for o in group), Fraction(0))):
                 return f"{' + '.join(o.text for o in group)} = {_written(value)}"
     if len(positive) > 3:
         for n in range(4, len(positive) + 1):
-            if hit(sum((o.amount for o in positive[:n]), Fraction(0))):
+            if aim.hit(sum((o.amount for o in positive[:n]), Fraction(0))):
                 return f"{' + '.join(o.text for o in positive[:n])} = {_written(value)}"
     return None
 
 
-def _means(same: Sequence[Operand], hit: _Hit, value: Value) -> str | None:
+def _means(same: Sequence[Operand], aim: _Goal, value: Value) -> str | None:
     for n in range(2, len(same) + 1):
+        if not aim.near(sum([o.number for o in same[:n]]) / n):
+            continue
         total = sum((o.amount for o in same[:n]), Fraction(0))
-        if hit(total / n):
+        if aim.hit(total / n):
             return f"({' + '.join(o.text for o in same[:n])}) / {n} = {_written(value)}"
     return None
 
@@ -290,38 +345,42 @@ def _products(
     target: Reading,
     operands: Sequence[Operand],
     factors: Sequence[Operand],
-    hit: _Hit,
+    aim: _Goal,
     cues: frozenset[str],
     specific: bool,
 ) -> str | None:
     counts = [o for o in operands if o.dimension == "" and o.amount > 1]
     small = [f for f in factors if f.dimension == "" and f.amount > 0]
+    shares = [o for o in (*operands, *factors) if o.dimension == "share" and o.where[0] > -2]
     for a in operands:
         if a.dimension != target.dimension:
             continue
         if target.dimension == "money" and a.unit and target.unit and a.unit != target.unit:
             continue
         rate = _RATES.get((a.value.per, value.per))
-        if rate and hit(a.amount * rate):
+        if rate and aim.hit(a.amount * rate):
             return f"{a.text} * {rate} = {_written(value)}"
-        if a.value.per in _PER_YEAR and not value.per and hit(a.amount * _PER_YEAR[a.value.per]):
-            return f"{a.text} * {_PER_YEAR[a.value.per]} = {_written(value)}"
+        yearly = _PER_YEAR.get(a.value.per)
+        if yearly and not value.per and aim.hit(a.amount * yearly):
+            return f"{a.text} * {yearly} = {_written(value)}"
         for f in small:
             if not target.dimension and not specific:
                 break
-            if f.amount != 1 and (hit(a.amount * f.amount) or hit(a.amount / f.amount)):
-                sign = "*" if hit(a.amount * f.amount) else "/"
+            if f.amount != 1 and (_times(a, f, aim) or _divided(a, f, aim)):
+                sign = "*" if _times(a, f, aim) else "/"
                 return f"{a.text} {sign} {f.text} = {_written(value)}"
         if "product" in cues or specific:
             for b in counts:
-                if b is not a and (target.dimension or specific) and hit(a.amount * b.amount):
+                if b is not a and (target.dimension or specific) and _times(a, b, aim):
                     return f"{b.text} * {a.text} = {_written(value)}"
-        shares = [o for o in (*operands, *factors) if o.dimension == "share" and o.where[0] > -2]
         for s in shares:
             if s is a or target.dimension == "share":
                 continue
-            for factor, sign in ((s.amount, "*"), (1 + s.amount, "+"), (1 - s.amount, "-")):
-                if factor > 0 and hit(a.amount * factor) and (specific or sign == "*" or cues):
+            for plus, times, sign in ((0, 1, "*"), (1, 1, "+"), (1, -1, "-")):
+                if not aim.near(a.number * (plus + times * s.number)):
+                    continue
+                factor = plus + times * s.amount
+                if factor > 0 and aim.hit(a.amount * factor) and (specific or sign == "*" or cues):
                     word = {"*": "of", "+": "more than", "-": "less than"}[sign]
                     return f"{s.text} {word} {a.text} = {_written(value)}"
     if "product" in cues:  # scaled: "for ten" of a recipe for four
@@ -330,7 +389,9 @@ def _products(
                 continue
             for n in small:
                 for m in counts:
-                    if m.amount != n.amount and hit(a.amount * n.amount / m.amount):
+                    if not aim.low <= a.number * n.number / m.number <= aim.high:
+                        continue
+                    if m.amount != n.amount and aim.hit(a.amount * n.amount / m.amount):
                         return f"{a.text} * {n.text} / {m.text} = {_written(value)}"
     return None
 
@@ -339,7 +400,7 @@ def _quotients(
     value: Value,
     target: Reading,
     operands: Sequence[Operand],
-    hit: _Hit,
+    aim: _Goal,
     cues: frozenset[str],
     specific: bool,
     base: int,
@@ -360,7 +421,8 @@ def _quotients(
                 share
                 and "change" in cues
                 and right_base
-                and (hit(abs(a.amount - b.amount) / abs(b.amount)))
+                and aim.near(abs(a.number - b.number) / abs(b.number))
+                and aim.hit(abs(a.amount - b.amount) / abs(b.amount))
             ):
                 high, low = (a, b) if a.amount > b.amount else (b, a)
                 return f"({high.text} - {low.text}) / {b.text} = {_written(value)}"
@@ -368,25 +430,25 @@ def _quotients(
                 continue
             if not share and not specific and a.amount < b.amount:
                 continue
-            if (share or "quotient" in cues) and hit(a.amount / b.amount):
+            if (share or "quotient" in cues) and _divided(a, b, aim):
                 if share and a.amount > b.amount and "change" in cues:
                     continue
                 return f"{a.text} / {b.text} = {_written(value)}"
     if share and "rest" in cues:
         for a in operands:
-            if a.dimension == "share" and 0 < a.amount < 1 and hit(1 - a.amount):
+            if a.dimension == "share" and 0 < a.amount < 1 and aim.hit(1 - a.amount):
                 return f"100 % - {a.text} = {_written(value)}"
     return None
 
 
-def _spans(value: Value, target: Reading, operands: Sequence[Operand], hit: _Hit) -> str | None:
+def _spans(value: Value, target: Reading, operands: Sequence[Operand], aim: _Goal) -> str | None:
     """Years and times of day apart, as a duration or a plain number of years."""
     years = [o for o in operands if o.dimension == "year"]
     for a, b in combinations(years, 2):
         apart = abs(a.amount - b.amount)
         early, late = sorted((a, b), key=lambda o: o.amount)
         length = apart * 31_557_600 if target.dimension == "time" else apart
-        if apart and hit(length):
+        if apart and aim.hit(length):
             return f"{late.text} - {early.text} = {_written(value)}"
     if target.dimension != "time":
         return None
@@ -396,22 +458,20 @@ def _spans(value: Value, target: Reading, operands: Sequence[Operand], hit: _Hit
             if a is b:
                 continue
             apart = (b.amount - a.amount) % 1440
-            if hit(apart * 60):
+            if aim.hit(apart * 60):
                 return f"{b.text} - {a.text} = {_written(value)}"
             for c in operands:
                 if (
                     c.dimension == "time"
                     and c.amount < 90_000
-                    and (hit(apart * 60 - c.amount) or hit(apart * 60 + c.amount))
+                    and (aim.hit(apart * 60 - c.amount) or aim.hit(apart * 60 + c.amount))
                 ):
-                    sign = "-" if hit(apart * 60 - c.amount) else "+"
+                    sign = "-" if aim.hit(apart * 60 - c.amount) else "+"
                     return f"{b.text} - {a.text} {sign} {c.text} = {_written(value)}"
     return None
 
 
-def _moved(
-    target: Reading, operands: Sequence[Operand], hit: _Hit, cues: frozenset[str]
-) -> str | None:
+def _moved(target: Reading, operands: Sequence[Operand]) -> str | None:
     """A year or time of day that lies a duration after or before another."""
     goal = target.low
     shown = str(goal) if target.dimension == "year" else f"{int(goal) // 60}:{int(goal) % 60:02d}"

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from functools import lru_cache
 from typing import NamedTuple
 
+from veridical.text.memo import kept
 from veridical.text.values.folding import folded, lowered
 from veridical.text.values.places import placed
 
@@ -82,17 +84,17 @@ def turned_round(statement: str, texts: tuple[str, ...]) -> Turned | None:
     if not _MIN_TOKENS <= len(tokens) <= _MAX_TOKENS:
         return None
     bag = Counter(tokens)
-    rarest = max(set(tokens), key=len)
+    rarest = max(tokens, key=len)
     result: Turned | None = None
     for source, text in enumerate(texts):
-        low = lowered(folded(text))
+        low = _low(text)
         at = low.find(rarest)
         seen = 0
         while at >= 0 and seen < 40:
             start, end = placed(text).sentence(at)
             for first, last in _pieces(text, start, end):
                 theirs = _tokens(text[first:last])
-                if Counter(theirs) != bag:
+                if len(theirs) != len(tokens) or Counter(theirs) != bag:
                     continue
                 if theirs == tokens or _same(statement, text[first:last]):
                     return None
@@ -100,6 +102,11 @@ def turned_round(statement: str, texts: tuple[str, ...]) -> Turned | None:
             at = low.find(rarest, max(end, at + 1))
             seen += 1
     return result
+
+
+@kept
+def _low(text: str) -> str:
+    return lowered(folded(text))
 
 
 def _pieces(text: str, start: int, end: int) -> list[tuple[int, int]]:
@@ -115,6 +122,11 @@ def _pieces(text: str, start: int, end: int) -> list[tuple[int, int]]:
 
 
 def _tokens(text: str, lists: bool = True) -> list[str]:
+    return list(_tokens_once(text, lists))
+
+
+@lru_cache(maxsize=2_048)
+def _tokens_once(text: str, lists: bool) -> tuple[str, ...]:
     """The words that count, items of ``lists`` ("red, blue and green") in alphabetical order."""
     found: list[str] = []
     items: list[str] = []  # of the list that is open, the last word may end it
@@ -129,10 +141,10 @@ def _tokens(text: str, lists: bool = True) -> list[str]:
         if joined and lists:
             items.append(word)
         else:
-            found += sorted(items)
+            found += sorted(items) if len(items) > 1 else items
             items = [word]
         joined = False
-    return found + sorted(items)
+    return (*found, *sorted(items))
 
 
 def _same(statement: str, sentence: str) -> bool:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from functools import lru_cache
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import cached_property, lru_cache
+from itertools import accumulate
+from operator import itemgetter
 from typing import NamedTuple
 
 from veridical.text.fact_words import AUXILIARIES, FUNCTION_WORDS
@@ -133,6 +137,11 @@ class Text:
         self._bounds: list[int] | None = None
         self._owners: dict[int, Owner] = {}
         self._words: dict[tuple[int, int], frozenset[str]] = {}
+        self._names: dict[tuple[int, int], frozenset[str]] = {}
+        self._marks: dict[tuple[int, int], Counter[str]] = {}
+        self._held: dict[tuple[int, int], frozenset[str]] = {}
+        self._clauses: dict[tuple[int, int, bool], Clauses] = {}
+        self._cell_words: dict[str, frozenset[str]] = {}
 
     @property
     def bounds(self) -> list[int]:
@@ -184,17 +193,21 @@ class Text:
 
     def names(self, start: int, end: int) -> frozenset[str]:
         """Stems of words with a capital in ``[start:end]``, the first word left out if common."""
+        known = self._names.get((start, end))
+        if known is None:
+            known = self._names[start, end] = frozenset(self._capitals(start, end))
+        return known
+
+    def _capitals(self, start: int, end: int) -> Iterator[str]:
         text = self._folded
-        found: list[str] = []
         first = True
         for match in _WORD.finditer(text, start, end):
             word = match[0]
             if word[0].isupper() and lowered(word) not in _STOP:
                 following = text[match.end() : match.end() + 2]
                 if not first or (following[:1] == " " and following[1:].isupper()):
-                    found += _stems_of(lowered(word))
+                    yield from _stems_of(lowered(word))
             first = False
-        return frozenset(found)
 
     def cell(self, at: int) -> Cell | None:
         """The table cell or JSON leaf around offset ``at``."""
@@ -202,6 +215,44 @@ class Text:
         if i < 0 or self.cells[i].end <= at:
             return None
         return self.cells[i]
+
+    @cached_property
+    def in_cells(self) -> list[int]:
+        """Indices of the values in cells."""
+        if not self.cells:
+            return []
+        return [i for i, start in enumerate(self.starts) if self.cell(start) is not None]
+
+    def beside(self, i: int, most: int) -> list[int]:
+        """Indices of the values of the row and the column of value ``i``, which is in a cell; of
+        more than ``most`` those of the row before those of the column."""
+        cell = self.cell(self.starts[i])
+        assert cell is not None
+        columns, lines = self._lined_up
+        row = lines.get((cell.table, cell.line), [])[: most + 1] if cell.header else []
+        column = columns.get((cell.table, cell.column, cell.header), [])
+        together = {*row, *column[: most + 1 - len(row)]} - {i}
+        return sorted(together)[:most]
+
+    @cached_property
+    def _lined_up(
+        self,
+    ) -> tuple[dict[tuple[int, int, str], list[int]], dict[tuple[int, int], list[int]]]:
+        """The values of each column, and of the cells with a header of each row, in order."""
+        columns: dict[tuple[int, int, str], list[int]] = {}
+        lines: dict[tuple[int, int], list[int]] = {}
+        for i in self.in_cells:
+            cell = self.cell(self.starts[i])
+            assert cell is not None
+            columns.setdefault((cell.table, cell.column, cell.header), []).append(i)
+            if cell.header:
+                lines.setdefault((cell.table, cell.line), []).append(i)
+        return columns, lines
+
+    @cached_property
+    def row_names(self) -> list[Cell]:
+        """The cells of first columns that have a header."""
+        return [c for c in self.cells if c.column == 0 and c.header]
 
     def leaf(self, i: int) -> bool:
         """Return True if value ``i`` fills a cell, a JSON leaf or the rest of a "key:" line."""
@@ -226,62 +277,89 @@ class Text:
         value = self.values[i]
         cell = self.cell(value.start)
         if cell is not None:
-            row = frozenset(
-                s for w in _WORD.findall(lowered(folded(cell.row))) for s in _stems_of(w)
-            )
-            header = frozenset(
-                s for w in _WORD.findall(lowered(folded(cell.header))) for s in _stems_of(w)
-            )
-            marks = _marks(cell.row) | _marks(cell.header)
-            own = self.stems(cell.start, cell.end)
-            return Owner(row | header | marks | own, row | header | marks | own, frozenset())
+            words = self._words_of(cell.row) | self._words_of(cell.header)
+            words |= self.stems(cell.start, cell.end)
+            return Owner(words, words, frozenset())
         start, end = self.sentence(value.start)
-        near_start, near_end = self.clause(i, start, end)
-        marks = self.marks(near_start, near_end, i)
-        return Owner(
-            self.stems(near_start, near_end) | marks,
-            self.stems(start, end) | self.marks(start, end, i),
-            self.names(start, end),
-        )
+        near = self.clause(i, start, end)
+        return Owner(self.held(*near, i), self.held(start, end, i), self.names(start, end))
 
-    def marks(self, start: int, end: int, but: int = -1) -> frozenset[str]:
+    def _words_of(self, label: str) -> frozenset[str]:
+        """Stems and years of a row's labels or a header."""
+        known = self._cell_words.get(label)
+        if known is None:
+            words = _WORD.findall(lowered(folded(label)))
+            known = frozenset(s for w in words for s in _stems_of(w)) | _marks(label)
+            self._cell_words[label] = known
+        return known
+
+    def held(self, start: int, end: int, but: int) -> frozenset[str]:
+        """Stems and marks in ``[start:end]``, the marks of value ``but`` left out."""
+        known = self._held.get((start, end))
+        if known is None:
+            known = self.stems(start, end).union(self._marked(start, end))
+            self._held[start, end] = known
+        count = self._marked(start, end)
+        own = [m for m in _marks_of(self.values[but]) if count[m] == 1]
+        return known.difference(own) if own and start <= self.starts[but] < end else known
+
+    def marks(self, start: int, end: int) -> frozenset[str]:
         """Years and labels in ``[start:end]`` as words: they own other values."""
-        found = []
-        for j in self.within(start, end):
-            value = self.values[j]
-            if j == but:
-                continue
-            if value.kind == "date" and len(value.dates) > 1 and value.is_year:
-                found += [f"#{year}" for year, _, _ in value.dates]
-            elif mark := mark_of(value):
-                found.append(mark)
-        return frozenset(found)
+        return frozenset(self._marked(start, end))
+
+    def _marked(self, start: int, end: int) -> Counter[str]:
+        known = self._marks.get((start, end))
+        if known is None:
+            values = (self.values[j] for j in self.within(start, end))
+            known = Counter(mark for value in values for mark in set(_marks_of(value)))
+            self._marks[start, end] = known
+        return known
 
     def clause(self, i: int, start: int, end: int) -> tuple[int, int]:
         """The clause of value ``i`` inside the sentence ``[start:end]``."""
-        value = self.values[i]
-        inside = [
-            self.values[j]
-            for j in self.within(start, end)
-            if mark_of(value) or not mark_of(self.values[j])
-        ]
-        ends = [
-            m.span()
-            for m in _CLAUSE_END.finditer(self._folded, start, end)
-            if not any(v.start <= m.start() < v.end for v in inside)
-        ]
-        left, right = start, end
+        key = start, end, bool(mark_of(self.values[i]))
+        clauses = self._clauses.get(key)
+        if clauses is None:
+            inside = [
+                value
+                for j in self.within(start, end)
+                if not mark_of(value := self.values[j]) or key[2]
+            ]
+            found = [m.span() for m in _CLAUSE_END.finditer(self._folded, start, end)]
+            clauses = self._clauses[key] = Clauses(found, inside, start, end)
+        return clauses.around(self.values[i])
+
+
+class Clauses:
+    """The clauses of the sentence ``[start:end]``, parted at ``ends`` outside its ``values``."""
+
+    def __init__(
+        self, ends: Sequence[tuple[int, int]], values: Sequence[Value], start: int, end: int
+    ) -> None:
+        begins = [v.start for v in values]
+        reach = list(accumulate((v.end for v in values), max))  # of each and those before it
+        self._ends: list[tuple[int, int]] = []
+        #: Where the clause begins that the first so many ends part off.
+        self._lefts = [start]
+        self._end = end
+        self._last = begins[-1] if begins else start - 1
         for first, last in ends:
-            if last <= value.start:
-                # clauses without a value of their own belong to the next one
-                if any(left <= v.start < first for v in inside):
-                    left = last
-            elif first >= value.end:
-                if any(v.start >= last for v in inside):
-                    # up to the last mark before the next value
-                    right = first
-                break
-        return left, right
+            i = bisect_right(begins, first)
+            if i and reach[i - 1] > first:
+                continue
+            # clauses without a value of their own belong to the next one
+            left = self._lefts[-1]
+            own = bisect_left(begins, left) < bisect_left(begins, first)
+            self._ends.append((first, last))
+            self._lefts.append(last if own else left)
+
+    def around(self, value: Value) -> tuple[int, int]:
+        """The clause of ``value``: up to the last mark before the next value."""
+        left = self._lefts[bisect_right(self._ends, value.start, key=itemgetter(1))]
+        i = bisect_left(self._ends, value.end, key=itemgetter(0))
+        if i < len(self._ends) and self._last >= self._ends[i][1]:
+            return left, self._ends[i][0]
+        return left, self._end
 
 
 def _without_marks(text: str, cells: tuple[Cell, ...]) -> str:
@@ -308,6 +386,13 @@ def mark_of(value: Value) -> str:
     if value.kind == "date" and value.is_year and len(value.dates) == 1 and value.dates[0][0]:
         return f"#{value.dates[0][0]}"
     return ""
+
+
+def _marks_of(value: Value) -> list[str]:
+    if value.kind == "date" and len(value.dates) > 1 and value.is_year:
+        return [f"#{year}" for year, _, _ in value.dates]
+    mark = mark_of(value)
+    return [mark] if mark else []
 
 
 def _marks(text: str) -> frozenset[str]:

@@ -6,8 +6,11 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
-from math import log
+from functools import cached_property
+from heapq import nsmallest
+from math import fsum, log
 from typing import NamedTuple
 
 from veridical.text.memo import kept
@@ -16,7 +19,13 @@ from veridical.text.values.value import Value, equal, reversed_pair
 from veridical.text.values.words import SPELT
 
 _MAX_EQUAL = 40  # equal values of the sources looked at for their owners
+_MAX_NEAR = 64  # values near to one, beyond which only the equal and the nearest are looked at
+_MAX_SIDE = 12  # of these, how many to either side
 _MAX_SENTENCES = 12  # sentences of the sources compared with a statement
+_MAX_OF_SENTENCE = 40  # values of each of them
+_MAX_CELLS = 400  # cells of each source that are compared with a statement
+_MAX_HELD = 2_000  # sentences that have a word, beyond which it is no help in finding one
+_MAX_LOOKED_AT = 10_000  # sentences, each time anew for each word, that a statement is compared by
 _UNKNOWN_WORD = 0.4  # weight of a statement's word that no source has
 _WINDOW = 0.25
 _DECLINE = re.compile(
@@ -50,6 +59,22 @@ class Place(NamedTuple):
     at: int
 
 
+class Words(NamedTuple):
+    """Words of a statement with their weights, and the sum of these."""
+
+    weights: dict[str, float]
+    total: float
+
+    def coverage(self, *held: frozenset[str]) -> float:
+        """Weighted share of the words that are in any of ``held``."""
+        if not self.total:
+            return 0.0
+        found = self.weights.keys() & held[0]
+        for more in held[1:]:
+            found |= self.weights.keys() & more
+        return fsum([self.weights[word] for word in found]) / self.total
+
+
 class SourceValues:
     """The values of all sources of a record, indexed by amount and by the words about them."""
 
@@ -67,7 +92,10 @@ class SourceValues:
         self._index: dict[str, list[tuple[int, int]]] | None = None
         self._sentences: list[list[tuple[int, int]]] = []
         self._total = 1
-        self.negates = False
+        self._weights: dict[str, float] = {}
+        self._equals: dict[tuple[Value, bool], list[Place]] = {}
+        self._declining: dict[tuple[int, int], bool] = {}
+        self._about: dict[frozenset[str], list[Place]] = {}
         for s, text in enumerate(self.texts):
             for i, value in enumerate(text.values):
                 self._add(Place(s, i), value)
@@ -107,8 +135,14 @@ class SourceValues:
             statement: what it stands in.
             cell: it stands in a cell or JSON leaf, whose header may name the unit.
         """
-        found = [p for p in dict.fromkeys(self._near(value)) if equal(value, self.value(p))]
-        if not found and value.readings and value.readings[0].dimension in ("share", "money", ""):
+        key = replace(value, start=0, end=0), cell
+        known = self._equals.get(key)
+        if known is not None:
+            return known
+        found = self.same(value)
+        dimension = value.readings[0].dimension if value.readings else None
+        signed = not found and dimension in ("share", "money", "")
+        if signed:
             found = self._of_other_sign(value, statement)
         if not found and value.written is not None:
             found = [
@@ -116,7 +150,14 @@ class SourceValues:
                 for p in self.written.get(value.written, ())[: 4 * _MAX_EQUAL]
                 if self._headed(value, self.value(p), p, cell)
             ]
-        return sorted(found)[:_MAX_EQUAL]
+        places = sorted(found)[:_MAX_EQUAL]
+        if not signed:  # the statement had no say
+            self._equals[key] = places
+        return places
+
+    def same(self, value: Value) -> list[Place]:
+        """Places of values that are equal as they stand, in no order."""
+        return [p for p in dict.fromkeys(self._near(value)) if equal(value, self.value(p))]
 
     def _headed(self, mine: Value, theirs: Value, place: Place, cell: bool) -> bool:
         """Return True if one is a bare number in a cell and the other the same with a unit."""
@@ -135,7 +176,7 @@ class SourceValues:
         """
         if len(value.parts) != 2 or value.kind == "version":
             return None
-        for place in self.pairs.get(value.parts[::-1], ()):
+        for place in self.pairs.get(value.parts[::-1], ())[: 4 * _MAX_EQUAL]:
             theirs = self.value(place)
             if not reversed_pair(value, theirs) or (value.kind == "range") != (
                 theirs.kind == "range"
@@ -161,15 +202,21 @@ class SourceValues:
         entries = self._amounts.get(value.readings[0].dimension, ())
         other = float(-low)
         first = bisect_left(entries, (other,))
-        found = []
-        for amount, s, i in entries[first : first + _MAX_EQUAL]:
-            if amount != other:
-                break
-            place = Place(s, i)
-            about = statement if low > 0 else self.around(place)
-            if _DECLINE.search(about):
-                found.append(place)
-        return found
+        found = [
+            Place(s, i) for amount, s, i in entries[first : first + _MAX_EQUAL] if amount == other
+        ]
+        if low > 0:
+            return found if found and _DECLINE.search(statement) else []
+        return [place for place in found if self._declines(place)]
+
+    def _declines(self, place: Place) -> bool:
+        """Return True if the sentence of a place has a word that stands for a minus."""
+        start = self.texts[place.source].sentence(self.value(place).start)[0]
+        known = self._declining.get((place.source, start))
+        if known is None:
+            known = _DECLINE.search(self.around(place)) is not None
+            self._declining[place.source, start] = known
+        return known
 
     def _near(self, value: Value) -> list[Place]:
         found: list[Place] = []
@@ -187,11 +234,11 @@ class SourceValues:
         for year, month, day in value.dates:
             found += self._dates.get(year, ())[: 4 * _MAX_EQUAL] if year is not None else ()
             if month is not None:
-                found += self._dates.get((month, day), ())
+                found += self._dates.get((month, day), ())[: 4 * _MAX_EQUAL]
         if value.dates:
             found += self._spans[: 4 * _MAX_EQUAL]
         if len(value.parts) == 2:
-            found += self.pairs.get(value.parts, ())
+            found += self.pairs.get(value.parts, ())[: 4 * _MAX_EQUAL]
         for reading in value.readings:
             entries = self._amounts.get(reading.dimension)
             if not entries:
@@ -205,10 +252,12 @@ class SourceValues:
                 reach = float(reading.high) - low
             first = bisect_left(entries, (low - reach,))
             last = bisect_right(entries, (low + reach, len(self.texts)))
-            near = entries[first:last]
-            if len(near) > 8 * _MAX_EQUAL:  # the exact ones then
+            if last - first > _MAX_NEAR:
                 exact = bisect_left(entries, (low,))
-                near = entries[exact : exact + 8 * _MAX_EQUAL]
+                above = bisect_right(entries, (low, len(self.texts)), exact)
+                first = max(first, exact - _MAX_SIDE)
+                last = min(last, min(above, exact + 4 * _MAX_EQUAL) + _MAX_SIDE)
+            near = entries[first:last]
             found += [Place(s, i) for _, s, i in near]
         return found
 
@@ -232,6 +281,12 @@ class SourceValues:
 
     def weight(self, word: str) -> float:
         """Weight of a word of a statement: rare ones in the sources count more."""
+        known = self._weights.get(word)
+        if known is None:
+            known = self._weights[word] = self._weight(word)
+        return known
+
+    def _weight(self, word: str) -> float:
         if word[0] == "#":
             return 1.0
         held = len(self.index().get(word, ()))
@@ -239,23 +294,43 @@ class SourceValues:
             return _UNKNOWN_WORD
         return 1 - 0.7 * log(held) / log(self._total + 1) if held > 1 else 1.0
 
+    def weighted(self, words: frozenset[str]) -> Words:
+        """``words`` of a statement with their weights."""
+        weights = {word: self.weight(word) for word in words}
+        return Words(weights, fsum(weights.values()))
+
     def best_sentences(self, words: frozenset[str]) -> list[tuple[int, int, int]]:
         """Source, start and end of the sentences that share most of ``words``."""
         index = self.index()
         scores: Counter[tuple[int, int]] = Counter()
-        for word in words:
-            held = index.get(word, ())
-            if len(held) > 2_000:
-                continue
+        looked_at = 0
+        for held, word in sorted((len(index.get(word, ())), word) for word in words):
+            looked_at += held
+            if held > _MAX_HELD or looked_at > _MAX_LOOKED_AT:
+                break
             weight = self.weight(word)
-            for key in held:
+            for key in index.get(word, ()):
                 scores[key] += weight  # type: ignore[assignment]
-        return [(s, *self._sentences[s][n]) for (s, n), _ in scores.most_common(_MAX_SENTENCES)]
+        best = nsmallest(_MAX_SENTENCES, scores, key=lambda key: (-scores[key], key))
+        return [(s, *self._sentences[s][n]) for s, n in best]
 
-    def coverage(self, words: frozenset[str], held: frozenset[str]) -> float:
-        """Weighted share of ``words`` that are among ``held``."""
-        total = sum(self.weight(w) for w in words)
-        return sum(self.weight(w) for w in words & held) / total if total else 0.0
+    def about(self, words: frozenset[str]) -> list[Place]:
+        """Values of the sentences that share most of ``words``, and those in cells."""
+        known = self._about.get(words)
+        if known is None:
+            places: list[Place] = []
+            for s, start, end in self.best_sentences(words):
+                within = self.texts[s].within(start, end)
+                places += [Place(s, i) for i in within[:_MAX_OF_SENTENCE]]
+            known = self._about[words] = list(dict.fromkeys([*places, *self._in_cells]))
+        return known
+
+    @cached_property
+    def _in_cells(self) -> list[Place]:
+        places: list[Place] = []
+        for s, text in enumerate(self.texts):
+            places += [Place(s, i) for i in text.in_cells[:_MAX_CELLS]]
+        return places
 
 
 @kept
