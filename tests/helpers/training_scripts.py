@@ -22,7 +22,9 @@ FOLDER = ROOT / "training"
 
 @contextmanager
 def training_script(name: str) -> Iterator[ModuleType]:
-    """A module of ``training/``, forgotten afterwards with those of the folder that it imports."""
+    """A module of ``training/``, forgotten afterwards with those of the folder that it imports.
+
+    ``name`` may be dotted: ``checker.records``."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(FOLDER)
         try:
@@ -30,7 +32,7 @@ def training_script(name: str) -> Iterator[ModuleType]:
         finally:
             for other, module in list(sys.modules.items()):
                 file = getattr(module, "__file__", None)
-                if file is not None and Path(file).parent == FOLDER:
+                if file is not None and FOLDER in Path(file).parents:
                     del sys.modules[other]
 
 
