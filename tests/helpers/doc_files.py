@@ -130,6 +130,7 @@ NOT_HERE = {
     "--llm mini --n 5 --report table1": "a data set of questions",
     "DATA/": "a published data set",
     "bench wikibio": "a published data set",
+    "bench grounded": "a published data set",
     "--suite": "a published data set",
     "--study": "a table of a study",
     "--grid": "models of the reader's own",

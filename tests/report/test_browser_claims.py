@@ -149,7 +149,8 @@ def test_filter_by_verdict_holds_from_record_to_record(show: Open) -> None:
     page = show([claimed(), *other_records()], hash="#row=0")
     toggles = page.locator(".verdict-toggle")
     assert [t.split() for t in toggles.all_inner_texts()] == [
-        ["✗", "Contradicted", "2"], ["?", "Unsupported", "1"], ["✓", "Supported", "1"],
+        ["✗", "Contradicted", "2"], ["?", "Unsupported", "1"], ["~", "Unclear", "0"],
+        ["✓", "Supported", "1"],
     ]  # fmt: skip
     page.locator("#verdict-contradiction").focus()
     page.keyboard.press("Space")

@@ -116,7 +116,7 @@ def test_why_there_is_no_verdict(show: Open) -> None:
         "– Unchecked: the answer is empty, declines to answer or is small talk"
     )
     open_row(page, 6)
-    assert "no model reads its script" in page.locator(".verdict-line").inner_text()
+    assert "no model reads its language" in page.locator(".verdict-line").inner_text()
 
 
 def test_nothing_good_is_shown_where_nothing_was_checked(show: Open, size: str) -> None:

@@ -110,3 +110,10 @@ def test_public_english_sentences(shared_data: Path) -> None:
     found = [language_of(s.text) for text in texts for s in split_sentences(text)]
     assert sum(language not in (None, "en") for language in found) < 0.002 * len(found)
     assert found.count("en") > 0.6 * len(found)
+
+
+def test_a_name_in_front_is_no_word_of_another_language() -> None:
+    for text in ("Dan Frost was born in Oslo.", "Sam Es was born in Rome."):
+        assert language_of(text) in (None, "en")
+    assert language_of("La France est grande et belle.") == "fr"
+    assert language_of("Der Berg ist hoch.") == "de"

@@ -39,6 +39,10 @@ _LEAST_ENGLISH = 0.8
 _LEAST_ENGLISH_SHARE = 0.1
 #: The leading side needs this many times the evidence for the other.
 _LEAD = 2.0
+_FIRST = frozenset([
+    "der", "die", "das", "den", "dem", "des", "ein", "eine", "de", "het", "een", "il", "lo", "la",
+    "gli", "le", "les", "el", "los", "las", "un", "une", "uno", "una", "os", "det", "en", "et",
+])  # fmt: skip
 _ARTICLES = frozenset({"der", "den", "das", "des"})
 _BEFORE_ARTICLES = frozenset({"van", "von"})
 _APOSTROPHE = str.maketrans("’", "'")
@@ -132,7 +136,8 @@ def _evidence(words: Sequence[str]) -> tuple[float, dict[str, float], float]:
         english += _ENGLISH.get(lower, 0.0)
         if lower in _PARTICLES and _beside_name(words, i):
             continue
-        weight = _SHARED if lower in _ENGLISH or len(lower) == 1 else 1.0
+        shared = lower in _ENGLISH or len(lower) == 1 or _begins_name(words, i)
+        weight = _SHARED if shared else 1.0
         languages: Sequence[str] = _BY_WORD.get(lower, ())
         if not languages and not lower.isascii() and lower not in _LOANWORDS:
             letters = [_BY_LETTER[c] for c in lower if c in _BY_LETTER]
@@ -145,6 +150,12 @@ def _evidence(words: Sequence[str]) -> tuple[float, dict[str, float], float]:
         for language in languages:
             others[language] = others.get(language, 0.0) + weight
     return english, others, unnamed
+
+
+def _begins_name(words: Sequence[str], i: int) -> bool:
+    """Return True if the text may begin with a name of several words ("Dan Frost")."""
+    capital = i == 0 and words[0][0].isupper()
+    return capital and words[0].lower() not in _FIRST and any(w[0].isupper() for w in words[1:2])
 
 
 def _beside_name(words: Sequence[str], i: int) -> bool:
