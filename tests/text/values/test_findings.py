@@ -224,3 +224,11 @@ def test_time_grows_with_length_alone(piece: str) -> None:
     small = min(cost(5_000, f"a{i}") for i in range(3))
     large = min(cost(50_000, f"b{i}") for i in range(2))
     assert large < 40 * small + 0.05
+
+
+def test_a_table_of_figures_alone_is_read_and_endless_digits_are_not() -> None:
+    table = "year,sales\n" + "\n".join(f"{2001 + i},{1500 + 7 * i}" for i in range(40))
+    assert len(placed(table).values) == 80
+    assert len(values_of("12 15 18 21 " * 20)) == 80
+    for digits in ("7" * 100, "123 456 " * 50, "123,456," * 50):
+        assert not values_of(digits)

@@ -23,7 +23,7 @@ _AND_A_HALF = re.compile(r"(?<![^\W_])(?:an?|one) ([a-z]+) and a $")
 _PLAIN_CELL = re.compile(r"(\d+(?:\.\d+)?) ?(?:[\t|\n]|$)")
 _MAX_RUN = 60  # characters of figures in a row
 _RUN = re.compile(r"\d[\d.,:/'-]*")
-_LONG_RUN = re.compile(r"(?:\d[,.'’\s]?){61,}")
+_LONG_RUN = re.compile(r"\d{61,}|\d{1,3}(?:[,.'’]\d{2,3}|[^\S\t\n]\d{3}){20,}|(?:\d[.']){61,}")
 _ENUMERATOR = re.compile(
     r"\d{1,3}(?:\.\d{1,2}){0,3}[.)](?=\s+[^\W\d_*`\"'(\[]|\s+[*`\"'(\[])|\d{1,2}(?:\.\d{1,2}){1,3}(?=\s+[A-Z])"
 )
@@ -57,7 +57,8 @@ _ENDS_CLAUSE = re.compile(r" ?(?:[.,;:!?)]|$|and |in |for |from )")
 @kept
 def values_of(text: str) -> tuple[Value, ...]:
     """All values of ``text``, in order. Values inside a range or pair follow it. A run of more than
-    60 digits has none: converting it would take time that grows with its square."""
+    60 digits, grouped or not, has none: converting it would take time that grows with its square.
+    Rows of figures are no such run."""
     return tuple(_Reader(_LONG_RUN.sub(_blank, text)).values())
 
 
