@@ -16,6 +16,7 @@ MARKERS = {
     "safetensors": "torch",
     "sentencepiece": "torch",
     "gguf": "torch",
+    "peft": "torch",
     "onnx": "torch",  # CI installs these with that extra
     "bert_score": "torch",
     "sentence_transformers": "torch",

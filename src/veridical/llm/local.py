@@ -23,7 +23,7 @@ from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
 from veridical.errors import ModelError, UsageError, unknown_name
-from veridical.llm import download
+from veridical.llm import checkers, download
 from veridical.llm.endpoints import Endpoint
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ class LocalModel:
         context: tokens that one request may have, prompt and answer together.
         parallel: requests, or samples of one, that are decoded side by side.
         threads: CPU threads.
+        adapter: of a checker, loaded over the file.
     """
 
     name: str
@@ -56,14 +57,19 @@ class LocalModel:
     context: int
     parallel: int
     threads: int
+    adapter: checkers.Adapter | None = None
 
     @property
     def identity(self) -> str:
-        """All that a reply depends on besides the request: the file's content and the engine."""
+        """All that a reply depends on besides the request: the file's content and the engine.
+        Also the calibration of a checker, so that its scores are not taken for another's."""
         digest = hashlib.sha256()
         with self.path.open("rb") as f:
             while chunk := f.read(1 << 22):
                 digest.update(chunk)
+        if self.adapter is not None:
+            told = self.adapter
+            digest.update(f"{told.sha256} {told.intercept} {told.slope}".encode())
         return (
             f"local:{digest.hexdigest()}:{self.context}:xllamacpp-{metadata.version('xllamacpp')}"
         )
@@ -72,7 +78,8 @@ class LocalModel:
 def read_local(spec: str) -> LocalModel:
     """The model that ``local``, ``local:NAME`` or ``local:PATH.gguf``, with
     ``?context=8192&parallel=2&threads=4`` or none of it, names. Names are those of
-    :data:`.download.WEIGHTS`; ``local`` alone is SmolLM2-135M-Instruct.
+    :data:`.download.WEIGHTS` and :data:`.checkers.CHECKERS`; ``local`` alone is
+    SmolLM2-135M-Instruct.
 
     Raises:
         UsageError: there is no such name or file, it is no GGUF file, or an option is unknown or
@@ -88,14 +95,22 @@ def read_local(spec: str) -> LocalModel:
             raise UsageError(f"{spec}: {key} must be a positive number, not {value!r}")
         options[key] = int(value)
     options["threads"] = options["threads"] or free_cores()
+    adapter = None
     weights = download.SMOLLM2 if name == "" else download.WEIGHTS.get(name)
     if weights is not None:
-        return LocalModel(weights.name, download.need(weights), **options)
-    path = Path(name).expanduser()
-    if path.name == name and path.suffix != ".gguf" and not path.exists():
-        raise unknown_name("local model", name, [*download.WEIGHTS, "PATH.gguf"])
-    check_gguf(path)
-    return LocalModel(path.stem, path, **options)
+        name, path = weights.name, download.need(weights)
+    elif name in checkers.CHECKERS:
+        adapter = checkers.need(checkers.CHECKERS[name])
+        path = download.need(checkers.CHECKERS[name].base)
+    else:
+        path = Path(name).expanduser()
+        if path.name == name and path.suffix != ".gguf" and not path.exists():
+            known = [*download.WEIGHTS, *checkers.CHECKERS, "PATH.gguf"]
+            raise unknown_name("local model", name, known)
+        check_gguf(path)
+        name = path.stem
+    sizes = options["context"], options["parallel"], options["threads"]
+    return LocalModel(name, path, *sizes, adapter)
 
 
 def check_gguf(path: Path) -> None:
@@ -172,6 +187,7 @@ class LocalServer:
             "parallel": model.parallel,
             "context": model.context,
             "threads": model.threads,
+            "adapter": None if model.adapter is None else str(model.adapter.path),
         }
         self._process = subprocess.Popen(
             [sys.executable, "-m", "veridical.llm.local_server", json.dumps(settings)],

@@ -21,7 +21,8 @@ def main(settings: dict[str, Any]) -> None:
     """Serve until standard input ends.
 
     Args:
-        settings: ``model`` (path), ``parallel``, ``context`` (tokens of one request), ``threads``.
+        settings: ``model`` (path), ``parallel``, ``context`` (tokens of one request), ``threads``,
+            ``adapter`` (path of a LoRA adapter, or None).
     """
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # whatever llama.cpp prints is no part of what is said
@@ -44,6 +45,10 @@ def _start(settings: dict[str, Any]) -> Any:
     params = xllamacpp.CommonParams()
     params.model.path = settings["model"]
     params.model_alias = {settings["name"]}
+    if settings["adapter"] is not None:
+        adapter = xllamacpp.CommonAdapterLoraInfo()
+        adapter.path, adapter.scale = settings["adapter"], 1.0
+        params.lora_adapters = [adapter]
     params.hostnames = ["127.0.0.1"]
     params.port = 0  # any that is free
     params.n_parallel = settings["parallel"]

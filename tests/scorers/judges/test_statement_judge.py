@@ -101,7 +101,7 @@ async def test_small_talk_is_not_asked_about() -> None:
     (_, requests), (before, unit, after) = evidence.asked[0], score.units
     assert (before.risk, after.risk) == (None, None)
     assert len(requests) == 2 and unit.text == "Yes, it is in Paris."
-    assert "Question: Where is it?\nAnswer: it is in Paris.\n" in text(requests[0])
+    assert "Question: Where is it?\nAnswer: It is in Paris.\n" in text(requests[0])
     thanks = Record(prompt="Where is it?", response="You're welcome!")
     with pytest.raises(NotApplicable, match="states nothing"):
         await statement_judge(thanks, FixedReplies(thanks, "Yes"))
@@ -118,6 +118,41 @@ async def test_without_sources_it_judges_by_what_it_knows() -> None:
     assert not score.units[0].evidence
     with pytest.raises(NotApplicable):
         await statement_judge(record, evidence, against="contexts")
+
+
+class CheckerReplies(FixedReplies):
+    """Of a checker whose risk is that of twice the log-odds, less one."""
+
+    def calibration(self, llm: str | None = None) -> tuple[float, float]:
+        return -1.0, 2.0
+
+
+def of_checker(request: ChatRequest, llm: str | None) -> Reply:
+    """P(Yes) .8 of who she was, and of the year Unknown .3 and No .5."""
+    year = "1900" in text(request).partition("Statement:")[2]
+    shares = {"No": 0.5, "Unknown": 0.3, "Yes": 0.2} if year else {"Yes": 0.8, "Unknown": 0.2}
+    (said, p), *others = shares.items()
+    top = [{"token": a, "logprob": math.log(q)} for a, q in others]
+    token = {"token": said, "logprob": math.log(p), "top": top}
+    return Reply(said, "stop", (TokenLogprob.model_validate(token),))
+
+
+async def test_a_trained_checker_is_asked_once_a_statement() -> None:
+    evidence = CheckerReplies(RECORD, of_checker)
+    score = await statement_judge(RECORD, evidence, fences=False)
+    ((_, requests),) = evidence.asked
+    assert len(requests) == 2
+    assert text(requests[0]).endswith("document? Answer Yes, No or Unknown.")
+    odds = [math.log(0.2 / 0.8), math.log(0.8 / 0.2)]
+    assert score.raw["log_odds"] == pytest.approx(odds, abs=1e-3)
+    assert [u.risk for u in score.units] == pytest.approx(
+        [1 / (1 + math.exp(1 - 2 * o)) for o in odds], abs=1e-4
+    )
+    assert [u.label for u in score.units] == ["supported", "contradicted"]
+    without = Record(prompt="Who was Ada?", response="Ada was English.")
+    evidence = CheckerReplies(without, "Yes")
+    await statement_judge(without, evidence)
+    assert len(evidence.asked[0][1]) == 2  # by what it knows, as any model
 
 
 async def test_replies_without_probabilities_count_by_their_text() -> None:

@@ -26,10 +26,13 @@ from veridical.text.statements import Statement
 #: Templates: by a document and without one, each in both orders of the alternatives.
 _WITH = ("statement_yes_no", "statement_no_yes")
 _WITHOUT = ("statement_alone_yes_no", "statement_alone_no_yes")
+#: The template that checkers were trained by.
+_TRAINED = ("statement_checker",)
 #: UTF-8 bytes of a document that is shown whole: some 1 500 tokens. Of a longer one each statement
 #: is shown the windows most about it, as many as hold that much.
 SHOWN_WHOLE = 6_000
 _WINDOW = 1_200
+_UNKNOWN = "Unknown"
 #: How far from 0 and 1 a probability counts at least, and one that is not known but said in words.
 _EDGE, _SAID = 0.001, 0.1
 #: ``log-odds of being wrong = intercept + slope x mean log-odds of no``, by a document: fitted by
@@ -41,14 +44,14 @@ INTERCEPT, SLOPE = -0.3662, 1.3067
     "statement_judge",
     level="sentence",
     judges=True,
-    source="Veridical: P(no) over both orders of the alternatives",
+    source="Veridical: P(no) over both orders of the alternatives; P(not yes) of a checker",
     cost="llm",
     version=2,
     presets={"all", "auto"},
     raw_is="risk",
     raw_key="risk",
     tuned_on={"begin": (), "halueval": ()},  # the two numbers of the logistic function
-    prompts=(*_WITH, *_WITHOUT),
+    prompts=(*_WITH, *_WITHOUT, *_TRAINED),
 )
 async def statement_judge(
     record: Record,
@@ -68,6 +71,9 @@ async def statement_judge(
     log-odds of no against yes over both; where the server gives no token probabilities, what
     it says counts as one of 0.9.
 
+    A checker trained for the task (``--llm local:checker-0.5b``) is asked once for each sentence,
+    and may also answer Unknown; its risk is a logistic function of its own calibration.
+
     Args:
         against: what the document is; all contexts, references or samples together. ``auto``
             takes the first of these that the record has. Without any, the model judges by what it
@@ -75,12 +81,13 @@ async def statement_judge(
         llm: the endpoint that is asked; the run's own if None.
         fences: put delimiters around what is quoted, which it cannot forge.
 
-    2 calls a sentence. Of documents over 6 000 bytes each statement is shown the windows that can
-    matter to it.
+    2 calls a sentence, 1 by a trained checker. Of documents over 6 000 bytes each statement is
+    shown the windows that can matter to it.
 
     A sentence's ``raw`` is its risk, in [0, 1]; it is labelled ``supported`` under 0.5, else
-    ``unsupported``, and its evidence is the sentence of the sources most about it. The
-    response's ``risk`` is the largest. ``raw`` also has the mean ``log_odds`` of each sentence.
+    ``unsupported``, or ``contradicted`` where a checker says No rather than Unknown. Its evidence
+    is the sentence of the sources most about it. The response's ``risk`` is the largest. ``raw``
+    also has the mean ``log_odds`` of each sentence.
 
     Raises:
         NotApplicable: the response is blank or states nothing, or the record lacks the field named
@@ -98,39 +105,56 @@ async def statement_judge(
         parts = {"statement": statement} | ({} if document is None else {"document": document})
         return request(load_prompt(template), parts, record, fenced=fences, form=form)
 
+    trained = evidence.calibration(llm)
+    with_document = _WITH if trained is None else _TRAINED
+    templates = [_WITHOUT if document is None else with_document for document in documents]
     asked = [
         (name, ask(name, text, document))
-        for text, document in zip(shown, documents, strict=True)
-        for name in (_WITHOUT if document is None else _WITH)
+        for text, document, names in zip(shown, documents, templates, strict=True)
+        for name in names
     ]
     try:
-        verdicts = await ask_all(
-            lambda calls: evidence.chat(calls, llm),
-            [call for _, call in asked],
-            [load_prompt(name) for name, _ in asked],
+        said = iter(
+            await ask_all(
+                lambda calls: evidence.chat(calls, llm),
+                [call for _, call in asked],
+                [load_prompt(name) for name, _ in asked],
+            )
         )
     except LlmError as e:
         return await failed(evidence, e)
-    odds = [_log_odds(verdict) for verdict in verdicts]
-    means = [fmean(odds[i : i + 2]) for i in range(0, len(odds), 2)]
-    risks = [risk_of(mean) if sources else _sigmoid(mean) for mean in means]
+    by_statement = [[next(said) for _ in names] for names in templates]
+    means = [fmean(map(_log_odds, some)) for some in by_statement]
+    fit = (INTERCEPT, SLOPE) if trained is None else trained
+    risks = [risk_of(mean, *fit) if sources else _sigmoid(mean) for mean in means]
     units = [
         Unit.of(
             sentence,
             risk,
             raw=risk,
-            label="unsupported" if risk >= 0.5 else "supported",
+            label=_label(risk, verdicts),
             evidence=_most_about(evidence, text, sources),
         )
-        for sentence, text, risk in zip(sentences, texts, risks, strict=True)
+        for sentence, text, risk, verdicts in zip(
+            sentences, texts, risks, by_statement, strict=True
+        )
     ]
     raw = {"risk": max(risks), "log_odds": [round(mean, 4) for mean in means]}
     return Score.of(max(risks), raw=raw, units=unit_of_each(record, units))
 
 
-def risk_of(log_odds: float) -> float:
-    """The risk of a statement by the mean log-odds of no against yes, with a document."""
-    return _sigmoid(INTERCEPT + SLOPE * log_odds)
+def risk_of(log_odds: float, intercept: float = INTERCEPT, slope: float = SLOPE) -> float:
+    """Return the risk of a statement by the mean log-odds of no against yes, with a document."""
+    return _sigmoid(intercept + slope * log_odds)
+
+
+def _label(risk: float, verdicts: Sequence[Verdict]) -> str:
+    if risk < 0.5:
+        return "supported"
+    shares = [v.probabilities or {v.answer: 1.0} for v in verdicts]
+    three = any(_UNKNOWN in share for share in shares)  # only checkers are asked for it
+    says_no = all(share.get("No", 0.0) > share.get(_UNKNOWN, 0.0) for share in shares)
+    return "contradicted" if three and says_no else "unsupported"
 
 
 def _sources(record: Record, against: str) -> list[Source]:
