@@ -16,7 +16,7 @@ Parts, in the folder ``checker``:
 * ``records.py``: tables, JSON, YAML, TOML, code, SQL, XML and prose about invented records.
 * ``programs.py``: settings, options, functions, amounts, times, conditions, conversations.
 * ``languages.py``: German, French, Spanish, Italian, Portuguese and Dutch.
-* ``typed_pairs.py`` of this folder: typed edits of entailed hypotheses.
+* ``edited.py``: typed edits of documents and of claims.
 
 P(entailment) that decides about removals is kept in FOLDER/entailment.json for the next run.
 """
@@ -31,12 +31,12 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
-import typed_pairs
 from checker import languages, programs, records, situations
 from checker.balancing import at_most, balanced, fitting, lengthened, statement_only
-from checker.examples import Example, digest, part_of, tokens
+from checker.edited import edited_claims, edited_documents
+from checker.examples import Example, part_of, tokens
 from checker.overlap import Overlap
-from checker.public import GROUNDED, LABELS, MORE_LICENCES, NLI, public_rows, restored
+from checker.public import GROUNDED, MORE_LICENCES, NLI, public_rows
 from checker.removal import (
     Cached,
     Candidate,
@@ -53,17 +53,20 @@ HELD_OUT_PUBLIC, HELD_OUT_GENERATED = 0.2, 0.1
 SHARES = {
     "nli_claim": 2200, "nli_summary": 600, "nli_sentences": 1600, "relation": 2000, "reply": 500,
     "summary": 450, "removed_marked": 300, "detail": 100, "removed_evidence": 1600,
-    "two_documents": 900, "typed_edit": 1500, "table": 600, "table_computed": 800, "record": 550,
-    "record_computed": 650, "prose": 350, "prose_computed": 450, "abstention": 600,
-    "data_answer": 450, "settings": 350, "options": 250, "functions": 300, "amounts": 500,
-    "times": 350, "conditions": 350, "now": 300, "two_passages": 500, "cited": 300, "steps": 250,
-    "conversation": 700, "language": 1000, "cross_language": 600,
+    "two_documents": 900, "typed_edit": 1200, "edited_claim": 600, "table": 600,
+    "table_computed": 800, "record": 550, "record_computed": 650, "prose": 350,
+    "prose_computed": 450, "abstention": 600, "data_answer": 450, "settings": 350,
+    "options": 250, "functions": 300, "amounts": 500, "times": 350, "conditions": 350, "now": 300,
+    "two_passages": 500, "cited": 300, "steps": 250, "conversation": 700, "language": 1000,
+    "cross_language": 600,
 }  # fmt: skip
 WHOLE = 20_000
 GENERATED = 2400
 """Rows that each generator is asked for; its kinds are cut to SHARES."""
-CLAIMS_ASKED = 1000
+CLAIMS_ASKED = 1500
 """Claims whose evidence is looked for by the NLI model."""
+EDITED = ("nli_claim", "relation", "nli_summary", "answer")
+"""Kinds of public documents in which sentences are edited."""
 Generator = Callable[[random.Random, int], Iterator[Example]]
 GENERATORS: tuple[Generator, ...] = (
     records.tables, records.records, records.told, records.abstentions, records.data_answers,
@@ -71,23 +74,6 @@ GENERATORS: tuple[Generator, ...] = (
     situations.passages, situations.sourced, situations.stepwise, situations.talked,
     languages.languages,
 )  # fmt: skip
-
-
-def typed(data: Path, rows: Sequence[Example], seed: int) -> list[Example]:
-    """`typed_edit`: wrong words in, and other words for, what the premise entails."""
-    known = {digest(r.document): r for r in rows}
-    found = []
-    for row in typed_pairs.make(data / "nli", seed):
-        document = restored(row["premise"])
-        one = known.get(digest(document))
-        if one is not None:
-            found.append(
-                Example(
-                    document, restored(row["hypothesis"]), LABELS[row["label"]], "typed_edit",
-                    row["source"], one.group, one.part,
-                )
-            )  # fmt: skip
-    return found
 
 
 def generated(seed: int, most: int) -> list[Example]:
@@ -146,7 +132,6 @@ def make(
             *public,
             *answered(data, random.Random(f"{seed}/answers"), seed, HELD_OUT_PUBLIC),
             *marked(data, random.Random(f"{seed}/marked"), seed, HELD_OUT_PUBLIC),
-            *typed(data, public, seed),
             *generated(seed, int(GENERATED * max(share, 0.02))),
         ],
         Overlap.of(data),
@@ -157,11 +142,14 @@ def make(
     rows = [r for r in rows if r.kind != "answer"]
     rows += evidence(asked, entailment, limits["removed_evidence"] // 2)
     short = [r for r in public if r.kind == "nli_claim"]
+    documents = [r for r in [*public, *answers] if r.kind in EDITED]
+    rows += edited_documents(documents, random.Random(f"{seed}/edited"))
+    claims_of_people = [r for r in public if r.kind in ("nli_claim", "nli_sentences")]
+    rows += edited_claims(claims_of_people, random.Random(f"{seed}/edited claims"))
     rows += joined(short, random.Random(f"{seed}/joined"), limits["two_documents"])
-    rows = fitting(rows)
     kept: list[Example] = []
     for kind in sorted({r.kind for r in rows}):
-        own = [r for r in rows if r.kind == kind]
+        own = fitting([r for r in rows if r.kind == kind])
         if not all(r.paired for r in own):
             own = balanced(own, rng)
         parts: dict[str, list[Example]] = defaultdict(list)
@@ -220,8 +208,8 @@ def describe(rows: Sequence[Example]) -> str:
             counts[source] += 1
     for source, n in sorted(counts.items()):
         licence = licences.get(source, "made by program here")
-        if source == "typed_edit":
-            licence = "edits of the nli files above"
+        if source in ("typed_edit", "edited_claim"):
+            licence = "edits of rows of the files above"
         lines.append(f"| {source} | {n} | {licence} |")
     return "\n".join(lines)
 

@@ -35,7 +35,7 @@ def story(n: int) -> list[str]:
         "A dog sleeps by the door on most days.",
         f"{name} sold the van in {1950 + n}.",
         "Rye bread is sold out by noon.",
-        "In winter the windows freeze over at night.",
+        f"In winter the {n + 3} windows of {name} freeze over at night.",
     ]
 
 

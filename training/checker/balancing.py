@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Sequence
 
 import numpy as np
 
-from checker.examples import Example, digest, tokens
+from checker.examples import Example, content, digest, tokens
 
 NEGATION = re.compile(
     r"\b(?:not|no|never|none|nobody|nothing|neither|nor|without|cannot|nicht|kein\w*|pas|sans"
@@ -18,8 +18,13 @@ NEGATION = re.compile(
     re.IGNORECASE,
 )
 LEAST_TOKENS, MOST_TOKENS = 20, 1500
-#: Share of rows whose document is lengthened by unrelated passages.
-PADDED = 0.5
+#: Share of rows whose document is lengthened by unrelated passages, where it is not a half.
+PADDED = {"nli_sentences": 0.1, "edited_claim": 0.2, "cited": 0.0}
+#: Kinds of generated rows whose documents may lengthen others.
+PASSAGES = {
+    "table", "table_computed", "record", "record_computed", "prose", "prose_computed", "times",
+    "amounts", "two_passages",
+}  # fmt: skip
 _WORD = re.compile(r"\w+")
 
 
@@ -82,9 +87,8 @@ def at_most(
 
 
 def _marks(text: str) -> set[str]:
-    """Return names, codes and longer words of a text."""
-    words = _WORD.findall(text)
-    return {w.lower() for w in words if len(w) > 3 or any(c.isdigit() for c in w)}
+    """Return names, numbers and words that carry meaning."""
+    return {w for w in content(text) if len(w) > 2 or w.isdigit()}
 
 
 def unrelated(statement: str, passage: str) -> bool:
@@ -95,31 +99,38 @@ def unrelated(statement: str, passage: str) -> bool:
     return len(found) <= 0.2 * len(marks) and not names & found
 
 
+def _pool(row: Example) -> tuple[str, str]:
+    """Return where the passages that lengthen a row come from."""
+    return ("generated" if row.topic else row.kind), row.part
+
+
 def lengthened(rows: Sequence[Example], rng: random.Random) -> list[Example]:
     """Return the rows, half of them with unrelated passages of their kind before and after.
 
-    Documents of both labels are lengthened alike.
+    Documents of both labels are lengthened alike. A generated document is lengthened by records,
+    prose and the like about something else: two configurations, say, would contradict each other.
     """
     pools: dict[tuple[str, str], list[Example]] = defaultdict(list)
     for row in rows:
-        if tokens(row.document) < 400:
-            pools[row.kind, row.part].append(row)
+        if tokens(row.document) < 400 and (not row.topic or row.kind in PASSAGES):
+            pools[_pool(row)].append(row)
     kept = []
     for row in rows:
         size = tokens(row.document)
         target = math.exp(rng.uniform(math.log(80), math.log(MOST_TOKENS)))
-        if rng.random() >= PADDED or size > target:
+        if rng.random() >= PADDED.get(row.kind, 0.5) or size > target:
             kept.append(row)
             continue
         before: list[str] = []
         after: list[str] = []
         seen = {row.group}
         for _ in range(60):
-            other = rng.choice(pools[row.kind, row.part] or [row])
+            other = rng.choice(pools[_pool(row)] or [row])
             more = tokens(other.document)
             if size + more > min(target * 1.2, MOST_TOKENS) or other.group in seen:
                 continue
-            if not unrelated(row.statement, other.document):
+            same = row.topic and other.topic == row.topic
+            if same or not unrelated(row.statement, other.document):
                 continue
             seen.add(other.group)
             (before if rng.random() < 0.5 else after).append(other.document)

@@ -23,6 +23,7 @@ class Example:
         group: hash of the document before any edit; rows of one group stay in one part.
         paired: the statement occurs under both labels, or is drawn alike under both, by
             construction, so no balancing is needed.
+        topic: what a generated document is about; no passage of it lengthens another of it.
     """
 
     document: str
@@ -33,6 +34,7 @@ class Example:
     group: str
     part: Part = "train"
     paired: bool = False
+    topic: str = ""
 
     @property
     def right(self) -> bool:
@@ -51,6 +53,19 @@ class Example:
 def words(text: str, separator: str = " ") -> list[str]:
     """Return the items of a list that is written as one text."""
     return text.split(separator)
+
+
+STOP = set(
+    words(
+        "the a an of in on at to and or is was are were be been by for with from that this it its "
+        "as he she they his her their who which has had have not but"
+    )
+)
+
+
+def content(text: str) -> set[str]:
+    """Return the words of a text that carry meaning."""
+    return {w.lower() for w in re.findall(r"\w+", text)} - STOP
 
 
 def digest(text: str) -> str:

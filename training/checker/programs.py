@@ -204,7 +204,7 @@ def functions(rng: random.Random) -> Scenario | None:
     if one == two:
         return None
     frame = rng.choice([
-        "{n}({a}, {b}) returns {v}", "calling `{n}({a}, {b})` gives {v}",
+        "the call {n}({a}, {b}) returns {v}", "calling `{n}({a}, {b})` gives {v}",
         "for a = {a} and b = {b}, {n} returns {v}", "the result of {n}({a}, {b}) is {v}",
     ])  # fmt: skip
     statements = tuple(sentence(frame.format(n=name, a=a, b=b, v=v)) for v in (one, two))

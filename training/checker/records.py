@@ -80,7 +80,7 @@ def record_rows(
         document = heading(shown, rng) + render(shown, rng)
         yield Example(
             document, claim.text, label, kind, f"{kind}/{name}/{claim.kind}", digest(document),
-            paired=True,
+            paired=True, topic=world.noun,
         )  # fmt: skip
 
 
@@ -133,7 +133,14 @@ def abstentions(rng: random.Random, most: int) -> Iterator[Example]:
         for shown, verdict in cases:
             document = heading(shown, rng) + render(shown, rng)
             yield Example(
-                document, sentence(text), verdict, "abstention", "abstention", group, paired=True
+                document,
+                sentence(text),
+                verdict,
+                "abstention",
+                "abstention",
+                group,
+                paired=True,
+                topic=world.noun,
             )
 
 
@@ -190,5 +197,5 @@ def data_answers(rng: random.Random, most: int) -> Iterator[Example]:
         for text, label in zip(texts, ("supported", "contradicted"), strict=True):
             yield Example(
                 document, text, label, "data_answer",  # type: ignore[arg-type]
-                f"data_answer/{form}", group, paired=True,
+                f"data_answer/{form}", group, paired=True, topic=world.noun,
             )  # fmt: skip

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from checker.examples import Example, Part, digest, edge_keys, part_of, words
+from checker.examples import Example, Part, content, digest, edge_keys, part_of
 from checker.public import asked, lines, restored
 from checker.rewording import supported_part
 from veridical.text.sentences import split_sentences
@@ -23,17 +23,6 @@ THERE = 0.6
 """From this P(entailment) on a claim counts as stated."""
 MOST_DROPPED = 3
 LONGEST_WORDS = 280  # of a document that the model is to read in one window
-_STOP = set(
-    words(
-        "the a an of in on at to and or is was are were be been by for with from that this it its "
-        "as he she they his her their who which has had have not but"
-    )
-)
-
-
-def content(text: str) -> set[str]:
-    """Return the words of a text that carry meaning."""
-    return {w.lower() for w in re.findall(r"\w+", text)} - _STOP
 
 
 def sentences(text: str) -> list[str]:
@@ -242,13 +231,16 @@ def joined(rows: Sequence[Example], rng: random.Random, most: int) -> Iterator[E
     good = [
         r
         for r in rows
-        if r.right and len(r.document.split()) < 260 and 4 <= len(r.statement.split()) <= 22
-        and r.statement.endswith(".") and "\n" not in r.statement
-    ]  # fmt: skip
+        if r.right
+        and len(r.document.split()) < 260
+        and 4 <= len(r.statement.split()) <= 22
+        and r.statement.endswith(".")
+        and "\n" not in r.statement
+    ]
     rng.shuffle(good)
+    good.sort(key=lambda r: r.part)
+    found = []
     for one, other, third in zip(good[::3], good[1::3], good[2::3], strict=False):
-        if most <= 0:
-            return
         different = len({one.group, other.group, third.group}) == 3
         about = content(one.statement) & content(other.statement + third.document)
         about |= content(other.statement) & content(third.document)
@@ -257,13 +249,18 @@ def joined(rows: Sequence[Example], rng: random.Random, most: int) -> Iterator[E
         statement = both(one.statement, other.statement)
         group = digest(one.group + other.group)
         left = rng.choice([one, other])
+        pair = []
         for documents, label in (
             ([one.document, other.document], "supported"),
             ([left.document, third.document], "not_stated"),
         ):
             rng.shuffle(documents)
-            yield Example(
-                "\n\n".join(documents), statement, label, "two_documents",  # type: ignore[arg-type]
-                f"{one.source}+{other.source}", group, one.part, paired=True,
+            pair.append(
+                Example(
+                    "\n\n".join(documents), statement, label, "two_documents",  # type: ignore[arg-type]
+                    f"{one.source}+{other.source}", group, one.part, paired=True,
+                )
             )  # fmt: skip
-            most -= 1
+        found.append(pair)
+    for pair in rng.sample(found, min(len(found), most // 2)):
+        yield from pair

@@ -51,7 +51,14 @@ def rows_of(makers: tuple[Maker, ...], rng: random.Random, most: int) -> Iterato
         group = digest(document)
         for text, statement, label in rows:
             yield Example(
-                text, statement, label, one.kind, f"{one.kind}/{make.__name__}", group, paired=True
+                text,
+                statement,
+                label,
+                one.kind,
+                f"{one.kind}/{make.__name__}",
+                group,
+                paired=True,
+                topic=make.__name__,
             )
 
 
