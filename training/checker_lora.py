@@ -56,7 +56,8 @@ from peft import LoraConfig, get_peft_model
 from veridical.stats.logistic import fit_logistic
 from veridical.stats.metrics.ranking import auroc
 
-WARM_UP = 0.05  # share of the minutes
+WARM_UP = 0.08  # share of the minutes
+BETAS = 0.9, 0.99  # a run has few steps
 CLIP = 1.0  # norm of the gradient
 EDGE = 0.001  # statement_judge's: how far from 0 and 1 a probability counts at least
 SHOWN = 20.0  # seconds between lines
@@ -84,7 +85,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--rank", type=int, default=16)
     parser.add_argument("--alpha", type=float, default=32.0)
     parser.add_argument("--from-layer", type=int, default=0, help="first layer with an adapter")
-    parser.add_argument("--rate", type=float, default=1e-4, help="peak learning rate")
+    parser.add_argument("--rate", type=float, default=6e-5, help="peak learning rate")
     parser.add_argument("--tokens", type=int, default=2048, help="of a batch, with padding")
     parser.add_argument("--longest", type=int, default=2048, help="prompts over it are left out")
     parser.add_argument("--dev-rows", type=int, default=200)
@@ -270,7 +271,7 @@ class Run:
         )
         self.stopped = False
         self.optimiser = torch.optim.AdamW(
-            [p for _, p in self.checker.trained], lr=args.rate, weight_decay=0.0
+            [p for _, p in self.checker.trained], lr=args.rate, betas=BETAS, weight_decay=0.0
         )
 
     def _resume(self, spec: str) -> None:

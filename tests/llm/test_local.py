@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
 import sys
 import textwrap
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
+from veridical.core.messages import ChatRequest
 from veridical.errors import ModelError, UsageError
 from veridical.llm import download, local
 from veridical.llm.checkers import Adapter
@@ -157,6 +161,7 @@ def test_what_a_spec_may_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         read_local("local:qwen-1.5")
     path.write_bytes(b"GGUF")
     monkeypatch.setattr(download, "find", lambda _: path)
+    assert read_local("local:qwen-0.5b").follows and not found.follows
     assert read_local("local:qwen-0.5b?threads=2") == LocalModel("qwen-0.5b", path, 4096, 5, 2)
     assert read_local("local:").name == "smollm2"
     monkeypatch.chdir(tmp_path)
@@ -164,36 +169,56 @@ def test_what_a_spec_may_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert read_local("local:some-model").name == "some-model"
 
 
-@pytest.mark.parametrize(
-    ("busy", "free"), [([0, 0, 0, 0], 4), ([100, 55, 0, 0], 2), ([100] * 4, 1), ([30, 0, 0, 0], 4)]
-)
-def test_free_cores_leaves_alone_those_that_are_busy_now(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, busy: list[int], free: int
+class Started:
+    """In the place of the server: remembers its threads."""
+
+    threads: ClassVar[list[int]] = []
+    url, pid, running = "http://127.0.0.1:9/v1", 1, True
+
+    def __init__(self, given: LocalModel) -> None:
+        self.model = given
+        self.threads.append(given.threads)
+
+    def close(self) -> None:
+        self.running = False
+
+
+class Answering:
+    """In the place of its client."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.open = True
+
+    async def chat(self, request: ChatRequest, ordinals: Sequence[int]) -> list[str]:
+        await asyncio.sleep(0.01)
+        assert self.open
+        return ["said" for _ in ordinals]
+
+    async def close(self) -> None:
+        self.open = False
+
+
+@pytest.mark.parametrize(("spec", "started"), [("", [1, 2, 1]), ("?threads=1", [1])])
+async def test_threads_follow_what_is_free(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spec: str, started: list[int]
 ) -> None:
-    """In a look of 100 ticks; a core that is not ours (cpu4) does not count."""
-    stat = tmp_path / "stat"
-
-    def write(used: list[int], ticks: int) -> None:
-        cores = [*used, ticks]
-        lines = [f"cpu{i} {5000 + n} 0 0 {ticks - n} 0 0 0 0 0 0\n" for i, n in enumerate(cores)]
-        stat.write_text(f"cpu  {sum(cores)} 0 0 9 0 0 0 0 0 0\n{''.join(lines)}intr 7 0\n")
-
-    write([0] * 4, 0)
-    monkeypatch.setattr(local, "_STAT", stat)
-    monkeypatch.setattr(local.time, "sleep", lambda _: write(busy, 100))
-    monkeypatch.setattr(local.time, "process_time", lambda: 0.0)
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(4)), raising=False)
-    assert local.free_cores() == free
-
-
-def test_free_cores_by_the_load_where_the_kernel_tells_no_more(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(local, "_STAT", tmp_path / "none")
-    monkeypatch.setattr(os, "cpu_count", lambda: 8)
-    for load, expected in ((0.0, 8), (2.6, 5), (7.9, 1), (50.0, 1)):
-        monkeypatch.setattr(os, "getloadavg", lambda load=load: (load, 0, 0), raising=False)
-        assert local.free_cores() == expected
+    """Two looks running must find the same; calls that are under way are finished first."""
+    found = iter([2, 1, 2, 2, 2, 1, 1, 1])
+    monkeypatch.setattr(local, "check_installed", lambda: None)
+    monkeypatch.setattr(local, "free_cores", lambda: 1)
+    monkeypatch.setattr(local, "LocalServer", Started)
+    monkeypatch.setattr("veridical.llm.client.LlmClient", Answering)
+    monkeypatch.setattr(local.FreeCores, "look", lambda *_: next(found))
+    monkeypatch.setattr(local, "_LOOK", 0.0)
+    monkeypatch.setattr(Started, "threads", [])
+    path = model(tmp_path).path
+    client = LocalClient(find_endpoint(f"local:{path}{spec}"))
+    request = ChatRequest(({"role": "user", "content": "x"},))
+    for _ in range(3):
+        replies = await asyncio.gather(*(client.chat(request) for _ in range(3)))
+        assert replies == [["said"]] * 3
+    assert Started.threads == started
+    await client.close()
 
 
 @pytest.mark.local

@@ -8,13 +8,12 @@ import atexit
 import contextlib
 import hashlib
 import json
-import os
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import metadata, util
@@ -25,6 +24,7 @@ from urllib.parse import parse_qsl
 from veridical.errors import ModelError, UsageError, unknown_name
 from veridical.llm import checkers, download
 from veridical.llm.endpoints import Endpoint
+from veridical.llm.free_cores import FreeCores, free_cores
 
 if TYPE_CHECKING:
     from veridical.core.messages import ChatRequest, LlmError, Reply
@@ -34,8 +34,7 @@ if TYPE_CHECKING:
 OPTIONS = {"context": 4096, "parallel": 5, "threads": 0}
 _LONGEST_START = 600.0  # seconds: the weights of a large model come from a slow disk
 _PATIENCE = 900.0  # seconds for a call: a busy machine is slow, and nobody else will be faster
-_STAT = Path("/proc/stat")
-_LOOK = 0.2  # seconds in which others are watched; the kernel counts hundredths
+_LOOK = 15.0  # seconds between looks at the cores that others leave free
 _SHOWN = 500  # characters of what llama.cpp said last
 
 
@@ -50,6 +49,7 @@ class LocalModel:
         parallel: requests, or samples of one, that are decoded side by side.
         threads: CPU threads.
         adapter: of a checker, loaded over the file.
+        follows: ``threads`` is what was free at the start, and follows what is free later.
     """
 
     name: str
@@ -58,6 +58,7 @@ class LocalModel:
     parallel: int
     threads: int
     adapter: checkers.Adapter | None = None
+    follows: bool = False
 
     @property
     def identity(self) -> str:
@@ -94,6 +95,7 @@ def read_local(spec: str) -> LocalModel:
         if not (value.isascii() and value.isdigit() and 0 < int(value) < 1 << 24):
             raise UsageError(f"{spec}: {key} must be a positive number, not {value!r}")
         options[key] = int(value)
+    follows = not options["threads"]
     options["threads"] = options["threads"] or free_cores()
     adapter = None
     weights = download.SMOLLM2 if name == "" else download.WEIGHTS.get(name)
@@ -110,7 +112,7 @@ def read_local(spec: str) -> LocalModel:
         check_gguf(path)
         name = path.stem
     sizes = options["context"], options["parallel"], options["threads"]
-    return LocalModel(name, path, *sizes, adapter)
+    return LocalModel(name, path, *sizes, adapter, follows)
 
 
 def check_gguf(path: Path) -> None:
@@ -137,31 +139,6 @@ def check_installed() -> None:
             "a local LLM needs xllamacpp: pip install 'veridical[local]' (or name the address of "
             "a server that runs already)"
         )
-
-
-def free_cores() -> int:
-    """Cores nobody else is using now, at least one. llama.cpp's threads wait for each other by
-    spinning, so that one thread too many makes it many times slower."""
-    try:
-        cores = os.sched_getaffinity(0)
-        before, mine, started = _ticks(cores), time.process_time(), time.perf_counter()
-        time.sleep(_LOOK)
-        busy, idle = (after - was for after, was in zip(_ticks(cores), before, strict=True))
-        own = (time.process_time() - mine) / (time.perf_counter() - started)
-        others = len(cores) * busy / max(busy + idle, 1) - own
-    except (AttributeError, OSError, ValueError):  # no Linux: the mean of the last minute
-        load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
-        return max(1, round((os.cpu_count() or 1) - load))
-    return max(1, round(len(cores) - max(others, 0.0)))
-
-
-def _ticks(cores: Collection[int]) -> tuple[int, int]:
-    """How long ``cores`` have been busy, and idle, since the machine started."""
-    names = {f"cpu{core}" for core in cores}
-    lines = (line.split() for line in _STAT.read_text("ascii").splitlines())
-    rows = [[int(n) for n in line[1:9]] for line in lines if line and line[0] in names]
-    idle = sum(row[3] + row[4] for row in rows)  # also waiting for a disk
-    return sum(map(sum, rows)) - idle, idle
 
 
 class LocalServer:
@@ -232,6 +209,10 @@ class LocalServer:
         return f"{error} ({printed})" if printed else str(error)
 
     @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
     def running(self) -> bool:
         return self._process.poll() is None
 
@@ -258,7 +239,8 @@ class LocalServer:
 
 class LocalClient:
     """Makes the calls of an endpoint whose ``base_url`` is ``local:...``: to a server that is
-    started with the first call, and again should it have ended.
+    started with the first call, and again should it have ended, or should more or fewer cores be
+    free for some time than it has threads.
 
     Attributes:
         identity: all that a reply depends on besides the request: the model, and the options that
@@ -281,6 +263,12 @@ class LocalClient:
         self.most_calls = min(endpoint.max_concurrency, self.model.parallel)
         self._running: tuple[LocalServer, LlmClient] | None = None
         self._starting = asyncio.Lock()
+        self._under_way = 0
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._free = FreeCores()
+        self._looked = 0.0
+        self._wanted = self.model.threads
 
     @cached_property
     def identity(self) -> str:
@@ -295,19 +283,45 @@ class LocalClient:
         size = self.model.parallel  # the server draws no more samples at once
         parts = [ordinals[i : i + size] for i in range(0, len(ordinals), size)]
         client = await self._client()
-        outcomes = await asyncio.gather(*(client.chat(request, part) for part in parts))
+        try:
+            outcomes = await asyncio.gather(*(client.chat(request, part) for part in parts))
+        finally:
+            self._under_way -= 1
+            if not self._under_way:
+                self._idle.set()
         return [outcome for part in outcomes for outcome in part]
 
     async def _client(self) -> LlmClient:
+        """Return a client of the server for one more call, which counts as under way."""
         async with self._starting:
+            if self._other_threads():
+                await self._idle.wait()
+                await self.close()
             if self._running is not None and not self._running[0].running:
                 await self.close()
             if self._running is None:
                 from veridical.llm.client import LlmClient
 
                 server = await asyncio.to_thread(LocalServer, self.model)
+                self._free = FreeCores()
                 self._running = server, LlmClient(_reached(self._endpoint, server))
+            self._under_way += 1
+            self._idle.clear()
             return self._running[1]
+
+    def _other_threads(self) -> bool:
+        """Return True if the server should have another number of threads: two looks running have
+        found as many cores free. The model has that number then."""
+        now = time.monotonic()
+        if self._running is None or not self.model.follows or now - self._looked < _LOOK:
+            return False
+        self._looked = now
+        free = self._free.look(self._running[0].pid)
+        before, self._wanted = self._wanted, self.model.threads if free is None else free
+        if self._wanted == self.model.threads or self._wanted != before:
+            return False
+        self.model = replace(self.model, threads=self._wanted)
+        return True
 
     async def close(self) -> None:
         """Stop the server."""

@@ -56,7 +56,8 @@ class GgufLanguageModel:
     def __init__(
         self, path: str | Path, *, threads: int | None = None, name: str | None = None
     ) -> None:
-        from veridical.llm.local import check_gguf, free_cores
+        from veridical.llm.free_cores import free_cores
+        from veridical.llm.local import check_gguf
 
         path = Path(path).expanduser()
         check_gguf(path)

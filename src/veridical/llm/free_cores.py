@@ -1,0 +1,72 @@
+"""Cores that nobody else is using, when a local model starts and while it runs."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Collection
+from pathlib import Path
+
+_PROC = Path("/proc")
+_LOOK = 0.2  # seconds in which others are watched; the kernel counts hundredths
+
+
+def free_cores() -> int:
+    """Cores nobody else is using now, at least one. llama.cpp's threads wait for each other by
+    spinning, so that one thread too many makes it many times slower."""
+    try:
+        cores = os.sched_getaffinity(0)
+        before, mine, started = _ticks(cores), time.process_time(), time.perf_counter()
+        time.sleep(_LOOK)
+        busy, idle = (after - was for after, was in zip(_ticks(cores), before, strict=True))
+        own = (time.process_time() - mine) / (time.perf_counter() - started)
+        others = len(cores) * busy / max(busy + idle, 1) - own
+    except (AttributeError, OSError, ValueError):  # no Linux: the mean of the last minute
+        load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+        return max(1, round((os.cpu_count() or 1) - load))
+    return _left(len(cores), others)
+
+
+class FreeCores:
+    """Watches how many cores others leave to a process."""
+
+    def __init__(self) -> None:
+        self._last: tuple[int, int, int] | None = None
+
+    def look(self, pid: int) -> int | None:
+        """Return the number of cores that were free for the process ``pid`` since the last look,
+        at least one; None the first time, after less than a second, and where the kernel does not
+        say."""
+        try:
+            cores = os.sched_getaffinity(0)
+            now = (*_ticks(cores), _own_ticks(pid))
+        except (AttributeError, OSError, ValueError, IndexError):
+            return None
+        if self._last is None:
+            self._last = now
+            return None
+        busy, idle, own = (after - was for after, was in zip(now, self._last, strict=True))
+        if busy + idle < 100 * len(cores):
+            return None
+        self._last = now
+        return _left(len(cores), len(cores) * (busy - own) / (busy + idle))
+
+
+def _left(cores: int, others: float) -> int:
+    return max(1, round(cores - max(others, 0.0)))
+
+
+def _ticks(cores: Collection[int]) -> tuple[int, int]:
+    """How long ``cores`` have been busy, and idle, since the machine started."""
+    names = {f"cpu{core}" for core in cores}
+    lines = (line.split() for line in (_PROC / "stat").read_text("ascii").splitlines())
+    rows = [[int(n) for n in line[1:9]] for line in lines if line and line[0] in names]
+    idle = sum(row[3] + row[4] for row in rows)  # also waiting for a disk
+    return sum(map(sum, rows)) - idle, idle
+
+
+def _own_ticks(pid: int) -> int:
+    """How long a process has run, all its threads together."""
+    text = (_PROC / str(pid) / "stat").read_text("utf-8", "replace")
+    user, system = text.rpartition(")")[2].split()[11:13]
+    return int(user) + int(system)
