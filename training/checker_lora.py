@@ -76,7 +76,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--base", required=True, help="GGUF file, folder of parts, or pattern")
     parser.add_argument("--data", type=Path, required=True, help="train.jsonl and dev.jsonl")
-    parser.add_argument("--minutes", type=float, required=True)
+    parser.add_argument(
+        "--minutes", type=float, required=True, help="on a CPU, of processor time over its threads"
+    )
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
     parser.add_argument("--resume", help="adapter, its parts, or the folder of a run")
     parser.add_argument("--out", type=Path, required=True)
@@ -241,6 +243,23 @@ def _balanced(wrong: np.ndarray, odds: np.ndarray) -> float:
     return float((said[wrong == 1].mean() + (~said[wrong == 0]).mean()) / 2)
 
 
+class Clock:
+    """Seconds that a run has worked: on a CPU its processor time over its threads, so that being
+    paused, or on a busy machine, does not end it early."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._by_processor = device.type == "cpu"
+        self._began = self._now()
+
+    def _now(self) -> float:
+        if self._by_processor:
+            return time.process_time() / torch.get_num_threads()
+        return time.monotonic()
+
+    def __call__(self) -> float:
+        return self._now() - self._began
+
+
 class Run:
     """One training, from its arguments."""
 
@@ -305,21 +324,22 @@ class Run:
             signal.signal(number, self._stop)
         if not state["curve"]:
             self._look()
-        began = shown = saved = looked = time.monotonic()
+        clock = Clock(self.checker.device)
+        shown = saved = looked = 0.0
         before, sums, first = state["seconds"], [0.0, 0, 0.0], state["step"]
         self.checker.model.train()
         for one in self._endless():
-            share = (time.monotonic() - began) / (60 * args.minutes)
+            share = clock() / (60 * args.minutes)
             if args.steps:
                 share = max(share, (state["step"] - first) / args.steps)
             if share >= 1 or self.stopped:
                 break
             loss = self._step(one, args.rate * min(share / WARM_UP + 0.02, 1.0) * (1 - share))
-            now = time.monotonic()
+            now = clock()
             state["step"] += 1
             state["tokens"] += one.tokens
             state["statements"] += len(one.branches)
-            state["seconds"] = before + now - began
+            state["seconds"] = before + now
             sums = [sums[0] + loss, sums[1] + 1, sums[2] + one.tokens]
             if now - shown > SHOWN:
                 self._say(
@@ -332,7 +352,7 @@ class Run:
                 saved = now
             if now - looked > 60 * args.dev_minutes:
                 self._look()
-                looked = shown = time.monotonic()
+                looked = shown = clock()
                 sums = [0.0, 0, 0.0]
         self._save()
         if not self.stopped:

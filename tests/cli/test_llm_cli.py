@@ -7,8 +7,11 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+
+from veridical.cli.finish import judge_lines
 
 SCRIPT = [{"contains": "Paris", "text": "Score: Correct"}, {"text": "Score: Incorrect"}]
 
@@ -60,3 +63,13 @@ def test_a_budget_without_prices_and_an_llm_that_is_not_there(folder: Path) -> N
         done = run(folder, "check", "answers.jsonl", "--scorers", "judge", *options)
         assert done.returncode == 1
         assert said in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_checker_is_named_as_the_judge() -> None:
+    def lines(llm: dict[str, str]) -> list[str]:
+        return judge_lines(SimpleNamespace(identity={"models": llm}))  # type: ignore[arg-type]
+
+    assert lines({"llm": "local:checker-0.5b?threads=2@local:12ab:4096:xllamacpp-1"}) == [
+        "judge: local:checker-0.5b?threads=2, trained to judge statements by documents"
+    ]
+    assert lines({"llm": "local:qwen-1.5b@local:12ab"}) == lines({}) == []

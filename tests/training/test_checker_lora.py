@@ -222,3 +222,14 @@ def test_figures_worked_out_by_hand(module: ModuleType) -> None:
     assert found["parts"] == {"a": [0.5, 3]} and found["macro_auroc"] == 0.5
     assert found["macro_balanced_accuracy"] == 0.75  # wrong 1 of 1, right 1 of 2
     assert found["auroc"] == pytest.approx(1 / 3, abs=1e-4)
+
+
+def test_on_a_cpu_the_time_worked_counts(
+    module: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worked, passed = iter([10.0, 16.0]), iter([100.0, 900.0])
+    monkeypatch.setattr(module.time, "process_time", lambda: next(worked))
+    monkeypatch.setattr(module.time, "monotonic", lambda: next(passed))
+    monkeypatch.setattr(module.torch, "get_num_threads", lambda: 2)
+    assert module.Clock(torch.device("cpu"))() == 3.0
+    assert module.Clock(torch.device("cuda"))() == 800.0

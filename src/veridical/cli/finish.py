@@ -17,6 +17,7 @@ from veridical.cli.answers import Worst, answer, shown_path, wrapped
 from veridical.cli.errors_shown import error_lines
 from veridical.cli.outputs import opened
 from veridical.decide.gates import Gates, Tally
+from veridical.llm.checkers import named_by
 from veridical.report.overview import UNSEALED
 
 if TYPE_CHECKING:
@@ -101,6 +102,7 @@ def finish(
         *decision_lines(summary, notes),
         *drift_lines(results),
         *drawn_lines(drawn),
+        *judge_lines(results),
         *ledger_lines(summary.llm),
     ):
         say(wrapped(text))
@@ -276,6 +278,14 @@ def drawn_lines(drawn: Progress | None) -> list[str]:
         return []
     share = drawn.saved / (drawn.saved + drawn.drawn)
     return [f"adaptive sampling drew {drawn.drawn} samples and saved {drawn.saved} ({share:.0%})"]
+
+
+def judge_lines(results: Results) -> list[str]:
+    """Return a line that names the checker, where the run's LLM is one."""
+    name = str(results.identity.get("models", {}).get("llm", "")).partition("@")[0]
+    if named_by(name) is None:
+        return []
+    return [f"judge: {name}, trained to judge statements by documents"]
 
 
 def ledger_lines(ledger: dict[str, Any] | None) -> list[str]:
