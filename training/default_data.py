@@ -23,7 +23,7 @@ class Labelled:
     Attributes:
         benchmark: what the set is a part of: each benchmark counts the same in a fit.
         field: what they are checked against.
-        role: ``fit``, or ``held out``.
+        role: ``fit``, ``cut`` (the cuts of verdicts are chosen on it too), or ``held out``.
     """
 
     benchmark: str
@@ -252,7 +252,7 @@ def load(data: Path, home: Path) -> list[Labelled]:
             halueval_summaries(data / "halueval" / "dataset_halueval_summarization.jsonl", 100),
         ),
         *(
-            Labelled.of(benchmark, "dev", "contexts", "held out", grounded(path / file, most))
+            Labelled.of(benchmark, "dev", "contexts", "cut", grounded(path / file, most))
             for benchmark, file, most in (
                 ("FactCC", "factcc_dev.jsonl", 300),
                 ("FRANK", "frank_dev.jsonl", 250),

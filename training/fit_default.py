@@ -423,7 +423,10 @@ def fit_field(
     for one in (whole, *by_fold):
         one.of_many = of_many
     odds = [out_of_fold(by_fold, one) for one in fitting]
-    rows = [judged(*row) for row in zip(odds, fitting, shares(fitting), strict=True)]
+    cutting = [a for a in plain if a.of.role == "cut"]
+    unseen = [*zip(odds, fitting, strict=True), *((whole.odds(one), one) for one in cutting)]
+    weights = shares([*fitting, *cutting])
+    rows = [judged(*row, weight) for row, weight in zip(unseen, weights, strict=True)]
     cut = cuts(rows)
     flagged = cut["balanced"]["flagged"]
     contradicted = contradicted_from(rows, flagged)
@@ -432,7 +435,7 @@ def fit_field(
         _report_members(names, one)
     for one in plain:
         if one.of.role != "fit":
-            report(f"{field}: {one.of.name} (held out)", one, whole.odds(one))
+            report(f"{field}: {one.of.name} ({one.of.role})", one, whole.odds(one))
             _report_members(names, one)
     print(f"{field}: of_many {of_many}, cuts {cut}, contradicted {contradicted}")
     for one, values in [
