@@ -49,6 +49,7 @@ FORMULAS = {
     "kle": "-Tr(K log K); K the heat kernel of the graph, scaled to trace 1",
     "knowledge_bertscore": "F1 of greedily matched token vectors of y and x",
     "knowledge_f1": "2 P R / (P + R) of the words of y and of x, as bags",
+    "knowledge_precision": "(the content words of s that x has + 3) / (all of them + 4)",
     "luq": "mean_j e(y_j, s) / (e(y_j, s) + c(y_j, s))",
     "matched_unit": "mean_j max_u e(u, s) / (e(u, s) + c(u, s)) over the sentences u of y_j",
     "max_entropy": "max_t H_t",
