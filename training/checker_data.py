@@ -143,9 +143,11 @@ def make(
     rows += evidence(asked, entailment, limits["removed_evidence"] // 2)
     short = [r for r in public if r.kind == "nli_claim"]
     documents = [r for r in [*public, *answers] if r.kind in EDITED]
+    documents = rng.sample(documents, min(len(documents), 4 * limits["typed_edit"]))
     rows += edited_documents(documents, random.Random(f"{seed}/edited"))
     claims_of_people = [r for r in public if r.kind in ("nli_claim", "nli_sentences")]
-    rows += edited_claims(claims_of_people, random.Random(f"{seed}/edited claims"))
+    sampled = rng.sample(claims_of_people, min(len(claims_of_people), 30 * limits["edited_claim"]))
+    rows += edited_claims(sampled, random.Random(f"{seed}/edited claims"))
     rows += joined(short, random.Random(f"{seed}/joined"), limits["two_documents"])
     kept: list[Example] = []
     for kind in sorted({r.kind for r in rows}):
