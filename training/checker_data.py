@@ -127,6 +127,7 @@ def make(
     limits = {kind: int(n * share) for kind, n in SHARES.items()}
     public = public_rows(data, seed, HELD_OUT_PUBLIC)
     wanted = {name: n for name, _, n, _ in NLI}
+    overlap = Overlap.of(data)
     rows = without_overlap(
         [
             *public,
@@ -134,7 +135,7 @@ def make(
             *marked(data, random.Random(f"{seed}/marked"), seed, HELD_OUT_PUBLIC),
             *generated(seed, int(GENERATED * max(share, 0.02))),
         ],
-        Overlap.of(data),
+        overlap,
     )
     answers = [r for r in rows if r.kind == "answer"]
     public = [r for r in rows if r.source in wanted or r.kind in ("relation", "reply", "summary")]
@@ -162,9 +163,12 @@ def make(
             limit = int(wanted[source] * share) if source else limits[kind]
             own += halves(of_source, limit, rng)
         kept += own
-    kept = lengthened(kept, rng)
+    kept = fitting(lengthened(kept, rng))
+    shared = overlap.shared([f"{r.document}\n{r.statement}" for r in kept])
+    print(f"\nRows that share eight words only after edits (dropped): {(shared > 0).sum()}")
+    kept = [r for r, n in zip(kept, shared, strict=True) if not n]
     rng.shuffle(kept)
-    return fitting(kept)
+    return kept
 
 
 def halves(rows: Sequence[Example], most: int, rng: random.Random) -> list[Example]:

@@ -72,12 +72,15 @@ def restored(text: str) -> str:
 
 
 def names_known(statement: str, document: str) -> bool:
-    """Return True if a document has a name of the statement, or the statement has none.
+    """Return True if a document has a word of the statement's first name, or there is no name.
 
     Evidence of FEVER can lack the title of its page, and so who it is about.
     """
-    names = {w for w in re.findall(r"[A-Z][\w'-]+", statement) if w.lower() not in STOP}
-    return not names or any(re.search(rf"\b{re.escape(n)}\b", document) for n in names)
+    for found in re.finditer(r"[A-Z][\w'-]*(?: [A-Z][\w'-]*)*", statement):
+        name = [w.removesuffix("'s") for w in found[0].split() if w.lower() not in STOP]
+        if name:
+            return any(re.search(rf"\b{re.escape(w)}\b", document) for w in name)
+    return True
 
 
 def _nli(data: Path) -> Iterator[Example]:
