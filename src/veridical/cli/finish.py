@@ -171,8 +171,9 @@ def language_lines(results: Results) -> list[str]:
     unread = results.summary().unread
     if not unread:
         return []
+    records = "1 record is" if unread == 1 else f"{unread} records are"
     return [
-        f"{unread} records are in a language that the models do not read: only wrong figures and "
+        f"{records} in a language that the models do not read: only wrong figures and "
         "names are flagged there; --llm NAME or --nli ID names a multilingual model"
     ]
 
