@@ -93,7 +93,7 @@ def test_a_record_alone_scores_as_in_company(fake: FakeNli) -> None:
 def test_signatures_and_fingerprints_name_the_model(fake: FakeNli, tmp_path: Path) -> None:
     (line,) = run(rows(1), "selfcheck_nli")[0]
     signature = line["scores"]["selfcheck_nli"]["signature"]
-    assert signature == f"selfcheck_nli|v3|nli:fake-nli@{fake.revision}|order:paper|against:samples"
+    assert signature == f"selfcheck_nli|v4|nli:fake-nli@{fake.revision}|order:paper|against:samples"
     data, out = rows(2), tmp_path / "run"
     veridical.check(data, "selfcheck_nli", out=out)
     fake.revision = "another"

@@ -56,6 +56,13 @@ OTHER = [
 ]
 
 
+def test_a_pronoun_has_the_name_before_it() -> None:
+    river = "The Oder is a long river in Europe. "
+    assert opposes("The Oder is in South Asia.", "It is not in South Asia.", river)
+    assert not opposes("The Lena is in South Asia.", "It is not in South Asia.", river)
+    assert not opposes("The Oder is in South Asia.", "It is not in South Asia.")
+
+
 @pytest.mark.parametrize(("statement", "sentence"), OPPOSITE)
 def test_opposites(statement, sentence):
     assert opposes(statement, sentence)

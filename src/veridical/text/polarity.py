@@ -22,6 +22,10 @@ _TOKEN = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+(?:['’-][^\W\d_]+)*|[,;:.()!?%
 #: An answer before a statement, which denies nothing of it: "No, it is free from milk."
 _ANSWER = re.compile(r"^\W{0,3}(?:no|yes)[,;.!] ")
 _LONGEST = 1_000  # characters
+_PRONOUN = re.compile(r"\W{0,3}(?:it|he|she|they|this|these)(?= )", re.I)
+_SUBJECT = re.compile(
+    r"\W{0,3}(?:[Tt]he |[Aa]n? )?([A-Z][\w'’-]{0,30}(?: [A-Z][\w'’-]{0,30}){0,3})(?= [a-z])"
+)
 _PARTS = re.compile(r"[:;] ")
 _LISTED = 2  # words
 _MOST_MORE = 3  # content words of the sentence, between those shared, that the statement lacks
@@ -178,8 +182,11 @@ def _stem(word: str) -> str:
     return (_SUFFIX.sub("", once) or once) if len(once) > 4 else once  # "attended" is as "attend"
 
 
-def opposes(statement: str, sentence: str) -> bool:
+def opposes(statement: str, sentence: str, before: str = "") -> bool:
     """Return True if ``statement`` says the opposite of what ``sentence`` says of the same.
+
+    Args:
+        before: what stands before ``sentence``, where a pronoun that it begins with has its name.
 
     >>> opposes("Dogs are allowed on deck.", "Dogs are not allowed on deck.")
     True
@@ -187,10 +194,20 @@ def opposes(statement: str, sentence: str) -> bool:
     False
     """
     whole = _compared(statement, sentence)
+    if whole is None and before and (named := _PRONOUN.match(sentence)):
+        whole = _compared(_without_subject(statement, before), sentence[named.end() :])
     if whole is not None:
         return whole == 1
     parts = _PARTS.split(statement[:_LONGEST])
     return len(parts) > 1 and any(_compared(part, sentence) == 1 for part in parts)
+
+
+def _without_subject(statement: str, before: str) -> str:
+    """``statement`` without the words in front that ``before`` has as a name."""
+    subject = _SUBJECT.match(statement)
+    if subject is None or subject[1].lower() not in before.lower():
+        return statement
+    return statement[subject.end() :]
 
 
 def agrees(statement: str, sentence: str) -> bool:

@@ -85,7 +85,7 @@ async def test_negation() -> None:
     span = score.units[-1]
     assert (span.label, span.text, span.risk) == ("negation", "not", 1)
     assert (span.evidence[0].index, span.evidence[0].text) == (1, yes[:-1])
-    assert score.raw == (1 / 2 + 0) / 2  # the name is there, the polarity is not
+    assert score.raw == 0 and score.units[0].label == "contradiction"
     score = await scored(response=yes, contexts=no)
     assert score.units[-1].text == yes and score.units[-1].label == "negation"
     score = await scored(response=no, samples=[no, no, yes, "It rained."])

@@ -15,7 +15,7 @@ from veridical.core.scores import EvidenceItem, FindingKind, Score, Unit
 from veridical.errors import NotApplicable
 from veridical.text.aliases import definitions, in_words_of
 from veridical.text.citations import blanked_markers
-from veridical.text.fact_sources import FactSources, Mentions
+from veridical.text.fact_sources import FactSources, Match, Mentions
 from veridical.text.facts import Fact, Facts, same_length_lower
 from veridical.text.polarity import opposes
 from veridical.text.spans import Span
@@ -33,6 +33,7 @@ CONTRADICTION = "contradiction"
 _UNSUPPORTED = 0.5
 #: Support of a value that no source has, while none has another one in its place.
 _ABSENT = 0.1
+_BEFORE = 300  # characters before a sentence in which its pronoun has its name
 _FIGURES = re.compile(r"\d+")
 AUTO_ORDER: tuple[Against, ...] = ("contexts", "samples", "reference")  # as released
 
@@ -71,9 +72,10 @@ async def support(
     response's value.
 
     A sentence is labelled "contradiction" where a source has another value in the place of one of
-    its own, gives the value to another owner, or has the same words in another order ("B beat A"
-    for "A beat B"); its raw value is then 0. It is labelled "figures found" where it has figures
-    and all are found or computed. Items with support under one half are units of level "span",
+    its own, gives the value to another owner, says the opposite in the same words, or has them in
+    another order ("B beat A" for "A beat B"); its raw value is then 0. It is labelled "figures
+    found" where it has figures and all are found or computed. Items with support under one half are
+    units of level "span",
     labelled "number", "date", "name", "negation" or "order"; their kind is figure, date, unit,
     name, negation or order. Evidence is the first mention of each item, with the derivation of a
     computed value; of a contradicted one, what the source has instead.
@@ -297,19 +299,22 @@ class _LookUp:
         matches = self._read.counterparts(self.facts.stems(first, stop), cue is not None)
         agreeing = [i for i, m in matches.items() if m.agrees]
         opposing = [i for i, m in matches.items() if not m.agrees]
+        wrong = False
         if not self._vote:  # one source may say it all: only what surely says the opposite counts
-            opposing = [
-                i
-                for i in opposing
-                if opposes(sentence.text, self._texts[i][matches[i].start : matches[i].end])
-            ]
+            opposing = [i for i in opposing if self._opposes(sentence, i, matches[i])]
+            wrong = bool(opposing) and not agreeing
         if not opposing and (cue is None or not agreeing):
             return None
         share = self._share(len(agreeing), len(agreeing) + len(opposing))
         i = agreeing[0] if share >= _UNSUPPORTED else opposing[0]
         mention = EvidenceItem.at(self._sources[i], matches[i].start, matches[i].end, share)
         start, end = (sentence.start, sentence.end) if cue is None else self.facts.extent(cue, cue)
-        return _Found("negation", start, end, share, mention, "negation")
+        return _Found("negation", start, end, share, mention, "negation", wrong)
+
+    def _opposes(self, sentence: Span, source: int, match: Match) -> bool:
+        text = self._texts[source]
+        before = text[max(0, match.start - _BEFORE) : match.start]
+        return opposes(sentence.text, text[match.start : match.end], before)
 
     def _share(self, yes: int, total: int) -> float:
         return yes / total if self._vote else float(yes > 0)
