@@ -41,11 +41,16 @@ class Checker:
 
     Attributes:
         name: what ``veridical models get`` and ``local:NAME`` call it.
-        base: the weights that it is an adapter of.
+        weights: name of the weights that it is an adapter of.
     """
 
     name: str
-    base: Weights
+    weights: str
+
+    @property
+    def base(self) -> Weights:
+        """The weights that it is an adapter of."""
+        return download.WEIGHTS[self.weights]
 
 
 @dataclass(frozen=True)
@@ -66,8 +71,8 @@ class Adapter:
 
 #: All checkers, the least first.
 CHECKERS = {
-    name: Checker(name, download.WEIGHTS[base])
-    for name, base in (("checker-0.5b", "qwen-0.5b"), ("checker-1.5b", "qwen-1.5b"))
+    name: Checker(name, weights)
+    for name, weights in (("checker-0.5b", "qwen-0.5b"), ("checker-1.5b", "qwen-1.5b"))
 }
 
 

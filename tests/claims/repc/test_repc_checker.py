@@ -129,11 +129,12 @@ def test_as_a_scorer_planned_and_checked(trained):
     done = run("plan", *given, "--json", "-", cwd=trained)
     assert done.returncode == 0, done.stderr
     (counted,) = json.loads(done.stdout)["models"]
-    assert counted["roles"] == ["proxy ./proxy"] and counted["requests"] == 5
+    assert counted["roles"] == ["proxy ./proxy"] and counted["requests"] == 4
     done = run("check", *given, "--json", "-", cwd=trained)
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     scores = [next(iter(line["scores"].values())) for line in lines]
-    assert [s["status"] for s in scores] == ["scored", "scored", "scored", "failed"]
+    # special tokens state nothing
+    assert [s["status"] for s in scores] == ["scored", "scored", "not_applicable", "failed"]
     assert [s["units"][0]["label"] for s in scores[:2]] == ["contradiction", "entailment"]
     assert "the model reads 1 to 320" in scores[3]["reason"]
     assert "proxy:proxy@" in scores[0]["signature"] and "repc.json@" in scores[0]["signature"]
