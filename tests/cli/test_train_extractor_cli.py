@@ -129,4 +129,4 @@ def test_claude_2s_triplets(tmp_path: Path, shared_data: Path) -> None:
     figures = {(r["method"], r["metric"]): r for r in told["rows"]}
     assert figures["trained", "f1"]["value"] == pytest.approx(0.407, abs=0.02)
     assert figures["clauses", "f1"]["value"] == pytest.approx(0.357, abs=0.001)
-    assert figures["trained - triplets", "f1"]["low"] > 0.03
+    assert figures["trained - triplets", "f1"]["low"] > 0.02
