@@ -76,10 +76,10 @@ async def test_a_model_without_contradiction_has_entailment_alone():
             await score(contradicts=False, measure=measure)
 
 
-async def test_a_blank_sample_is_a_sample():
+async def test_a_blank_sample_is_no_sample():
     record = Record(response=BORN, samples=["  "])
-    (unit,) = (await luq(record, FixedVerdicts(record))).units
-    assert [(e.start, e.end) for e in unit.evidence] == [(0, 2)]
+    with pytest.raises(NotApplicable, match="no samples"):
+        await luq(record, FixedVerdicts(record))
 
 
 async def test_what_it_does_not_apply_to():
