@@ -174,7 +174,7 @@ def _parted(
 
 
 def _shared(prompts: Sequence[Sequence[int]]) -> int:
-    """How many tokens all begin with, at least one of each left."""
+    """Count the tokens that all begin with, at least one of each left."""
     first = prompts[0]
     shared = min(map(len, prompts)) - 1
     for other in prompts[1:]:

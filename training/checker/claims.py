@@ -366,7 +366,7 @@ def mean(world: World, rng: random.Random) -> Claim | None:
 
 
 def counted(world: World, rng: random.Random) -> Claim | None:
-    """How many are above or below a threshold."""
+    """Count those above or below a threshold."""
     column = _number_column(world, rng)
     if column is None or not is_quantity(column):
         return None

@@ -100,7 +100,7 @@ Value = Decimal | str | int  # a number, a place, the number of a colour
 
 @dataclass(frozen=True)
 class Wording:
-    """How a language speaks of a property."""
+    """The words of a language for a property."""
 
     label: str
     facts: tuple[str, str]

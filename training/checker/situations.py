@@ -348,7 +348,7 @@ _PERSONAL = (
 
 
 def told_before(rng: random.Random) -> Scenario | None:
-    """What the user said earlier, said back; corrected by the user at times."""
+    """Repeat a fact that the user gave earlier and, at times, corrected."""
     chosen = rng.sample(_PERSONAL, rng.randint(2, 4))
     at = rng.randrange(len(chosen))
     say, back, draw = chosen[at]

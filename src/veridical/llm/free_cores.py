@@ -57,7 +57,7 @@ def _left(cores: int, others: float) -> int:
 
 
 def _ticks(cores: Collection[int]) -> tuple[int, int]:
-    """How long ``cores`` have been busy, and idle, since the machine started."""
+    """Return the time that ``cores`` were busy, and idle, since the machine started."""
     names = {f"cpu{core}" for core in cores}
     lines = (line.split() for line in (_PROC / "stat").read_text("ascii").splitlines())
     rows = [[int(n) for n in line[1:9]] for line in lines if line and line[0] in names]
@@ -66,7 +66,7 @@ def _ticks(cores: Collection[int]) -> tuple[int, int]:
 
 
 def _own_ticks(pid: int) -> int:
-    """How long a process has run, all its threads together."""
+    """Return the processor time of a process, all its threads together."""
     text = (_PROC / str(pid) / "stat").read_text("utf-8", "replace")
     user, system = text.rpartition(")")[2].split()[11:13]
     return int(user) + int(system)

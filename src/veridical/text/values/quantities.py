@@ -178,7 +178,7 @@ class Quantities:
         return replace(value, approx=approx, bound=bound) if approx or bound else value
 
     def _cues(self, start: int, end: int) -> tuple[bool, Bound]:
-        """Whether a value is approximate, and of what it is a bound."""
+        """Return True for an approximate value, and the side of a bound."""
         if after := _BOUND_AFTER.match(self.low, end):
             return False, ">" if after[1] else "<"
         head = self.low[max(0, start - LOOK_BACK) : start]
