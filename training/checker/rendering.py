@@ -12,22 +12,10 @@ import re
 from collections.abc import Callable
 from decimal import Decimal
 
+from nli_facts import MONTHS
+
 from checker.worlds import Column, Value, World
 
-MONTHS = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-]
 _CURRENCIES = "€$£"
 
 
