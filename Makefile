@@ -1,7 +1,7 @@
 # make demo: check the example answers and write demo/report.html; with the [local] extra in .venv
 #            also let the embedded LLM answer a few prompts, and check those
 # make test: lint, types and tests, WORKERS test files at a time; those marked alone after them
-# make coverage: the share of the lines that the tests run
+# make coverage: the share of the lines of veridical and veridical-lab that the tests run
 # make release: build, hold to the rules and install what would be published, into dist; 15 minutes
 PYTHON ?= python3
 BIN := .venv/bin
@@ -16,8 +16,8 @@ $(BIN)/python:
 	$(BIN)/python -m pip install --quiet --editable .
 	touch $@
 
-.venv/.dev: .venv/.core
-	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+.venv/.dev: .venv/.core packages/veridical-lab/pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable '.[dev]' --editable packages/veridical-lab
 	touch $@
 
 .venv/.release: .venv/.core
@@ -42,12 +42,12 @@ demo: .venv/.core
 test: .venv/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy --strict src
+	$(BIN)/mypy --strict src packages/veridical-lab/src
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/pytest -m "not alone" -n $(WORKERS) --dist loadfile
 	$(BIN)/pytest -m alone
 
-# what the tests run of the package; several times as slow
+# what the tests run of both packages; several times as slow
 coverage: .venv/.dev
 	$(BIN)/pytest -m "not alone" -n $(WORKERS) --dist loadfile --cov --cov-report=
 	$(BIN)/pytest -m alone --cov --cov-append --cov-report=term

@@ -31,13 +31,13 @@ from veridical.core.evidence import Evidence
 from veridical.core.records import Record
 from veridical.core.registry import scorer
 from veridical.core.scores import Score
-from veridical.evaluate import bench
 from veridical.io import open_source
 from veridical.scorers.most_about import place_most_about
 from veridical.stats.metrics.ranking import areas
 from veridical.text.relevance import MostAbout
 from veridical.text.sentences import split_sentences
 from veridical.text.words import words
+from veridical_lab.bench import bench
 
 Row = dict[str, Any]
 BEGIN = ("cmu", "tc", "wow")

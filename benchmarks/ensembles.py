@@ -36,12 +36,12 @@ from veridical.ensembles.ensemble_file import Method
 from veridical.ensembles.fitting import Recipe, fit, folds
 from veridical.ensembles.graded import UNIT, Graded, gather
 from veridical.errors import UsageError
-from veridical.evaluate.datasets import begin, halueval
-from veridical.evaluate.datasets.suite import Item
 from veridical.report.results import Results
 from veridical.stats.comparisons import bootstrap_p
 from veridical.stats.metrics import Targets, compute
 from veridical.stats.resampling import Resampler, interval
+from veridical_lab.bench.datasets import begin, halueval
+from veridical_lab.bench.datasets.suite import Item
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

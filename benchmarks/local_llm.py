@@ -48,7 +48,7 @@ class Part:
     Attributes:
         before: a command of ``veridical`` that makes what this one takes.
         beside: published figures of larger models.
-        entries: tables of ``veridical.evaluate.published`` of which it measures rows.
+        entries: tables of ``veridical_lab.bench.published`` of which it measures rows.
     """
 
     name: str

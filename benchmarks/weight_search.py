@@ -76,8 +76,8 @@ def real(data: Path, number: int) -> Iterator[Case]:
     import veridical
     from ensembles import gsm8k, rows_of, usable
     from veridical.ensembles.graded import gather
-    from veridical.evaluate.datasets import begin
-    from veridical.evaluate.datasets.suite import Options
+    from veridical_lab.bench.datasets import begin
+    from veridical_lab.bench.datasets.suite import Options
 
     sets = {
         f"begin {part}": rows

@@ -18,7 +18,7 @@ import papers
 from veridical.core.registry import REGISTRY, Scorer
 from veridical.core.scores import RESULT_VERSION, Result
 from veridical.diff.result import Diff
-from veridical.evaluate.result import Bench
+from veridical_lab.bench.result import Bench
 
 HERE = Path(__file__).parent
 

@@ -13,11 +13,11 @@ import numpy as np
 from sacrebleu import corpus_bleu
 
 from veridical import check
-from veridical.evaluate import bench
-from veridical.evaluate.published import Figure, selfcheckgpt
-from veridical.evaluate.rank import Ranking, rank
-from veridical.evaluate.result import Bench
 from veridical.stats.metrics.ranking import areas
+from veridical_lab.bench import bench
+from veridical_lab.bench.published import Figure, selfcheckgpt
+from veridical_lab.bench.result import Bench
+from veridical_lab.rank import Ranking, rank
 
 #: HaluEval rows drawn for the comparison of right answers with themselves.
 PAIRS = 1000

@@ -17,9 +17,13 @@ from papers_rows import SYSTEMS, Row
 
 from veridical.claims.extractors import EXTRACTORS
 from veridical.core.registry import REGISTRY
-from veridical.evaluate.published import ENTRIES
+from veridical_lab.bench.published import ENTRIES
 
 ROOT = Path(__file__).parent.parent
+
+_LAB = "veridical_lab"
+#: The tests of each package.
+_TREES = {"veridical": "tests", _LAB: "packages/veridical-lab/tests"}
 
 HEAD = """# What of the papers is here
 
@@ -41,21 +45,21 @@ TESTS: dict[str, tuple[str, ...]] = {
     "claims/checkers/llm.py": ("claims/test_llm_checkers.py",),
     "claims/checkers/llm_joint.py": ("claims/test_llm_checkers.py",),
     "claims/checkers/nli.py": ("claims/test_claim_checkers.py",),
-    "claims/checkers/repc.py": ("claims/repc/test_repc_checker.py",),
+    "veridical_lab/repc/checker.py": ("repc/test_repc_checker.py",),
     "claims/search.py": ("claims/test_search_http.py", "claims/test_retrieved.py"),
     "cli/check.py": ("cli/test_cli.py",),
-    "cli/train_repc.py": ("claims/repc/test_repc_checker.py",),
-    "cli/train_spans.py": ("tuning/test_span_training.py",),
+    "veridical_lab/commands/train_repc.py": ("repc/test_repc_checker.py",),
+    "veridical_lab/commands/train_spans.py": ("training/test_span_training.py",),
     "decide/rewriting.py": ("decide/test_repair.py",),
-    "evaluate/curves.py": ("evaluate/report/test_graded_figures.py",),
-    "evaluate/datasets/refchecker.py": (
-        "evaluate/datasets/test_suite_formats.py",
-        "evaluate/datasets/test_suite_counts.py",
+    "veridical_lab/bench/curves.py": ("bench/report/test_graded_figures.py",),
+    "veridical_lab/bench/datasets/refchecker.py": (
+        "bench/datasets/test_suite_formats.py",
+        "bench/datasets/test_suite_counts.py",
     ),
-    "evaluate/datasets/refchecker_responses.py": (
-        "evaluate/datasets/test_refchecker_responses.py",
+    "veridical_lab/bench/datasets/refchecker_responses.py": (
+        "bench/datasets/test_refchecker_responses.py",
     ),
-    "evaluate/graders/numeric.py": ("evaluate/graders/test_grader_numeric.py",),
+    "tuning/graders/numeric.py": ("tuning/graders/test_grader_numeric.py",),
     "models/images/torch.py": ("models/images/test_image_models.py",),
     "scorers/consistency/functional_equivalence.py": (
         "scorers/consistency/test_code_equivalence.py",
@@ -67,13 +71,13 @@ TESTS: dict[str, tuple[str, ...]] = {
     ),
     "scorers/grounding/sacre_bleu.py": ("scorers/grounding/test_sacrebleu.py",),
     **{
-        f"evaluate/datasets/{name}.py": (
-            "evaluate/datasets/test_suite_formats.py",
-            "evaluate/datasets/test_suite_counts.py",
+        f"veridical_lab/bench/datasets/{name}.py": (
+            "bench/datasets/test_suite_formats.py",
+            "bench/datasets/test_suite_counts.py",
         )
         for name in ("begin", "halueval", "ragtruth", "truthfulqa", "wikibio")
     },
-    "evaluate/datasets/faithdial.py": ("evaluate/datasets/test_suite_formats.py",),
+    "veridical_lab/bench/datasets/faithdial.py": ("bench/datasets/test_suite_formats.py",),
 }
 
 _SIDE_BY_SIDE = "results/side-by-side.md"
@@ -156,14 +160,13 @@ def _line(row: Row) -> str:
 
 
 def _files(name: str) -> Iterator[str]:
-    """The file of a scorer, an extractor, a command or a module, below ``src/veridical``."""
+    """The file of a scorer, an extractor, a command or a module, as :func:`_place` has it."""
     if name.startswith("veridical "):
         words = name.split()[1:]
         tries = ["_".join(words[:n]) for n in range(len(words), 0, -1)]
-        path = next(
-            (f"cli/{t}.py" for t in tries if (ROOT / f"src/veridical/cli/{t}.py").exists()), None
-        )
-    elif name.startswith("veridical."):
+        modules = (f"{m}.{t}" for t in tries for m in ("veridical.cli", f"{_LAB}.commands"))
+        path = next((_module(m) for m in modules if find_spec(m) is not None), None)
+    elif re.match(r"veridical(_lab)?\.", name):
         path = _module(name)
     elif name.startswith("extractor "):
         extractor = name.removeprefix("extractor ")
@@ -184,16 +187,20 @@ def _extractor(name: str) -> str:
 
 
 def _module(name: str) -> str:
+    """A module's file: below ``src/veridical``, or with the name of the laboratory before it."""
     spec = find_spec(name)
     if spec is None or spec.origin is None:
         raise LookupError(f"{name} is not there")
-    return Path(spec.origin).relative_to(ROOT / "src" / "veridical").as_posix()
+    own = ROOT / "src" / "veridical"
+    lab = ROOT / "packages" / "veridical-lab" / "src"
+    path = Path(spec.origin)
+    return path.relative_to(own if path.is_relative_to(own) else lab).as_posix()
 
 
 @lru_cache(maxsize=1)
 def _tests() -> dict[str, str]:
     """The texts of all tests by path."""
-    found = sorted((ROOT / "tests").rglob("test_*.py"))
+    found = sorted(p for tests in _TREES.values() for p in (ROOT / tests).rglob("test_*.py"))
     return {p.relative_to(ROOT).as_posix(): p.read_text(encoding="utf-8") for p in found}
 
 
@@ -204,15 +211,18 @@ def _tests_of(file: str) -> tuple[str, ...]:
     Raises:
         LookupError: there is none.
     """
+    package = _LAB if file.startswith(f"{_LAB}/") else "veridical"
+    tree = _TREES[package]
     if file in TESTS:
-        named = tuple(f"tests/{path}" for path in TESTS[file])
+        named = tuple(f"{tree}/{path}" for path in TESTS[file])
         if missing := [path for path in named if path not in _tests()]:
             raise LookupError(f"{missing[0]} is not there")
         return named
-    folder, stem = Path(file).parent.as_posix(), Path(file).stem
-    near = [path for path in _tests() if path.startswith(f"tests/{folder}/")]
+    below = file.removeprefix(f"{_LAB}/")
+    folder, stem = Path(below).parent.as_posix(), Path(file).stem
+    near = [path for path in _tests() if path.startswith(f"{tree}/{folder}/")]
     mirror = re.compile(rf"test_{stem}(_cli|_page|_scorer)?\.py")
-    module = re.compile(rf"\bveridical\.{re.escape(file[:-3].replace('/', '.'))}\b")
+    module = re.compile(rf"\b{package}\.{re.escape(below[:-3].replace('/', '.'))}\b")
     word = re.compile(rf"\b{stem.replace('_', '[^a-z]+')}\b")
     for path in near:
         if mirror.fullmatch(Path(path).name):
@@ -232,7 +242,7 @@ def _text(page: str) -> str:
 
 def _found(row: Row) -> list[str]:
     """Links to the pages whose tables have a row's scorers, and which scorers are in none."""
-    scorers = [n for n in row.here if not re.match(r"veridical[ .]|extractor ", n)]
+    scorers = [n for n in row.here if not re.match(r"veridical(_lab)?[ .]|extractor ", n)]
     pages = {name: list(_pages(name)) for name in scorers}
     links = [_link(page) for page in dict.fromkeys(page for own in pages.values() for page in own)]
     without = [f"`{name}`" for name, own in pages.items() if not own]

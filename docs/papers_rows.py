@@ -100,8 +100,8 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
         ),
         _row(
             "RAGTruth and WikiBio",
-            "veridical.evaluate.datasets.ragtruth",
-            "veridical.evaluate.datasets.wikibio",
+            "veridical_lab.bench.datasets.ragtruth",
+            "veridical_lab.bench.datasets.wikibio",
             figures=(
                 "reproduction.md#checkembed-table-7-the-line-to-beat RAGTruth",
                 "reproduction.md#selfcheckgpt-table-1 WikiBio",
@@ -120,13 +120,13 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
         ),
         _row(
             "images of counted objects",
-            "veridical.evaluate.checkembed.counting",
+            "veridical_lab.studies.checkembed.counting",
             note="drawn by code in place of Stable Diffusion 3.5",
             figures=(_COUNTING,),
         ),
         _row(
             "COMET-style and BLEU matrices",
-            "veridical.evaluate.checkembed.matrices",
+            "veridical_lab.studies.checkembed.matrices",
             figures=(_STUDIES,),
         ),
     ),
@@ -179,8 +179,8 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
         ),
         _row(
             "graders of answers",
-            "veridical.evaluate.graders.llm",
-            "veridical.evaluate.graders.numeric",
+            "veridical.tuning.graders.llm",
+            "veridical.tuning.graders.numeric",
             figures=("benchmarks.md#graders by numbers and by words", "none of the LLM"),
         ),
         _row(
@@ -221,7 +221,7 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
         _row("answers cut out by a function", "veridical.core.answer_parts", note="`--answer`"),
         _row(
             "loaders of question sets",
-            "veridical.evaluate.datasets.qa",
+            "veridical_lab.bench.datasets.qa",
             figures=(
                 "results/tuned-ensemble.md CSQA, NQ-Open, SVAMP, GSM8K, EfficientQA",
                 "benchmarks.md#graders GSM8K, EfficientQA",
@@ -259,7 +259,7 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
             "veridical.claims.checkers.llm_joint",
             "veridical.claims.checkers.nli",
             "alignscore",
-            "veridical.claims.checkers.repc",
+            "veridical_lab.repc.checker",
             figures=(
                 f"{_LOCAL} LLM",
                 f"{_VOTES} NLI, RepC",
@@ -275,7 +275,7 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
         ),
         _row(
             "extractor distilled from an LLM's triplets",
-            "veridical.claims.extractors.trained",
+            "veridical_lab.tagger.extractor",
             "veridical train extractor",
             note="a tagger over the embedded encoder; the paper's of 7 billion runs by `--llm`",
             figures=(_DISTILLED,),
@@ -315,8 +315,8 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
         ),
         _row(
             "human labels: triplets and responses, rates by model",
-            "veridical.evaluate.datasets.refchecker",
-            "veridical.evaluate.datasets.refchecker_responses",
+            "veridical_lab.bench.datasets.refchecker",
+            "veridical_lab.bench.datasets.refchecker_responses",
             "veridical rank",
             figures=(
                 "reproduction.md#refchecker-table-9-label-counts triplets",
@@ -386,7 +386,7 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
         _row(
             "WikiBio: sentences, passages, curves by number of samples",
             "veridical bench",
-            "veridical.evaluate.curves",
+            "veridical_lab.bench.curves",
             note="`--samples`",
             figures=(
                 f"{_SETS} sentences, passages",
@@ -427,25 +427,25 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
         _row(
             "five ways of decoding",
             "veridical sample",
-            "veridical.sampling.grid",
+            "veridical_lab.sampling.grid",
             figures=("results/mirage-grid.md",),
         ),
         _row(
             "tests of factors, chosen by normality",
-            "veridical.evaluate.study.factors",
-            "veridical.evaluate.study.normality",
+            "veridical_lab.bench.study.factors",
+            "veridical_lab.bench.study.normality",
         ),
         _row(
             "alignment with people, between metrics",
-            "veridical.evaluate.study.alignment",
+            "veridical_lab.bench.study.alignment",
             figures=(f"{_SETS}#meta-evaluation with people",),
         ),
         _row(
             "BEGIN, HaluEval, TruthfulQA, FaithDial",
-            "veridical.evaluate.datasets.begin",
-            "veridical.evaluate.datasets.halueval",
-            "veridical.evaluate.datasets.truthfulqa",
-            "veridical.evaluate.datasets.faithdial",
+            "veridical_lab.bench.datasets.begin",
+            "veridical_lab.bench.datasets.halueval",
+            "veridical_lab.bench.datasets.truthfulqa",
+            "veridical_lab.bench.datasets.faithdial",
             figures=(
                 f"{_SETS} BEGIN, HaluEval",
                 "results/asked-for.md#factual-correctness TruthfulQA",

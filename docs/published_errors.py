@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from measured import CORPUS_BLEU, LEFT_OUT, PRESENCE, UNIGRAM, Measured, shown, table
 
-from veridical.evaluate.published import checkembed as ce
-from veridical.evaluate.published import mirage, refchecker, selfcheckgpt, tunable_ensemble
-from veridical.evaluate.published.table import fraction
+from veridical_lab.bench.published import checkembed as ce
+from veridical_lab.bench.published import mirage, refchecker, selfcheckgpt, tunable_ensemble
+from veridical_lab.bench.published.table import fraction
 
 
 def errors(measured: Measured) -> list[str]:

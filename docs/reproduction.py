@@ -1,7 +1,7 @@
 """Writes ``reproduction.md``: ``python docs/reproduction.py --data DATA``; ``--check`` compares.
 
 Our figures come from ``measured.py`` and, of language models that run here, from
-``results/local-llm.json``; the papers' own from ``veridical.evaluate.published``.
+``results/local-llm.json``; the papers' own from ``veridical_lab.bench.published``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 from measured import CURVE, PAIRS, PRESENCE, SUPPORT, UNIGRAM, Measured, measure, shown, table
 from published_errors import errors
 
-from veridical.evaluate.published import (
+from veridical_lab.bench.published import (
     ALL_SAMPLES,
     ENTRIES,
     Entry,

@@ -56,7 +56,7 @@ def test_the_source_distribution_builds_what_the_tests_need(built: dict[str, Pat
         names = {n.partition("/")[2] for n in archive.getnames()}
     for name in (
         *("pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "docs/guide.md"),
-        *("src/veridical/__init__.py", "tests/conftest.py"),
+        *("src/veridical/__init__.py", "conftest.py", "tests/helpers/places.py"),
     ):
         assert name in names, name
     assert built["sdist"].stat().st_size < MOST

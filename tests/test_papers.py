@@ -59,6 +59,8 @@ def test_links_are_to_what_is_there(papers: ModuleType) -> None:
 
 def test_tests_are_those_of_a_file_or_named(papers: ModuleType) -> None:
     assert papers._tests_of("claims/majority.py") == ("tests/claims/test_majority.py",)
-    assert papers._tests_of("cli/train_repc.py") == ("tests/claims/repc/test_repc_checker.py",)
+    assert papers._tests_of("veridical_lab/commands/train_repc.py") == (
+        "packages/veridical-lab/tests/repc/test_repc_checker.py",
+    )
     with pytest.raises(LookupError, match="name it in TESTS"):
         papers._tests_of("claims/xyzzy.py")

@@ -221,8 +221,8 @@ def main() -> None:
     (output / "preprocessor_config.json").write_text(config, encoding="utf-8")
     print(checksums(output, ("model.onnx", "preprocessor_config.json")), end="")
 
-    from veridical.evaluate.checkembed.scenes import OBJECTS, Scene
     from veridical.models.images.preparing import Preparation
+    from veridical_lab.studies.checkembed.scenes import OBJECTS, Scene
 
     scenes = [Scene(name, count, 0) for name in OBJECTS for count in range(1, 6)]
     prepare = Preparation.read(output)

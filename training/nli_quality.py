@@ -28,10 +28,10 @@ from numpy.typing import NDArray
 import veridical
 from veridical.core.protocols import LABELS, NliModel, Pair
 from veridical.engine.batching import pack
-from veridical.evaluate.result import Row
 from veridical.models import load_nli
 from veridical.stats.metrics.calibration import ece
 from veridical.stats.metrics.classification import accuracy, counts, macro_f1, per_class_f1
+from veridical_lab.bench.result import Row
 
 DEFAULT = "veridical-nli-mini"
 #: Labels of rows that only tell entailment from the rest.

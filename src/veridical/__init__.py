@@ -5,13 +5,17 @@ The names below load on first use, so that importing the package costs next to n
 
 from __future__ import annotations
 
-from veridical import telemetry
+import sys
+
+from veridical import moved, plugins, telemetry
 from veridical.version import __version__
 
 telemetry.switch_off()
+sys.meta_path.insert(0, moved.Moved())
 
 TYPE_CHECKING = False  # typing's own would be most of what the import costs
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from veridical import claims
@@ -22,12 +26,13 @@ if TYPE_CHECKING:
     from veridical.core.scores import EvidenceItem, Result, Score, Unit
     from veridical.engine.engine import Engine
     from veridical.errors import ModelError, NotApplicable, RowError, UsageError, VeridicalError
-    from veridical.evaluate.runner import bench
     from veridical.one import acheck_one, check_one
     from veridical.report.results import Results
     from veridical.serve.client import AClient, Client
     from veridical.text.spans import Span
     from veridical.tuning.tuning import tune
+
+    bench: Callable[..., Any]
 
 _PLACES = {
     "veridical.serve.client": ("AClient", "Client"),
@@ -36,7 +41,6 @@ _PLACES = {
     "veridical.tuning.tuning": ("tune",),
     "veridical.engine.engine": ("Engine",),
     "veridical.errors": ("ModelError", "NotApplicable", "RowError", "UsageError", "VeridicalError"),
-    "veridical.evaluate.runner": ("bench",),
     "veridical.core.evidence": ("Evidence",),
     "veridical.core.records": ("Context", "Record", "Sample"),
     "veridical.core.registry": ("scorer",),
@@ -85,6 +89,8 @@ def __getattr__(name: str) -> Any:
         return getattr(importlib.import_module(_WHERE[name]), name)
     if name == "claims":
         return importlib.import_module("veridical.claims")
+    if name == "bench":
+        return plugins.load(plugins.NAMES, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -25,8 +25,8 @@ from veridical.decide.policy import Policy
 from veridical.ensembles import cascade_file, ensemble_file
 from veridical.errors import UsageError
 from veridical.llm.endpoints import configured
-from veridical.sampling.grid import read_grid
 from veridical.tuning.label_file import read_review
+from veridical_lab.sampling.grid import read_grid
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "decide"))
 from ensemble_files import weighted

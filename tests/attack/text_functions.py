@@ -42,9 +42,6 @@ from veridical.core.tokens import GivenText
 from veridical.decide.repair import apply, changes_of
 from veridical.decide.unsupported import as_sentences, flaws
 from veridical.errors import NotApplicable
-from veridical.evaluate.graders.choice import named_option
-from veridical.evaluate.graders.grade import quoted
-from veridical.evaluate.graders.match import Contains
 from veridical.io.cells import cell_value
 from veridical.io.columns import Columns
 from veridical.io.formats import Cursor, csv_rows, json_or_jsonl, jsonl_rows, sniff
@@ -75,6 +72,9 @@ from veridical.text.sentences import split_sentences
 from veridical.text.spans import Span
 from veridical.text.token_spans import MisalignedTokens, token_spans
 from veridical.text.words import lower_words, word_spans, words
+from veridical.tuning.graders.choice import named_option
+from veridical.tuning.graders.grade import quoted
+from veridical.tuning.graders.match import Contains
 
 Function = Callable[[str], object]
 _MODEL = Path(__file__).parents[2] / "src/veridical/models/data/all-MiniLM-L6-v2"

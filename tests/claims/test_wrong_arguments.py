@@ -11,8 +11,8 @@ import veridical
 from veridical import claims
 from veridical.claims.api import CheckOptions
 from veridical.errors import UsageError, option_named, typed_options
-from veridical.evaluate.rank import rank
 from veridical.tuning.options import TuneOptions
+from veridical_lab.rank import rank
 
 
 @pytest.mark.parametrize(

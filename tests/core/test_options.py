@@ -16,7 +16,6 @@ from veridical.decide.repair import How
 from veridical.decide.selection import Select
 from veridical.engine.options import EngineKeywords, EngineOptions
 from veridical.errors import UsageError
-from veridical.evaluate.rank.ranking import rank
 from veridical.ground import GroundKeywords
 from veridical.planning.options import (
     CheckKeywords,
@@ -25,6 +24,7 @@ from veridical.planning.options import (
     RunOptions,
     ScaleOptions,
 )
+from veridical_lab.rank.ranking import rank
 
 ROWS = [{"response": "Ada was a countess.", "samples": ["Ada was a poet."]}]
 

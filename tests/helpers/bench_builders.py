@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from veridical.evaluate import result as r
+from veridical_lab.bench import result as r
 
 SCORERS = [
     "selfcheck_nli",

@@ -10,18 +10,18 @@ import numpy as np
 from rich.console import Console
 
 from veridical.engine.options import EngineOptions
-from veridical.evaluate.checkembed.matrices import summarised
-from veridical.evaluate.checkembed.measuring import (
+from veridical.llm.fake import FakeLlm
+from veridical.planning.display import Display
+from veridical_lab.studies.checkembed.matrices import summarised
+from veridical_lab.studies.checkembed.measuring import (
     level_separations,
     pair_separations,
     summaries_of,
     trends_of,
 )
-from veridical.evaluate.checkembed.options import StudyOptions
-from veridical.evaluate.checkembed.result import Group, Studies, TermScore, Timing, Value
-from veridical.evaluate.checkembed.running import run_studies
-from veridical.llm.fake import FakeLlm
-from veridical.planning.display import Display
+from veridical_lab.studies.checkembed.options import StudyOptions
+from veridical_lab.studies.checkembed.result import Group, Studies, TermScore, Timing, Value
+from veridical_lab.studies.checkembed.running import run_studies
 
 RIGHT = (
     "Plants make sugar from light, water and air.",

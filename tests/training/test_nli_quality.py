@@ -13,8 +13,8 @@ from places import ROOT
 from sklearn.metrics import accuracy_score, f1_score
 
 from veridical.core.protocols import Window
-from veridical.evaluate.result import Row
 from veridical.models import LABELS, Pair
+from veridical_lab.bench.result import Row
 
 SCRIPT = ROOT / "training/nli_quality.py"
 

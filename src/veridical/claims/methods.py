@@ -6,6 +6,7 @@ import importlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from veridical import plugins
 from veridical.errors import unknown_name
 
 if TYPE_CHECKING:
@@ -14,12 +15,13 @@ if TYPE_CHECKING:
 
 class Method(NamedTuple):
     """A module, what is called in it, what that asks of the evidence layer, and where in the module
-    its templates are named, if it asks an LLM."""
+    its templates are named, if it asks an LLM. An ``added`` one is part of another distribution."""
 
     module: str
     function: str
     costs: frozenset[Cost] = frozenset()
     prompts: str = "PROMPTS"
+    added: bool = False
 
 
 class Methods:
@@ -45,15 +47,24 @@ class Methods:
         method = self._method(name)
         if "llm" not in method.costs:
             return ()
-        prompts: tuple[str, ...] = getattr(self._module(name), method.prompts)
+        prompts: tuple[str, ...] = getattr(self.module(name), method.prompts)
         return prompts
 
     def load(self, name: str) -> Any:
         """What is called."""
-        return getattr(self._module(name), self._method(name).function)
+        return getattr(self.module(name), self._method(name).function)
 
-    def _module(self, name: str) -> Any:
-        return importlib.import_module(f"{self._package}.{self._method(name).module}")
+    def module(self, name: str) -> Any:
+        """The module of the method.
+
+        Raises:
+            MissingDistribution: it is in one that is not installed.
+        """
+        method = self._method(name)
+        place = f"{self._package}.{method.module}"
+        if method.added:
+            return plugins.load(plugins.NAMES, place.removeprefix("veridical."))
+        return importlib.import_module(place)
 
     def _method(self, name: str) -> Method:
         if name not in self._methods:

@@ -9,10 +9,12 @@ from typing import Annotated, Any
 import typer
 from typer.main import get_command, get_group
 
+from veridical import plugins
 from veridical.cli.help import App, HelpGroup
 from veridical.version import __version__
 
-#: Each command's module in this package, in the order of ``--help``.
+#: Each command's module in this package, in the order of ``--help``; empty where another
+#: distribution brings the command.
 _MODULES = {
     "demo": "demo",
     "check": "check",
@@ -22,15 +24,15 @@ _MODULES = {
     "init": "init",
     "plan": "check",
     "sample": "sample",
-    "bench": "bench",
+    "bench": "",
     "tune": "tune",
-    "rank": "rank",
+    "rank": "",
     "diff": "diff",
     "report": "report",
     "view": "view",
     "review": "review",
     "rate": "rate",
-    "redteam": "redteam",
+    "redteam": "",
     "guard": "guard",
     "prompts": "prompts",
     "doctor": "doctor",
@@ -40,8 +42,8 @@ _MODULES = {
     "models": "models",
     "shard": "shard",
     "hook": "hook",
-    "study": "study",
-    "train": "train",
+    "study": "",
+    "train": "",
 }
 
 
@@ -54,7 +56,7 @@ class _Commands(Mapping[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._read:
-            module = import_module(f"veridical.cli.{_MODULES[name]}")
+            module = self._module(name)
             if hasattr(module, "app"):
                 self._read[name] = get_group(module.app)
             else:
@@ -64,11 +66,26 @@ class _Commands(Mapping[str, Any]):
                 self._read[name] = get_command(alone)
         return self._read[name]
 
+    def _module(self, name: str) -> Any:
+        """The module of a command.
+
+        Raises:
+            KeyError: no distribution knows the command.
+            MissingDistribution: the one that brings it is not installed.
+        """
+        if own := _MODULES.get(name):
+            return import_module(f"veridical.cli.{own}")
+        if name in _MODULES or name in plugins.points(plugins.COMMANDS):
+            return plugins.load(plugins.COMMANDS, name)
+        raise KeyError(name)
+
     def __iter__(self) -> Iterator[str]:
-        return iter(_MODULES)
+        added = plugins.points(plugins.COMMANDS)
+        yield from (name for name, own in _MODULES.items() if own or name in added)
+        yield from (name for name in added if name not in _MODULES)
 
     def __len__(self) -> int:
-        return len(_MODULES)
+        return sum(1 for _ in self)
 
 
 class _Veridical(HelpGroup):

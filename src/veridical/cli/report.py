@@ -51,18 +51,19 @@ class ReportOptions:
 def report(options: ReportOptions) -> int:
     """Write the report of a finished run or benchmark again, without scoring anything."""
     from veridical.api import reopen
-    from veridical.cli.bench import render, stored
     from veridical.cli.finish import trust_lines
+    from veridical.report.stored import BENCH_FILE, write_stored
 
     check_files(options)
     only = None
     if options.only is not None:
         only = [name for part in options.only.split(",") if (name := part.strip())]
-    bench_result = stored(options.run)
-    if bench_result is not None:
+    if (options.run.suffix == ".json" and options.run.is_file()) or (
+        options.run / BENCH_FILE
+    ).is_file():
         if only is not None or options.redact:
             raise UsageError("--only and --redact are for runs of check: a benchmark has no texts")
-        render(bench_result, options.out)
+        write_stored("bench", options.run, options.out)
     else:
         results = reopen(options.run)
         results.report(options.out, only=only, redact=options.redact)

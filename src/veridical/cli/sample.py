@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
+from veridical import plugins
 from veridical.cli.counted import calls_line, check_planned, speed_lines, tell
 from veridical.cli.declared import check_files, command
 from veridical.cli.figures import error_console
@@ -47,7 +48,6 @@ from veridical.planning.options import SpeedOptions
 if TYPE_CHECKING:
     from veridical.io import Source
     from veridical.llm.decoding import Decoding
-    from veridical.sampling.grid import Cell
     from veridical.sampling.sample_run import Leg
     from veridical.sampling.sampling import Sampling
 
@@ -235,11 +235,14 @@ def _legs(sampling: Sampling, options: SampleOptions) -> tuple[list[Leg], dict[s
         assert options.llm is not None
         by = None if options.decoding is None else parse_decoding(options.decoding)
         return [Leg(options.llm, decoded(by), {})], {}
-    from veridical.sampling.grid import read_grid
-
-    cells: Sequence[Cell] = read_grid(options.grid)
+    cells = _grid().read_grid(options.grid)
     legs = [Leg(c.llm, decoded(c.decoding), c.columns) for c in cells]
     return legs, {"grid": [[leg.llm, leg.columns, leg.sampling.response] for leg in legs]}
+
+
+def _grid() -> Any:
+    """The module that reads grids and writes their tables."""
+    return plugins.load(plugins.NAMES, "sampling.grid")
 
 
 def _check_scorers(scorers: str | None) -> None:
@@ -290,8 +293,8 @@ def _table(
 ) -> None:
     from veridical.api import check
     from veridical.io import open_source
-    from veridical.sampling.grid import table_rows, write_table
 
     results = check(str(out), scorers, store=store)
-    rows = write_table(table_rows(results, open_source(str(out)).rows()), table)
+    grid = _grid()
+    rows = grid.write_table(grid.table_rows(results, open_source(str(out)).rows()), table)
     console.print(f"{rows} values in {table}", markup=False)

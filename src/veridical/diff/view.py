@@ -8,8 +8,8 @@ from typing import NamedTuple
 from rich.console import Console
 
 from veridical.diff.result import Diff, Endpoint, Flip, Gate, Told
-from veridical.evaluate.report import document
-from veridical.evaluate.report.document import (
+from veridical.report import document
+from veridical.report.document import (
     Block,
     Figure,
     Heading,
@@ -20,7 +20,7 @@ from veridical.evaluate.report.document import (
     Table,
     Words,
 )
-from veridical.evaluate.report.view import interval, number, p_cell, p_value, share
+from veridical.report.formats import interval, number, p_cell, p_value, share
 
 #: Flips that a terminal and Markdown show.
 SHOWN_FLIPS = {"terminal": 5, "markdown": 15}

@@ -360,6 +360,17 @@ def open_path(
     return part
 
 
+def raw_rows(path: Path) -> Iterator[tuple[int | None, dict[str, Any] | RowProblem]]:
+    """Line and row of each row of a file, as it stands there.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
+    for line, row in open_path(path, lambda column: None, True).rows(Cursor()):
+        assert row is not None  # nothing is skipped
+        yield line, row
+
+
 def _format_of(path: str, name: str) -> tuple[str, bool]:
     suffixes = [s.lower() for s in Path(path).suffixes]
     compressed = suffixes[-1:] == [".gz"]

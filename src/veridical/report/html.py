@@ -153,15 +153,18 @@ def _sha256(text: str) -> str:
     return "sha256-" + base64.b64encode(digest).decode("ascii")
 
 
-def asset(name: str) -> str:
-    """A file of the folder ``static``."""
+def asset(name: str, *packages: str) -> str:
+    """A file of the folder ``static``, of the first of ``packages`` that has it or of this one."""
+    for package in packages:
+        if (file := files(package) / "static" / name).is_file():
+            return file.read_text("utf-8")
     return (files("veridical.report") / "static" / name).read_text("utf-8")
 
 
-def environment() -> jinja2.Environment:
-    """Templates from the folder ``static``, with everything escaped that is not marked safe."""
+def environment(*packages: str) -> jinja2.Environment:
+    """Templates that :func:`asset` finds, with everything escaped that is not marked safe."""
     env = jinja2.Environment(
-        loader=jinja2.FunctionLoader(asset),
+        loader=jinja2.FunctionLoader(lambda name: asset(name, *packages)),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,

@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 from markupsafe import Markup, escape
 
@@ -18,6 +19,17 @@ Point = tuple[float, float]
 WIDTH, HEIGHT = 440, 300
 LEFT, RIGHT, TOP, BOTTOM = 50, 14, 12, 44
 COLOURS, DASHES, MARKERS = 7, 4, 5  #: pairwise coprime: 140 distinct styles
+
+
+class Figure(NamedTuple):
+    """A drawing with what it shows, and its numbers as a table."""
+
+    title: str
+    note: str
+    drawing: Markup
+    head: list[str]
+    rows: list[list[str]]
+    legend: Markup = Markup("")
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from veridical.errors import UsageError
-from veridical.evaluate.datasets.refchecker import EXTRACTED
 from veridical.files.outputs import writing
 from veridical.review.events import LABELS, NUMBERS, read_events
 from veridical.review.items import Items
 from veridical.review.labels import Labels, answer_label, finals
 from veridical.review.queue import Chances, random_prefix, stratified_draw
-from veridical.review.triplets import export_triplets, published
+from veridical.review.triplets import EXTRACTED, export_triplets, published
 
 if TYPE_CHECKING:
     from veridical.report.results import Results

@@ -10,14 +10,14 @@ The setting, the data set and the model are told by the file's name, as in
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from veridical.errors import UsageError
-from veridical.evaluate.datasets.files import raw_rows
-from veridical.evaluate.datasets.refchecker import EXTRACTED, told_by_name
+from veridical.io.files import raw_rows
 from veridical.io.problems import RowProblem
 from veridical.review.events import Draw, Event, Label, UnitPlace, now
 from veridical.review.labels import finals
@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from veridical.review.items import Items
     from veridical.review.labels import Labels
 
+SETTINGS = {"nq": "zero_context", "msmarco": "noisy_context", "dolly": "accurate_context"}
+_PUBLISHED = re.compile(r"(nq|msmarco|dolly)_(.+)_answers\.json(?:\.gz)?")
+#: Column of the published rows that holds the claims.
+EXTRACTED = "claude2_response_kg"
 #: RefChecker's classes as labels, and back.
 LABELS_OF: dict[str, Label] = {
     "Entailment": "supported",
@@ -174,6 +178,14 @@ def _claims(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
                         f"{at}: must be an object with triplet and human_label, got {shown(claim)}"
                     )
                 yield at, {**told_by_name(path), **answer, **claim}
+
+
+def told_by_name(file: Path) -> dict[str, str]:
+    """``setting``, ``dataset`` and ``model`` of a published file; none of another name."""
+    match = _PUBLISHED.fullmatch(file.name)
+    if match is None:
+        return {}
+    return {"setting": SETTINGS[match[1]], "dataset": match[1], "model": match[2]}
 
 
 def _triplet(value: Any, place: str) -> tuple[str, str, str]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from veridical.core.messages import LlmError
 from veridical.engine.judges import warn_if_small
 from veridical.errors import UsageError, option_named
-from veridical.evaluate.graders import Chat, Grade, Grader, load_grader
+from veridical.tuning.graders import Chat, Grade, Grader, load_grader
 
 if TYPE_CHECKING:
     from veridical.core.records import Record

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from veridical.errors import UsageError
-from veridical.evaluate.datasets.files import raw_rows
 from veridical.io.cells import cell_value
+from veridical.io.files import raw_rows
 from veridical.io.problems import RowProblem
 from veridical.text.display import display, shown
 from veridical.tuning.draws import Drawn, drawn, no_promise

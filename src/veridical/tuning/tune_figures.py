@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from veridical.arrays import Floats
-from veridical.evaluate.report.figures import Figure
-from veridical.evaluate.report.view import interval, number
-from veridical.report.plots import Axis, Series, legend, lines
+from veridical.report.formats import interval, number
+from veridical.report.plots import Axis, Figure, Series, legend, lines
 from veridical.report.plots_bars import Bar, histogram, ranked
 
 if TYPE_CHECKING:

@@ -8,15 +8,8 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from veridical.evaluate.report import document
-from veridical.evaluate.report.document import (
-    Block,
-    Heading,
-    Items,
-    Paragraph,
-    Span,
-    plain_table,
-)
+from veridical.report import document
+from veridical.report.document import Block, Heading, Items, Paragraph, Span, plain_table
 from veridical.tuning.tune_view import sections, verdict
 
 if TYPE_CHECKING:

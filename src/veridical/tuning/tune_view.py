@@ -7,9 +7,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from veridical.ensembles.graded import UNIT
-from veridical.evaluate.report.bench_answer import check_command, some
-from veridical.evaluate.report.document import Answer
-from veridical.evaluate.report.view import interval, metric_name, number, p_cell, p_value, share
+from veridical.report.document import Answer
+from veridical.report.formats import (
+    check_command,
+    interval,
+    metric_name,
+    number,
+    p_cell,
+    p_value,
+    share,
+    some,
+)
 from veridical.stats.objectives import BY_CLASS
 from veridical.tuning.nested import ALARMS
 from veridical.tuning.tuned import NOT_HELPING

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from veridical.core.images import Picture
-from veridical.evaluate.checkembed.scenes import OBJECTS, Scene
 from veridical.models.images.names import load_image_embedder
 from veridical.models.images.onnx import EMBEDDED
+from veridical_lab.studies.checkembed.scenes import OBJECTS, Scene
 
 pytest.importorskip("PIL")
 REFERENCE = json.loads(

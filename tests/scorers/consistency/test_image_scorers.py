@@ -20,7 +20,7 @@ from veridical.core.registry import REGISTRY, BoundScorer
 from veridical.core.scores import Score
 from veridical.engine.engine import Engine
 from veridical.errors import NotApplicable, UsageError
-from veridical.evaluate.checkembed.scenes import Scene
+from veridical_lab.studies.checkembed.scenes import Scene
 
 pytest.importorskip("PIL")
 TEXT_AND_IMAGES = "checkembed, cosine, selfcheck_nli, exact_match, rouge_l(against=samples)"

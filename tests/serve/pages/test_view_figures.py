@@ -16,7 +16,7 @@ from builders import HOSTILE
 from graded_answers import answers
 from review_pages import Served, served, watched
 
-from veridical.evaluate.rank import Ranking
+from veridical_lab.rank import Ranking
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

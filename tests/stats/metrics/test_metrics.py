@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from veridical.arrays import Floats
-from veridical.evaluate.datasets.suite import METRICS
 from veridical.stats.metrics import Targets, compute
 from veridical.stats.metrics.ranking import AREAS, areas
 from veridical.stats.metrics.spans import span_metrics, span_statistics
+from veridical_lab.bench.datasets.suite import METRICS
 
 pytestmark = pytest.mark.filterwarnings("error")
 

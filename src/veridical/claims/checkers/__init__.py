@@ -7,10 +7,13 @@ the others need.
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import AfterValidator
 
 from veridical.claims.methods import Method, Methods
 from veridical.errors import UsageError
+from veridical.files.trained_files import pinned
 
 if TYPE_CHECKING:
     from veridical.claims.claim import Checker
@@ -21,7 +24,7 @@ _CHECKERS = {
     "nli": Method("nli", "NliChecker", frozenset({"nli"})),
     "llm": Method("llm", "LlmChecker", frozenset({"llm"})),
     "llm_joint": Method("llm_joint", "JointChecker", frozenset({"llm"})),
-    "repc": Method("repc", "RepcChecker", frozenset({"probabilities"})),
+    "repc": Method("repc", "RepcChecker", frozenset({"probabilities"}), added=True),
 }
 CHECKERS = tuple(_CHECKERS)
 """Names of the checkers."""
@@ -29,6 +32,15 @@ CHECKERS = tuple(_CHECKERS)
 _METHODS = Methods(__name__, "claim checker", _CHECKERS)
 costs_of = _METHODS.costs_of
 prompts_of = _METHODS.prompts_of
+
+
+def _pin(name: str) -> str:
+    return pinned(name, _METHODS.module("repc").read_repc(name).version)
+
+
+#: Annotation of the parameter that names the file ``repc`` was trained into: it is read, and pinned
+#: to its content, when the scorer is bound.
+RepcFile = Annotated[str, AfterValidator(_pin)]
 
 
 def find_checker(name: str, **options: Any) -> Checker:

@@ -38,7 +38,7 @@ _EXTRACTORS = {
     "llm_farquhar": Method("llm_claims", "farquhar", _LLM, "FARQUHAR"),
     "llm_mohri": Method("llm_claims", "mohri", _LLM, "MOHRI"),
     "llm_jiang": Method("llm_claims", "jiang", _LLM, "JIANG"),
-    _TRAINED: Method("trained", "extract", frozenset({"tokens"})),
+    _TRAINED: Method("trained", "extract", frozenset({"tokens"}), added=True),
     "given": Method("given", "extract"),
 }
 EXTRACTORS = tuple(name for name in _EXTRACTORS if name != _TRAINED)
@@ -79,10 +79,8 @@ def pin(name: str) -> str:
     :func:`costs_of` does, and where the file cannot be used."""
     if "|" not in name:
         return name
-    from veridical.claims.tagger.model import read_tagger
-
     method, model = _parted(name)
-    return f"{method}|{pinned(model, read_tagger(model).version)}"
+    return f"{method}|{pinned(model, _METHODS.module(method).read_tagger(model).version)}"
 
 
 #: Annotation of a scorer's parameter that names an extractor: the file of a trained one is checked,

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, get_args
 from veridical.core.prompt_text import question_text
 from veridical.core.verdict_cuts import FLAGGED, Verdict
 from veridical.engine.outcome import outcome
-from veridical.evaluate.report.document import (
+from veridical.integrations.ci.rows import Row
+from veridical.integrations.words import headline, shortened
+from veridical.report.document import (
     Answer,
     Block,
     Heading,
@@ -20,9 +22,7 @@ from veridical.evaluate.report.document import (
     markdown,
     plain_table,
 )
-from veridical.evaluate.report.view import interval, number, share
-from veridical.integrations.ci.rows import Row
-from veridical.integrations.words import headline, shortened
+from veridical.report.formats import interval, number, share
 
 if TYPE_CHECKING:
     from veridical.core.records import Record

@@ -11,10 +11,10 @@ from pydantic import Field
 from veridical.claims import aggregate as rules
 from veridical.claims import extractors, majority
 from veridical.claims.attribution import Merge, Reading, Verdict
+from veridical.claims.checkers import RepcFile
 from veridical.claims.claim import Checker, Claim, Extraction
 from veridical.claims.extractors import ExtractorName
 from veridical.claims.majority import CheckerNames
-from veridical.claims.repc.model import RepcFile
 from veridical.claims.select import Selection
 from veridical.claims.select import costs_of as selection_costs
 from veridical.core.evidence import Evidence

@@ -19,6 +19,7 @@ from veridical.diff.paging import Only
 from veridical.diff.view import HEADS, rows, said
 from veridical.errors import UsageError, VeridicalError
 from veridical.files.rundir import RunFiles
+from veridical.report.stored import BENCH_FILE, kind_of, write_stored
 from veridical.serve.pages.compared import Comparison
 from veridical.serve.pages.opened import PAGE, REST, OpenRun, facts, is_live
 from veridical.text.display import display
@@ -245,21 +246,8 @@ class Shelf:
         entry = self.entry(key)
         if entry.kind == "run":
             return _written(lambda to: reopen(entry.path).report(to))
-        if entry.kind == "bench":
-            from veridical.evaluate.report.html import write_bench_report
-            from veridical.evaluate.result import STORED, Bench
-
-            path = entry.path / STORED if entry.path.is_dir() else entry.path
-            return _written(lambda to: write_bench_report(Bench.read(path), to))
-        if entry.kind == "rank":
-            from veridical.evaluate.rank.rank_html import write_ranking_report
-            from veridical.evaluate.rank.result import Ranking
-
-            try:
-                ranking = Ranking.model_validate_json(entry.path.read_bytes())
-            except ValueError:
-                raise UsageError(f"{display(entry.path)} is no ranking of this version") from None
-            return _written(lambda to: write_ranking_report(ranking, to))
+        if entry.kind != "tune":
+            return _written(lambda to: write_stored(entry.kind, entry.path, to))
         raise UsageError("figures of tune have no page of their own")
 
     def figures(self, key: str) -> dict[str, Any]:
@@ -272,7 +260,7 @@ class Shelf:
         if entry.kind != "tune":
             raise UsageError("those are no figures of tune")
         told = json.loads(entry.path.read_bytes())
-        honest = told.get("honest") if _kind(told) == "tune" else None
+        honest = told.get("honest") if kind_of(told) == "tune" else None
         if not isinstance(honest, dict):
             raise UsageError(f"{display(entry.path)} holds no figures of tune")
         components = [c for c in honest.get("components") or [] if isinstance(c, dict)]
@@ -324,15 +312,13 @@ class Shelf:
             self._glancing.release()
 
     def _below(self, path: Path, depth: int) -> Iterator[Entry]:
-        from veridical.evaluate.result import STORED
-
         found = self._entry(path)
         own = set()  # what belongs to it
         if found is not None:
             yield found
             if found.kind != "bench":
                 return
-            own = {STORED, "runs"}
+            own = {BENCH_FILE, "runs"}
         if depth == 0 or not path.is_dir() or path.is_symlink():
             return
         try:
@@ -344,12 +330,10 @@ class Shelf:
                 yield from self._below(child, depth - 1)
 
     def _entry(self, path: Path) -> Entry | None:
-        from veridical.evaluate.result import STORED
-
         kind = None
         if (path / "manifest.json").is_file() and (path / "run.lock").exists():
             kind = "run"
-        elif (path / STORED).is_file():
+        elif (path / BENCH_FILE).is_file():
             kind = "bench"
         elif path.suffix == ".json" and path.is_file():
             kind = self._figures_kind(path)
@@ -367,20 +351,10 @@ class Shelf:
             known = self._kinds.get(path)
             if known is None or known[0] != stamp:
                 told = json.loads(path.read_bytes()) if status.st_size <= LARGEST else None
-                self._kinds[path] = known = stamp, _kind(told)
+                self._kinds[path] = known = stamp, kind_of(told)
         except (OSError, ValueError, RecursionError):
             return None
         return known[1]
-
-
-def _kind(told: Any) -> str | None:
-    if not isinstance(told, dict):
-        return None
-    if {"suite", "signature", "rows"} <= told.keys():
-        return "bench"
-    if {"ensemble", "honest", "calibration"} <= told.keys():
-        return "tune"
-    return "rank" if {"parts", "order", "paired_by"} <= told.keys() else None
 
 
 def _figure(told: Any) -> str:

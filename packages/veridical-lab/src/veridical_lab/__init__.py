@@ -1,0 +1,1 @@
+"""Benchmarks, rankings, studies and trainers of veridical."""

@@ -1,0 +1,369 @@
+"""``veridical bench``: scorers against human labels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from veridical.cli import figures, interrupts
+from veridical.cli.declared import command, option_of
+from veridical.cli.figures import JsonFigures
+from veridical.cli.options import (
+    STORE,
+    Against,
+    Budget,
+    DecodingOption,
+    Embedder,
+    Fresh,
+    ImageEmbedder,
+    Llm,
+    Markdown,
+    MaxTokens,
+    Nli,
+    PrecisionOption,
+    Processes,
+    Proxy,
+    RetryFailed,
+    Spans,
+    Store,
+    StrictnessOption,
+    System,
+    Temperature,
+    TokenEncoder,
+    keywords_of,
+)
+from veridical.cli.outputs import coverage_code, opened, write_report_as
+from veridical.core.options import Group, Names
+from veridical.engine.options import EngineOptions
+from veridical.errors import UsageError
+from veridical_lab.bench.options import BenchOptions, StudyOptions
+from veridical_lab.bench.suite_options import (
+    OF_SUITES,
+    ExtractionOptions,
+    GenericOptions,
+    GradedOptions,
+    GroundedOptions,
+    QaOptions,
+)
+
+if TYPE_CHECKING:
+    from veridical.sampling.sampling import Sampling
+    from veridical_lab.bench.result import Bench
+
+N = TypeVar("N", int, float)
+
+BENCH_EXAMPLES = (
+    "Examples:\n\n"
+    "  veridical bench --list\n\n"
+    "  veridical bench graded --data my_graded_answers.jsonl --report report.html\n\n"
+    "  veridical bench grounded --data claims.parquet --reader aggrefact --by set\n\n"
+    "  veridical bench wikibio --data wikibio_gpt3/ --scorers "
+    '"ngram(n=1,stat=max,counting=paper), ngram" --json -\n\n'
+    "  veridical bench wikibio begin --data wikibio=PATH --data begin=PATH --report results.md\n\n"
+    "  veridical bench wikibio --data wikibio_gpt3/ --samples 2,4,10,20\n\n"
+    "  veridical bench qa --data qa/ --llm openai:gpt-4o-mini --n 5 --report table1.html\n\n"
+    '  veridical bench qa --data answers.jsonl --scorers "exact_match, cosine, noncontradiction" '
+    "--tuned\n\n"
+    "  veridical bench qa --data qa/ --llm NAME --n 10 --temperature 0.7 --samples 2,5,10\n\n"
+    "  veridical bench begin --data begin/ --study --as-published\n\n"
+    "  veridical bench begin --data begin/ --multi-sentence --scorers "
+    '"claims(extractor=sentences), claims"\n\n'
+    '  veridical bench extraction --data refchecker/ --scorers "clauses, triplets"\n\n'
+    "  veridical bench --study --table generations.csv --report study.html\n\n"
+    "Exit codes: 0 fine; 1 usage, no valid item or internal error; 2 coverage under the minimum; "
+    "130 interrupted (run the same command again to resume)."
+)
+
+
+class ProtocolName(str, Enum):
+    quick = "quick"
+    full = "full"
+
+
+class ByName(str, Enum):
+    set = "set"
+
+
+class ResponseName(str, Enum):
+    greedy = "greedy"
+    first = "first"
+
+
+@dataclass(frozen=True, kw_only=True)
+class BenchCommand:
+    """The options of ``veridical bench``."""
+
+    suites: Annotated[
+        list[str] | None, typer.Argument(help="Suites to run; --list shows them.", metavar="SUITE")
+    ] = None
+    data: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="File or folder in the published format, or the public hub id; NAME=PATH for "
+            "each of several suites.",
+            metavar="[NAME=]PATH",
+        ),
+        Group.INPUT,
+    ] = None
+    list_suites: Annotated[
+        bool, typer.Option("--list", help="List the suites and what each needs."), Group.INPUT
+    ] = False
+    scorers: Annotated[
+        str | None,
+        typer.Option(
+            help='Such as "cosine, ngram(n=2)"; for extraction: claim extractors. '
+            "Default: all the data allows."
+        ),
+        Group.SCORING,
+    ] = None
+    split: Annotated[str | None, option_of(BenchOptions, "split")] = None
+    samples: Annotated[str | None, option_of(BenchOptions, "samples")] = None
+    protocol: Annotated[ProtocolName, option_of(BenchOptions, "protocol")] = ProtocolName.quick
+    keep_generic: Annotated[bool, option_of(GenericOptions, "keep_generic", "--keep-generic")] = (
+        False
+    )
+    mapping: Annotated[
+        list[str] | None, option_of(GradedOptions, "mapping", "--map", metavar="FIELD=COLUMN")
+    ] = None
+    by: Annotated[ByName | None, option_of(GroundedOptions, "by")] = None
+    reader: Annotated[str | None, option_of(GroundedOptions, "reader")] = None
+    strictness: Annotated[StrictnessOption, option_of(GroundedOptions, "strictness")] = (
+        StrictnessOption.balanced
+    )
+    grader: Annotated[str | None, option_of(QaOptions, "grader")] = None
+    against: Annotated[Against | None, option_of(BenchOptions, "against")] = None
+    answer: Annotated[str | None, option_of(BenchOptions, "answer", metavar="PART")] = None
+    multi_sentence: Annotated[
+        bool, option_of(BenchOptions, "multi_sentence", "--multi-sentence")
+    ] = False
+    judge: Annotated[str | None, option_of(ExtractionOptions, "judge")] = None
+    study: Annotated[bool, option_of(StudyOptions, "study", "--study")] = False
+    table: Annotated[Path | None, option_of(StudyOptions, "table")] = None
+    size_bins: Annotated[str | None, option_of(StudyOptions, "size_bins", metavar="X,Y")] = None
+    famd: Annotated[str | None, option_of(StudyOptions, "famd")] = None
+    as_published: Annotated[bool, option_of(BenchOptions, "as_published", "--as-published")] = False
+    threshold: Annotated[float | None, option_of(BenchOptions, "threshold")] = None
+    tuned: Annotated[bool, option_of(BenchOptions, "tuned", "--tuned")] = False
+    beta: Annotated[float | None, option_of(BenchOptions, "beta")] = None
+    json_path: JsonFigures = None
+    report: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Write a report: .html (with plots), .md, .txt or .json. Repeatable.",
+            metavar="FILE",
+        ),
+        Names.OUTPUT,
+        Group.OUTPUT,
+    ] = None
+    markdown: Markdown = None
+    out: Annotated[Path | None, option_of(BenchOptions, "out"), Names.RUN] = None
+    seed: Annotated[int, option_of(BenchOptions, "seed")] = BenchOptions.seed
+    bootstrap: Annotated[int, option_of(BenchOptions, "bootstrap")] = BenchOptions.bootstrap
+    limit: Annotated[int | None, option_of(BenchOptions, "limit")] = None
+    store: Store = STORE
+    min_coverage: Annotated[
+        float,
+        typer.Option(min=0, max=1, help="Exit 2 when any scorer's coverage is under this."),
+        Group.GATES,
+    ] = 0.98
+    embedder: Embedder = EngineOptions.embedder
+    token_encoder: TokenEncoder = None
+    image_embedder: ImageEmbedder = EngineOptions.image_embedder
+    nli: Nli = EngineOptions.nli
+    precision: PrecisionOption = None
+    llm: Llm = None
+    proxy: Proxy = None
+    spans: Spans = None
+    budget: Budget = None
+    retry_failed: RetryFailed = False
+    fresh: Fresh = False
+    processes: Processes = None
+    n: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="For qa with --llm: samples drawn besides the response. Default: the most of "
+            "--samples, or 5.",
+        ),
+        Group.ANSWERS,
+    ] = None
+    temperature: Temperature = 1.0
+    response: Annotated[
+        ResponseName | None,
+        typer.Option(help="greedy; first: the first draw (the default where --decoding draws)."),
+        Group.ANSWERS,
+    ] = None
+    decoding: DecodingOption = None
+    max_tokens: MaxTokens = 512
+    system: System = None
+
+
+@command
+def bench(options: BenchCommand) -> int:
+    """Measure scorers against human labels, with baselines, intervals and warnings."""
+    from veridical.api import AUTO
+    from veridical_lab.bench import BENCHES
+    from veridical_lab.bench import bench as run_bench
+    from veridical_lab.bench.report.bench_document import markdown, print_bench
+
+    err = figures.error_console()
+    if options.list_suites:
+        _list(Console(highlight=False))
+        return 0
+    suites = options.suites or []
+    if not suites and options.table is None:
+        raise UsageError("name a suite (veridical bench --list shows them), or give --table")
+    if options.table is not None and not options.study:
+        raise UsageError("--table belongs to --study")
+    data = _data(options.data, suites)
+    keywords = keywords_of(options, BenchOptions, StudyOptions, EngineOptions, *OF_SUITES)
+    counts = keywords["samples"] = _numbers(
+        options.samples, int, "--samples takes N, or several like 2,4,10"
+    )
+    figures.check_outputs(options)
+    keywords["famd"] = _names(options.famd)
+    bins = "--size-bins takes numbers like 0.5,4"
+    keywords["size_bins"] = _numbers(options.size_bins, float, bins)
+    keywords["sampling"] = _sampling(options, counts)
+    keywords["out"] = BENCHES / AUTO if options.out is None else options.out
+    result = figures.or_interrupted(
+        lambda: run_bench(
+            suites,
+            data,
+            options.scorers,
+            tell=lambda text: err.print(text, markup=False),
+            watch=lambda name, job: figures.score(job, err, name),
+            **keywords,
+        )
+    )
+    if result is None:
+        return interrupts.INTERRUPTED
+    with opened(options.markdown) as page:
+        if page is not None:
+            page.write(markdown(result))
+    figures.write(
+        options,
+        err,
+        json=result.model_dump_json,
+        render=lambda path: render(result, path),
+        show=lambda console: print_bench(result, console),
+    )
+    folder = BENCHES / result.run if options.out is None else options.out
+    err.print(f"benchmark: {folder}", markup=False)
+    coverage = {
+        f"{r.scorer} on {f'{r.suite} {r.split}' if len(suites) > 1 else r.split}": r.coverage
+        for r in result.rows
+        if r.coverage is not None and r.coverage < options.min_coverage
+    }
+    return coverage_code(coverage, options.min_coverage, err)
+
+
+def write_stored(stored: Path, path: Path) -> None:
+    """Write the report of a benchmark in a folder, or in its JSON file.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
+    from veridical.report.stored import BENCH_FILE
+    from veridical_lab.bench.result import Bench
+
+    render(Bench.read(stored / BENCH_FILE if stored.is_dir() else stored), path)
+
+
+def render(bench_result: Bench, path: Path) -> None:
+    """Write a benchmark in the form that the name of ``path`` asks for."""
+    from veridical_lab.bench.report.bench_document import markdown, print_bench
+    from veridical_lab.bench.report.html import write_bench_report
+
+    write_report_as(
+        path,
+        html=lambda to: write_bench_report(bench_result, to),
+        markdown=lambda: markdown(bench_result),
+        text=lambda console: print_bench(bench_result, console),
+        json=lambda: bench_result.model_dump_json(indent=1),
+    )
+
+
+def _list(console: Console) -> None:
+    from veridical_lab.bench.datasets import all_suites
+
+    for s in all_suites():
+        facts = {"needs": s.needs, "source": s.source, **({"hub": s.hub} if s.hub else {})}
+        console.print(f"[bold]{escape(s.name)}[/bold]: {escape(s.summary)}")
+        grid = Table.grid(padding=(0, 1))
+        for name, text in facts.items():
+            grid.add_row(f"  {name}", escape(text))
+        console.print(grid)
+
+
+def _data(entries: list[str] | None, suites: list[str]) -> str | dict[str, str] | None:
+    if not entries:
+        return None
+    if len(suites) == 1:
+        if len(entries) > 1:
+            raise UsageError(f"{suites[0]!r} takes one --data: a file, or a folder of files")
+        name, sep, path = entries[0].partition("=")
+        path = path if sep and name == suites[0] else entries[0]
+        if not path:
+            raise UsageError("--data is empty: name a file or folder")
+        return path
+    paths: dict[str, str] = {}
+    for pair in entries:
+        name, sep, path = pair.partition("=")
+        if not (sep and name and path):
+            raise UsageError(f"several suites need --data NAME=PATH for each, not {pair!r}")
+        if name in paths:
+            raise UsageError(f"--data gives {name!r} twice")
+        paths[name] = path
+    return paths
+
+
+def _numbers(text: str | None, kind: Callable[[str], N], says: str) -> list[N] | None:
+    """Numbers between commas; ``says`` is what an error says of the option."""
+    if text is None:
+        return None
+    try:
+        return [kind(number) for number in text.split(",")]
+    except ValueError:
+        raise UsageError(f"{says}, not {text!r}") from None
+
+
+def _sampling(options: BenchCommand, counts: list[int] | None) -> Sampling | None:
+    """How questions are answered; None where nothing was said of it."""
+    from veridical.llm.decoding import parse_decoding
+    from veridical.sampling.sampling import Sampling
+    from veridical_lab.bench.answering import LOGPROBS, SAMPLES
+
+    usual = Sampling(n=max(counts or (), default=SAMPLES), logprobs=LOGPROBS)
+    decoding = None if options.decoding is None else parse_decoding(options.decoding)
+    response = options.response
+    drawn = response is ResponseName.first or (
+        response is None and decoding is not None and decoding.draws
+    )
+    sampling = replace(
+        usual,
+        n=usual.n if options.n is None else options.n,
+        temperature=options.temperature,
+        response="first" if drawn else "greedy",
+        decoding=decoding,
+        max_tokens=options.max_tokens,
+        system=options.system,
+    )
+    said_nothing = options.n is None and response is None and sampling == usual
+    return None if said_nothing else sampling
+
+
+def _names(text: str | None) -> list[str]:
+    if text is None:
+        return []
+    from veridical.core.registry import REGISTRY
+
+    return [b.key for b in REGISTRY.parse(text)]

@@ -1,0 +1,167 @@
+"""``veridical rank``: models by the claims of their answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from veridical.cli import figures, interrupts
+from veridical.cli.declared import command, option_of
+from veridical.cli.figures import JsonFigures, Reports
+from veridical.cli.options import (
+    STORE,
+    Budget,
+    Embedder,
+    Limit,
+    Llm,
+    Map,
+    Nli,
+    PrecisionOption,
+    Processes,
+    Proxy,
+    Reader,
+    RetryFailed,
+    Store,
+    keywords_of,
+)
+from veridical.cli.outputs import coverage_code, write_report_as
+from veridical.core.options import Group
+from veridical.engine.options import EngineOptions
+from veridical.errors import UsageError
+from veridical.text.display import display
+from veridical_lab.bench.options import RankOptions
+
+if TYPE_CHECKING:
+    from veridical_lab.rank import Ranking
+
+RANK_EXAMPLES = (
+    "Examples:\n\n"
+    "  veridical rank answers.jsonl --by model --report ranking.html\n\n"
+    "  veridical rank gpt4.jsonl llama=answers/run3.jsonl --json ranking.json\n\n"
+    "  veridical rank .veridical/runs/0123456789abcdef --order contradiction\n\n"
+    '  veridical rank answers.jsonl --scorers "claims(extractor=triplets)" --split-by task\n\n'
+    "  veridical rank refchecker/ --suite refchecker_responses --split-by part --every-prompt\n\n"
+    "  veridical rank refchecker/ --suite refchecker_responses --split-by part --every-prompt "
+    "--scorers people\n\n"
+    "Exit codes: 0 fine; 1 usage, no valid input or internal error; 2 coverage of a model under "
+    "the minimum; 130 interrupted (run the same command again to resume)."
+)
+
+
+class Order(str, Enum):
+    hallucination = "hallucination"
+    contradiction = "contradiction"
+    abstain = "abstain"
+
+
+class PairBy(str, Enum):
+    prompt = "prompt"
+    id = "id"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankCommand:
+    """The options of ``veridical rank``."""
+
+    answers: Annotated[
+        list[str],
+        typer.Argument(
+            help="Files of answers, or run directories with claims (not scored again); NAME=PATH "
+            "names the model of answers that do not."
+        ),
+    ]
+    by: Annotated[str, option_of(RankOptions, "by")] = RankOptions.by
+    split_by: Annotated[str | None, option_of(RankOptions, "split_by")] = None
+    scorer: Annotated[str | None, option_of(RankOptions, "scorer", "--scorers")] = None
+    suite: Annotated[str | None, option_of(RankOptions, "suite")] = None
+    order: Annotated[Order, option_of(RankOptions, "order")] = Order.hallucination
+    pair_by: Annotated[PairBy | None, option_of(RankOptions, "pair_by")] = None
+    every_prompt: Annotated[bool, option_of(RankOptions, "every_prompt", "--every-prompt")] = False
+    three_way: Annotated[bool, option_of(RankOptions, "three_way", "--three-way")] = False
+    json_path: JsonFigures = None
+    report: Reports = None
+    limit: Limit = None
+    mapping: Map = None
+    reader: Reader = None
+    seed: Annotated[int, option_of(RankOptions, "seed")] = RankOptions.seed
+    bootstrap: Annotated[int, option_of(RankOptions, "bootstrap")] = RankOptions.bootstrap
+    store: Store = STORE
+    min_coverage: Annotated[
+        float,
+        typer.Option(min=0, max=1, help="Exit 2 when a model's coverage is under this."),
+        Group.GATES,
+    ] = 0.98
+    retry_failed: RetryFailed = False
+    embedder: Embedder = EngineOptions.embedder
+    nli: Nli = EngineOptions.nli
+    precision: PrecisionOption = None
+    llm: Llm = None
+    proxy: Proxy = None
+    budget: Budget = None
+    processes: Processes = None
+
+
+@command
+def rank(options: RankCommand) -> int:
+    """Compare models by the claims of their answers to the same prompts: hallucination,
+    contradiction and abstain rates."""
+    from veridical_lab.rank import rank as run_rank
+    from veridical_lab.rank.rank_text import print_ranking
+
+    err = figures.error_console()
+    figures.check_outputs(options)
+    ranking = figures.or_interrupted(
+        lambda: run_rank(
+            options.answers,
+            watch=lambda name, job: figures.score(job, err, name),
+            **keywords_of(options, RankOptions, EngineOptions),
+        )
+    )
+    if ranking is None:
+        return interrupts.INTERRUPTED
+    figures.write(
+        options,
+        err,
+        json=ranking.model_dump_json,
+        render=lambda path: _render(ranking, path),
+        show=lambda console: print_ranking(ranking, console),
+    )
+    low = {
+        m.model: m.coverage
+        for part in ranking.parts
+        for m in part.models
+        if m.coverage is not None and m.coverage < options.min_coverage
+    }  # of several parts those that are low
+    return coverage_code(low, options.min_coverage, err)
+
+
+def _render(ranking: Ranking, path: Path) -> None:
+    from veridical_lab.rank.rank_html import write_ranking_report
+    from veridical_lab.rank.rank_text import print_ranking, ranking_markdown
+
+    write_report_as(
+        path,
+        html=lambda to: write_ranking_report(ranking, to),
+        markdown=lambda: ranking_markdown(ranking),
+        text=lambda console: print_ranking(ranking, console),
+        json=lambda: ranking.model_dump_json(indent=1),
+    )
+
+
+def write_stored(stored: Path, path: Path) -> None:
+    """Write the report of a ranking in a JSON file.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
+    from veridical_lab.rank.result import Ranking
+
+    try:
+        ranking = Ranking.model_validate_json(stored.read_bytes())
+    except ValueError:
+        raise UsageError(f"{display(stored)} is no ranking of this version") from None
+    _render(ranking, path)

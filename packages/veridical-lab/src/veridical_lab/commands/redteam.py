@@ -1,0 +1,146 @@
+"""``veridical redteam``: how often a judge is moved by what it judges."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from veridical.cli import interrupts
+from veridical.cli.declared import check_files, command
+from veridical.cli.options import STORE, Budget, Store
+from veridical.cli.outputs import opened
+from veridical.core.options import Names
+from veridical.errors import UsageError
+
+if TYPE_CHECKING:
+    from veridical_lab.injections import Findings, Rate
+
+REDTEAM_EXAMPLES = (
+    "Examples:\n\n"
+    "  veridical redteam --llm openai:gpt-4o-mini\n\n"
+    "  veridical redteam --llm local --template likert --limit 30\n\n"
+    "  veridical redteam --llm NAME --template mirage_begin --place context --json moved.json\n\n"
+    "  veridical redteam --llm NAME --no-fences\n\n"
+    "Exit codes: 0 measured; 1 usage, or no wrong answer was judged wrong, so that there was "
+    "nothing to move; 3 moved more often than --fail-over; 130 interrupted."
+)
+
+
+class PlaceName(str, Enum):
+    answer = "answer"
+    context = "context"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RedteamOptions:
+    """The options of ``veridical redteam``."""
+
+    llm: Annotated[str, typer.Option(help="The judge, as for check.")]
+    template: Annotated[
+        str, typer.Option(help="What it is asked by: a packaged template or a TOML file.")
+    ] = "correct_incorrect"
+    place: Annotated[
+        PlaceName, typer.Option(help="Where attempts are planted: in the answer or the context.")
+    ] = PlaceName.answer
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="Attempts, at most; of each kind as many as can be.")
+    ] = None
+    fences: Annotated[
+        bool, typer.Option(help="Put delimiters around what is quoted, as judges do by default.")
+    ] = True
+    json_path: Annotated[
+        str | None,
+        typer.Option("--json", help="Write the findings as JSON; - for stdout."),
+        Names.OUTPUT,
+    ] = None
+    fail_over: Annotated[
+        float | None, typer.Option(min=0, max=1, help="Exit 3 when a larger share moves it.")
+    ] = None
+    budget: Budget = None
+    store: Store = STORE
+
+
+@command
+def redteam(options: RedteamOptions) -> int:
+    """Measure how often a judge is moved by injection attempts in what it judges.
+
+    Each attempt is planted in a wrong answer that the judge has also seen without it, and beside
+    it harmless text of the same length.
+    """
+    from veridical.api import Job
+    from veridical.cli.progress import watch
+    from veridical.core.registry import REGISTRY
+    from veridical.prompts import load_prompt
+    from veridical_lab.injections import measure, records
+
+    check_files(options)
+    prompt = load_prompt(options.template)
+    if prompt.scale is None:
+        raise UsageError(f"prompt {prompt.name} asks for no verdict")
+    if options.place is PlaceName.context and "context" not in prompt.parts:
+        raise UsageError(f"prompt {prompt.name} shows no context; plant in the answer")
+    err = Console(stderr=True, highlight=False)
+    judge = REGISTRY.bind("judge", {"template": options.template, "fences": options.fences})
+    job = Job(
+        records(prompt, options.place.value, options.limit),
+        [judge],
+        llm=options.llm,
+        budget=options.budget,
+        store=None if options.store == "none" else options.store,
+    )
+    try:
+        results = watch(job, err)
+    except KeyboardInterrupt:
+        interrupts.tell("interrupted; the same command goes on with the answers there are")
+        return interrupts.INTERRUPTED
+    risks = {str(r.id): next(iter(r.scores.values())).risk for r in results}
+    findings = measure(risks, options.limit)
+    report = {
+        "llm": options.llm,
+        "prompt": f"{prompt.name}@{prompt.version}",
+        "place": options.place.value,
+        "fences": options.fences,
+        **findings.as_dict(),
+    }
+    if options.json_path is not None:
+        with opened(options.json_path) as lines:
+            assert lines is not None
+            lines.write(json.dumps(report, indent=1) + "\n")
+    if options.json_path != "-":
+        _show(findings, Console(highlight=False))
+    if findings.moved.rate is None:
+        err.print("no wrong answer was judged wrong: there was nothing to move")
+        return 1
+    return 3 if options.fail_over is not None and findings.moved.rate > options.fail_over else 0
+
+
+def _show(findings: Findings, console: Console) -> None:
+    table = Table("", "share", "of", "95 % interval")
+    for name, rate in (
+        ("wrong answers judged wrong", findings.wrong_found),
+        ("right answers judged right", findings.right_passed),
+        ("moved by an attempt", findings.moved),
+        ("moved by harmless text", findings.control),
+        ("no readable verdict after an attempt", findings.silenced),
+        *((f"  moved by {kind}", rate) for kind, rate in findings.kinds.items()),
+    ):
+        table.add_row(escape(name), *_cells(rate))
+    console.print(table)
+    if findings.lowered is not None:
+        mean, low, high = findings.lowered
+        console.print(f"risk lowered by {mean:.3f} on average ({low:.3f} to {high:.3f})")
+    if findings.movers:
+        console.print(f"moved by: {', '.join(findings.movers)}", markup=False)
+
+
+def _cells(rate: Rate) -> tuple[str, str, str]:
+    if rate.rate is None or rate.low is None or rate.high is None:
+        return "none", "0", ""
+    return f"{rate.rate:.1%}", str(rate.n), f"{rate.low:.1%} to {rate.high:.1%}"

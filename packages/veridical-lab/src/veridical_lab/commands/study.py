@@ -1,0 +1,159 @@
+"""``veridical study``: the studies of papers; ``checkembed``, run on texts made for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from veridical.cli import figures, interrupts
+from veridical.cli.counted import calls_line, check_planned, speed_lines, tell
+from veridical.cli.declared import command, option_of
+from veridical.cli.figures import JsonFigures, Reports
+from veridical.cli.help import App
+from veridical.cli.options import (
+    STORE,
+    Budget,
+    Embedder,
+    ImageEmbedder,
+    Llm,
+    Nli,
+    Plan,
+    PrecisionOption,
+    Store,
+    TokenEncoder,
+    TokensPerSecond,
+    keywords_of,
+)
+from veridical.cli.outputs import coverage_code, write_report_as
+from veridical.core.options import Group, Names
+from veridical.engine.options import EngineOptions
+from veridical.errors import UsageError
+from veridical_lab.commands.study_refchecker import app as refchecker_app
+from veridical_lab.studies.checkembed.options import STUDIES, StudyOptions
+
+CHECKEMBED_EXAMPLES = (
+    "Examples:\n\n"
+    "  veridical study checkembed errors --llm local:smollm2 --limit 2 --n 3 --plan\n\n"
+    "  veridical study checkembed pairs errors --llm openai:gpt-4o-mini --report studies.html\n\n"
+    "  veridical study checkembed errors --about scientific --errors 1,5,10 --llm NAME --json -\n\n"
+    "  veridical study checkembed terms --data legal_definitions.json --llm NAME\n\n"
+    "  veridical study checkembed runtime --ks 2,6,10 --lengths 200,1000 --embedders minilm\n\n"
+    "Exit codes: 0 fine; 1 usage, no text written, or the budget stopped it; 2 fewer replies or "
+    "scores of use than --min-coverage; 130 interrupted. The same command resumes."
+)
+
+app = App(
+    help="Studies of published papers, run on texts made for them.",
+    no_args_is_help=True,
+    epilog=CHECKEMBED_EXAMPLES,
+)
+app.add_typer(refchecker_app, name="refchecker")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckEmbedOptions:
+    """The options of ``veridical study checkembed``."""
+
+    studies: Annotated[
+        list[str],
+        typer.Argument(
+            help="; ".join(f"{name}: {what}" for name, what in STUDIES.items()) + ".",
+            metavar="STUDY",
+        ),
+    ]
+    data: Annotated[Path | None, option_of(StudyOptions, "data")] = None
+    about: Annotated[str, option_of(StudyOptions, "about")] = str(StudyOptions.about)
+    errors: Annotated[str, option_of(StudyOptions, "errors", metavar="LIST")] = str(
+        StudyOptions.errors
+    )
+    limit: Annotated[int | None, option_of(StudyOptions, "limit")] = None
+    ks: Annotated[str, option_of(StudyOptions, "ks", metavar="LIST")] = str(StudyOptions.ks)
+    lengths: Annotated[str, option_of(StudyOptions, "lengths", metavar="LIST")] = str(
+        StudyOptions.lengths
+    )
+    embedders: Annotated[str, option_of(StudyOptions, "embedders", metavar="LIST")] = ""
+    scorers: Annotated[str | None, option_of(StudyOptions, "scorers")] = None
+    llm: Llm = None
+    embedder: Embedder = EngineOptions.embedder
+    token_encoder: TokenEncoder = None
+    image_embedder: ImageEmbedder = EngineOptions.image_embedder
+    nli: Nli = EngineOptions.nli
+    precision: PrecisionOption = None
+    budget: Budget = None
+    n: Annotated[int, option_of(StudyOptions, "n")] = StudyOptions.n
+    temperature: Annotated[float, option_of(StudyOptions, "temperature")] = StudyOptions.temperature
+    max_tokens: Annotated[int, option_of(StudyOptions, "max_tokens")] = StudyOptions.max_tokens
+    json_path: JsonFigures = None
+    report: Reports = None
+    min_coverage: Annotated[
+        float,
+        typer.Option(min=0, max=1, help="Exit 2 when fewer replies or scores are of use."),
+        Group.GATES,
+    ] = 0.5
+    plan: Plan = False
+    tokens_per_second: TokensPerSecond = None
+    out: Annotated[Path | None, option_of(StudyOptions, "out"), Names.RUN] = None
+    store: Store = STORE
+    seed: Annotated[int, option_of(StudyOptions, "seed")] = StudyOptions.seed
+    retry_failed: Annotated[bool, option_of(StudyOptions, "retry_failed", "--retry-failed")] = False
+
+
+@app.command(epilog=CHECKEMBED_EXAMPLES)
+@command
+def checkembed(options: CheckEmbedOptions) -> int:
+    """The studies of CheckEmbed (Besta et al. 2025), on texts that a language model writes.
+
+    Its replies are kept: an interrupted study goes on where it was.
+    """
+    from veridical.planning.display import Display
+    from veridical_lab.studies.checkembed.document import markdown, print_studies
+    from veridical_lab.studies.checkembed.html import write_studies_report
+    from veridical_lab.studies.checkembed.planning import plan_studies
+    from veridical_lab.studies.checkembed.running import run_studies
+
+    err = figures.error_console()
+    check_planned(options.plan, tokens_per_second=options.tokens_per_second)
+    if options.plan and options.report:
+        raise UsageError("a --plan has no figures to report: leave --report out")
+    figures.check_outputs(options)
+    chosen = StudyOptions(**keywords_of(options, StudyOptions))
+    engine = EngineOptions(**keywords_of(options, EngineOptions))
+    if options.plan:
+        plan = plan_studies(options.studies, chosen, engine)
+        return tell(plan, _plan_lines(plan), options.json_path)
+    with Display(err) as display:
+        result = figures.or_interrupted(
+            lambda: run_studies(options.studies, chosen, engine, display)
+        )
+    if result is None:
+        return interrupts.INTERRUPTED
+    figures.write(
+        options,
+        err,
+        json=result.model_dump_json,
+        render=lambda path: write_report_as(
+            path,
+            html=lambda to: write_studies_report(result, to),
+            markdown=lambda: markdown(result),
+            text=lambda console: print_studies(result, console),
+            json=lambda: result.model_dump_json(indent=1),
+        ),
+        show=lambda console: print_studies(result, console),
+    )
+    err.print(f"studies: {result.folder}", markup=False)
+    shares = {f"replies of {r.study}": r.usable / r.asked for r in result.replies if r.asked}
+    for study, of_study in result.coverage.items():
+        shares |= {f"{scorer} on {study}": share for scorer, share in of_study.items()}
+    return coverage_code(shares, options.min_coverage, err)
+
+
+def _plan_lines(plan: dict[str, Any]) -> Iterator[str]:
+    for study in plan["studies"]:
+        yield f"{study['study']}: {study['size']}"
+        yield f"  {calls_line(study)}; {study['records']} records to score"
+    yield f"in all: {calls_line(plan)}"
+    yield from speed_lines(plan["llm"], plan["hours"], plan["tokens_per_second"])

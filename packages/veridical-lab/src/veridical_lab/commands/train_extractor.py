@@ -1,0 +1,157 @@
+"""``veridical train extractor``."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from dataclasses import asdict, dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.progress import Progress
+
+from veridical.cli.declared import check_files, command
+from veridical.cli.figures import JsonFigures, error_console
+from veridical.cli.options import Limit, TokenEncoder
+from veridical.core.options import Names
+from veridical.errors import UsageError
+from veridical_lab.commands.training import (
+    Bootstrap,
+    check_model_name,
+    figures_table,
+    tell_missing,
+    write_figures,
+)
+
+if TYPE_CHECKING:
+    from veridical_lab.tagger.train import Example
+
+EPILOG = (
+    "Examples:\n\n"
+    "  veridical train extractor answers.jsonl --out extractor.json\n\n"
+    "  veridical train extractor DATA/refchecker --out extractor.safetensors "
+    "--json figures.json\n\n"
+    "Then: veridical check answers.jsonl "
+    "--scorers \"claims(extractor='trained|extractor.json')\"\n\n"
+    "Exit codes: 0 fine; 1 usage, or too few triplets."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExtractorOptions:
+    """The options of ``veridical train extractor``."""
+
+    inputs: Annotated[
+        list[str],
+        typer.Argument(
+            help="Records with response and claims (an LLM's triplets), or RefChecker's data."
+        ),
+    ]
+    out: Annotated[Path, typer.Option(help="The model file: .json or .safetensors."), Names.OUTPUT]
+    token_encoder: TokenEncoder = None
+    held_out: Annotated[
+        float, typer.Option(min=0.05, max=0.5, help="Share of the prompts to measure on.")
+    ] = 0.2
+    bootstrap: Bootstrap = 1000
+    seed: Annotated[int, typer.Option(min=0, help="Of parts, networks and resamples.")] = 0
+    json_path: JsonFigures = None
+    limit: Limit = None
+
+
+@command
+def extractor(options: ExtractorOptions) -> int:
+    """Train a claim extractor on an LLM's triplets: a tagger over the token encoder.
+
+    Figures are of responses held out, whose prompts it has not seen, beside the rules.
+    """
+    from veridical_lab.repc.fit import need_sklearn
+    from veridical_lab.tagger.model import write_tagger
+    from veridical_lab.tagger.train import gather, measure, parts_of, train
+
+    err = error_console()
+    check_model_name(options.out)
+    check_files(options)
+    need_sklearn()
+    examples, missing = read_examples(options.inputs, options.limit)
+    tell_missing(missing, err)
+    with Progress(console=err, transient=True, disable=not sys.stderr.isatty()) as bars:
+        bar = bars.add_task("responses", total=len(examples))
+        data = gather(
+            examples,
+            token_encoder=options.token_encoder,
+            progress=lambda n: bars.update(bar, completed=n),
+        )
+    tell_missing(data.missing, err, "responses")
+    tell_missing(data.unaligned, err, "triplets")
+    parts = parts_of(data, options.held_out, options.seed)
+    notes = {"files": [Path(i).name for i in options.inputs]}
+    tagger = train(parts, data, seed=options.seed, notes=notes)
+    rows = measure(tagger, parts.held, bootstrap=options.bootstrap, seed=options.seed)
+    write_tagger(options.out, tagger)
+    title = (
+        f"{len(parts.held)} responses held out; trained on {len(parts.training)} of other prompts; "
+        f"{data.aligned} of {data.triplets} triplets stand in the responses' words"
+    )
+    figures_table(title, {}, rows, err)
+    write_figures(
+        options.json_path,
+        {
+            "encoder": data.encoder,
+            "revision": data.revision,
+            "threshold": tagger.selection.threshold,
+            "n_train": len(parts.training),
+            "n_held_out": len(parts.held),
+            "triplets": data.triplets,
+            "aligned": data.aligned,
+            "unaligned": dict(data.unaligned),
+            "missing": {**missing, **data.missing},
+            "rows": [asdict(r) for r in rows],
+        },
+    )
+    err.print(f"model: {options.out}", markup=False)
+    return 0
+
+
+def read_examples(
+    inputs: list[str], limit: int | None = None
+) -> tuple[list[Example], dict[str, int]]:
+    """Responses with triplets, of what ``bench extraction`` reads too, and why rows were left out.
+
+    Raises:
+        UsageError: a file cannot be read, or there is no response with a triplet.
+    """
+    from veridical.claims.extractors.given import as_claims
+    from veridical.core.prompt_text import last_question
+    from veridical_lab.bench.datasets.extraction import SUITE
+    from veridical_lab.bench.datasets.suite import BadItem
+    from veridical_lab.bench.suite_options import ExtractionOptions
+    from veridical_lab.tagger.train import Example
+
+    examples: list[Example] = []
+    missing: Counter[str] = Counter()
+    rows: Any = (row for path in inputs for row in SUITE.read(Path(path), ExtractionOptions()))
+    for at, row in enumerate(islice(rows, limit)):
+        if isinstance(row, BadItem):
+            missing[str(row.error)] += 1
+            continue
+        claims = as_claims(row.record.meta["claims"])
+        triplets = tuple(c for c in claims if isinstance(c, tuple))
+        if not claims:
+            missing["no claims"] += 1
+        elif not triplets:
+            missing["its claims are statements, not triplets"] += 1
+        elif not row.record.response.strip():
+            missing["the response is empty"] += 1
+        else:
+            asked = last_question(row.record.prompt)
+            group = asked or f"{row.part}/{row.group}" + ("" if row.facets else f"/{at}")
+            examples.append(Example(row.record, triplets, group))
+    if not examples:
+        why = "; ".join(f"{n} rows: {reason}" for reason, n in missing.most_common(3))
+        raise UsageError(
+            f"no response with triplets in {', '.join(inputs)} ({why or 'no rows'}): records with "
+            "response and claims (lists of head, relation and tail) are read"
+        )
+    return examples, dict(missing.most_common())

@@ -1,0 +1,195 @@
+"""``veridical train repc``."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict, dataclass
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+from veridical.cli.declared import check_files, command
+from veridical.cli.figures import JsonFigures, error_console
+from veridical.cli.options import STORE, Limit, Store
+from veridical.core.options import Names
+from veridical_lab.commands.training import (
+    Bootstrap,
+    check_model_name,
+    tell_figures,
+    tell_missing,
+    write_figures,
+)
+
+if TYPE_CHECKING:
+    from veridical_lab.repc.train import Trained
+    from veridical_lab.training.figures import Row
+    from veridical_lab.training.labelled_pairs import LabelledPairs
+
+_SHOWN = 5  # reasons of pairs without hidden states
+
+
+class ClassifierName(str, Enum):
+    svm = "svm"
+    mlp = "mlp"
+    knn = "knn"
+
+
+class LayersName(str, Enum):
+    select = "select"
+    ensemble = "ensemble"
+
+
+EPILOG = (
+    "Examples:\n\n"
+    "  veridical train repc nli.jsonl --proxy smollm2 --out repc.json\n\n"
+    "  veridical train repc nli.jsonl --proxy org/model --classifier mlp --layers ensemble "
+    "--test dev.jsonl --out repc.safetensors\n\n"
+    "Then: veridical check answers.jsonl --proxy smollm2 "
+    "--scorers \"claims(checker=repc, model='repc.json')\"\n\n"
+    "Exit codes: 0 fine; 1 usage, or too few labelled pairs."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RepcOptions:
+    """The options of ``veridical train repc``."""
+
+    inputs: Annotated[
+        list[str], typer.Argument(help="JSON lines with premise, hypothesis and label.")
+    ]
+    proxy: Annotated[
+        str,
+        typer.Option(
+            help="Language model whose hidden states are read: smollm2, a folder, a .gguf file, "
+            "a hub id."
+        ),
+    ]
+    out: Annotated[Path, typer.Option(help="The model file: .json or .safetensors."), Names.OUTPUT]
+    classifier: Annotated[
+        ClassifierName,
+        typer.Option(help="SVM, two-layer network, or nearest neighbours after NCA."),
+    ] = ClassifierName.svm
+    layers: Annotated[
+        LayersName, typer.Option(help="The best layer, or all of them joined by a network.")
+    ] = LayersName.select
+    pairs: Annotated[
+        int | None,
+        typer.Option(
+            min=30, help="Pairs to train on. Default: as published, svm 1000, mlp 2000, knn 100."
+        ),
+    ] = None
+    test: Annotated[
+        list[str] | None, typer.Option(help="A file of pairs to measure on besides; repeatable.")
+    ] = None
+    test_pairs: Annotated[
+        int | None, typer.Option(min=1, help="At most so many pairs of each, at random.")
+    ] = None
+    held_out: Annotated[
+        float, typer.Option(min=0.0, max=0.5, help="Share of the premises to measure on.")
+    ] = 0.2
+    bootstrap: Bootstrap = 1000
+    seed: Annotated[int, typer.Option(min=0, help="Of parts, classifiers and resamples.")] = 0
+    json_path: JsonFigures = None
+    limit: Limit = None
+    store: Store = STORE
+
+
+@command
+def repc(options: RepcOptions) -> int:
+    """Train RepC: classifiers on a language model's hidden states that judge claims by passages.
+
+    Figures are of the pairs held out, whose premises it has not seen, beside the majority class.
+    """
+    from veridical_lab.repc.fit import PUBLISHED, need_sklearn
+    from veridical_lab.repc.gather import gather
+    from veridical_lab.repc.model import write_repc
+    from veridical_lab.repc.train import measure, parts_of
+    from veridical_lab.repc.train import train as fit
+    from veridical_lab.training.labelled_pairs import read_pairs
+
+    err = error_console()
+    check_model_name(options.out)
+    check_files(options)
+    need_sklearn()
+    data = read_pairs(options.inputs, limit=options.limit)
+    tests = {
+        path: read_pairs([path]).sample(options.test_pairs, options.seed)
+        for path in options.test or ()
+    }
+    tell_missing(data.missing, err)
+    parts = parts_of(
+        data, options.pairs or PUBLISHED[options.classifier.value], options.held_out, options.seed
+    )
+    place = None if options.store == "none" else options.store
+    needed = [parts.train, parts.choosing, parts.held, *tests.values()]
+    together = type(data)(tuple(p for some in needed for p in some.pairs), {})
+    with Progress(console=err, transient=True, disable=not sys.stderr.isatty()) as bars:
+        bar = bars.add_task("hidden states", total=len(together.pairs))
+        states = gather(
+            together, options.proxy, store=place, progress=lambda n: bars.update(bar, completed=n)
+        )
+        fitted = bars.add_task("layers", total=states.x.shape[1] - 1)
+        bounds = [0]
+        for some in needed:
+            bounds.append(bounds[-1] + len(some.pairs))
+        outcome = fit(
+            parts,
+            states.take(0, bounds[2]),
+            options.classifier.value,
+            options.layers.value,
+            proxy=options.proxy,
+            seed=options.seed,
+            notes={"files": [Path(i).name for i in options.inputs]},
+            progress=lambda done, _: bars.update(fitted, completed=done),
+        )
+    for reason, n in list(states.missing.items())[:_SHOWN]:
+        err.print(f"without hidden states: {n} pairs: {reason}", markup=False)
+    rows: list[Row] = []
+    for i, name in enumerate(["held out", *(Path(p).name for p in tests)], start=2):
+        rows += measure(
+            outcome.model,
+            needed[i],
+            states.take(bounds[i], bounds[i + 1]),
+            part=name,
+            bootstrap=options.bootstrap,
+            seed=options.seed,
+        )
+    write_repc(options.out, outcome.model)
+    _tell(outcome, rows, err)
+    write_figures(options.json_path, _as_dict(outcome, rows, data))
+    err.print(f"model: {options.out}", markup=False)
+    return 0
+
+
+def _tell(outcome: Trained, rows: list[Row], err: Console) -> None:
+    model = outcome.model
+    best = max(outcome.profile.values())
+    profile = Table(title=f"macro-F1 by layer, {outcome.n_choosing} pairs not trained on")
+    for name in ("layer", "macro-F1", ""):
+        profile.add_column(name)
+    for layer, value in outcome.profile.items():
+        mark = " *" if model.mixer is None and layer in model.layers else ""
+        profile.add_row(f"{layer}{mark}", f"{value:.4f}", "█" * round(24 * value / (best or 1)))
+    err.print(profile)
+    chosen = f"layer {model.layers[0]}" if model.mixer is None else f"{len(model.layers)} layers"
+    tell_figures(rows, f"{model.kind}, {chosen}, trained on {outcome.n_train} pairs", err)
+
+
+def _as_dict(outcome: Trained, rows: list[Row], data: LabelledPairs) -> dict[str, object]:
+    model = outcome.model
+    return {
+        "classifier": model.kind,
+        "layers": list(model.layers),
+        "proxy": model.proxy,
+        "revision": model.revision,
+        "missing": dict(data.missing),
+        "n_train": outcome.n_train,
+        "n_choosing": outcome.n_choosing,
+        "profile": {str(layer): value for layer, value in outcome.profile.items()},
+        "rows": [asdict(r) for r in rows],
+    }

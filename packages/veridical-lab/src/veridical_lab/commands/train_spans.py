@@ -1,0 +1,95 @@
+"""``veridical train spans``."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import Progress
+
+from veridical.cli.declared import check_files, command
+from veridical.cli.figures import JsonFigures, error_console
+from veridical.cli.options import Inputs, Limit, Map, Reader, mapping_of
+from veridical.core.options import Names
+from veridical.errors import UsageError
+from veridical.files.atomic import need_new_folder
+from veridical_lab.commands.training import Bootstrap, tell_figures, tell_missing, write_figures
+
+EPILOG = (
+    "Examples:\n\n"
+    "  veridical train spans ragtruth/response.jsonl --reader ragtruth "
+    "--base answerdotai/ModernBERT-base --out mine\n\n"
+    "  veridical train spans marked.jsonl --base ./encoder --out mine\n\n"
+    "Then: veridical check answers.jsonl --spans mine\n\n"
+    "Exit codes: 0 fine; 1 usage, or too few marked answers."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpansOptions:
+    """The options of ``veridical train spans``."""
+
+    inputs: Inputs
+    base: Annotated[str, typer.Option(help="Encoder to go on from: a folder or a hub id.")]
+    out: Annotated[Path, typer.Option(help="A new folder for the model."), Names.OTHER]
+    epochs: Annotated[int, typer.Option(min=1, help="Passes over the training part.")] = 3
+    rate: Annotated[float, typer.Option(min=1e-8, max=1, help="Highest learning rate.")] = 3e-5
+    held_out: Annotated[
+        float, typer.Option(min=0.05, max=0.5, help="Share of the sources to measure on.")
+    ] = 0.2
+    bootstrap: Bootstrap = 1000
+    seed: Annotated[int, typer.Option(min=0, help="Of parts, head, batches, resamples.")] = 0
+    device: Annotated[str | None, typer.Option(help="torch device, such as cuda or cpu.")] = None
+    json_path: JsonFigures = None
+    limit: Limit = None
+    mapping: Map = None
+    reader: Reader = None
+
+
+@command
+def spans(options: SpansOptions) -> int:
+    """Train a token classifier on answers whose wrong pieces are marked, for --spans.
+
+    Records have contexts and unit_labels, or are RAGTruth's, with source_info.jsonl beside them.
+    Figures are of answers held out, whose sources it has not seen.
+    """
+    from veridical_lab.training.spans import read_marked, train_spans
+
+    err = error_console()
+    if options.inputs == ["-"]:
+        raise UsageError("train spans reads files, not the standard input")
+    need_new_folder(options.out)
+    check_files(options, also=[options.out / "new" if options.out.is_dir() else options.out])
+    data = read_marked(
+        options.inputs,
+        reader=options.reader,
+        mapping=mapping_of(options.mapping),
+        limit=options.limit,
+    )
+    tell_missing(data.missing, err)
+    with Progress(console=err, transient=True, disable=not sys.stderr.isatty()) as bars:
+        bar = bars.add_task("batches", total=None)
+        outcome = train_spans(
+            data,
+            options.base,
+            options.out,
+            epochs=options.epochs,
+            rate=options.rate,
+            held_out=options.held_out,
+            bootstrap=options.bootstrap,
+            seed=options.seed,
+            device=options.device,
+            progress=lambda done, total: bars.update(bar, completed=done, total=total),
+        )
+    tell_missing(outcome.missing, err, "answers")
+    title = (
+        f"{outcome.n_held_out} answers held out; trained on {outcome.n_train}, "
+        f"epoch {outcome.epoch} of {options.epochs} by {outcome.n_validation} others"
+    )
+    tell_figures(outcome.figures, title, err)
+    write_figures(options.json_path, {**asdict(outcome), "left_out": dict(data.missing)})
+    err.print(f"model: {options.out}", markup=False)
+    return 0

@@ -1,0 +1,1 @@
+"""Samples of many models by many decodings."""

@@ -1,0 +1,1 @@
+"""Studies of published papers, run on texts made for them."""

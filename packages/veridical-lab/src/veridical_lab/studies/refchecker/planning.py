@@ -1,0 +1,126 @@
+"""What the filter and the studies of RefChecker would ask and take, before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from veridical.claims.api import extract
+from veridical.core.protocols import LABELS
+from veridical.core.registry import BoundScorer
+from veridical.engine.engine import Engine
+from veridical.engine.run import Task
+from veridical.errors import NotApplicable
+from veridical.planning.options import SpeedOptions
+from veridical.planning.writing import of_scoring, of_seconds, summed, told
+from veridical_lab.studies.refchecker import filtering
+from veridical_lab.studies.refchecker.judged import (
+    Judged,
+    JudgedClaim,
+    Unjudged,
+    checker,
+    claim_of,
+    claims_in,
+    refuse_none,
+)
+from veridical_lab.studies.refchecker.masking import masked_claims, masked_records
+
+_AGAIN = ("calls", "tokens_in", "tokens_out", "cost")
+
+
+def plan_filter(
+    rows: Iterable[dict[str, Any]], engine: Engine, speeds: SpeedOptions
+) -> dict[str, Any]:
+    """What :func:`~veridical_lab.studies.refchecker.filtering.filter_questions` would ask, as
+    :func:`plan_masked` tells it; ``size`` has the questions."""
+    judges = filtering.scorers()
+    _, records = filtering.questions(rows)
+    parts = [of_scoring(records, judges, engine)]
+    return _plan({"questions": len(records)}, len(records), parts, judges, engine, speeds)
+
+
+def plan_copying(path: Path, engine: Engine, speeds: SpeedOptions, **how: Any) -> dict[str, Any]:
+    """What :func:`veridical_lab.studies.refchecker.copying.copying` takes of the claims of
+    ``path``, as :func:`plan_masked` tells it."""
+    judged, records, parts = _judged(path, engine, **how)
+    scorers = [checker()] if records else []
+    size = {"claims": len(judged.claims)}
+    return _plan(size, records, parts, scorers, engine, speeds)
+
+
+def plan_masked(
+    path: Path,
+    checkers: Sequence[BoundScorer],
+    engine: Engine,
+    speeds: SpeedOptions,
+    **how: Any,
+) -> dict[str, Any]:
+    """What :func:`~veridical_lab.studies.refchecker.masking.bias` would ask about the claims of
+    ``path``. Nothing is asked; local models run a few times to be timed.
+
+    Args:
+        how: ``limit``, ``mapping`` and ``reader``, as of
+            :func:`~veridical_lab.studies.refchecker.judged.judged_claims`.
+
+    Returns:
+        ``{"size": {"claims", "masked"}, "records", "calls", "journaled", "tokens_in",
+        "tokens_out", "cost", "complete", "hours", "again": {"calls", "tokens_in", "tokens_out",
+        "cost"}, "tokens_per_second", "llm"}``. Tokens out, cost and hours are at most; hours are
+        None where a speed is not known. ``again``: the calls that there may be besides, for
+        replies without a verdict.
+
+    Raises:
+        UsageError: there is no claim, or a model is not there.
+    """
+    judged, records, parts = _judged(path, engine, **how)
+    pairs, _ = masked_claims(judged)
+    asked = masked_records(pairs)
+    parts.append(of_scoring(asked, checkers, engine))
+    scorers = [*([checker()] if records else []), *checkers]
+    size = {"claims": len(judged.claims), "masked": len(pairs)}
+    return _plan(size, records + len(asked), parts, scorers, engine, speeds)
+
+
+def _judged(path: Path, engine: Engine, **how: Any) -> tuple[Judged, int, list[dict[str, Any]]]:
+    """The claims, with a label that stands for any where a checker has yet to label them; the
+    records that it reads, and what that takes."""
+    found = claims_in(path, **how)
+    if isinstance(found, Judged):
+        refuse_none(found, path)
+        return found, 0, [of_seconds(0.0)]
+    bound = checker()
+    judged = Judged(_triplets(found, engine), bound.key, found.left_out)
+    refuse_none(judged, path)
+    return judged, len(found.records), [of_scoring(found.records, [bound], engine)]
+
+
+def _triplets(found: Unjudged, engine: Engine) -> list[JudgedClaim]:
+    claims = []
+    for row, record in enumerate(found.records):
+        with suppress(NotApplicable):
+            for claim in extract(record, extractor="triplets", engine=engine).claims:
+                if claim.triplet is not None:
+                    claims.append(claim_of(record, row, claim.triplet, LABELS[0]))
+    return claims
+
+
+def _plan(
+    size: Mapping[str, int],
+    records: int,
+    parts: Sequence[Mapping[str, Any]],
+    scorers: Sequence[BoundScorer],
+    engine: Engine,
+    speeds: SpeedOptions,
+) -> dict[str, Any]:
+    names = [engine.llms.endpoint(name).name for name in engine.llms_of(Task(scorers))]
+    speed = speeds.speed_of(names)
+    return {
+        "size": dict(size),
+        "records": records,
+        **told(parts, speed),
+        "again": summed([part["again"] for part in parts if "again" in part], _AGAIN),
+        "tokens_per_second": speed,
+        "llm": ", ".join(names) or None,
+    }

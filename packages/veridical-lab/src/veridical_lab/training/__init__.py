@@ -1,0 +1,1 @@
+"""Fine-tuning of claim checkers and span detectors."""

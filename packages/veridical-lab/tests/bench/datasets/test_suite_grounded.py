@@ -1,0 +1,96 @@
+"""The suite of verdicts: what is read, and its figures at the verdict."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from veridical import bench
+from veridical.core.records import Record
+from veridical.core.registry import REGISTRY
+from veridical.errors import UsageError
+from veridical_lab.bench.datasets.grounded import SUITE
+from veridical_lab.bench.datasets.suite import Item, Labelled
+from veridical_lab.bench.suite_options import GroundedOptions
+
+DOC = "The tower was built in 1912. It is 57 m tall."
+
+
+def written(path: Path, *rows: dict[str, Any]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def test_the_published_columns_are_turned_round(tmp_path: Path) -> None:
+    rows = [
+        {"doc": DOC, "claim": "It is 57 m tall.", "label": 1, "dataset": "A"},
+        {"doc": DOC, "claim": "It is 75 m tall.", "label": 0, "dataset": "B"},
+    ]
+    data = written(tmp_path / "rows.jsonl", *rows)
+    items = list(SUITE.load(data, GroundedOptions(reader="aggrefact", by="set")))
+    assert all(isinstance(item, Item) for item in items)
+    read = [(i.part, i.record.label, i.record.contexts[0].text) for i in items]  # type: ignore
+    assert read == [("A", 0.0, DOC), ("B", 1.0, DOC)]
+    assert len({i.group for i in items}) == 1  # type: ignore
+
+
+def test_a_split_for_each_file_and_one_for_all(tmp_path: Path) -> None:
+    for name, label in (("one", 0), ("two", 1)):
+        row = {"response": "It is tall.", "contexts": [DOC], "label": label}
+        written(tmp_path / f"{name}.jsonl", row)
+    items = [i for i in SUITE.load(tmp_path, GroundedOptions(by="set")) if isinstance(i, Item)]
+    assert [i.part for i in items] == ["one", "two"]
+    assert [task.split for task in SUITE.tasks(Labelled.of(items))] == ["one", "two", "all"]
+    pooled = [i for i in SUITE.load(tmp_path, GroundedOptions()) if isinstance(i, Item)]
+    assert [task.split for task in SUITE.tasks(Labelled.of(pooled))] == ["all"]
+
+
+def test_only_sets_are_split_by() -> None:
+    with pytest.raises(UsageError, match="way to split"):
+        GroundedOptions(by="file")  # type: ignore[arg-type]
+
+
+def test_figures_at_the_verdict(tmp_path: Path) -> None:
+    """Risks 0.1, 0.5, 0.9 (right) and 0.3, 0.5, 0.8 (wrong), cut at 0.4 and 0.6."""
+
+    from veridical.core.scores import Score
+    from veridical.core.verdict_cuts import Cuts
+
+    risks = {"a": 0.1, "b": 0.5, "c": 0.9, "d": 0.3, "e": 0.5, "f": 0.8}
+
+    def cuts(raw: object, strictness: str) -> Cuts:
+        return Cuts(0.4, 0.6) if strictness == "balanced" else Cuts(0.2, 0.25)
+
+    async def fixed(record: Record, evidence: object) -> Score:
+        return Score.of(risks[record.response.split()[0]])
+
+    from veridical.core.registry import Scorer
+
+    name = "fixed_for_grounded"
+    fixed.__qualname__ = fixed.__name__ = name
+    REGISTRY.register(
+        Scorer.of(name, fixed, level="response", source="test", judges=True, cuts=cuts)
+    )
+    rows = [
+        {"response": f"{x} is so.", "contexts": [f"{x} is."], "label": int(x in "def")}
+        for x in risks
+    ]
+    data = written(tmp_path / "rows.jsonl", *rows)
+
+    def figures(**options: Any) -> dict[str, float | None]:
+        found = bench("grounded", data, name, out=None, bootstrap=50, store=None, **options)
+        return {r.metric: r.value for r in found.rows if r.scorer == name}
+
+    at = figures()
+    assert at["right_flagged"] == pytest.approx(1 / 3)  # c
+    assert at["wrong_missed"] == pytest.approx(2 / 3)  # d, e
+    assert at["balanced_accuracy"] == pytest.approx(1 / 2)
+    assert at["unclear"] == pytest.approx(2 / 6)  # b, e
+    assert at["auroc"] == pytest.approx(4.5 / 9)  # d > a; e > a, e = b; f > a, f > b
+    assert at["balanced_accuracy_best"] == pytest.approx(2 / 3)  # from 0.3 on: 3 caught, 1 passed
+    strict = figures(strictness="high")
+    assert strict["right_flagged"] == pytest.approx(2 / 3) and strict["wrong_missed"] == 0
+    assert strict["auroc"] == at["auroc"]

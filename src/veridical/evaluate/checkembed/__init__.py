@@ -1,5 +1,0 @@
-"""The studies of CheckEmbed (Besta et al. 2025) on texts that a language model writes for them.
-
-``from veridical.evaluate.checkembed.running import run_studies``; what may be asked for is in
-:mod:`veridical.evaluate.checkembed.options`.
-"""

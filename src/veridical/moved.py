@@ -1,0 +1,70 @@
+"""Modules at the places that they had in version 0.3, until 0.4."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from importlib import import_module
+from importlib.machinery import ModuleSpec
+from typing import TYPE_CHECKING, Any
+
+from veridical import plugins
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+#: Old place -> new one, both below ``veridical``.
+_MOVED = {
+    "evaluate.graders": "tuning.graders",
+    "evaluate.report.document": "report.document",
+}
+_HOUSE = "veridical."
+
+
+class Moved:
+    """Finds such modules. An alias is the module itself, not a copy of it."""
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> Any:
+        """Return the spec of the module that is elsewhere now; None for all others.
+
+        Raises:
+            MissingDistribution: it is part of a distribution that is not installed.
+        """
+        if not name.startswith(_HOUSE):
+            return None
+        there = _new_place(name.removeprefix(_HOUSE))
+        return None if there is None else ModuleSpec(name, self, origin=there)  # type: ignore[arg-type]
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        """Let the machinery make the module that :meth:`exec_module` replaces."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Put the module of the new place where the old one is looked for."""
+        spec = module.__spec__
+        assert spec is not None and spec.origin is not None
+        warnings.warn(
+            f"{spec.name} is {spec.origin} now; the old name goes away in version 0.4",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        sys.modules[spec.name] = import_module(spec.origin)
+
+
+def _new_place(name: str) -> str | None:
+    """Where the module ``veridical.NAME`` is now; None where it never moved."""
+    parts = name.split(".")
+    for n in range(len(parts), 0, -1):
+        known, rest = ".".join(parts[:n]), parts[n:]
+        if known in _MOVED:
+            return ".".join([_HOUSE + _MOVED[known], *rest])
+        if n == 1 and known == "bench":  # a function
+            return None
+        if known in plugins.LAB[plugins.NAMES] or (n > 1 and _is_added(known, parts)):
+            module = plugins.load(plugins.NAMES, known).__name__
+            return ".".join([module, *rest])
+    return None
+
+
+def _is_added(known: str, parts: list[str]) -> bool:
+    """Whether a distribution says where a module below a moved one is."""
+    return parts[0] in plugins.LAB[plugins.NAMES] and known in plugins.points(plugins.NAMES)

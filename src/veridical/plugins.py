@@ -1,0 +1,64 @@
+"""What other distributions add: commands, scorers, models, stored results and Python names."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from veridical.errors import UsageError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+COMMANDS = "veridical.commands"
+SCORERS = "veridical.scorers"
+NAMES = "veridical.names"
+RESULTS = "veridical.results"
+
+#: The names that veridical-lab adds, by group. They are known without it, to say what is missing.
+LAB: dict[str, frozenset[str]] = {
+    COMMANDS: frozenset({"bench", "rank", "redteam", "study", "train"}),
+    NAMES: frozenset(
+        {
+            "bench",
+            "claims.checkers.repc",
+            "claims.extractors.trained",
+            "evaluate",
+            "llm.injections",
+            "sampling.grid",
+        }
+    ),
+    RESULTS: frozenset({"bench", "rank"}),
+}
+
+
+class MissingDistribution(UsageError, ImportError):
+    """A name belongs to a distribution that is not installed."""
+
+
+@cache
+def points(group: str) -> dict[str, EntryPoint]:
+    """Return the entry points of a group by name; of equal names the first that is installed."""
+    from importlib.metadata import entry_points
+
+    found: dict[str, EntryPoint] = {}
+    for point in entry_points(group=group):
+        found.setdefault(point.name, point)
+    return found
+
+
+def load(group: str, name: str) -> Any:
+    """Load what a distribution adds to ``group`` under ``name``.
+
+    Raises:
+        MissingDistribution: no installed distribution has the name.
+    """
+    point = points(group).get(name)
+    if point is None:
+        kind = group.rpartition(".")[2]
+        called = f"veridical.{name}" if group == NAMES else f"{kind.removesuffix('s')} {name!r}"
+        raise MissingDistribution(
+            f"{called} is part of veridical-lab, which is not installed; "
+            "in a checkout: pip install . packages/veridical-lab"
+        )
+    return point.load()
