@@ -29,7 +29,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from veridical.text.code import code_of
+from veridical_lab.scorers.code.code import code_of
 
 SECONDS = 10
 MEMORY = 1 << 30

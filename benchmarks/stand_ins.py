@@ -30,8 +30,8 @@ import transformers
 from tokenizers import Tokenizer
 from tokenizers.processors import TemplateProcessing
 
-from veridical.scorers.grounding.q2_questions import candidates
 from veridical.text.sentences import split_sentences
+from veridical_lab.scorers.q2_questions import candidates
 
 #: Rows of HaluEval qa before this share may be trained on.
 TRAINED_SHARE = 0.8

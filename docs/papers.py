@@ -61,13 +61,13 @@ TESTS: dict[str, tuple[str, ...]] = {
     ),
     "tuning/graders/numeric.py": ("tuning/graders/test_grader_numeric.py",),
     "models/images/torch.py": ("models/images/test_image_models.py",),
-    "scorers/consistency/functional_equivalence.py": (
-        "scorers/consistency/test_code_equivalence.py",
+    "veridical_lab/scorers/code/functional_equivalence.py": (
+        "scorers/code/test_code_equivalence.py",
     ),
-    "scorers/consistency/functional_sets.py": ("scorers/consistency/test_code_equivalence.py",),
-    "scorers/grounding/prism.py": (
-        "scorers/grounding/test_bart_score.py",
-        "scorers/grounding/test_prism_languages.py",
+    "veridical_lab/scorers/code/functional_sets.py": ("scorers/code/test_code_equivalence.py",),
+    "veridical_lab/scorers/prism.py": (
+        "scorers/test_bart_score.py",
+        "scorers/test_prism_languages.py",
     ),
     "scorers/grounding/sacre_bleu.py": ("scorers/grounding/test_sacrebleu.py",),
     **{

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 COMMANDS = "veridical.commands"
 SCORERS = "veridical.scorers"
+MODELS = "veridical.models"
 NAMES = "veridical.names"
 RESULTS = "veridical.results"
 
@@ -23,9 +24,19 @@ LAB: dict[str, frozenset[str]] = {
             "bench",
             "claims.checkers.repc",
             "claims.extractors.trained",
+            "core.checkpoint_evidence",
             "evaluate",
             "llm.injections",
+            "models.seq2seq",
             "sampling.grid",
+            "scorers.judges.mqag_models",
+        }
+    ),
+    MODELS: frozenset({"answerability", "choice", "reader", "regressor", "seq2seq"}),
+    SCORERS: frozenset(
+        {
+            *("bart_score", "bleurt", "prism", "q2", "unieval", "halludetect"),
+            *("codebleu", "functional_equivalence", "functional_negentropy", "functional_sets"),
         }
     ),
     RESULTS: frozenset({"bench", "rank"}),

@@ -58,7 +58,6 @@ from veridical.prompts import load_prompt
 from veridical.prompts.fences import fence
 from veridical.report.payload import detail, index_row, search_text, show
 from veridical.scorers.consistency.exact_match import normalized
-from veridical.scorers.grounding.q2_questions import answer_f1, candidates, clean, personal
 from veridical.text.display import shown, visible
 from veridical.text.fact_sources import FactSources
 from veridical.text.facts import Facts
@@ -75,6 +74,7 @@ from veridical.text.words import lower_words, word_spans, words
 from veridical.tuning.graders.choice import named_option
 from veridical.tuning.graders.grade import quoted
 from veridical.tuning.graders.match import Contains
+from veridical_lab.scorers.q2_questions import answer_f1, candidates, clean, personal
 
 Function = Callable[[str], object]
 _MODEL = Path(__file__).parents[2] / "src/veridical/models/data/all-MiniLM-L6-v2"

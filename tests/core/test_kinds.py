@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import veridical
+from veridical import plugins
 from veridical.core.evidence import Evidence
 from veridical.core.kinds import KINDS, Kind, costs, named
 from veridical.core.protocols import Window
@@ -180,6 +181,7 @@ def test_what_is_no_kind_or_cost_is_told() -> None:
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.name)
 def test_every_row_names_what_there_is(kind: Kind) -> None:
-    for place in (kind.loader, kind.back_end, kind.service, kind.counting, kind.nameable):
+    assert kind.loader or kind.name in plugins.points(plugins.MODELS)
+    for place in (kind.loader, kind.service, kind.counting, kind.nameable):
         assert not place or callable(named(place))
     assert not kind.serves or kind.serves in KINDS

@@ -10,9 +10,9 @@ import numpy as np
 from veridical.core.evidence import Evidence
 from veridical.core.records import Record
 from veridical.core.registry import BoundScorer
-from veridical.core.requests import Answer, Likelihood, WindowRead
 from veridical.core.scores import Score
 from veridical.core.verdicts import Verdicts
+from veridical_lab.models.requests import Answer, Likelihood, WindowRead
 
 
 def window(*logprobs: Sequence[float], start: int = 0, end: int = 10**6) -> WindowRead:

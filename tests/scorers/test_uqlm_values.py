@@ -21,8 +21,6 @@ from veridical.scorers.consistency.centrality import CENTRALITIES
 from veridical.scorers.consistency.claim_graph import claim_graph
 from veridical.scorers.consistency.clusters import entropy
 from veridical.scorers.consistency.cosine import cosine
-from veridical.scorers.consistency.functional_equivalence import functional_equivalence
-from veridical.scorers.consistency.functional_sets import functional_sets
 from veridical.scorers.consistency.luq import luq
 from veridical.scorers.consistency.matched_unit import matched_unit
 from veridical.scorers.judges.judge import judge
@@ -30,6 +28,8 @@ from veridical.scorers.judges.verbalized import verbalized
 from veridical.scorers.probability.cocoa import cocoa
 from veridical.scorers.probability.p_true import p_true
 from veridical.scorers.probability.sequence_probability import sequence_probability
+from veridical_lab.scorers.code.functional_equivalence import functional_equivalence
+from veridical_lab.scorers.code.functional_sets import functional_sets
 
 ASKED = Record(prompt="What is 2+2?", response="4")
 TEMPLATES = {"true_false_uncertain": "correct_incorrect"}  # another name; the rest have UQLM's

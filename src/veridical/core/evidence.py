@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from types import MethodType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from veridical.core.checkpoint_evidence import CheckpointEvidence
+from veridical import plugins
 from veridical.core.registry import REGISTRY, BoundScorer
 from veridical.core.scores import Score
 from veridical.errors import NotApplicable, UsageError
@@ -23,16 +24,26 @@ if TYPE_CHECKING:
     from veridical.core.verdicts import Verdicts
 
 _T = TypeVar("_T")
+#: Methods that the laboratory adds: they ask its checkpoints through :meth:`Evidence.ask`.
+_ADDED = frozenset({"answer", "answerable", "choose", "likelihood", "rate", "write"})
 _REASON = 300  # characters of a failure's reason that are kept
 
 
-class Evidence(CheckpointEvidence, ABC):
+class Evidence(ABC):
     """Requests on behalf of one record. Everything asked twice is computed once."""
 
     def __init__(self, record: Record) -> None:
         self.record = record
         self._words: dict[str, list[str]] = {}
         self._made: dict[Hashable, Any] = {}
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name not in _ADDED:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            added = plugins.load(plugins.NAMES, "core.checkpoint_evidence").CheckpointEvidence
+            return MethodType(getattr(added, name), self)
 
     def words(self, text: str) -> list[str]:
         """Word and punctuation tokens of ``text``, cased (see :mod:`veridical.text.words`)."""
@@ -54,6 +65,21 @@ class Evidence(CheckpointEvidence, ABC):
             self._made[key] = make()
         value: _T = self._made[key]
         return value
+
+    async def ask(
+        self, kind: str, requests: Sequence[Any], model: str | None = None
+    ) -> list[NDArray[Any]]:
+        """Packed answers to ``requests``, in order, by a model of any kind: the one that ``model``
+        names, or the run's own. What a request is the back end says.
+
+        Args:
+            kind: a name in :data:`veridical.core.kinds.KINDS`.
+
+        Raises:
+            UsageError: there is no such kind, or the run has no model of its own of it.
+            ModelError: the model failed on one of them, or cannot be loaded.
+        """
+        raise UsageError(f"a scorer asked a {kind}, which its declared cost does not cover")
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Sentence embeddings, (len(texts), d) float32, rows of unit length.
@@ -214,7 +240,7 @@ class Evidence(CheckpointEvidence, ABC):
     @abstractmethod
     async def _score(self, bound: BoundScorer) -> Score: ...
 
-    async def note_failure(self, error: Exception) -> None:
+    async def note_failure(self, error: Exception) -> None:  # noqa: B027
         """A scorer of this record cannot go on because of ``error``.
 
         What a scorer raises is noted for it. One that returns a failed score itself, to say more,

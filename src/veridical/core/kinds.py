@@ -15,9 +15,8 @@ import importlib
 from dataclasses import dataclass
 from typing import Any
 
+from veridical import plugins
 from veridical.errors import UsageError, unknown_name
-
-_CHECKPOINT = "veridical.models.seq2seq:load_checkpoint"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,9 +26,8 @@ class Kind:
     Attributes:
         name: the role of such a model in a run, and what errors call it.
         cost: of scorers that ask it; several kinds may share one.
-        loader: ``(spec, *, threads, device)`` -> back end, or with ``name`` before ``spec`` where
-            there is a ``back_end``.
-        back_end: the class that a loader of several kinds makes.
+        loader: ``(spec, *, threads, device)`` -> back end; empty where another distribution brings
+            it, as an entry point of the kind's name.
         service: ``(back end, gate, store)`` -> the queue of its requests.
         counting: ``(back end)`` -> what stands for it in a dry run.
         bytes_a_char: memory of a record in flight whose scorers ask it, for each character.
@@ -46,8 +44,7 @@ class Kind:
 
     name: str
     cost: str
-    loader: str
-    back_end: str = ""
+    loader: str = ""
     service: str = "veridical.engine.service:Service"
     counting: str = "veridical.planning.counting:CountingModel"
     bytes_a_char: int = 60
@@ -58,9 +55,13 @@ class Kind:
     batched: bool = True
 
     def load(self, spec: str, **options: Any) -> Any:
-        """The back end that ``spec`` names."""
-        load = named(self.loader)
-        return load(self.name, spec, **options) if self.back_end else load(spec, **options)
+        """The back end that ``spec`` names.
+
+        Raises:
+            MissingDistribution: what loads it is not installed.
+        """
+        load = named(self.loader) if self.loader else plugins.load(plugins.MODELS, self.name)
+        return load(spec, **options)
 
     def stand_in(self, back_end: Any) -> Any:
         """What counts in the place of ``back_end`` in a dry run."""
@@ -133,19 +134,8 @@ _ROWS = (
         of_run=True,
     ),
     *(
-        Kind(
-            name=name,
-            cost="seq2seq",
-            loader=_CHECKPOINT,
-            back_end=f"veridical.models.seq2seq.{back_end}",
-        )
-        for name, back_end in (
-            ("seq2seq", "generation:TorchSeq2Seq"),
-            ("reader", "extractive:TorchExtractive"),
-            ("choice", "choice:TorchMultipleChoice"),
-            ("answerability", "answerability:TorchAnswerability"),
-            ("regressor", "regression:TorchRegressor"),
-        )
+        Kind(name=name, cost="seq2seq")
+        for name in ("seq2seq", "reader", "choice", "answerability", "regressor")
     ),
     Kind(
         name="llm",

@@ -13,9 +13,9 @@ import typing
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, get_args
 
+from veridical import plugins
 from veridical.core.builtin_scorers import BUILTIN, Builtin
 from veridical.core.identity import Identity, Signature, shown
 from veridical.core.kinds import KINDS, costs
@@ -45,7 +45,7 @@ Models = Mapping[str, str] | Callable[..., Mapping[str, Iterable[str | None]]]
 Parts = Callable[..., Iterable[Iterable["BoundScorer"]]]
 CutsOf = Callable[..., Cuts | None]
 
-ENTRY_POINT_GROUP = "veridical.scorers"
+_LAB = plugins.LAB[plugins.SCORERS]
 _DECLARED = "__veridical_scorer__"  # attribute of a function that is registered
 
 
@@ -111,7 +111,7 @@ class Scorer:
             that tells the models of each kind, where the parameters decide which are asked; None
             among them is the run's own.
         checkpoints: parameters that name a checkpoint, by its kind (see
-            :data:`veridical.models.seq2seq.KINDS`); those of a scorer of cost ``seq2seq``. The
+            :data:`veridical.core.kinds.KINDS`); those of a scorer of cost ``seq2seq``. The
             name of another parameter in braces stands for its value.
         parts: of a scorer over scores: the scorers it asks, by round, of all its parameters. A
             record may do without the later rounds. What they cost and name is then its own too.
@@ -449,8 +449,9 @@ class BoundScorer:
 class Registry:
     """Thread-safe map of names to scorers.
 
-    A scorer of this package is imported when it is first asked for, by the table ``builtin``;
-    entry points of other packages are when a name is not in it, or all are listed.
+    A scorer of this package is imported when it is first asked for, by the table ``builtin``, and
+    one of the laboratory by its entry point; entry points of other packages are when a name is
+    neither, or all are listed.
     """
 
     def __init__(self, builtin: Mapping[str, Builtin] | None = None) -> None:
@@ -481,7 +482,9 @@ class Registry:
                 return
             self._plugged = True
             before = frozenset(self._scorers)
-            for point in entry_points(group=ENTRY_POINT_GROUP):
+            for point in plugins.points(plugins.SCORERS).values():
+                if point.name in _LAB:  # in no preset, and known by name
+                    continue
                 try:
                     point.load()
                 except Exception as e:
@@ -492,25 +495,34 @@ class Registry:
 
     def installed(self, name: str) -> bool:
         """Whether ``name`` came from this package or an entry point."""
-        if name not in self._builtin:
-            self._load_plug_ins()
-        return name in self._builtin or name in self._installed
+        if name in self._builtin or name in _LAB:
+            return True
+        self._load_plug_ins()
+        return name in self._installed
 
     def names(self) -> list[str]:
         self._load_plug_ins()
-        return sorted({*self._builtin, *self._scorers})
+        added = _LAB.intersection(plugins.points(plugins.SCORERS))
+        return sorted({*self._builtin, *added, *self._scorers})
 
     def all(self) -> list[Scorer]:
         return [self.get(n) for n in self.names()]
 
     def get(self, name: str) -> Scorer:
-        """The scorer called ``name``; an unknown one is a :class:`UsageError` with suggestions."""
-        if name not in self._scorers and (builtin := self._builtin.get(name)) is not None:
-            module, _, function = builtin.place.partition(":")
+        """The scorer called ``name``; an unknown one is a :class:`UsageError` with suggestions.
+
+        Raises:
+            MissingDistribution: it is part of one that is not installed.
+        """
+        builtin = self._builtin.get(name)
+        if name not in self._scorers and (builtin is not None or name in _LAB):
             # outside the lock: an import waits for those of other threads
-            declared: Scorer = getattr(
-                getattr(importlib.import_module(module), function), _DECLARED
-            )
+            if builtin is None:
+                function = plugins.load(plugins.SCORERS, name)
+            else:
+                module, _, attribute = builtin.place.partition(":")
+                function = getattr(importlib.import_module(module), attribute)
+            declared: Scorer = getattr(function, _DECLARED)
             return self._scorers.setdefault(name, declared)
         if name not in self._scorers:
             self._load_plug_ins()

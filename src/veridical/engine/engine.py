@@ -234,7 +234,7 @@ class Engine:
         """The back end that ``spec`` names; named ``by_scorer``, or the run's own."""
         if by_scorer and self._named_only and spec != self.own(kind.name):
             kind.check_name(spec)
-        key = (kind.loader, kind.back_end, spec)
+        key = (kind.loader or kind.name, spec)
         with self._load_lock:
             if key not in self._loaded:
                 self._loaded[key] = kind.load(spec, **self._options)

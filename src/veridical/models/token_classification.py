@@ -13,11 +13,11 @@ from veridical.core.protocols import Pair, Window
 from veridical.core.requests import GroundedAnswer, Packed
 from veridical.errors import ModelError
 from veridical.models import torch_loading as loading
+from veridical.models.checkpoint import TorchCheckpoint
 from veridical.models.nli import pairs
 from veridical.models.nli.folder import NliSettings
 from veridical.models.nli.labels import config_names
 from veridical.models.nli.tokens import PairWindower
-from veridical.models.seq2seq.common import TorchCheckpoint
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

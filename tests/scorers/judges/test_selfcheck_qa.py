@@ -15,12 +15,12 @@ from veridical.core.evidence import Evidence, guarded
 from veridical.core.messages import ChatRequest, LlmError, Reply
 from veridical.core.records import Record, TokenLogprob, TopToken
 from veridical.core.registry import REGISTRY
-from veridical.core.requests import pack_texts, unpack_texts
 from veridical.core.scores import Score
 from veridical.engine.engine import Engine
 from veridical.errors import UsageError
 from veridical.scorers.judges.mqag import Question
-from veridical.scorers.judges.mqag_models import Checkpoints
+from veridical_lab.models.requests import pack_texts, unpack_texts
+from veridical_lab.scorers.mqag_models import Checkpoints
 
 RESPONSE = "Ann was born in Rome. She sings."
 SAMPLES = ["Ann was born in Rome.", "Ann was born in Oslo. She is old.", "Nothing is known of Ann."]

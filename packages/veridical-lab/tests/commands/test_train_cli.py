@@ -105,7 +105,7 @@ def test_train_then_score(tmp_path: Path) -> None:
 
 
 def test_figures_are_those_of_the_held_out_records(tmp_path: Path) -> None:
-    from veridical.scorers.probability.halludetect_train import Labelled, train
+    from veridical_lab.scorers.halludetect_train import Labelled, train
 
     rng = np.random.default_rng(0)
     n = 300

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 import numpy as np
 from pydantic import Field
 
+from veridical import plugins
 from veridical.arrays import Floats
 from veridical.core.evidence import Evidence
 from veridical.core.messages import LlmError
@@ -118,9 +119,9 @@ async def selfcheck_qa(
         chat = partial(evidence.chat, llm=llm)
         system: QuestionSystem = ChatQuestions(chat, by_token=evidence.tells_tokens(llm))
     else:
-        from veridical.scorers.judges.mqag_models import Checkpoints
-
-        system = Checkpoints(evidence, writer, distractor, reader, answerability, seed)
+        by_models = plugins.load(plugins.NAMES, "scorers.judges.mqag_models")
+        models = writer, distractor, reader, answerability
+        system = by_models.Checkpoints(evidence, *models, seed)
     try:
         written = await system.questions(record.response, [s.text for s in sentences], questions)
         answers = await _answers(system, record.response, sources, written, method)

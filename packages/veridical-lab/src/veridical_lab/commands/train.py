@@ -26,7 +26,7 @@ from veridical_lab.commands.training import (
 )
 
 if TYPE_CHECKING:
-    from veridical.scorers.probability.halludetect_train import Labelled, Outcome
+    from veridical_lab.scorers.halludetect_train import Labelled, Outcome
 
 app = App(
     help="Train the methods that learn from labelled records.",
@@ -106,9 +106,9 @@ def halludetect(options: HalludetectOptions) -> int:
     """
     from veridical.api import Job
     from veridical.cli.progress import watch
-    from veridical.scorers.probability.halludetect_model import write_detector
-    from veridical.scorers.probability.halludetect_train import features_scorer, gather
-    from veridical.scorers.probability.halludetect_train import train as fit
+    from veridical_lab.scorers.halludetect_model import write_detector
+    from veridical_lab.scorers.halludetect_train import features_scorer, gather
+    from veridical_lab.scorers.halludetect_train import train as fit
 
     err = error_console()
     check_model_name(options.out)

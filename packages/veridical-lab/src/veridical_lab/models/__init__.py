@@ -1,0 +1,75 @@
+"""Checkpoints that scorers name themselves: encoder-decoders, readers and regressors."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl
+
+from veridical.core.kinds import named
+from veridical.errors import UsageError
+
+if TYPE_CHECKING:
+    from veridical.core.protocols import Checkpoint
+
+#: COMMIT pins a hub id to a commit, tag or branch.
+CHECKPOINT_FORMS = (
+    "org/name[?revision=COMMIT] (a hub id)",
+    "a local folder",
+    "torch:HUB_ID_OR_FOLDER[?revision=COMMIT]",
+)
+_HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
+
+
+#: Back end of each kind.
+_BACK_ENDS = {
+    "seq2seq": "generation:TorchSeq2Seq",
+    "reader": "extractive:TorchExtractive",
+    "choice": "choice:TorchMultipleChoice",
+    "answerability": "answerability:TorchAnswerability",
+    "regressor": "regression:TorchRegressor",
+}
+
+
+def load_checkpoint(
+    kind: str, spec: str, *, threads: int | None = None, device: str | None = None
+) -> Checkpoint:
+    """The model of a ``kind`` that ``spec`` names.
+
+    Args:
+        kind: ``seq2seq``, ``reader``, ``choice``, ``answerability`` or ``regressor``.
+        spec: one of :data:`CHECKPOINT_FORMS`.
+        threads: threads of one forward on the CPU.
+        device: torch device; default: ``cuda`` where there is one, else ``cpu``.
+
+    Raises:
+        UsageError: ``spec`` has none of the known forms.
+        ModelError: the model cannot be loaded, or is of another kind.
+    """
+    where, options = _named(spec)
+    back_end = named(f"{__name__}.{_BACK_ENDS[kind]}")
+    model: Checkpoint = back_end(where, device=device, threads=threads, **options)
+    return model
+
+
+load_seq2seq = partial(load_checkpoint, "seq2seq")
+load_reader = partial(load_checkpoint, "reader")
+load_choice = partial(load_checkpoint, "choice")
+load_answerability = partial(load_checkpoint, "answerability")
+load_regressor = partial(load_checkpoint, "regressor")
+
+
+def _named(spec: str) -> tuple[str, dict[str, str]]:
+    """Hub id or folder, and options."""
+    name, _, query = spec.removeprefix("torch:").partition("?")
+    local = name.startswith((".", "/", "~")) or Path(name).is_dir()
+    if not name or not (local or _HUB_ID.fullmatch(name)):
+        forms = "\n  ".join(CHECKPOINT_FORMS)
+        raise UsageError(f"{spec!r} names no model. Known forms:\n  {forms}")
+    options = dict(parse_qsl(query, keep_blank_values=True))
+    for key in options:
+        if key != "revision":
+            raise UsageError(f"torch models have no option {key!r}; known: revision")
+    return name, options

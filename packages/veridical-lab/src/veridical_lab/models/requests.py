@@ -1,0 +1,182 @@
+"""What is asked of checkpoints that scorers name, and how their answers are packed.
+
+Every answer is one float32 array, so that the store keeps it as it is: log-probabilities and
+scores as they are, offsets and Unicode code points as whole numbers (exact up to 2^24).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from veridical.core.requests import Packed
+
+#: What an encoder reads. A string is a text. A tuple begins with the method's own words and
+#: alternates between those, in which special tokens such as ``</s>`` count as what they are, and
+#: texts, in which they are broken up. The last text is read in windows if all is too long.
+Source: TypeAlias = "str | tuple[str, ...]"
+
+
+def as_source(source: Source) -> tuple[str, ...]:
+    """``source`` as a tuple.
+
+    Raises:
+        ValueError: it holds no text.
+    """
+    if isinstance(source, str):
+        return ("", source)
+    if len(source) < 2:
+        raise ValueError("a source must hold a text after the method's own words")
+    return tuple(source)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Asks for the probabilities of the tokens of ``targets`` after ``source``.
+
+    Attributes:
+        longest: tokens of the source that are read at once, at most; None: what the model takes.
+        language: code of source and targets in a multilingual model's tokenizer.
+    """
+
+    source: tuple[str, ...]
+    targets: tuple[str, ...]
+    longest: int | None = None
+    language: str | None = None
+
+    def __iter__(self) -> Iterator[str]:
+        yield from (*self.source, *self.targets)
+
+
+@dataclass(frozen=True)
+class Writing:
+    """Asks for texts that follow from ``source``.
+
+    Attributes:
+        max_tokens: of each text, the end token included.
+        beams: width of the beam search; 1 is greedy.
+        returned: how many of the best beams.
+        no_repeat: no run of so many tokens occurs twice in a text; 0: any may.
+        draw: seed and turn of a random draw at temperature 1; None: the likeliest text.
+    """
+
+    source: tuple[str, ...]
+    max_tokens: int
+    beams: int = 1
+    returned: int = 1
+    no_repeat: int = 0
+    draw: tuple[int, int] | None = None
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self.source
+
+
+class Question(NamedTuple):
+    """A question about a context."""
+
+    question: str
+    context: str
+
+
+class Choice(NamedTuple):
+    """A question about a context, and the answers to choose from."""
+
+    question: str
+    context: str
+    options: tuple[str, ...]
+
+
+class WindowRead(NamedTuple):
+    """What the model makes of the targets after one window of the source.
+
+    Attributes:
+        start, end: of the window, in code points of the source's last text, end exclusive.
+        logprobs: for each target the natural logarithms of its tokens' probabilities, the end
+            token and whatever else the tokenizer adds among them, but for a language token.
+    """
+
+    start: int
+    end: int
+    logprobs: tuple[NDArray[np.float64], ...]
+
+
+class Likelihood(NamedTuple):
+    """What the model makes of the targets of a :class:`Reading`, window by window."""
+
+    windows: tuple[WindowRead, ...]
+
+
+class Answer(NamedTuple):
+    """The span of a context that answers a question.
+
+    Attributes:
+        text: ``context[start:end]``.
+        margin: by how much the span's score (the sum of its start and end logits) is above that
+            of no answer, in the same window; above 0.
+    """
+
+    start: int
+    end: int
+    text: str
+    margin: float
+
+
+def pack_likelihood(windows: Sequence[WindowRead]) -> Packed:
+    """``windows, targets``, then for each window ``start, end``, the targets' lengths, and their
+    log-probabilities."""
+    row: list[float] = [len(windows), len(windows[0].logprobs) if windows else 0]
+    for window in windows:
+        row += [window.start, window.end, *map(len, window.logprobs)]
+        for values in window.logprobs:
+            row += values.tolist()
+    return np.array(row, np.float32)
+
+
+def unpack_likelihood(packed: Packed) -> Likelihood:
+    row = packed.astype(np.float64)
+    count, targets = int(row[0]), int(row[1])
+    at, windows = 2, []
+    for _ in range(count):
+        start, end, *lengths = row[at : at + 2 + targets].astype(int).tolist()
+        at += 2 + targets
+        logprobs = []
+        for length in lengths:
+            logprobs.append(np.minimum(row[at : at + length], 0.0))
+            at += length
+        windows.append(WindowRead(start, end, tuple(logprobs)))
+    return Likelihood(tuple(windows))
+
+
+def pack_texts(texts: Sequence[str]) -> Packed:
+    """How many, the length of each, and their code points."""
+    points = [ord(c) for text in texts for c in text]
+    return np.array([len(texts), *map(len, texts), *points], np.float32)
+
+
+def unpack_texts(packed: Packed) -> list[str]:
+    row = packed.astype(np.int64).tolist()
+    count = row[0]
+    at, texts = 1 + count, []
+    for length in row[1 : 1 + count]:
+        texts.append("".join(map(chr, row[at : at + length])))
+        at += length
+    return texts
+
+
+def pack_answer(start: int, end: int, margin: float) -> Packed:
+    return np.array([start, end, margin], np.float32)
+
+
+def unpack_answer(packed: Packed, context: str) -> Answer | None:
+    """None where there is no answer: the margin is 0 or below, or the span is blank."""
+    start, end, margin = int(packed[0]), int(packed[1]), float(packed[2])
+    text = context[start:end]
+    start += len(text) - len(text.lstrip())
+    text = text.strip()
+    return Answer(start, start + len(text), text, margin) if margin > 0 and text else None

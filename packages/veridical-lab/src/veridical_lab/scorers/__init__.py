@@ -1,0 +1,1 @@
+"""Methods of papers that no preset uses."""

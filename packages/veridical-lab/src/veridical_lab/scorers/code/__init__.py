@@ -1,0 +1,1 @@
+"""Scorers of code, and how code is read."""

@@ -1,0 +1,50 @@
+"""What BARTScore and PRISM share: mean log-likelihood of one text after another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import fmean
+from typing import Literal
+
+from veridical.core.records import Source
+from veridical.scorers.grounding.documents import documents, over_documents
+from veridical_lab.models.evidence import CheckpointEvidence as Evidence
+
+#: Which text is given, and which is read: the response after the source (faithfulness, or
+#: precision after a reference), the source after the response (recall), or the mean of the two.
+Direction = Literal["to_response", "from_response", "mean"]
+
+
+async def mean_likelihood(
+    evidence: Evidence,
+    response: str,
+    sources: Sequence[Source],
+    direction: Direction,
+    model: str,
+    language: str | None = None,
+) -> tuple[float, dict[str, float]]:
+    """The mean log-probability (nats, at most 0) of the tokens of one text after the other, and
+    that of each direction asked for.
+
+    Of a given text too long for the model the window counts after which the other is likeliest.
+    Contexts are one document; of several references the best counts, over samples the mean.
+    """
+    docs = documents(sources)
+    ways = {
+        "to_response": [(d.text, (response,)) for d in docs],
+        "from_response": [(response, (d.text,)) for d in docs],
+    }
+    chosen = list(ways) if direction == "mean" else [direction]
+    requests = [request for way in chosen for request in ways[way]]
+    likelihoods = await evidence.likelihood(requests, model, language=language)
+    values = [max(fmean(w.logprobs[0].tolist()) for w in r.windows) for r in likelihoods]
+    n = len(docs)
+    table = {way: values[i * n : (i + 1) * n] for i, way in enumerate(chosen)}
+    # the mean of the two is that of one document, before the best is chosen
+    joint = over_documents(docs, [fmean(pair) for pair in zip(*table.values(), strict=True)])
+    return joint, {way: over_documents(docs, row) for way, row in table.items()}
+
+
+def risk_of(loglikelihood: float) -> float:
+    """``x / (x + 1)`` of the mean negative log-likelihood x, as ``avg_logprob`` has it."""
+    return -loglikelihood / (1 - loglikelihood)

@@ -1,0 +1,61 @@
+"""Torch checkpoints that are built from safetensors: building and identity."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from veridical.core.protocols import Window
+from veridical.errors import ModelError
+from veridical.models import torch_loading as loading
+from veridical.models.folder import digest_of, read_json
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+class TorchCheckpoint(loading.TorchBackEnd):
+    """A model that a scorer names itself, built from safetensors alone.
+
+    Its revision is over weights, configuration, tokenizer, commit, precision and how the back end
+    feeds it. Thread-safe. Arguments as :class:`~veridical.models.torch_loading.TorchBackEnd`.
+
+    Attributes:
+        automatic: transformers' class that builds the model.
+        what: the kind of model, as an error names it.
+        version: of the back end's own handling.
+        single: whether it must have one output; what errors call that.
+
+    Raises:
+        ModelError: torch is missing, the model cannot be found or built, or it lacks trained
+            weights for a part of ``automatic``.
+    """
+
+    automatic: ClassVar[str]
+    what: ClassVar[str]
+    version: ClassVar[str]
+    single: ClassVar[str] = ""
+
+    def __init__(self, name_or_path: str | Path, **options: Unpack[loading.TorchOptions]) -> None:
+        super().__init__(name_or_path, **options)
+        root = self._root
+        self._config = read_json(root / "config.json", {})
+        if not self._config:
+            raise ModelError(f"{root} has no config.json: it is no model folder")
+        with loading.explained(root, self._config):
+            self._model = self._trained(self.automatic, self.what)
+        classes = getattr(self._model.config, "num_labels", None)
+        if self.single and classes != 1:
+            raise ModelError(f"{root} has {classes} classes; one {self.single} was expected")
+        small = ("config.json", "generation_config.json", "tokenizer_config.json", "spiece.model")
+        beside = [p for p in (root / name for name in small) if p.is_file()]
+        identity = (self.version, self._commit, self._dtype)
+        self.revision = digest_of(identity, [*loading.own_files(root, self._commit), *beside])
+        self._open()
+
+    def _open(self) -> None:
+        """Make ready what requests are fed by, such as the tokenizer."""
+
+    def pretend(self, window: Window) -> Any:
+        """What ``run`` might give for ``window``."""
+        return 0.0
