@@ -15,6 +15,7 @@ from pathlib import Path
 import gallery
 import papers
 
+from veridical import plugins
 from veridical.core.registry import REGISTRY, Scorer
 from veridical.core.scores import RESULT_VERSION, Result
 from veridical.diff.result import Diff
@@ -237,6 +238,8 @@ def scorers() -> str:
         for s in REGISTRY.all()
     ]
     table = ["| scorer | level | needs | cost | presets |", "|---|---|---|---|---|", *rows]
+    added = ", ".join(f"`{name}`" for name in sorted(plugins.LAB[plugins.SCORERS]))
+    table += ["", f"With the package `veridical-lab` come {added}."]
     return "\n".join(
         [HEAD + "\n".join(table), differences(), *(section(s) for s in REGISTRY.all())]
     )

@@ -5,9 +5,9 @@
 Needs the ``[release]`` extra. In this order; the first thing that is wrong ends it with exit
 status 1:
 
-1. Wheels and source distributions of veridical and of veridical-nli-base are built twice, from
-   copies in two folders, with other dates, time zone, locale, umask and hash seed. They must be the
-   same byte for byte, and so must the wheels that are built from the source distributions.
+1. Wheels and source distributions of veridical, veridical-lab and veridical-nli-base are built
+   twice, from copies in two folders, with other dates, time zone, locale, umask and hash seed. They
+   must be the same byte for byte, and so must the wheels from the source distributions.
 2. ``twine check --strict``, and what must and what must not be in them.
 3. The wheel is installed in an empty environment for each Python, with the lowest dependencies
    that pyproject.toml allows and with the newest there are, and tried (see ``smoke.py``).
@@ -38,9 +38,13 @@ from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parents[1]
 SMOKE = Path(__file__).with_name("smoke.py")
-BASE = "packages/veridical-nli-base"
+BASE, LAB = "packages/veridical-nli-base", "packages/veridical-lab"
 #: Folder of each project, and the folder of its package.
-PROJECTS = {".": "src/veridical", BASE: f"{BASE}/src/veridical_nli_base"}
+PROJECTS = {
+    ".": "src/veridical",
+    LAB: f"{LAB}/src/veridical_lab",
+    BASE: f"{BASE}/src/veridical_nli_base",
+}
 PYTHONS = ("3.10", "3.11", "3.12", "3.13")
 RESOLUTIONS = ("lowest-direct", "highest")
 #: How the second build differs from the first.
@@ -57,6 +61,7 @@ NEEDED = {
         "report/static/report.css",
         "cli/demo.jsonl",
     ),
+    "veridical_lab": ("py.typed", "static/bench.html"),
     "veridical_nli_base": ("model/model.onnx", "model/SHA256SUMS"),
 }
 
@@ -300,7 +305,10 @@ def main() -> None:
         bill = materials(inside, given.out / "veridical.cdx.json")
         print(f"bill of materials: {len(bill['components'])} packages", flush=True)
         cells.append(tried(wheels, given.python.split(",")[0], "highest", work / "base"))
-        print(f"Python {cells[-1].python} with veridical-nli-base: works", flush=True)
+        print(
+            f"Python {cells[-1].python} with veridical-lab and veridical-nli-base: works",
+            flush=True,
+        )
     told = {"epoch": epoch, "files": found, "installed": [c._asdict() for c in cells]}
     (given.out / "release.json").write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
     if given.page:
@@ -318,7 +326,7 @@ newest there are (`highest`), on Linux, x86-64. In each these worked:
 
 {tried}
 
-The last row has the wheel of `veridical-nli-base` besides.
+The last row has the wheels of `veridical-lab` and `veridical-nli-base` besides.
 
 {table}"""
 
