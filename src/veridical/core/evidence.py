@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from veridical.core.verdicts import Verdicts
 
 _T = TypeVar("_T")
-#: Methods that the laboratory adds: they ask its checkpoints through :meth:`Evidence.ask`.
-_ADDED = frozenset({"answer", "answerable", "choose", "likelihood", "rate", "write"})
 _REASON = 300  # characters of a failure's reason that are kept
 
 
@@ -36,14 +34,6 @@ class Evidence(ABC):
         self.record = record
         self._words: dict[str, list[str]] = {}
         self._made: dict[Hashable, Any] = {}
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            if name not in _ADDED:
-                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-            added = plugins.load(plugins.NAMES, "core.checkpoint_evidence").CheckpointEvidence
-            return MethodType(getattr(added, name), self)
 
     def words(self, text: str) -> list[str]:
         """Word and punctuation tokens of ``text``, cased (see :mod:`veridical.text.words`)."""
@@ -256,6 +246,23 @@ class Evidence(ABC):
         bound = REGISTRY.bind(name, arguments)
         bound.check()
         return await self._score(bound)
+
+
+class _Added:
+    """A method of :class:`Evidence` that the laboratory defines, by :meth:`Evidence.ask`."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, evidence: Evidence | None, owner: type) -> Any:
+        if evidence is None:
+            return self
+        added = plugins.load(plugins.NAMES, "core.checkpoint_evidence").CheckpointEvidence
+        return MethodType(getattr(added, self._name), evidence)
+
+
+for _name in ("answer", "answerable", "choose", "likelihood", "rate", "write"):
+    setattr(Evidence, _name, _Added(_name))
 
 
 class LocalEvidence(Evidence):
