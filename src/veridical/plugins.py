@@ -58,18 +58,21 @@ def points(group: str) -> dict[str, EntryPoint]:
     return found
 
 
-def load(group: str, name: str) -> Any:
+def load(group: str, name: str, called: str = "") -> Any:
     """Load what a distribution adds to ``group`` under ``name``.
+
+    Args:
+        called: how the user named it, for the message.
 
     Raises:
         MissingDistribution: no installed distribution has the name.
     """
     point = points(group).get(name)
     if point is None:
-        kind = group.rpartition(".")[2]
-        called = f"veridical.{name}" if group == NAMES else f"{kind.removesuffix('s')} {name!r}"
+        kind = group.rpartition(".")[2].removesuffix("s")
+        usual = f"veridical.{name}" if group == NAMES else f"{kind} {name!r}"
         raise MissingDistribution(
-            f"{called} is part of veridical-lab, which is not installed; "
+            f"{called or usual} is part of veridical-lab, which is not installed; "
             "in a checkout: pip install . packages/veridical-lab"
         )
     return point.load()

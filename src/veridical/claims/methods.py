@@ -63,7 +63,9 @@ class Methods:
         method = self._method(name)
         place = f"{self._package}.{method.module}"
         if method.added:
-            return plugins.load(plugins.NAMES, place.removeprefix("veridical."))
+            return plugins.load(
+                plugins.NAMES, place.removeprefix("veridical."), f"{self._kind} {name!r}"
+            )
         return importlib.import_module(place)
 
     def _method(self, name: str) -> Method:

@@ -242,7 +242,7 @@ def _legs(sampling: Sampling, options: SampleOptions) -> tuple[list[Leg], dict[s
 
 def _grid() -> Any:
     """The module that reads grids and writes their tables."""
-    return plugins.load(plugins.NAMES, "sampling.grid")
+    return plugins.load(plugins.NAMES, "sampling.grid", "--grid")
 
 
 def _check_scorers(scorers: str | None) -> None:

@@ -257,8 +257,8 @@ class _Added:
     def __get__(self, evidence: Evidence | None, owner: type) -> Any:
         if evidence is None:
             return self
-        added = plugins.load(plugins.NAMES, "core.checkpoint_evidence").CheckpointEvidence
-        return MethodType(getattr(added, self._name), evidence)
+        added = plugins.load(plugins.NAMES, "core.checkpoint_evidence", f"evidence.{self._name}")
+        return MethodType(getattr(added.CheckpointEvidence, self._name), evidence)
 
 
 for _name in ("answer", "answerable", "choose", "likelihood", "rate", "write"):

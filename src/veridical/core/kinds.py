@@ -60,8 +60,10 @@ class Kind:
         Raises:
             MissingDistribution: what loads it is not installed.
         """
-        load = named(self.loader) if self.loader else plugins.load(plugins.MODELS, self.name)
-        return load(spec, **options)
+        if self.loader:
+            return named(self.loader)(spec, **options)
+        called = f"the back end of {spec} ({self.name})"
+        return plugins.load(plugins.MODELS, self.name, called)(spec, **options)
 
     def stand_in(self, back_end: Any) -> Any:
         """What counts in the place of ``back_end`` in a dry run."""

@@ -119,7 +119,9 @@ async def selfcheck_qa(
         chat = partial(evidence.chat, llm=llm)
         system: QuestionSystem = ChatQuestions(chat, by_token=evidence.tells_tokens(llm))
     else:
-        by_models = plugins.load(plugins.NAMES, "scorers.judges.mqag_models")
+        by_models = plugins.load(
+            plugins.NAMES, "scorers.judges.mqag_models", "selfcheck_qa(backend='models')"
+        )
         models = writer, distractor, reader, answerability
         system = by_models.Checkpoints(evidence, *models, seed)
     try:
