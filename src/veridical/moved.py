@@ -1,4 +1,4 @@
-"""Modules at the places that they had in version 0.3, until 0.4."""
+"""Modules at the places that they had in version 0.2, until 0.4."""
 
 from __future__ import annotations
 
