@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from places import ROOT
 
-TESTS = Path(__file__).parent
+TREES = (ROOT / "tests", ROOT / "packages" / "veridical-lab" / "tests")
+FILES = sorted(path for tree in TREES for path in tree.rglob("test_*.py"))
 #: What is imported or skipped -> the marker of tests that do so.
 MARKERS = {
     "torch": "torch",
@@ -72,7 +74,7 @@ def unmarked(source: str) -> Iterator[str]:
             yield function.name
 
 
-@pytest.mark.parametrize("path", sorted(TESTS.rglob("test_*.py")), ids=lambda p: p.name)
+@pytest.mark.parametrize("path", FILES, ids=lambda p: p.name)
 def test_what_takes_an_extra_is_marked(path: Path) -> None:
     assert list(unmarked(path.read_text(encoding="utf-8"))) == []
 

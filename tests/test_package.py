@@ -51,6 +51,19 @@ def test_the_wheel_has_the_package_and_nothing_else(built: dict[str, Path]) -> N
         assert f"veridical/{name}" in names
 
 
+def test_the_wheel_of_the_laboratory_has_its_package_and_nothing_else(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    lab = ROOT / "packages" / "veridical-lab"
+    done = subprocess.run(command, cwd=lab, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        names = {n for n in archive.namelist() if ".dist-info/" not in n}
+    found = (p for p in (lab / "src").rglob("*") if p.is_file() and "__pycache__" not in p.parts)
+    assert names == {p.relative_to(lab / "src").as_posix() for p in found}
+    assert {"veridical_lab/py.typed", "veridical_lab/static/bench.html"} <= names
+
+
 def test_the_source_distribution_builds_what_the_tests_need(built: dict[str, Path]) -> None:
     with tarfile.open(built["sdist"]) as archive:
         names = {n.partition("/")[2] for n in archive.getnames()}

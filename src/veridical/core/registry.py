@@ -5,7 +5,6 @@ The CLI table, the docs page, the dry run and the web form are generated from it
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import threading
 import types
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, get_args
 from veridical import plugins
 from veridical.core.builtin_scorers import BUILTIN, Builtin
 from veridical.core.identity import Identity, Signature, shown
-from veridical.core.kinds import KINDS, costs
+from veridical.core.kinds import KINDS, costs, named
 from veridical.core.records import Against
 from veridical.core.scorer_calls import read_calls
 from veridical.core.scores import Level
@@ -449,9 +448,8 @@ class BoundScorer:
 class Registry:
     """Thread-safe map of names to scorers.
 
-    A scorer of this package is imported when it is first asked for, by the table ``builtin``, and
-    one of the laboratory by its entry point; entry points of other packages are when a name is
-    neither, or all are listed.
+    A scorer is imported when it is first asked for, by the table ``builtin`` or, if it is of the
+    laboratory, its entry point; others' entry points when a name is unknown, or all are listed.
     """
 
     def __init__(self, builtin: Mapping[str, Builtin] | None = None) -> None:
@@ -509,19 +507,12 @@ class Registry:
         return [self.get(n) for n in self.names()]
 
     def get(self, name: str) -> Scorer:
-        """The scorer called ``name``; an unknown one is a :class:`UsageError` with suggestions.
-
-        Raises:
-            MissingDistribution: it is part of one that is not installed.
-        """
+        """The scorer called ``name``; an unknown one is a :class:`UsageError` with suggestions, one
+        of a distribution that is not installed a :class:`~veridical.plugins.MissingDistribution`."""
         builtin = self._builtin.get(name)
         if name not in self._scorers and (builtin is not None or name in _LAB):
             # outside the lock: an import waits for those of other threads
-            if builtin is None:
-                function = plugins.load(plugins.SCORERS, name)
-            else:
-                module, _, attribute = builtin.place.partition(":")
-                function = getattr(importlib.import_module(module), attribute)
+            function = named(builtin.place) if builtin else plugins.load(plugins.SCORERS, name)
             declared: Scorer = getattr(function, _DECLARED)
             return self._scorers.setdefault(name, declared)
         if name not in self._scorers:
