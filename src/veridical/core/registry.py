@@ -508,7 +508,7 @@ class Registry:
 
     def get(self, name: str) -> Scorer:
         """The scorer called ``name``; an unknown one is a :class:`UsageError` with suggestions, one
-        of a distribution that is not installed a :class:`~veridical.plugins.MissingDistribution`."""
+        of a distribution that is not installed a :class:`.MissingDistribution`."""
         builtin = self._builtin.get(name)
         if name not in self._scorers and (builtin is not None or name in _LAB):
             # outside the lock: an import waits for those of other threads
