@@ -20,15 +20,26 @@ MAIN: dict[str, tuple[str, ...]] = {
     "extraction": ("f1", "precision", "recall"),
 }
 #: Shown beside the headline where labels are verdicts.
-AT_VERDICT = ("balanced_accuracy", "right_flagged", "wrong_missed", "unclear")
+AT_VERDICT = (
+    *("balanced_accuracy", "right_flagged", "wrong_missed", "unclear"),
+    *("balanced_accuracy_half", "balanced_accuracy_cross_fitted", "balanced_accuracy_macro"),
+)
 LOWER_IS_BETTER = frozenset(
-    {"brier", "log_loss", "ece", "mce", "right_flagged", "wrong_missed", "unclear"}
+    {
+        *("brier", "log_loss", "ece", "mce", "right_flagged", "wrong_missed", "unclear"),
+        *("right_flagged_macro", "wrong_missed_macro"),
+    }
 )
 METRICS = {
     "average_precision": "avg. precision",
     "trapezoid_pr": "trapezoid PR",
     "auroc": "AUROC",
+    "balanced_accuracy_half": "bal. acc. at 0.5",
+    "balanced_accuracy_cross_fitted": "bal. acc. cross-fitted",
     "balanced_accuracy_best": "best balanced accuracy",
+    "auroc_macro": "AUROC, mean of sets",
+    "balanced_accuracy_macro": "bal. acc., mean of sets",
+    "balanced_accuracy_half_macro": "bal. acc. at 0.5, mean of sets",
     "spearman": "Spearman",
     "pearson": "Pearson",
     "kendall": "Kendall",
