@@ -56,7 +56,7 @@ def _beside(what: str, figures: dict[str, float]) -> str:
 
 
 def notes(split: str) -> tuple[str, ...]:
-    """What is published for a set of the benchmark, by its name; nothing for others."""
+    """Return what is published for a set of the benchmark, by its name; nothing for others."""
     place = _PLACES.get(_key(split))
     if place is None:
         return ()
@@ -65,7 +65,7 @@ def notes(split: str) -> tuple[str, ...]:
 
 
 def notes_of_all(splits: Collection[str]) -> tuple[str, ...]:
-    """The published averages where ``splits`` are all of the benchmark's sets and no others."""
+    """Return the published averages where ``splits`` are all of the benchmark's sets and no others."""
     if {_key(split) for split in splits} != _PLACES.keys():
         return ()
     figures = {name: sum(values) / len(values) for name, values in SYSTEMS.items()}
