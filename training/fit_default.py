@@ -11,9 +11,10 @@ answers of each: the risk is calibrated to equal numbers.
 No coefficient is below 0, and a member without which a fit is as good out of fold has none. By
 contexts, folds are benchmarks: each is judged by a fit that has not seen it. By contexts and
 reference, a response is as risky as its worst sentence, so the regression is of that sentence,
-chosen anew by each fit until the choice stays. By contexts, a sentence's log-odds are drawn towards
-the answer's mean by the share that orders best out of fold. By samples and log-probabilities the
-regression is of the response.
+chosen anew by each fit until the choice stays. By contexts, the more sentences an answer
+has the less each of them counts, by the share of the log of their number that orders best out of
+fold; what the mean, the expected number of wrong sentences and the like would order is printed
+beside it (``default_ways.py``). By samples and log-probabilities the regression is of the response.
 
 Verdicts are cut on these risks, out of fold, each benchmark counting the same: ``balanced`` where
 the balanced accuracy is largest, ``low`` where half as many right answers are flagged, ``high``
@@ -40,6 +41,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from default_cuts import Judged, at_threshold, contradicted_from, cuts, errors
 from default_data import Labelled, load
+from default_ways import best_of_many, worst_of_many
 
 import veridical
 from veridical.core.registry import REGISTRY, BoundScorer
@@ -76,8 +78,6 @@ RIDGE = 1.0
 BENCHMARKS = ("BEGIN", "HaluEval", "CG2C", "FaithDial", "SummEdits")
 FOLDS = len(BENCHMARKS)
 ROUNDS = 20
-#: What is tried to be taken off a sentence's log-odds for each e-fold of sentences in the answer.
-OF_MANY = (0.0, 0.25, 0.5, 0.75, 1.0)
 READ = 100  # answers of a set that the language model of readers is asked about
 LONGEST_READ = 2500  # characters of sources that the language model of readers is asked about
 #: The answers of several sentences with samples, by which longer ones are calibrated.
@@ -337,16 +337,20 @@ class Ensemble:
     def _name(self, scored: Sequence[int]) -> str:
         return default.fit_name(self.names, {self.names[i] for i in scored})
 
+    def each(self, features: np.ndarray) -> np.ndarray:
+        """Log-odds of those of (sentences, members) that are scored."""
+        return np.array(
+            [
+                float(self.models[self._name(known)].odds(row[None])[0])
+                for row in features
+                if (known := np.flatnonzero(~np.isnan(row)).tolist())
+            ]
+        )
+
     def worst(self, features: np.ndarray) -> float:
         """Log-odds of the worst of (sentences, members); NaN where nothing is scored."""
-        odds = [
-            float(self.models[self._name(known)].odds(row[None])[0])
-            for row in features
-            if (known := np.flatnonzero(~np.isnan(row)).tolist())
-        ]
-        if not odds:
-            return np.nan
-        return max(odds) - self.of_many * float(np.log(len(odds)))
+        odds = self.each(features)
+        return worst_of_many(self.of_many)(odds) if len(odds) else np.nan
 
     def odds(self, answers: Answers) -> np.ndarray:
         """(n,) :meth:`worst` of each answer."""
@@ -419,7 +423,13 @@ def fit_field(
     by_fold = [Ensemble(own, names, whole.used, skip) for skip in range(FOLDS)]
     plain = [kept(a, [i for i, n in enumerate(names) if n not in default.READERS]) for a in answers]
     fitting = [a for a in plain if a.of.role == "fit"]
-    of_many = best_of_many(by_fold, fitting) if field == "contexts" else 0.0
+    of_many = 0.0
+    if field == "contexts":
+        each = [
+            [by_fold[k].each(f) for f, k in zip(one.features, one.folds, strict=True)]
+            for one in fitting
+        ]
+        of_many = best_of_many([a.of for a in fitting], each, shares(fitting))
     for one in (whole, *by_fold):
         one.of_many = of_many
     odds = [out_of_fold(by_fold, one) for one in fitting]
@@ -471,19 +481,6 @@ def fit_field(
 def out_of_fold(by_fold: Sequence[Ensemble], one: Answers) -> np.ndarray:
     """(n,) log-odds of a set's answers, each by the fit that has not seen its fold."""
     return np.array([by_fold[k].worst(f) for f, k in zip(one.features, one.folds, strict=True)])
-
-
-def best_of_many(by_fold: Sequence[Ensemble], sets: Sequence[Answers]) -> float:
-    """Return the share of the log of the number of sentences that orders best."""
-    means = []
-    for share in OF_MANY:
-        for one in by_fold:
-            one.of_many = share
-        rows = [judged(out_of_fold(by_fold, one), one) for one in sets]
-        values = [auroc(one.labels, np.asarray(sigmoid(one.odds))) for one in rows]
-        means.append(float(np.average(values, weights=shares(sets))))
-        print(f"of_many {share}: mean AUROC {means[-1]:.4f}")
-    return OF_MANY[int(np.argmax(means))]
 
 
 def judged(odds: np.ndarray, one: Answers, weight: float = 1.0) -> Judged:

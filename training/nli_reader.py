@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import torch
 from nli_heads import shaped
-from nli_stages import BOUND, EDITED, GENERATED, TYPED, Stage
+from nli_stages import BOUND, DOCUMENTS, EDITED, GENERATED, TYPED, Stage
 from safetensors.torch import load_file, save_file
 from tokenizers import Encoding, Tokenizer
 from transformers import AutoConfig, AutoModelForSequenceClassification
@@ -44,8 +44,8 @@ Rows: TypeAlias = "list[dict[str, Any]]"
 
 def tokenized(rows: Rows, tokenizer: Tokenizer, source: str, stage: Stage) -> list[Pair]:
     """The rows that fit the model, in order."""
-    made = source in (GENERATED, TYPED, EDITED, BOUND)
-    if made and source != EDITED:  # premises that people wrote stay as they are
+    made = source in (GENERATED, TYPED, EDITED, BOUND, DOCUMENTS)
+    if source in (GENERATED, TYPED, BOUND):  # premises that people wrote stay as they are
         rows = lengthened(rows, stage)
     encoded = tokenizer.encode_batch([(r["premise"], r["hypothesis"]) for r in rows])
     names = [*LABELS, "not_entailment"]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-#: The rows of ``nli_pairs.py``, typed edits apart, and those of ``typed_pairs.py`` and
-#: ``bound_pairs.py``.
+#: The rows of ``nli_pairs.py``, typed edits apart, and those of ``typed_pairs.py``,
+#: ``bound_pairs.py`` and ``document_pairs.py``.
 GENERATED, TYPED, EDITED, BOUND = "generated", "typed", "edited", "bound"
+DOCUMENTS = "documents"
 
 
 @dataclass(frozen=True)
@@ -96,4 +97,13 @@ STAGES["bound"] = replace(
     },
     peak_rate=2.5e-5,
     kept=0.3,  # of 0, 0.3, 0.5 and 0.7 the least loss on cad_snli_dev and LingNLI's dev part
+)
+
+#: Documents of many kinds, whole windows of them, and of the rest as much as keeps it.
+STAGES["documents"] = replace(
+    STAGES["bound"],
+    mixture={name: share * 0.4 for name, share in STAGES["bound"].mixture.items()}
+    | {DOCUMENTS: 1.0},
+    peak_rate=5e-5,
+    kept=0.0,
 )

@@ -53,7 +53,7 @@ from nli_reader import (
     tensors,
     tokenized,
 )
-from nli_stages import BOUND, EDITED, GENERATED, STAGES, TYPED, Stage
+from nli_stages import BOUND, DOCUMENTS, EDITED, GENERATED, STAGES, TYPED, Stage
 from tokenizers import Tokenizer
 from transformers import AutoTokenizer
 
@@ -211,6 +211,9 @@ def main() -> None:
         "--edited", type=Path, help="rows of typed_pairs.py, where a stage has some"
     )
     parser.add_argument("--bound", type=Path, help="rows of bound_pairs.py, where a stage has some")
+    parser.add_argument(
+        "--documents", type=Path, help="rows of document_pairs.py, where a stage has some"
+    )
     parser.add_argument("--tokens", type=int, help="stop the plan after so many; default: all")
     a = parser.parse_args()
     torch.manual_seed(a.seed)
@@ -221,7 +224,7 @@ def main() -> None:
     tokenizer.no_padding()
     train: dict[str, list[Pair]] = {}
     held: list[Pair] = []
-    made = {EDITED: a.edited, BOUND: a.bound}
+    made = {EDITED: a.edited, BOUND: a.bound, DOCUMENTS: a.documents}
     for name, rows, kept_back in sources(a.data, a.generated, made, stage, a.seed):
         held += tokenized(kept_back, tokenizer, name, stage)
         train[name] = pairs = tokenized(rows, tokenizer, name, stage)

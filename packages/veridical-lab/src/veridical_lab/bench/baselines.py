@@ -12,7 +12,16 @@ from veridical.stats.metrics import classification, of_table
 from veridical.stats.metrics.spans import span_statistics
 from veridical.stats.thresholds import cross_fitted_classes
 from veridical_lab.bench.datasets.suite import Labelled, Task
-from veridical_lab.bench.judged import Judged, TaskTargets, decide, gold_spans, is_decision
+from veridical_lab.bench.judged import (
+    AT_HALF,
+    CROSS_FITTED,
+    MACRO,
+    Judged,
+    TaskTargets,
+    decide,
+    gold_spans,
+    is_decision,
+)
 
 
 def baselines(
@@ -31,7 +40,7 @@ def baselines(
         return {}
     truth, groups = targets.truth, targets.groups
     score = -targets.length if task.flip else targets.length
-    length = Judged(rows, score=score)
+    length = Judged(rows, score=score, sets=None if task.sets is None else task.sets[targets.where])
     if task.kind == "graded":
         return {"length": length}
     if task.kind == "classes":
@@ -41,6 +50,8 @@ def baselines(
         on_test = as_published and task.kind == "binary"
         objective = task.objective
         decide(length, truth, score, groups, as_published=on_test, objective=objective, seed=seed)
+    if task.at_verdict and length.predicted is not None:
+        length.other[CROSS_FITTED] = length.predicted
     if task.kind == "spans":
         assert length.predicted is not None
         gold = gold_spans(targets, labelled)
@@ -87,7 +98,10 @@ def expected_at_random(
         "trapezoid_pr": float(shares[1]),
         "auroc": 0.5,
         "prr": 0.0,
+        **dict.fromkeys((AT_HALF, CROSS_FITTED), 0.5),
     }
+    fixed |= {name + MACRO: fixed[name] for name in ("auroc", AT_HALF, CROSS_FITTED)}
+    fixed[f"balanced_accuracy{MACRO}"] = 0.5
     figures: dict[str, float] = {}
     for name in names:
         if name in fixed:
@@ -95,6 +109,6 @@ def expected_at_random(
         elif name == "f1" and task.kind == "classes":
             each = classification.per_class_f1(table)
             figures.update({f"f1:{c}": float(each[i]) for i, c in enumerate(task.classes)})
-        elif is_decision(name) and name != "f_beta":
+        elif is_decision(name) and name != "f_beta" and not name.endswith(MACRO):
             figures[name] = float(of_table([name], table)[name])
     return figures

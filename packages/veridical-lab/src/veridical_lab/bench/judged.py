@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -26,6 +26,12 @@ _RANKING = (
 )
 #: Share of the targets with the verdict ``unclear``.
 UNCLEAR_SHARE = "unclear"
+#: Balanced accuracy by other labels than the verdicts, of tasks at the verdict: from risk 0.5 on,
+#: and from a threshold on that is fitted on other folds.
+AT_HALF, CROSS_FITTED = "balanced_accuracy_half", "balanced_accuracy_cross_fitted"
+#: Ends the names of figures that are means over a task's sets.
+MACRO = "_macro"
+_APART = (UNCLEAR_SHARE, AT_HALF, CROSS_FITTED)
 _CALIBRATION = ("brier", "log_loss", "ece", "mce")
 
 
@@ -71,6 +77,8 @@ class Judged:
         predicted: class index.
         statistics: span counts of each target, for span tasks.
         unclear: 1 where the verdict is unclear, else 0; of tasks at the verdict.
+        other: of tasks at the verdict, class indices by :data:`AT_HALF` and :data:`CROSS_FITTED`.
+        sets: the number of the set each target is of, where figures are means over sets.
         threshold: what made ``predicted`` of the risk.
         refit: resamples' weights (b, n of ``rows``) -> counts (b, 2, 2) of labels whose thresholds
             are fitted anew on each. Without it (three classes, ``as_published``, a given threshold,
@@ -86,6 +94,8 @@ class Judged:
     predicted: NDArray[np.int64] | None = None
     statistics: Floats | None = None
     unclear: Floats | None = None
+    other: dict[str, NDArray[np.int64]] = field(default_factory=dict)
+    sets: NDArray[np.int64] | None = None
     threshold: float | Literal["cross-fitted"] | None = None
     refit: Callable[[Floats], Floats] | None = None
     values: dict[str, float] = field(default_factory=dict)
@@ -106,7 +116,7 @@ class Judged:
             return {name: of_spans[name] for name in names}
         score = np.zeros(len(self.rows)) if self.score is None else self.score
         targets = Targets(own_truth, score, self.risk, self.predicted, max(2, len(task.classes)))
-        able = [n for n in names if n != UNCLEAR_SHARE and self._can(n)]
+        able = [n for n in names if n not in _APART and not n.endswith(MACRO) and self._can(n)]
         if drawn_weights is not None and self.refit is not None:
             fixed = compute([n for n in able if not is_decision(n)], targets, drawn_weights)
             decided = [n for n in able if is_decision(n)]
@@ -114,11 +124,32 @@ class Judged:
         figures: dict[str, Any] = {**compute(able, targets, drawn_weights, beta=beta)}
         if UNCLEAR_SHARE in names and self.unclear is not None:
             figures[UNCLEAR_SHARE] = _share(self.unclear, drawn_weights)
+        for name in self.other.keys() & set(names):
+            labels = Targets(own_truth, score, None, self.other[name], 2)
+            (figures[name],) = compute(["balanced_accuracy"], labels, drawn_weights).values()
+        figures |= self._macro(task, names, truth, weights, beta)
         if task.kind != "classes" or self.predicted is None:
             return figures
         table = classification.counts(own_truth, self.predicted, targets.classes, drawn_weights)
         each = classification.per_class_f1(table)
         return {**figures, **{f"f1:{c}": each[..., i] for i, c in enumerate(task.classes)}}
+
+    def _macro(
+        self, task: Task, names: Sequence[str], truth: Floats, weights: Floats | None, beta: float
+    ) -> dict[str, Any]:
+        """Means over the sets of those of ``names`` that are such; a set counts where it has both
+        classes."""
+        wanted = [n.removesuffix(MACRO) for n in names if n.endswith(MACRO)]
+        if not wanted or self.sets is None:
+            return {}
+        places = [np.flatnonzero(self.sets == one) for one in np.unique(self.sets)]
+        both = [p for p in places if len(np.unique(truth[self.rows[p]])) == 2]
+        of_sets = [self._taken(p).measure(task, wanted, truth, weights, beta) for p in both]
+        return {
+            name + MACRO: np.mean([np.asarray(one[name]) for one in of_sets], axis=0)
+            for name in wanted
+            if of_sets and name in of_sets[0]
+        }
 
     def with_failed(
         self, failed: NDArray[np.int64], task: Task, truth: Floats, *, agree: bool
@@ -158,9 +189,16 @@ class Judged:
 
     def within(self, rows: NDArray[np.int64]) -> Judged:
         """This on the targets ``rows`` only; it must have all."""
-        columns = (self.score, self.risk, self.predicted, self.statistics, self.unclear)
-        part = (None if c is None else c[rows] for c in columns)
-        return Judged(rows, *part)  # type: ignore[arg-type]
+        return self._taken(rows)
+
+    def _taken(self, places: NDArray[np.int64]) -> Judged:
+        """This on some of its own targets, by their places in its columns."""
+        columns = ("score", "risk", "predicted", "statistics", "unclear")
+        part: dict[str, Any] = {
+            c: None if (own := getattr(self, c)) is None else own[places] for c in columns
+        }
+        other = {name: labels[places] for name, labels in self.other.items()}
+        return replace(Judged(self.rows[places], other=other), **part)
 
     def _can(self, name: str) -> bool:
         if is_decision(name):
@@ -192,13 +230,16 @@ def judge(
     scored = targets.where[rows]
     sign = -1.0 if task.flip else 1.0
     risk = 1.0 - scores.risk[scored] if task.flip else scores.risk[scored]
-    judged = Judged(rows, score=sign * scores.raw[scored])
+    judged = Judged(rows, score=sign * scores.raw[scored], sets=_sets(task, scored))
     if not len(rows):
         return judged
     truth, groups = targets.truth[rows], targets.groups[rows]
     if task.kind == "binary":
         judged.risk = risk
         objective = task.objective
+        if task.at_verdict:
+            fitted = cross_fitted(truth, risk, groups, objective="balanced_accuracy", seed=seed)
+            judged.other = {AT_HALF: (risk >= 0.5).astype(np.int64), CROSS_FITTED: fitted}
         if task.at_verdict and threshold is None:
             if scores.flagged is not None:
                 judged.predicted = scores.flagged[scored].astype(np.int64)
@@ -219,6 +260,10 @@ def judge(
             )
             judged.threshold = "cross-fitted"
     return judged
+
+
+def _sets(task: Task, items: NDArray[np.int64]) -> NDArray[np.int64] | None:
+    return None if task.sets is None else task.sets[items]
 
 
 def decide(

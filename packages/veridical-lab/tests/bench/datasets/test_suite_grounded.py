@@ -10,10 +10,12 @@ import pytest
 
 from veridical import bench
 from veridical.core.records import Record
-from veridical.core.registry import REGISTRY
+from veridical.core.registry import REGISTRY, Scorer
+from veridical.core.scores import Score
 from veridical.errors import UsageError
 from veridical_lab.bench.datasets.grounded import SUITE
 from veridical_lab.bench.datasets.suite import Item, Labelled
+from veridical_lab.bench.published import aggrefact
 from veridical_lab.bench.suite_options import GroundedOptions
 
 DOC = "The tower was built in 1912. It is 57 m tall."
@@ -56,7 +58,6 @@ def test_only_sets_are_split_by() -> None:
 def test_figures_at_the_verdict(tmp_path: Path) -> None:
     """Risks 0.1, 0.5, 0.9 (right) and 0.3, 0.5, 0.8 (wrong), cut at 0.4 and 0.6."""
 
-    from veridical.core.scores import Score
     from veridical.core.verdict_cuts import Cuts
 
     risks = {"a": 0.1, "b": 0.5, "c": 0.9, "d": 0.3, "e": 0.5, "f": 0.8}
@@ -66,8 +67,6 @@ def test_figures_at_the_verdict(tmp_path: Path) -> None:
 
     async def fixed(record: Record, evidence: object) -> Score:
         return Score.of(risks[record.response.split()[0]])
-
-    from veridical.core.registry import Scorer
 
     name = "fixed_for_grounded"
     fixed.__qualname__ = fixed.__name__ = name
@@ -91,6 +90,56 @@ def test_figures_at_the_verdict(tmp_path: Path) -> None:
     assert at["unclear"] == pytest.approx(2 / 6)  # b, e
     assert at["auroc"] == pytest.approx(4.5 / 9)  # d > a; e > a, e = b; f > a, f > b
     assert at["balanced_accuracy_best"] == pytest.approx(2 / 3)  # from 0.3 on: 3 caught, 1 passed
+    assert at["balanced_accuracy_half"] == pytest.approx((2 / 3 + 1 / 3) / 2)  # b, c, e, f flagged
     strict = figures(strictness="high")
     assert strict["right_flagged"] == pytest.approx(2 / 3) and strict["wrong_missed"] == 0
     assert strict["auroc"] == at["auroc"]
+
+
+def test_figures_of_several_sets_have_their_mean(tmp_path: Path) -> None:
+    """Two of three sets are of both classes; the third has no figure of its own."""
+
+    async def own(record: Record, evidence: object) -> Score:
+        return Score.of(float(record.response.split()[-1].rstrip(".")))
+
+    own.__qualname__ = own.__name__ = "own_for_grounded"
+    REGISTRY.register(Scorer.of(own.__name__, own, level="response", source="test", judges=True))
+    risks = {"right": [(0.1, 0), (0.9, 1)], "half": [(0.6, 0), (0.3, 1)], "one": [(0.2, 0)]}
+    rows = [
+        {"response": f"It is {r}.", "contexts": [f"{name} {n}"], "label": y, "dataset": name}
+        for name, both in risks.items()
+        for n, (r, y) in enumerate(both * 12)
+    ]
+    data = written(tmp_path / "rows.jsonl", *rows)
+    found = bench("grounded", data, "own_for_grounded", by="set", bootstrap=50, store=None)
+    at = {(r.split, r.metric): r for r in found.rows if r.scorer == "own_for_grounded"}
+    assert at["right", "auroc"].value == 1 and at["half", "auroc"].value == 0
+    assert at["all", "auroc_macro"].value == pytest.approx(1 / 2)
+    assert at["all", "balanced_accuracy_half_macro"].value == pytest.approx(1 / 2)
+    assert at["all", "auroc"].value == pytest.approx(45 / 54)  # 0.9 > all 9, 0.3 > 6 of 9
+    low, high = at["all", "auroc_macro"].ci_low, at["all", "auroc_macro"].ci_high
+    assert low is not None and high is not None and low <= 1 / 2 <= high
+    length = {(r.split, r.metric): r.value for r in found.rows if r.scorer == "length"}
+    assert length["all", "auroc_macro"] == pytest.approx(1 / 2)
+    assert ("all", "balanced_accuracy_half") not in length  # it claims no probability
+
+
+@pytest.mark.parametrize(
+    ("split", "told"),
+    [
+        ("AggreFact-XSum", "Bespoke-MiniCheck (7B) 77.8"),
+        ("Wice", "HHEM-2.1-Open (0.1B) 75.9"),
+        ("factcheck-gpt", "AlignScore-L (0.4B) 74.3"),
+    ],
+)
+def test_sets_of_the_leaderboard_have_the_published_figures(split: str, told: str) -> None:
+    (note,) = aggrefact.notes(split)
+    assert told in note and "2025-09-08" in note
+
+
+def test_published_averages_stand_beside_all_eleven_sets_alone() -> None:
+    (note,) = aggrefact.notes_of_all(aggrefact.SETS)
+    assert "Bespoke-MiniCheck (7B) 77.4" in note and "MiniCheck-Flan-T5-L (0.8B) 75.0" in note
+    assert aggrefact.notes_of_all(aggrefact.SETS[1:]) == ()
+    assert aggrefact.notes_of_all([*aggrefact.SETS, "mine"]) == ()
+    assert aggrefact.notes("mine") == ()

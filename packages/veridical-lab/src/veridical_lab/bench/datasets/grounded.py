@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,16 +14,21 @@ from veridical.errors import RowError
 from veridical.io import open_source
 from veridical_lab.bench.datasets.files import files_of, has_records, parted
 from veridical_lab.bench.datasets.suite import BadItem, Item, Labelled, Suite, Task, by_part
+from veridical_lab.bench.published import aggrefact
 from veridical_lab.bench.suite_options import GroundedOptions
 
 _METRICS = (
     "auroc",
     "balanced_accuracy",
+    "balanced_accuracy_half",
+    "balanced_accuracy_cross_fitted",
     "balanced_accuracy_best",
     "right_flagged",
     "wrong_missed",
     "unclear",
 )
+#: And, over several sets, the means of the sets' own.
+_MACRO = tuple(f"{name}_macro" for name in _METRICS if name != "unclear")
 _POSITIVE = "not supported"
 _ALL = "all"
 
@@ -54,15 +60,25 @@ def _group(record: Record) -> str:
 
 def _tasks(labelled: Labelled) -> list[Task]:
     """Return a task for each set and, of several, one for all."""
-    tasks = by_part(labelled, _POSITIVE, metrics=_METRICS, at_verdict=True)
+    tasks = [
+        replace(task, notes=aggrefact.notes(task.split))
+        for task in by_part(labelled, _POSITIVE, metrics=_METRICS, at_verdict=True)
+    ]
     if len(tasks) > 1:
         known = ~np.isnan(labelled.label)
-        truth = np.where(known, (labelled.label >= 0.5).astype(np.float64), np.nan)
+        names, sets = np.unique(labelled.parts, return_inverse=True)
         tasks.append(
             Task(
-                *(_ALL, "response", "binary", _POSITIVE, "items", truth),
-                metrics=_METRICS,
+                split=_ALL,
+                level="response",
+                kind="binary",
+                positive=_POSITIVE,
+                on="items",
+                truth=np.where(known, (labelled.label >= 0.5).astype(np.float64), np.nan),
+                metrics=(*_METRICS, *_MACRO),
                 at_verdict=True,
+                sets=sets.astype(np.int64),
+                notes=aggrefact.notes_of_all(names.tolist()),
             )
         )
     return tasks

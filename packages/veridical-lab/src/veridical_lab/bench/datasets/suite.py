@@ -156,6 +156,8 @@ class Task:
         flip: the positives are the right ones, so scores are negated.
         objective: what the thresholds behind labels are fitted to; None leaves it to the harness.
         at_verdict: labels are the verdicts that ``check`` gives, and no threshold is fitted.
+        sets: of a task over the items of several sets, the number of each item's set, for figures
+            that are means over sets.
         named: a scorer's own labels -> index into ``classes``, where they are not those names.
         headline: the metric the scorers are compared by; the kind's first unless given.
     """
@@ -173,6 +175,7 @@ class Task:
     classes: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     at_verdict: bool = False
+    sets: NDArray[np.int64] | None = None
     named: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -20,9 +20,15 @@ MAIN: dict[str, tuple[str, ...]] = {
     "extraction": ("f1", "precision", "recall"),
 }
 #: Shown beside the headline where labels are verdicts.
-AT_VERDICT = ("balanced_accuracy", "right_flagged", "wrong_missed", "unclear")
+AT_VERDICT = (
+    *("balanced_accuracy", "right_flagged", "wrong_missed", "unclear"),
+    *("balanced_accuracy_half", "balanced_accuracy_cross_fitted", "balanced_accuracy_macro"),
+)
 LOWER_IS_BETTER = frozenset(
-    {"brier", "log_loss", "ece", "mce", "right_flagged", "wrong_missed", "unclear"}
+    {
+        *("brier", "log_loss", "ece", "mce", "right_flagged", "wrong_missed", "unclear"),
+        *("right_flagged_macro", "wrong_missed_macro"),
+    }
 )
 #: Flags that speak of a whole split, whatever the scorer.
 _OF_SPLIT = frozenset({"small_n", "few_groups"})
