@@ -23,6 +23,10 @@ class UsageError(VeridicalError):
     """The request itself is wrong: an option, a name, a parameter, a file that is not there."""
 
 
+class MissingDistribution(UsageError, ImportError):
+    """A name belongs to a distribution that is not installed."""
+
+
 class ModelError(VeridicalError):
     """A model could not be loaded, or gave an unusable answer."""
 

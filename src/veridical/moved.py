@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import sys
-import warnings
-from importlib import import_module
-from importlib.machinery import ModuleSpec
-from typing import TYPE_CHECKING, Any
 
 from veridical import plugins
 
+TYPE_CHECKING = False  # typing's own would be most of what importing the package costs
 if TYPE_CHECKING:
+    from importlib.machinery import ModuleSpec
     from types import ModuleType
+    from typing import Any
 
 #: Old place -> new one, both below ``veridical``.
 _MOVED = {
@@ -33,13 +32,20 @@ class Moved:
         if not name.startswith(_HOUSE):
             return None
         there = _new_place(name.removeprefix(_HOUSE))
-        return None if there is None else ModuleSpec(name, self, origin=there)  # type: ignore[arg-type]
+        if there is None:
+            return None
+        from importlib.machinery import ModuleSpec
+
+        return ModuleSpec(name, self, origin=there)  # type: ignore[arg-type]
 
     def create_module(self, spec: ModuleSpec) -> None:
         """Let the machinery make the module that :meth:`exec_module` replaces."""
 
     def exec_module(self, module: ModuleType) -> None:
         """Put the module of the new place where the old one is looked for."""
+        import warnings
+        from importlib import import_module
+
         spec = module.__spec__
         assert spec is not None and spec.origin is not None
         warnings.warn(

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from functools import cache
-from typing import TYPE_CHECKING, Any
-
-from veridical.errors import UsageError
-
+TYPE_CHECKING = False  # typing's own would be most of what importing the package costs
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
+    from typing import Any
 
 COMMANDS = "veridical.commands"
 SCORERS = "veridical.scorers"
@@ -43,19 +40,19 @@ LAB: dict[str, frozenset[str]] = {
 }
 
 
-class MissingDistribution(UsageError, ImportError):
-    """A name belongs to a distribution that is not installed."""
+_points: dict[str, dict[str, EntryPoint]] = {}
 
 
-@cache
 def points(group: str) -> dict[str, EntryPoint]:
     """Return the entry points of a group by name; of equal names the first that is installed."""
-    from importlib.metadata import entry_points
+    if group not in _points:
+        from importlib.metadata import entry_points
 
-    found: dict[str, EntryPoint] = {}
-    for point in entry_points(group=group):
-        found.setdefault(point.name, point)
-    return found
+        found: dict[str, EntryPoint] = {}
+        for point in entry_points(group=group):
+            found.setdefault(point.name, point)
+        _points[group] = found
+    return _points[group]
 
 
 def load(group: str, name: str, called: str = "") -> Any:
@@ -69,6 +66,8 @@ def load(group: str, name: str, called: str = "") -> Any:
     """
     point = points(group).get(name)
     if point is None:
+        from veridical.errors import MissingDistribution
+
         kind = group.rpartition(".")[2].removesuffix("s")
         usual = f"veridical.{name}" if group == NAMES else f"{kind} {name!r}"
         raise MissingDistribution(
