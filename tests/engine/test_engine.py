@@ -319,3 +319,8 @@ def test_not_applicable_is_an_outcome_not_a_failure() -> None:
     assert not issubclass(NotApplicable, veridical.VeridicalError)
     (found,) = veridical.check([{"response": "", "samples": ["a"]}])
     assert {s.status for s in found.scores.values()} <= {"scored", "not_applicable"}
+
+
+def test_of_several_fields_that_a_record_lacks_the_same_one_is_named() -> None:
+    (found,) = veridical.check([{"response": "It rains."}], scorers="cocoa")
+    assert found.scores["cocoa"].reason == "the record has no logprobs"

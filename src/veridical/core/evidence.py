@@ -319,7 +319,7 @@ async def guarded(
     One record's failure is that record's failed score: nothing else moves.
     """
     try:
-        for field in bound.needs:
+        for field in sorted(bound.needs):  # the same one in every process
             if not record.has(field):
                 raise NotApplicable(f"the record has no {field}")
         score = await bound(record, evidence)
