@@ -245,18 +245,18 @@ def test_where_no_paths_may_be_given_only_the_scorers_own_models_are_loaded(
 ) -> None:
     asked = []
 
-    def load(kind: str, spec: str, **_: Any) -> Any:
-        asked.append((kind, spec))
+    def load(spec: str, **_: Any) -> Any:
+        asked.append(spec)
         raise ModelError("not here")
 
-    monkeypatch.setattr("veridical_lab.models.load_checkpoint", load)
+    monkeypatch.setattr("veridical_lab.models.load_seq2seq", load)
     with Engine(processes=0, named_only=True) as engine:
         with pytest.raises(UsageError, match="may not name a model"):
             veridical.check(ROWS, f"bart_score(model='{t5}')", engine=engine)
         assert asked == []
         with pytest.raises(ModelError, match="not here"):
             veridical.check(ROWS, "unieval(task=sum)", engine=engine)
-    assert asked == [("seq2seq", "MingZhong/unieval-sum")]
+    assert asked == ["MingZhong/unieval-sum"]
 
 
 @pytest.fixture
