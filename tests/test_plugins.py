@@ -1,4 +1,4 @@
-"""What other distributions add, and what is said where they are not installed."""
+"""Additions by other distributions, and the message where they are not installed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the risks of an answer's sentences make one of the answer: several ways, on the same fits."""
+"""Ways to make one risk of an answer from those of its sentences."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def premises(document: str) -> list[str]:
 
 
 def statements(document: str, answer: str) -> list[str]:
-    """What is judged of an answer to no question."""
+    """Return what is judged of an answer to no question."""
     record = Record(response=answer, contexts=(document,))
     return [s.text for s in stated(record, stating_sentences(record))]
 

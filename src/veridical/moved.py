@@ -57,7 +57,7 @@ class Moved:
 
 
 def _new_place(name: str) -> str | None:
-    """Where the module ``veridical.NAME`` is now; None where it never moved."""
+    """Return the new place of the module ``veridical.NAME``; None where it never moved."""
     parts = name.split(".")
     for n in range(len(parts), 0, -1):
         known, rest = ".".join(parts[:n]), parts[n:]
@@ -72,5 +72,5 @@ def _new_place(name: str) -> str | None:
 
 
 def _is_added(known: str, parts: list[str]) -> bool:
-    """Whether a distribution says where a module below a moved one is."""
+    """Return True if a distribution says where a module below a moved one is."""
     return parts[0] in plugins.LAB[plugins.NAMES] and known in plugins.points(plugins.NAMES)

@@ -1,4 +1,4 @@
-"""What other distributions add: commands, scorers, models, stored results and Python names."""
+"""Commands, scorers, models, results and names that other distributions add."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked of checkpoints that scorers name, and how their answers are packed.
+"""Requests to the checkpoints that scorers name, and the packing of their answers.
 
 Every answer is one float32 array, so that the store keeps it as it is: log-probabilities and
 scores as they are, offsets and Unicode code points as whole numbers (exact up to 2^24).
@@ -93,7 +93,7 @@ class Choice(NamedTuple):
 
 
 class WindowRead(NamedTuple):
-    """What the model makes of the targets after one window of the source.
+    """The likelihood of the targets after one window of the source.
 
     Attributes:
         start, end: of the window, in code points of the source's last text, end exclusive.
@@ -107,7 +107,7 @@ class WindowRead(NamedTuple):
 
 
 class Likelihood(NamedTuple):
-    """What the model makes of the targets of a :class:`Reading`, window by window."""
+    """The likelihoods of the targets of a :class:`Reading`, window by window."""
 
     windows: tuple[WindowRead, ...]
 
@@ -154,7 +154,7 @@ def unpack_likelihood(packed: Packed) -> Likelihood:
 
 
 def pack_texts(texts: Sequence[str]) -> Packed:
-    """How many, the length of each, and their code points."""
+    """Return the number of texts, the length of each, and their code points."""
     points = [ord(c) for text in texts for c in text]
     return np.array([len(texts), *map(len, texts), *points], np.float32)
 

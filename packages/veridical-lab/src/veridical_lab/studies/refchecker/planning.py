@@ -33,8 +33,8 @@ _AGAIN = ("calls", "tokens_in", "tokens_out", "cost")
 def plan_filter(
     rows: Iterable[dict[str, Any]], engine: Engine, speeds: SpeedOptions
 ) -> dict[str, Any]:
-    """What :func:`~veridical_lab.studies.refchecker.filtering.filter_questions` would ask, as
-    :func:`plan_masked` tells it; ``size`` has the questions."""
+    """Return what :func:`~veridical_lab.studies.refchecker.filtering.filter_questions` would ask,
+    as :func:`plan_masked` tells it; ``size`` has the questions."""
     judges = filtering.scorers()
     _, records = filtering.questions(rows)
     parts = [of_scoring(records, judges, engine)]
@@ -42,7 +42,7 @@ def plan_filter(
 
 
 def plan_copying(path: Path, engine: Engine, speeds: SpeedOptions, **how: Any) -> dict[str, Any]:
-    """What :func:`veridical_lab.studies.refchecker.copying.copying` takes of the claims of
+    """Return what :func:`veridical_lab.studies.refchecker.copying.copying` takes of the claims of
     ``path``, as :func:`plan_masked` tells it."""
     judged, records, parts = _judged(path, engine, **how)
     scorers = [checker()] if records else []
@@ -57,8 +57,8 @@ def plan_masked(
     speeds: SpeedOptions,
     **how: Any,
 ) -> dict[str, Any]:
-    """What :func:`~veridical_lab.studies.refchecker.masking.bias` would ask about the claims of
-    ``path``. Nothing is asked; local models run a few times to be timed.
+    """Return what :func:`~veridical_lab.studies.refchecker.masking.bias` would ask about the claims
+    of ``path``. Nothing is asked; local models run a few times to be timed.
 
     Args:
         how: ``limit``, ``mapping`` and ``reader``, as of
