@@ -40,7 +40,7 @@ def baselines(
         return {}
     truth, groups = targets.truth, targets.groups
     score = -targets.length if task.flip else targets.length
-    length = Judged(rows, score=score, sets=None if task.sets is None else task.sets[targets.where])
+    length = Judged(rows, score=score, sets=task.sets_of(targets.where))
     if task.kind == "graded":
         return {"length": length}
     if task.kind == "classes":

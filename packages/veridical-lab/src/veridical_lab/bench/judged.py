@@ -78,7 +78,8 @@ class Judged:
         statistics: span counts of each target, for span tasks.
         unclear: 1 where the verdict is unclear, else 0; of tasks at the verdict.
         other: of tasks at the verdict, class indices by :data:`AT_HALF` and :data:`CROSS_FITTED`.
-        sets: the number of the set each target is of, where figures are means over sets.
+        sets: the number of the set that each of the task's targets is of, where figures are means
+            over sets.
         threshold: what made ``predicted`` of the risk.
         refit: resamples' weights (b, n of ``rows``) -> counts (b, 2, 2) of labels whose thresholds
             are fitted anew on each. Without it (three classes, ``as_published``, a given threshold,
@@ -142,7 +143,8 @@ class Judged:
         wanted = [n.removesuffix(MACRO) for n in names if n.endswith(MACRO)]
         if not wanted or self.sets is None:
             return {}
-        places = [np.flatnonzero(self.sets == one) for one in np.unique(self.sets)]
+        own = self.sets[self.rows]
+        places = [np.flatnonzero(own == one) for one in np.unique(own)]
         both = [p for p in places if len(np.unique(truth[self.rows[p]])) == 2]
         of_sets = [self._taken(p).measure(task, wanted, truth, weights, beta) for p in both]
         return {
@@ -168,7 +170,7 @@ class Judged:
         rows = np.concatenate([self.rows, failed])
         order = np.argsort(rows, kind="stable")
         labels = truth[failed]
-        whole = Judged(rows[order])
+        whole = Judged(rows[order], sets=self.sets)
         if self.score is not None:
             way = 1.0 if agree else -1.0
             if task.kind == "graded":
@@ -184,7 +186,12 @@ class Judged:
         if self.predicted is not None:
             classes = labels.astype(np.int64)
             wrong = (classes + 1) % max(2, len(task.classes))
-            whole.predicted = np.concatenate([self.predicted, classes if agree else wrong])[order]
+            said = classes if agree else wrong
+            whole.predicted = np.concatenate([self.predicted, said])[order]
+            for name, known in self.other.items():
+                whole.other[name] = np.concatenate([known, said])[order]
+        if self.unclear is not None:
+            whole.unclear = np.concatenate([self.unclear, np.zeros(len(failed))])[order]
         return whole
 
     def within(self, rows: NDArray[np.int64]) -> Judged:
@@ -230,7 +237,7 @@ def judge(
     scored = targets.where[rows]
     sign = -1.0 if task.flip else 1.0
     risk = 1.0 - scores.risk[scored] if task.flip else scores.risk[scored]
-    judged = Judged(rows, score=sign * scores.raw[scored], sets=_sets(task, scored))
+    judged = Judged(rows, score=sign * scores.raw[scored], sets=task.sets_of(targets.where))
     if not len(rows):
         return judged
     truth, groups = targets.truth[rows], targets.groups[rows]
@@ -260,10 +267,6 @@ def judge(
             )
             judged.threshold = "cross-fitted"
     return judged
-
-
-def _sets(task: Task, items: NDArray[np.int64]) -> NDArray[np.int64] | None:
-    return None if task.sets is None else task.sets[items]
 
 
 def decide(

@@ -12,6 +12,7 @@ from veridical import bench
 from veridical.core.records import Record
 from veridical.core.registry import REGISTRY, Scorer
 from veridical.core.scores import Score
+from veridical.core.verdict_cuts import Cuts
 from veridical.errors import UsageError
 from veridical_lab.bench.datasets.grounded import SUITE
 from veridical_lab.bench.datasets.suite import Item, Labelled
@@ -57,8 +58,6 @@ def test_only_sets_are_split_by() -> None:
 
 def test_figures_at_the_verdict(tmp_path: Path) -> None:
     """Risks 0.1, 0.5, 0.9 (right) and 0.3, 0.5, 0.8 (wrong), cut at 0.4 and 0.6."""
-
-    from veridical.core.verdict_cuts import Cuts
 
     risks = {"a": 0.1, "b": 0.5, "c": 0.9, "d": 0.3, "e": 0.5, "f": 0.8}
 
@@ -143,3 +142,37 @@ def test_published_averages_stand_beside_all_eleven_sets_alone() -> None:
     assert aggrefact.notes_of_all(aggrefact.SETS[1:]) == ()
     assert aggrefact.notes_of_all([*aggrefact.SETS, "mine"]) == ()
     assert aggrefact.notes("mine") == ()
+
+
+def test_a_failed_record_leaves_every_figure_with_its_bounds(tmp_path: Path) -> None:
+    """Of two sets of 10 right and 10 wrong answers, all told apart, one wrong one each fails."""
+
+    async def own(record: Record, evidence: object) -> Score:
+        risk = float(record.response.split()[-1].rstrip("."))
+        if risk == 1:
+            raise ValueError("broken")
+        return Score.of(risk)
+
+    own.__qualname__ = own.__name__ = "failing_for_grounded"
+    REGISTRY.register(
+        Scorer.of(
+            *(own.__name__, own),
+            level="response",
+            source="test",
+            judges=True,
+            cuts=lambda raw, strictness: Cuts(0.4, 0.6),
+        )
+    )
+    rows = [
+        {"response": f"It is {r}.", "contexts": [f"{name} {n}"], "label": y, "dataset": name}
+        for name in ("a", "b")
+        for n, (r, y) in enumerate([(0.1, 0)] * 10 + [(0.9, 1)] * 9 + [(1, 1)])
+    ]
+    data = written(tmp_path / "rows.jsonl", *rows)
+    found = bench("grounded", data, own.__name__, by="set", bootstrap=20, store=None)
+    at = {r.metric: r for r in found.rows if r.scorer == own.__name__ and r.split == "all"}
+    assert {r.n_failed for r in at.values()} == {2}
+    for name in ("balanced_accuracy", "balanced_accuracy_half", "balanced_accuracy_half_macro"):
+        bounds = at[name].value, at[name].best, at[name].worst
+        assert bounds == pytest.approx((1, 1, (1 + 9 / 10) / 2)), name
+    assert (at["unclear"].best, at["unclear"].worst) == (0, 0)

@@ -182,6 +182,10 @@ class Task:
         object.__setattr__(self, "metrics", self.metrics or METRICS[self.kind])
         object.__setattr__(self, "headline", self.headline or self.metrics[0])
 
+    def sets_of(self, items: NDArray[np.int64]) -> NDArray[np.int64] | None:
+        """Return the numbers of the sets of some items; None where the task is of one set."""
+        return None if self.sets is None else self.sets[items]
+
 
 @dataclass(frozen=True)
 class Suite:
