@@ -24,10 +24,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import veridical
-from veridical.claims.corpus.opening import Corpus
-from veridical.claims.corpus.retriever import CorpusRetriever
-from veridical.claims.query_writing import queries_of
 from veridical.io import open_source
+from veridical.retrieval.corpus.opening import Corpus
+from veridical.retrieval.corpus.retriever import CorpusRetriever
+from veridical.retrieval.query_writing import queries_of
 
 PARTS = ("dev_cmu.tsv", "dev_tc.tsv", "dev_wow.tsv", "test_wow.tsv")
 

@@ -20,9 +20,9 @@ from typing import Any
 import corpus as searching
 
 import veridical
-from veridical.claims.corpus.opening import Corpus
-from veridical.claims.query_writing import queries_of
 from veridical.io import open_source
+from veridical.retrieval.corpus.opening import Corpus
+from veridical.retrieval.query_writing import queries_of
 
 
 def answers(data: Path, count: int) -> list[dict[str, Any]]:

@@ -46,7 +46,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "claims/checkers/llm_joint.py": ("claims/test_llm_checkers.py",),
     "claims/checkers/nli.py": ("claims/test_claim_checkers.py",),
     "veridical_lab/repc/checker.py": ("repc/test_repc_checker.py",),
-    "claims/search.py": ("claims/test_search_http.py", "claims/test_retrieved.py"),
+    "retrieval/search.py": ("retrieval/test_search_http.py", "retrieval/test_retrieved.py"),
     "cli/check.py": ("cli/test_cli.py",),
     "veridical_lab/commands/train_repc.py": ("repc/test_repc_checker.py",),
     "veridical_lab/commands/train_spans.py": ("training/test_span_training.py",),

@@ -95,8 +95,8 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
         ),
         _row(
             "heat maps, violins, bars",
-            "veridical.report.plots_matrix",
-            "veridical.report.plots_violin",
+            "veridical_lab.bench.report.plots_matrix",
+            "veridical_lab.bench.report.plots_violin",
         ),
         _row(
             "RAGTruth and WikiBio",
@@ -299,14 +299,14 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
         _row("where a claim stands in answer and source", "veridical.claims.triplets"),
         _row(
             "search of the web, and of documents of one's own",
-            "veridical.claims.search",
+            "veridical.retrieval.search",
             "veridical corpus",
             figures=("corpus.md#how-well-it-finds documents", "none of the web"),
         ),
         _row(
             "retriever: a query written by an LLM, pages read, the best passages by BM25",
-            "veridical.claims.query_writing",
-            "veridical.claims.search_pages",
+            "veridical.retrieval.query_writing",
+            "veridical.retrieval.search_pages",
             note="`--corpus-query llm --corpus-pages 3`; Google's answer box is not put first",
             figures=(
                 "corpus.md#a-question-written-by-a-language-model the query",

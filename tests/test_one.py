@@ -18,7 +18,7 @@ from veridical.core.options import names_of
 from veridical.engine.warm import WarmEngines
 from veridical.llm.fake import FakeLlm
 from veridical.one import OF_MANY, OneKeywords, acheck_one, check_one
-from veridical.planning.options import RunOptions
+from veridical.run.options import RunOptions
 
 SOURCE = "Canberra is the capital of Australia. Sydney is its largest city."
 RECORD: dict[str, Any] = {

@@ -31,11 +31,11 @@ from veridical.files.temporary import TemporaryFolder
 from veridical.io import open_source
 from veridical.io.source import spooled_path
 from veridical.notices import tell_once
-from veridical.planning.display import TICK, Display, display_for, show, watch
-from veridical.planning.inputs import Inputs
-from veridical.planning.options import RunOptions, ScaleOptions
-from veridical.planning.request import Request
 from veridical.report.results import Results
+from veridical.run.display import TICK, Display, display_for, show, watch
+from veridical.run.inputs import Inputs
+from veridical.run.options import RunOptions, ScaleOptions
+from veridical.run.request import Request
 from veridical.sampling.sampling import Sampling
 from veridical.sampling.stream import Prompts
 from veridical.version import __version__
@@ -43,12 +43,12 @@ from veridical.version import __version__
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from veridical.claims.search import Retriever
     from veridical.engine.service import Service
     from veridical.io import Source
     from veridical.llm.service import Account
-    from veridical.planning.inputs import Opened
-    from veridical.planning.options import CheckKeywords, PlanKeywords
+    from veridical.retrieval.search import Retriever
+    from veridical.run.inputs import Opened
+    from veridical.run.options import CheckKeywords, PlanKeywords
     from veridical.sampling.stream import SampledSource
 
 #: Where runs go by default, under the current folder.
@@ -195,8 +195,8 @@ class Job:
         corpus = self._request.options.corpus
         if corpus is None or inputs.top is None:
             return {}
-        from veridical.claims.corpus.opening import open_retriever
-        from veridical.claims.retrieved import identity
+        from veridical.retrieval.corpus.opening import open_retriever
+        from veridical.retrieval.retrieved import identity
 
         options = self._request.options
         self._retriever = open_retriever(
@@ -416,7 +416,7 @@ def check(
         claims: add the scorer ``claims``, which checks each statement of the response.
         corpus: gives records without contexts those that are found in it: a folder or file of
             the user's own documents, ``search:NAME`` for a search service of ``veridical.toml``,
-            or a :class:`~veridical.claims.search.Retriever`. They are kept in the run directory
+            or a :class:`~veridical.retrieval.search.Retriever`. They are kept in the run directory
             (``contexts.jsonl``), and evidence refers to them by their place there.
         corpus_top: passages for each query, 3 unless said.
         corpus_query: ``sentences`` searches for each sentence of a response; ``llm`` for one
@@ -496,7 +496,7 @@ def plan(
     **options: Unpack[PlanKeywords],
 ) -> dict[str, Any]:
     """What :func:`check` would do with these arguments, by the same code with null models: see
-    :func:`veridical.planning.dryrun.dry_run`. A ``store`` that does not exist is not made, nor is
+    :func:`veridical.run.dryrun.dry_run`. A ``store`` that does not exist is not made, nor is
     the run directory ``out``.
 
     A cascade is planned as though no record stopped early, and a repair as though every answer
@@ -505,10 +505,10 @@ def plan(
     ensemble.
 
     With ``records``, ``scale`` is what so many records like these would take
-    (:func:`veridical.planning.scale.at_scale`; ``machines``, ``hours``, ``cores``, ``price`` and
+    (:func:`veridical.run.scale.at_scale`; ``machines``, ``hours``, ``cores``, ``price`` and
     ``deferral`` go with it); else None.
     """
-    from veridical.planning.plans import Plans, engine_of
+    from veridical.run.plans import Plans, engine_of
 
     named = {n: v for n, v in options.items() if n != "engine"}
     of_scale, *_ = split(named, ScaleOptions, RunOptions, EngineOptions, also=["engine"])
@@ -527,7 +527,7 @@ def plan(
         plans = Plans(engine, rows, store is not None)
         if scale.records is None:
             return {**plans.ranged(request), "scale": None}
-        from veridical.planning.scale import at_scale
+        from veridical.run.scale import at_scale
 
         scaled = at_scale(plans, request, scorers, keywords, scale)
         return {**plans.ranged(request), "scale": scaled}

@@ -9,7 +9,7 @@ from veridical.core.options import names_of
 from veridical.core.registry import REGISTRY
 from veridical.engine.options import EngineKeywords, EngineOptions
 from veridical.errors import unknown_name
-from veridical.planning.options import PlainRunKeywords, RunOptions
+from veridical.run.options import PlainRunKeywords, RunOptions
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

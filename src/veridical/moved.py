@@ -14,8 +14,13 @@ if TYPE_CHECKING:
 
 #: Old place -> new one, both below ``veridical``.
 _MOVED = {
+    "claims.corpus": "retrieval.corpus",
+    "claims.search": "retrieval.search",
+    "claims.search_http": "retrieval.search_http",
     "evaluate.graders": "tuning.graders",
     "evaluate.report.document": "report.document",
+    "llm.download": "weights.download",
+    "planning": "run",
 }
 _HOUSE = "veridical."
 

@@ -23,7 +23,7 @@ from veridical.files.rowlog import Rows
 from veridical.io.cells import plain_row
 from veridical.io.columns import Columns
 from veridical.io.problems import RowProblem
-from veridical.planning.request import Request
+from veridical.run.request import Request
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
-    from veridical.claims.query_writing import Queries
-    from veridical.claims.search import Retriever
     from veridical.core.records import Against, Context, Sample
     from veridical.core.registry import BoundScorer
     from veridical.core.verdict_cuts import Strictness
     from veridical.decide.repair import How
     from veridical.decide.selection import Select
-    from veridical.planning.options import CheckKeywords
     from veridical.report.results import Results
+    from veridical.retrieval.query_writing import Queries
+    from veridical.retrieval.search import Retriever
+    from veridical.run.options import CheckKeywords
 
 #: Options of :func:`veridical.check` that are about many records, or about the folder of a run.
 OF_MANY = {

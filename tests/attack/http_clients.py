@@ -19,18 +19,18 @@ from typing import Any
 
 from hostile_server import SLOW
 
-from veridical.claims.search import RefusedQuery, SearchService
-from veridical.claims.search_http import HttpSearch
 from veridical.core.messages import LlmError
 from veridical.errors import VeridicalError
-from veridical.llm import download, fetching
 from veridical.llm.endpoints import Endpoint
-from veridical.llm.partial import Partial
 from veridical.llm.transport import Transport
-from veridical.llm.watching import Watch
 from veridical.models.causal import http as causal_http
 from veridical.models.http import HttpEncoder
 from veridical.models.nli.http import HttpNli
+from veridical.retrieval.search import RefusedQuery, SearchService
+from veridical.retrieval.search_http import HttpSearch
+from veridical.weights import download, fetching
+from veridical.weights.partial import Partial
+from veridical.weights.watching import Watch
 
 KEY = "VERIDICAL_LLM_KEY"
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from veridical.claims.corpus.html import read_html
 from veridical.core.messages import LlmError
 from veridical.core.records import Record
 from veridical.errors import UsageError
 from veridical.io import open_source
 from veridical.io.columns import Columns
 from veridical.llm.structured import read_json
+from veridical.retrieval.corpus.html import read_html
 from veridical.text.final_number import final_number
 
 

@@ -16,10 +16,6 @@ from veridical.claims.attribution import Reading, judge
 from veridical.claims.bm25 import Bm25, terms
 from veridical.claims.categories import categories
 from veridical.claims.claim import Claim
-from veridical.claims.corpus.documents import decoded
-from veridical.claims.corpus.html import read_html
-from veridical.claims.corpus.pieces import pieces
-from veridical.claims.corpus.words import index_terms
 from veridical.claims.extractors import (
     clauses,
     given,
@@ -57,6 +53,10 @@ from veridical.models.windows import Windower
 from veridical.prompts import load_prompt
 from veridical.prompts.fences import fence
 from veridical.report.payload import detail, index_row, search_text, show
+from veridical.retrieval.corpus.documents import decoded
+from veridical.retrieval.corpus.html import read_html
+from veridical.retrieval.corpus.pieces import pieces
+from veridical.retrieval.corpus.words import index_terms
 from veridical.scorers.consistency.exact_match import normalized
 from veridical.text.display import shown, visible
 from veridical.text.fact_sources import FactSources

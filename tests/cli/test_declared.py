@@ -17,7 +17,7 @@ from veridical.cli.options import Against, Limit, Preset, Repair, Select, rows_o
 from veridical.core.options import Names, declared, names_of
 from veridical.engine.options import EngineOptions
 from veridical.errors import UsageError
-from veridical.planning.options import RunOptions
+from veridical.run.options import RunOptions
 
 
 @dataclass(frozen=True, kw_only=True)

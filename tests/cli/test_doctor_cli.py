@@ -15,8 +15,8 @@ import pytest
 import veridical
 from veridical.engine import doctor
 from veridical.engine.options import EngineOptions
-from veridical.llm import download
 from veridical.models.nli import packaged
+from veridical.weights import download
 
 TOML = """
 [llm.mine]

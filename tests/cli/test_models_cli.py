@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from veridical.llm import download
-from veridical.llm.download import SMOLLM2, WEIGHTS
+from veridical.weights import download
+from veridical.weights.download import SMOLLM2, WEIGHTS
 
 
 def run(cache: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -15,7 +15,7 @@ from veridical import Evidence, Record, Score
 from veridical.api import Job
 from veridical.cli import progress
 from veridical.core.registry import REGISTRY, scorer
-from veridical.planning import display
+from veridical.run import display
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from veridical.decide.selection import Select
 from veridical.engine.options import EngineKeywords, EngineOptions
 from veridical.errors import UsageError
 from veridical.ground import GroundKeywords
-from veridical.planning.options import (
+from veridical.run.options import (
     CheckKeywords,
     PlanKeywords,
     RunKeywords,

@@ -18,8 +18,8 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from veridical.llm.watching import Watch
-from veridical.llm.weights import Part, Weights
+from veridical.weights.table import Part, Weights
+from veridical.weights.watching import Watch
 
 
 def part_of(content: bytes, number: int) -> Part:
@@ -149,8 +149,8 @@ def hub_running() -> Iterator[Hub]:
 
 def main() -> None:
     table = Path(sys.argv.pop(1))
-    from veridical.llm import download
-    from veridical.llm.weights import read_weights
+    from veridical.weights import download
+    from veridical.weights.table import read_weights
 
     download.WEIGHTS.clear()
     download.WEIGHTS.update(read_weights(table))

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from veridical.engine.options import EngineOptions
 from veridical.llm.fake import FakeLlm
-from veridical.planning.display import Display
+from veridical.run.display import Display
 from veridical_lab.studies.checkembed.matrices import summarised
 from veridical_lab.studies.checkembed.measuring import (
     level_separations,

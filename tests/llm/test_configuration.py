@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from veridical.claims.search import find_service
 from veridical.errors import UsageError
 from veridical.llm.configuration import origin_of
 from veridical.llm.endpoints import configured, find_endpoint
 from veridical.notices import forget_told
+from veridical.retrieval.search import find_service
 
 OWN = """
 [llm.judge]

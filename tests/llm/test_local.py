@@ -18,10 +18,11 @@ import pytest
 
 from veridical.core.messages import ChatRequest
 from veridical.errors import ModelError, UsageError
-from veridical.llm import download, local
-from veridical.llm.checkers import Adapter
+from veridical.llm import local
 from veridical.llm.endpoints import Endpoint, find_endpoint
 from veridical.llm.local import LocalClient, LocalModel, LocalServer, read_local
+from veridical.weights import download
+from veridical.weights.checkers import Adapter
 
 #: In place of the engine: serves nothing, says what it was given, and fails as it is told.
 ENGINE = """

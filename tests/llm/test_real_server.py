@@ -25,9 +25,9 @@ from places import ROOT
 
 from veridical import check
 from veridical.core.messages import ChatRequest, LlmError, Reply, user
-from veridical.llm import download
 from veridical.llm.endpoints import find_endpoint
 from veridical.llm.local import LocalClient, LocalModel, LocalServer, read_local
+from veridical.weights import download
 
 PROMPTS, SAMPLES, TOKENS = 20, 5, 24
 JUDGED = 3  # records that the judges see: every call reads some hundred tokens

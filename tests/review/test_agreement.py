@@ -8,7 +8,7 @@ import pytest
 from veridical.review.agreement import CLASSES, agreement, nominal_alpha
 from veridical.review.events import Event, UnitPlace
 from veridical.review.labels import Labels, answer_label, finals, outcome
-from veridical.stats.metrics.agreement import krippendorff_alpha
+from veridical_lab.bench.metrics.agreement import krippendorff_alpha
 
 RECORD = "0" * 32
 

@@ -144,9 +144,9 @@ def test_llama_cpp_tells_the_probabilities_that_peft_does(
     import checker_rows
     import httpx
 
-    from veridical.llm.checkers import Adapter
     from veridical.llm.local import LocalModel, LocalServer
     from veridical.prompts import load_prompt
+    from veridical.weights.checkers import Adapter
 
     made = checker(module, base, tmp_path)
     made.save(tmp_path / "adapter.gguf")

@@ -68,11 +68,11 @@ from veridical.cli.options import (
 from veridical.cli.outputs import opened
 from veridical.core.options import Group, Names
 from veridical.engine.options import EngineOptions
-from veridical.planning.options import RunOptions, ScaleOptions
+from veridical.run.options import RunOptions, ScaleOptions
 
 if TYPE_CHECKING:
     from veridical.core.registry import BoundScorer
-    from veridical.planning.options import PlanKeywords
+    from veridical.run.options import PlanKeywords
     from veridical.sampling.sampling import Sampling
 
 CHECK_EXAMPLES = (
@@ -246,7 +246,7 @@ def check(options: CheckOptions) -> int:
     from veridical.cli.finish import Asked, CiFiles, finish
     from veridical.cli.progress import loading, watch
     from veridical.decide.gates import Gates
-    from veridical.planning.request import Request
+    from veridical.run.request import Request
 
     err = error_console()
     check_files(options)
@@ -323,7 +323,7 @@ def _scorers(options: SharedOptions) -> str | list[BoundScorer] | None:
 
 def _sampling(options: SharedOptions) -> Sampling | None:
     """How prompts are answered; None where nothing was said of it."""
-    from veridical.planning.inputs import default_sampling
+    from veridical.run.inputs import default_sampling
 
     default = default_sampling(options.samples)
     chosen = (options.n, options.temperature, options.adaptive, options.alpha)

@@ -19,9 +19,9 @@ from veridical.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from veridical.claims.corpus.build import IndexProgress, Notify
-    from veridical.claims.corpus.files import Skipped
-    from veridical.claims.corpus.index import Counts
+    from veridical.retrieval.corpus.build import IndexProgress, Notify
+    from veridical.retrieval.corpus.files import Skipped
+    from veridical.retrieval.corpus.index import Counts
 
 _EVERY = 5.0  # seconds between lines, where there is no terminal
 
@@ -53,8 +53,8 @@ def corpus(
     embedder: Embedder = "minilm",
 ) -> int:
     """Index a corpus for check --corpus, and say what is in it; or look things up in it."""
-    from veridical.claims.corpus.opening import Corpus
     from veridical.engine.engine import Engine
+    from veridical.retrieval.corpus.opening import Corpus
 
     err = error_console()
     place = None if store == "none" else store

@@ -43,7 +43,7 @@ from typer.models import ParameterInfo
 
 from veridical.core.options import Group, Names, Options, declared, names_of
 from veridical.engine.options import EngineOptions
-from veridical.planning.options import RunOptions
+from veridical.run.options import RunOptions
 
 Chosen = TypeVar("Chosen")
 

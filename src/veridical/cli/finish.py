@@ -17,8 +17,8 @@ from veridical.cli.answers import Worst, answer, shown_path, wrapped
 from veridical.cli.errors_shown import error_lines
 from veridical.cli.outputs import opened
 from veridical.decide.gates import Gates, Tally
-from veridical.llm.checkers import named_by
 from veridical.report.overview import UNSEALED
+from veridical.weights.checkers import named_by
 
 if TYPE_CHECKING:
     from veridical.engine.summary import Summary

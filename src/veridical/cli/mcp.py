@@ -32,7 +32,7 @@ from veridical.engine.options import EngineOptions
 if TYPE_CHECKING:
     from mcp.server import MCPServer
 
-    from veridical.planning.options import CheckKeywords
+    from veridical.run.options import CheckKeywords
 
 MCP_EXAMPLES = (
     "Examples:\n\n  veridical mcp\n\n  veridical mcp --corpus ./documents\n\n"
@@ -60,11 +60,11 @@ class McpOptions:
 @command
 def mcp(options: McpOptions) -> int:
     """Serve checks to agents and editors by the Model Context Protocol, on stdin and stdout."""
-    from veridical.claims.corpus.opening import open_retriever
     from veridical.engine.engine import Engine
     from veridical.engine.run import Task
     from veridical.integrations.mcp_server import server
-    from veridical.planning.request import Request
+    from veridical.retrieval.corpus.opening import open_retriever
+    from veridical.run.request import Request
 
     err = error_console()
     with contextlib.ExitStack() as stack:

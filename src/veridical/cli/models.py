@@ -16,8 +16,8 @@ from rich.table import Table
 from veridical.cli import interrupts
 from veridical.cli.help import App
 from veridical.errors import UsageError, unknown_name
-from veridical.llm import checkers, download
-from veridical.llm.watching import Shown
+from veridical.weights import checkers, download
+from veridical.weights.watching import Shown
 
 _BASE = "nli-base"
 _NAMES = (*download.WEIGHTS, *checkers.CHECKERS, _BASE)

@@ -12,12 +12,12 @@ from veridical.cli.declared import option_of
 from veridical.core.options import Group, Names, Options, names_of
 from veridical.engine.options import DEFAULT_STORE, EngineOptions
 from veridical.errors import UsageError
-from veridical.planning.options import RunOptions, SpeedOptions
+from veridical.run.options import RunOptions, SpeedOptions
 
 if TYPE_CHECKING:
     from veridical.core.registry import BoundScorer
     from veridical.core.verdict_cuts import Strictness
-    from veridical.planning.options import CheckKeywords
+    from veridical.run.options import CheckKeywords
     from veridical.sampling.sampling import Sampling
 
 

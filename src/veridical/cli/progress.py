@@ -1,4 +1,4 @@
-"""How far a command's run is; see :mod:`veridical.planning.display`."""
+"""How far a command's run is; see :mod:`veridical.run.display`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from veridical.planning import display
+from veridical.run import display
 
 if TYPE_CHECKING:
     from veridical.api import Job

@@ -43,7 +43,7 @@ from veridical.core.options import Group, Names
 from veridical.errors import UsageError
 from veridical.files.outputs import place_of
 from veridical.files.temporary import temporary_folder
-from veridical.planning.options import SpeedOptions
+from veridical.run.options import SpeedOptions
 
 if TYPE_CHECKING:
     from veridical.io import Source
@@ -253,7 +253,7 @@ def _check_scorers(scorers: str | None) -> None:
     """
     from veridical.engine.engine import Engine
     from veridical.engine.run import Task
-    from veridical.planning.request import Request
+    from veridical.run.request import Request
 
     task = Task(Request.of(scorers, {}).scorers)
     with Engine(store=None) as engine:

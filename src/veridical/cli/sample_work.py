@@ -11,12 +11,12 @@ from rich.console import Console
 
 from veridical.cli import interrupts
 from veridical.errors import VeridicalError
-from veridical.planning.display import TICK, Display
+from veridical.run.display import TICK, Display
 
 if TYPE_CHECKING:
     from veridical.io import Source
     from veridical.llm.ledger import Ledger
-    from veridical.planning.options import SpeedOptions
+    from veridical.run.options import SpeedOptions
     from veridical.sampling.answers_file import AnswersFile, KeptAnswers
     from veridical.sampling.sample_run import Leg
 
@@ -62,8 +62,8 @@ class Work:
         return {**parameters, "endpoints": [e.identity for e in self.endpoints]}
 
     def plan(self, kept: KeptAnswers, retry_failed: bool, speeds: SpeedOptions) -> dict[str, Any]:
-        """What :meth:`run` would ask; see :meth:`veridical.planning.answering.Answering.plan`."""
-        from veridical.planning.answering import Answering
+        """What :meth:`run` would ask; see :meth:`veridical.run.answering.Answering.plan`."""
+        from veridical.run.answering import Answering
 
         return Answering(
             legs=self.legs,

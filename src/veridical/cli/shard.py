@@ -27,7 +27,7 @@ from veridical.cli.outputs import opened
 from veridical.core.options import Group, Names
 from veridical.engine.options import EngineOptions
 from veridical.errors import UsageError
-from veridical.planning.options import RunOptions
+from veridical.run.options import RunOptions
 from veridical.scale.opening import LEASE
 
 _PLAN_EXAMPLES = (

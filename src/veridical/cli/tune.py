@@ -48,7 +48,7 @@ from veridical.cli.options import (
 from veridical.cli.outputs import coverage_code, write_report_as
 from veridical.core.options import Group, Names
 from veridical.engine.options import EngineOptions
-from veridical.planning.options import RunOptions
+from veridical.run.options import RunOptions
 from veridical.tuning.options import TuneOptions
 
 if TYPE_CHECKING:

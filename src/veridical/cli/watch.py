@@ -109,7 +109,7 @@ def watch(options: WatchOptions) -> int:
     """
     from veridical.cli.progress import loading
     from veridical.cli.watch_work import Watching, appending
-    from veridical.planning.request import Request
+    from veridical.run.request import Request
 
     err = error_console()
     check_files(options)

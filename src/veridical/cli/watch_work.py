@@ -33,7 +33,7 @@ from veridical.text.display import display, reason
 
 if TYPE_CHECKING:
     from veridical.core.records import Record
-    from veridical.planning.request import Request
+    from veridical.run.request import Request
 
 #: What is good news where no policy says what is.
 GOOD = ("supported", "consistent")

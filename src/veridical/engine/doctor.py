@@ -227,7 +227,7 @@ def _entries(path: Path) -> int:
 
 def _local_models() -> Iterator[Finding]:
     """Models that are fetched, not installed."""
-    from veridical.llm.download import WEIGHTS, fetched, find
+    from veridical.weights.download import WEIGHTS, fetched, find
 
     for weights in WEIGHTS.values():
         status, fix, here = "ok", "", ""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from veridical.errors import option_named
-from veridical.llm.download import named_by
 from veridical.notices import tell_once
+from veridical.weights.download import named_by
 
 if TYPE_CHECKING:
     from veridical.core.registry import BoundScorer

@@ -15,10 +15,10 @@ from veridical.core.kinds import KINDS, kind_of
 from veridical.core.records import Record
 from veridical.core.scores import Score, Scored
 from veridical.errors import ModelError, NotApplicable, UsageError
-from veridical.llm import checkers
 from veridical.notices import tell_once
 from veridical.text.languages import language_of
 from veridical.text.scripts import UNREAD, reads
+from veridical.weights import checkers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -23,9 +23,9 @@ from veridical.version import __version__
 if TYPE_CHECKING:
     from mcp.server import MCPServer
 
-    from veridical.claims.search import Retriever
     from veridical.core.scores import EvidenceItem, Result
     from veridical.engine.engine import Engine
+    from veridical.retrieval.search import Retriever
 
 #: Of a reply.
 MOST_TOKENS = 2_000

@@ -23,10 +23,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from veridical.errors import UsageError, unknown_name
-from veridical.llm import checkers
 from veridical.llm.configuration import CONFIG, BuiltIn, read_section, sections
-from veridical.llm.download import SMOLLM2, WEIGHTS
 from veridical.llm.extra_body import check_extra_body
+from veridical.weights import checkers
+from veridical.weights.download import SMOLLM2, WEIGHTS
 
 #: Holds the key for an endpoint given by its address alone. Never another service's key.
 URL_KEY = "VERIDICAL_LLM_KEY"

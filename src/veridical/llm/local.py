@@ -22,9 +22,9 @@ from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
 from veridical.errors import ModelError, UsageError, unknown_name
-from veridical.llm import checkers, download
 from veridical.llm.endpoints import Endpoint
 from veridical.llm.free_cores import FreeCores, free_cores
+from veridical.weights import checkers, download
 
 if TYPE_CHECKING:
     from veridical.core.messages import ChatRequest, LlmError, Reply

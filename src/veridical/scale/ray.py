@@ -23,8 +23,8 @@ from veridical.errors import UsageError, VeridicalError, typed_options
 from veridical.io.columns import no_column
 from veridical.io.names import ALIASES
 from veridical.one import OF_MANY
-from veridical.planning.options import RunOptions
-from veridical.planning.request import Request
+from veridical.run.options import RunOptions
+from veridical.run.request import Request
 from veridical.scale import manifest as manifests
 from veridical.scale.manifest import Manifest
 from veridical.scale.opening import place_of

@@ -19,8 +19,8 @@ from veridical.core.options import split
 from veridical.engine.engine import Engine
 from veridical.engine.options import EngineOptions
 from veridical.errors import UsageError, VeridicalError, typed_options
-from veridical.planning.options import RunOptions
-from veridical.planning.request import Request
+from veridical.run.options import RunOptions
+from veridical.run.request import Request
 from veridical.scale import manifest as manifests
 from veridical.scale.manifest import Manifest, Shard
 from veridical.scale.opening import place_of

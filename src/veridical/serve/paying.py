@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from veridical.llm.budget import Budget
     from veridical.llm.ledger import Ledger
     from veridical.llm.service import Account
-    from veridical.planning.inputs import Inputs
+    from veridical.run.inputs import Inputs
 
 
 @dataclass

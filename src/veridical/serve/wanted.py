@@ -24,7 +24,7 @@ from veridical.errors import RowError, UsageError
 from veridical.io import Source
 from veridical.io.columns import Columns
 from veridical.io.memory import MemoryPart
-from veridical.planning.request import Request
+from veridical.run.request import Request
 from veridical.serve.problems import Problem, place
 from veridical.text.display import visible
 

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any, Literal
 from veridical.core.options import Group, Names, Options, names_of, option, split
 from veridical.engine.options import EngineKeywords, EngineOptions
 from veridical.errors import UsageError, option_named, unknown_name
-from veridical.planning.options import RunOptions
+from veridical.run.options import RunOptions
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from veridical.claims.corpus.build import Notify
-    from veridical.claims.query_writing import Queries
-    from veridical.claims.search import Retriever
     from veridical.core.records import Against
     from veridical.ensembles.cascade_search import Goal
     from veridical.ensembles.ensemble_file import Method
     from veridical.ensembles.fitting import Recipe
     from veridical.ensembles.graded import Level
+    from veridical.retrieval.corpus.build import Notify
+    from veridical.retrieval.query_writing import Queries
+    from veridical.retrieval.search import Retriever
     from veridical.sampling.sampling import Sampling
     from veridical.stats.objectives import Positive
 

@@ -16,9 +16,9 @@ from gguf_files import CONTEXT, F32, KINDS, Q8_0, save
 
 from veridical.core.tokens import GivenText
 from veridical.errors import ModelError, UsageError
-from veridical.llm import download
 from veridical.models.causal import load_language_model
 from veridical.models.causal.gguf import GgufLanguageModel
+from veridical.weights import download
 
 LONG = " Paris is in France; nobody knows why." * 12
 

@@ -10,9 +10,9 @@ import pytest
 import veridical
 from veridical.core.messages import ChatRequest
 from veridical.errors import UsageError
-from veridical.llm import download
 from veridical.llm.endpoints import Endpoint
 from veridical.llm.fake import FakeLlm
+from veridical.weights import download
 
 BORN = "Marie Curie was born in Warsaw in 1867."
 ROW = {

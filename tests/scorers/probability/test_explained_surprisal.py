@@ -9,13 +9,13 @@ from token_records import reading_of
 
 from veridical.core.records import Record
 from veridical.errors import ModelError, NotApplicable
-from veridical.llm import download
 from veridical.scorers.probability.explained_surprisal import (
     READ,
     _packs,
     explained,
     explained_surprisal,
 )
+from veridical.weights import download
 
 TOKENS = ["She", " met", " Ann", " in", " 1990", ".", " It", " rained", "."]
 ALONE = [0.5, 0.5, 0.01, 0.5, 0.0001, 0.9, 0.5, 0.1, 0.9]

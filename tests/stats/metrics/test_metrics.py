@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from veridical.arrays import Floats
 from veridical.stats.metrics import Targets, compute
 from veridical.stats.metrics.ranking import AREAS, areas
-from veridical.stats.metrics.spans import span_metrics, span_statistics
 from veridical_lab.bench.datasets.suite import METRICS
+from veridical_lab.bench.metrics.spans import span_metrics, span_statistics
 
 pytestmark = pytest.mark.filterwarnings("error")
 

@@ -12,7 +12,7 @@ import veridical
 from veridical.core.options import Options
 from veridical.engine.options import EngineOptions
 from veridical.errors import UsageError
-from veridical.planning.options import RunOptions
+from veridical.run.options import RunOptions
 from veridical.sampling.sampling import Sampling
 from veridical.tuning.options import TuneKeywords, TuneOptions
 from veridical_lab.bench.datasets import all_suites

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from veridical.errors import UsageError
-from veridical.llm.download import SMOLLM2, WEIGHTS
+from veridical.weights.download import SMOLLM2, WEIGHTS
 
 if TYPE_CHECKING:
     from veridical.core.protocols import LanguageModel
@@ -37,8 +37,8 @@ def load_language_model(
         UsageError: ``spec`` has none of the known forms.
         ModelError: the model cannot be loaded, or gives no probabilities of given text.
     """
-    from veridical.llm import download
     from veridical.llm.endpoints import configured, find_endpoint
+    from veridical.weights import download
 
     if spec.startswith("torch:"):
         return _torch(spec, threads, device)

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from veridical.core.protocols import Window
 from veridical.core.tokens import GivenText, TokenProbabilities
 from veridical.errors import ModelError, UsageError, unknown_name
-from veridical.llm import download
 from veridical.llm.local import check_gguf
 from veridical.models import torch_loading as loading
 from veridical.models.causal import tokens
@@ -25,6 +24,7 @@ from veridical.models.causal.states import LastStates, shape_of
 from veridical.models.causal.tokens import Reading, ReadWindower
 from veridical.models.folder import digest_of, max_length, read_json
 from veridical.models.windows import padded
+from veridical.weights import download
 
 _OPTIONS = ("dtype", "revision")
 #: Likeliest tokens kept at each place.
@@ -52,7 +52,7 @@ def _torch_options(query: str) -> dict[str, str]:
 def read_torch(spec: str) -> tuple[str, dict[str, Any]]:
     """What ``torch:MODEL[?dtype=...&revision=...]`` names: a hub id, a folder or a GGUF file, and
     the other arguments of :class:`TorchLanguageModel`. MODEL may be a name of
-    :data:`veridical.llm.weights.WEIGHTS` too.
+    :data:`veridical.weights.table.WEIGHTS` too.
 
     Raises:
         UsageError: no model is named, an option is unknown, or there is no such file.

@@ -19,8 +19,8 @@ from veridical.core.protocols import Pair
 from veridical.errors import ModelError
 from veridical.files.atomic import PRIVATE_FOLDER, write_atomic
 from veridical.files.temporary import temporary_folder
-from veridical.llm.download import cache_folder
 from veridical.models.onnx_graph import multiplies_exactly
+from veridical.weights.download import cache_folder
 
 #: Changes with what is done to make a graph, and with what it must agree with.
 _MADE_BY = 2

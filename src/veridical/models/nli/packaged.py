@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 
 from veridical.errors import ModelError, UsageError
 from veridical.files.atomic import write_atomic
-from veridical.llm.download import cache_folder
+from veridical.weights.download import cache_folder
 
 #: Names the larger model where it is installed, else the small one.
 AUTO = "auto"

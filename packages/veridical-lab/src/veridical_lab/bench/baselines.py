@@ -9,7 +9,6 @@ import numpy as np
 
 from veridical.arrays import Floats
 from veridical.stats.metrics import classification, of_table
-from veridical.stats.metrics.spans import span_statistics
 from veridical.stats.thresholds import cross_fitted_classes
 from veridical_lab.bench.datasets.suite import Labelled, Task
 from veridical_lab.bench.judged import (
@@ -22,6 +21,7 @@ from veridical_lab.bench.judged import (
     gold_spans,
     is_decision,
 )
+from veridical_lab.bench.metrics.spans import span_statistics
 
 
 def baselines(

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from veridical.arrays import Floats
 from veridical.stats.metrics import Targets, classification, compute, of_table
-from veridical.stats.metrics.spans import span_metrics, span_statistics
 from veridical.stats.thresholds import best_threshold, cross_fitted, cross_fitted_classes, refitted
 from veridical_lab.bench.datasets.suite import Labelled, Task
 from veridical_lab.bench.judgements import SCORED, Column, Scores
+from veridical_lab.bench.metrics.spans import span_metrics, span_statistics
 
 #: Risk from which a predicted span counts.
 SPAN_THRESHOLD = 0.5

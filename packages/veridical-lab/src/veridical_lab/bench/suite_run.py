@@ -22,13 +22,13 @@ from veridical.engine.engine import Engine
 from veridical.errors import UsageError, option_named, unknown_name
 from veridical.models import trained_on
 from veridical.report.results import Results
-from veridical.stats.metrics.agreement import cohen_kappa, krippendorff_alpha
 from veridical.stats.metrics.metric import finite
 from veridical_lab.bench.answering import Answering
 from veridical_lab.bench.datasets.suite import Labelled, Suite, Task
 from veridical_lab.bench.figures import Settings, measure
 from veridical_lab.bench.judged import TaskTargets
 from veridical_lab.bench.judgements import RISK, Column, judgements
+from veridical_lab.bench.metrics.agreement import cohen_kappa, krippendorff_alpha
 from veridical_lab.bench.notes import left_out, unheard
 from veridical_lab.bench.options import Request
 from veridical_lab.bench.protocol import Chosen, Scorers, bind, choose, pick_tasks

@@ -109,7 +109,7 @@ def checkembed(options: CheckEmbedOptions) -> int:
 
     Its replies are kept: an interrupted study goes on where it was.
     """
-    from veridical.planning.display import Display
+    from veridical.run.display import Display
     from veridical_lab.studies.checkembed.document import markdown, print_studies
     from veridical_lab.studies.checkembed.html import write_studies_report
     from veridical_lab.studies.checkembed.planning import plan_studies

@@ -34,7 +34,7 @@ from veridical.cli.planned import again_lines
 from veridical.core.options import Group, Names
 from veridical.engine.options import EngineOptions
 from veridical.errors import UsageError, option_named
-from veridical.planning.options import SpeedOptions
+from veridical.run.options import SpeedOptions
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -386,7 +386,7 @@ def _how(options: CopyingOptions | MaskedOptions) -> dict[str, Any]:
 
 def _planned(options: Any, work: Callable[[Engine, SpeedOptions], dict[str, Any]]) -> int:
     """Tell what ``work`` plans with an engine of the options: the exit code."""
-    from veridical.planning.plans import engine_of
+    from veridical.run.plans import engine_of
 
     speeds = SpeedOptions(**keywords_of(options, SpeedOptions))
     with engine_of(EngineOptions(**keywords_of(options, EngineOptions))) as engine:

@@ -25,11 +25,11 @@ from veridical.models.nli.tokens import PairWindower
 from veridical.models.token_classification import LONGEST, TorchSpanDetector, prompt_of
 from veridical.scorers.grounding.spans import wrong_runs
 from veridical.stats.metrics.ranking import auroc
-from veridical.stats.metrics.spans import span_metrics, span_statistics
 from veridical.stats.resampling import Resampler, interval
 from veridical.text.spans import Span
 from veridical.text.words import lettered_spans
 from veridical_lab.bench.datasets.ragtruth import sources_beside, with_source
+from veridical_lab.bench.metrics.spans import span_metrics, span_statistics
 from veridical_lab.training.figures import Row
 from veridical_lab.training.finetune import save_beside, with_head
 from veridical_lab.training.finetune_batches import Batches, schedule

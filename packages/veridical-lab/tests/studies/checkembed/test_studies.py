@@ -14,7 +14,7 @@ from veridical.core.messages import ChatRequest, LlmError
 from veridical.engine.options import EngineOptions
 from veridical.errors import UsageError
 from veridical.llm.fake import FakeLlm, Said
-from veridical.planning.display import Display
+from veridical.run.display import Display
 from veridical_lab.studies.checkembed.options import StudyOptions
 from veridical_lab.studies.checkembed.planning import plan_studies
 from veridical_lab.studies.checkembed.result import STORED, Studies

@@ -13,7 +13,7 @@ from veridical.api import Job
 from veridical.core.scores import Result
 from veridical.engine.engine import Engine
 from veridical.llm.fake import FakeLlm
-from veridical.planning.options import SpeedOptions
+from veridical.run.options import SpeedOptions
 from veridical_lab.studies.refchecker.copying import copying
 from veridical_lab.studies.refchecker.filtering import CHECKS, filter_questions
 from veridical_lab.studies.refchecker.judged import judged_claims

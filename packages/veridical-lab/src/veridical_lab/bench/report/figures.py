@@ -19,8 +19,14 @@ from veridical.report.plots import (
     scatter,
 )
 from veridical.report.plots_bars import histogram
-from veridical.report.plots_matrix import Cell, correlation, critical_difference, filled, heat_map
 from veridical.stats.tables import Histogram
+from veridical_lab.bench.report.plots_matrix import (
+    Cell,
+    correlation,
+    critical_difference,
+    filled,
+    heat_map,
+)
 from veridical_lab.bench.report.view import SplitView
 from veridical_lab.bench.result import Confusion, Curves, SampleCurve, Split
 

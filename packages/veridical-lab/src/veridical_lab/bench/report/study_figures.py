@@ -9,13 +9,19 @@ from typing import TypeVar
 from veridical.report.formats import number, p_cell
 from veridical.report.plots import Axis, Figure, Series, legend, lines
 from veridical.report.plots_bars import BoxGlyph, boxes, stacked
-from veridical.report.plots_matrix import correlation, filled, heat_map, portion, significance
 from veridical_lab.bench.report.figures import (
     CORRELATION,
     Styles,
     fitted,
     pairs_figure,
     style_legend,
+)
+from veridical_lab.bench.report.plots_matrix import (
+    correlation,
+    filled,
+    heat_map,
+    portion,
+    significance,
 )
 from veridical_lab.bench.result import AlignmentSplit, Box, Pairwise, Scaling, Study
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from veridical.report.formats import interval, number
 from veridical.report.plots import Axis, Figure, Series, legend, lines
-from veridical.report.plots_matrix import correlation, filled, heat_map
-from veridical.report.plots_violin import Violin, violins
 from veridical_lab.bench.report.figures import fitted
+from veridical_lab.bench.report.plots_matrix import correlation, filled, heat_map
+from veridical_lab.bench.report.plots_violin import Violin, violins
 from veridical_lab.studies.checkembed.result import (
     Group,
     Matrix,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from veridical.core.messages import LlmError, Reply
 from veridical.errors import UsageError, VeridicalError
 from veridical.files.atomic import write_atomic
-from veridical.planning.display import TICK
+from veridical.run.display import TICK
 from veridical_lab.studies.checkembed.asks import Ask
 from veridical_lab.studies.checkembed.replies import Read
 from veridical_lab.studies.checkembed.result import Replies

@@ -9,7 +9,7 @@ from typing import Any
 
 from veridical.core.options import Group, Names, option
 from veridical.errors import UsageError, option_named, unknown_name
-from veridical.planning.options import SpeedOptions
+from veridical.run.options import SpeedOptions
 from veridical_lab.studies.checkembed.topics import ERRORS
 
 #: The studies, and what each looks at.

@@ -10,10 +10,10 @@ from veridical.core.resolving import resolve
 from veridical.engine.engine import Engine
 from veridical.engine.options import EngineOptions
 from veridical.files.temporary import temporary_folder
-from veridical.planning.counting import CountingChat
-from veridical.planning.plans import engine_of
-from veridical.planning.pretending import PretendJournal
-from veridical.planning.writing import FIGURES, of_ledger, of_scoring, of_seconds, summed, told
+from veridical.run.counting import CountingChat
+from veridical.run.plans import engine_of
+from veridical.run.pretending import PretendJournal
+from veridical.run.writing import FIGURES, of_ledger, of_scoring, of_seconds, summed, told
 from veridical_lab.studies.checkembed import counting, records, timing
 from veridical_lab.studies.checkembed.asks import Ask
 from veridical_lab.studies.checkembed.generating import Written

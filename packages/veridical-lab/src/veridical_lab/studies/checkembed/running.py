@@ -22,8 +22,8 @@ from veridical.engine.engine import Engine
 from veridical.engine.options import EngineOptions
 from veridical.errors import UsageError, option_named
 from veridical.models.images.decoding import need_pillow
-from veridical.planning.display import Display, watch
 from veridical.prompts import load_prompt
+from veridical.run.display import Display, watch
 from veridical.scorers.grounding.sacre_bleu import bleu_matrix
 from veridical.version import __version__
 from veridical_lab.studies.checkembed import counting, measuring, records, timing

@@ -23,7 +23,7 @@ from veridical_lab.studies.checkembed.options import StudyOptions
 from veridical_lab.studies.checkembed.result import Timing
 
 if TYPE_CHECKING:
-    from veridical.planning.display import Display
+    from veridical.run.display import Display
 
 #: What is timed unless scorers are named: CheckEmbed and the paper's stability baselines.
 DEFAULT = "checkembed(judged=samples), bert_score(form=matrix), selfcheck_bertscore, selfcheck_nli"

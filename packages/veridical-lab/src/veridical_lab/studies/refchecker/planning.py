@@ -13,8 +13,8 @@ from veridical.core.registry import BoundScorer
 from veridical.engine.engine import Engine
 from veridical.engine.run import Task
 from veridical.errors import NotApplicable
-from veridical.planning.options import SpeedOptions
-from veridical.planning.writing import of_scoring, of_seconds, summed, told
+from veridical.run.options import SpeedOptions
+from veridical.run.writing import of_scoring, of_seconds, summed, told
 from veridical_lab.studies.refchecker import filtering
 from veridical_lab.studies.refchecker.judged import (
     Judged,

@@ -1,0 +1,1 @@
+"""Figures of benchmarks: agreement of raters, spans found."""

@@ -1,1 +1,0 @@
-"""`veridical plan`: what a run will ask, counted on its own code path."""

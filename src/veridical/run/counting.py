@@ -1,0 +1,303 @@
+"""What stands for models in a dry run: it counts requests, and computes next to nothing.
+
+The table of kinds (:mod:`veridical.core.kinds`) says which class stands for which kind of model.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from veridical.core.kinds import KINDS, named
+from veridical.core.messages import ChatRequest, LlmError, Reply, Usage
+from veridical.core.protocols import LABELS, Encoded, Encoder, NliModel, Window
+from veridical.core.tokens import TokenProbabilities
+from veridical.engine.reading import tokens_read
+from veridical.llm.asking import BARE
+from veridical.llm.budget import CHARACTERS_PER_TOKEN, longest_answer, rough_tokens
+from veridical.llm.endpoints import Endpoint
+from veridical.llm.journal import Journal
+from veridical.llm.ledger import Ledger
+from veridical.llm.llms import Llms
+from veridical.llm.pretend import pretend
+from veridical.llm.service import Account, LlmService
+from veridical.llm.turns import Text, prompt_text, shared
+from veridical.run.pretending import nothing_follows
+
+_RESTATED = 64  # tokens, roughly, of the rule that is added where a reply has no verdict
+_TIMED = 3  # real forwards that give the rate
+
+
+class _Counting:
+    """Tokenises like the model it stands for and computes nothing, but for a few timed
+    forwards of a local model."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        self.workers: int = model.workers  # by which a few windows are shared
+        self.name: str = model.name
+        self.revision: str = model.revision
+        self.scripts: frozenset[str] | None = getattr(model, "scripts", None)
+        self.languages: frozenset[str] | None = getattr(model, "languages", None)
+        self.batch_tokens: int = model.batch_tokens
+        self._timings: list[tuple[int, float]] = []
+        self._timing = threading.Lock()  # one alone, so that none slows another
+
+    def windows(self, requests: Sequence[Any]) -> list[list[Window]]:
+        windows: list[list[Window]] = self._model.windows(requests)
+        return windows
+
+    def run(self, batch: Sequence[Window]) -> list[Any]:
+        self._timed(batch)
+        return [None] * len(batch)
+
+    def _timed(
+        self, batch: Sequence[Window], *mode: bool, forward: str = "run"
+    ) -> list[Any] | None:
+        """Outputs of a real forward; None once there have been enough. As many run side by side
+        as in a run: what shares its cores is timed as such."""
+        if not self.local or len(self._timings) >= _TIMED:
+            return None
+        with self._timing, ThreadPoolExecutor(self.workers) as pool:
+            started = time.perf_counter()
+            forwards = [
+                pool.submit(getattr(self._model, forward), batch, *mode)
+                for _ in range(self.workers)
+            ]
+            outputs: list[list[Any]] = [f.result() for f in forwards]
+            spent = time.perf_counter() - started
+            self._timings.append((self._size(batch) * self.workers, spent))
+        return outputs[0]
+
+    def _size(self, batch: Sequence[Window]) -> int:
+        """Tokens that a forward over ``batch`` works on."""
+        return len(batch) * max(w.length for w in batch)
+
+    @property
+    def local(self) -> bool:
+        """Whether a forward costs nothing but time here."""
+        return getattr(self._model, "local", True)
+
+    @property
+    def timed(self) -> float:
+        """Seconds that the timed forwards took."""
+        return sum(seconds for _, seconds in self._timings)
+
+    def seconds(self, padded: int) -> float | None:
+        """Time for ``padded`` tokens by the rate of the timed forwards, of all workers together;
+        None when unknown."""
+        timed = self._timings[1:] or self._timings  # the first forward warms up
+        if not padded:
+            return 0.0
+        if not timed:
+            return None
+        return padded * sum(s for _, s in timed) / sum(n for n, _ in timed)
+
+
+class CountingEncoder(_Counting):
+    """Stands for an :class:`Encoder`."""
+
+    def __init__(self, model: Encoder) -> None:
+        super().__init__(model)
+        self.has_tokens = model.has_tokens
+        self._dims = (1, 1)
+
+    def run(self, batch: Sequence[Window], tokens: bool = False) -> list[Any]:
+        outputs = self._timed(batch, tokens)
+        if outputs is not None:
+            first = self._model.assemble(batch[:1], outputs[:1], tokens)
+            width = 0 if first.tokens is None else first.tokens.shape[1]
+            self._dims = (first.vector.shape[0], width)
+        return [None] * len(batch)
+
+    def offsets(self, texts: Sequence[str]) -> list[NDArray[np.int64]]:
+        places: list[NDArray[np.int64]] = self._model.offsets(texts)
+        return places
+
+    def assemble(self, windows: Sequence[Window], outputs: Sequence[Any], tokens: bool) -> Encoded:
+        vector = np.zeros(self._dims[0], np.float32)
+        if not tokens:
+            return Encoded(vector=vector)
+        first = windows[0].content
+        special = first.head + first.tail
+        n = special + sum(w.length - w.overlap - special for w in windows)
+        content = np.zeros(n, np.bool_)
+        content[first.head : n - first.tail] = True
+        return Encoded(
+            vector=vector,
+            tokens=np.zeros((n, self._dims[1]), np.float32),
+            token_ids=np.zeros(n, np.int64),
+            content=content,
+        )
+
+
+class CountingNli(_Counting):
+    """Stands for an :class:`NliModel`."""
+
+    def __init__(self, model: NliModel) -> None:
+        super().__init__(model)
+        self.contradicts = model.contradicts
+        self.tells_words = getattr(model, "tells_words", False)
+
+    def assemble(self, windows: Sequence[Window], outputs: Sequence[Any]) -> NDArray[np.float32]:
+        words = windows[0].content.words.total if self.tells_words else 0
+        return nothing_follows(len(LABELS) + words)
+
+
+class CountingReader(_Counting):
+    """Stands for a :class:`LanguageModel`."""
+
+    def __init__(self, model: Any) -> None:
+        super().__init__(model)
+        self.chat_prompt = model.chat_prompt
+        self.state_shape = getattr(model, "state_shape", None)
+        if hasattr(model, "shared"):
+            self.order, self.shared = model.order, model.shared
+
+    def _size(self, batch: Sequence[Window]) -> int:
+        return tokens_read(self, batch) if hasattr(self, "shared") else super()._size(batch)
+
+    def assemble(self, windows: Sequence[Window], outputs: Sequence[Any]) -> TokenProbabilities:
+        """One token, as likely as not: lengths do not count here."""
+        place, even = np.zeros(1, np.int64), np.full(1, -0.7)
+        return TokenProbabilities(
+            place, place + 1, even, even[:, None], np.full(1, 0.7), np.full(1, -9.0)
+        )
+
+    def state_windows(self, texts: Sequence[tuple[str, ...]]) -> list[list[Window]]:
+        windows: list[list[Window]] = self._model.state_windows(texts)
+        return windows
+
+    def states(self, batch: Sequence[Window]) -> list[Any]:
+        self._timed(batch, forward="states")
+        return [np.zeros(self.state_shape, np.float32) for _ in batch]
+
+
+class CountingModel(_Counting):
+    """Stands for a :class:`Checkpoint`, or any other back end that can ``pretend``."""
+
+    def run(self, batch: Sequence[Window]) -> list[Any]:
+        self._timed(batch)
+        return [self._model.pretend(window) for window in batch]
+
+    def assemble(self, windows: Sequence[Window], outputs: Sequence[Any]) -> NDArray[np.float32]:
+        answer: NDArray[np.float32] = self._model.assemble(windows, outputs)
+        return answer
+
+
+class CountingLlm:
+    """Stands for what makes the calls: counts, and answers with whatever fits.
+
+    Args:
+        endpoint: whose prices hold.
+        again: ledger of the calls that follow where a reply has no verdict.
+
+    Attributes:
+        shares_prefixes: as the client that it stands for. Of each prompt what it has in common
+            with the one before counts as read, roughly: by characters.
+    """
+
+    def __init__(self, endpoint: Endpoint, again: Ledger | None = None) -> None:
+        self._endpoint = endpoint
+        self._again = again
+        self.shares_prefixes = endpoint.llama_cpp
+        self._last: Text = ()
+
+    async def chat(
+        self, request: ChatRequest, ordinals: Sequence[int] = (0,)
+    ) -> list[Reply | LlmError]:
+        replies: list[Reply | LlmError] = []
+        for _ in ordinals:
+            usage = self._usage(request)
+            reply = pretend(request, usage)
+            replies.append(reply)
+            if request.verdict is not None and self._again is not None:
+                longer = Usage(
+                    (usage.prompt or 0) + _RESTATED, BARE if request.cut else usage.completion
+                )
+                cost = self._endpoint.cost(longer.prompt, longer.completion)
+                self._again.calls += 1
+                self._again.answer(replace(reply, usage=longer), cost)
+        return replies
+
+    def _usage(self, request: ChatRequest) -> Usage:
+        """Tokens of one answer to ``request``, roughly, and at most."""
+        tokens, cached = rough_tokens(request), None
+        if self.shares_prefixes:
+            text = prompt_text(request)
+            cached = min(tokens, shared(self._last, text) // CHARACTERS_PER_TOKEN)
+            self._last = text
+        return Usage(tokens, longest_answer(self._endpoint, request), cached)
+
+    async def close(self) -> None:
+        """Do nothing: nothing was opened."""
+
+
+class CountingAnswers(CountingLlm):
+    """Answers prompts, each time by another short sentence: equal ones would be judged once."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        super().__init__(endpoint)
+        self._answered = 0
+
+    async def chat(
+        self, request: ChatRequest, ordinals: Sequence[int] = (0,)
+    ) -> list[Reply | LlmError]:
+        first = self._answered
+        self._answered += len(ordinals)
+        return [
+            Reply(f"Answer {first + i}.", "stop", usage=self._usage(request))
+            for i in range(len(ordinals))
+        ]
+
+
+class CountingChat:
+    """The calls of sampling, on accounts of their own.
+
+    Attributes:
+        needed: of the draws up to number ``least``, and of the greedy responses.
+        further: of the draws beyond, which adaptive sampling may find unnecessary.
+    """
+
+    def __init__(self, endpoint: Endpoint, identity: str, journal: Journal, least: int) -> None:
+        self._service = LlmService(endpoint, client=CountingAnswers(endpoint))
+        self._service.identity = identity
+        self._least = max(1, least)  # a response, even where no sample is drawn
+        self.needed, self.further = Account(journal), Account(journal)
+
+    async def chat_each(self, requests: Sequence[ChatRequest]) -> list[Reply | LlmError]:
+        needed = [r for r in requests if r.ordinal < self._least]  # ordinals only go up
+        further = requests[len(needed) :]
+        return [
+            *await self._service.chat_each(needed, self.needed),
+            *await self._service.chat_each(further, self.further),
+        ]
+
+
+class CountingLlms(Llms):
+    """The engine's LLMs, none of which is called.
+
+    Attributes:
+        again: what replies without a verdict would be asked for at most.
+    """
+
+    def __init__(self, real: Llms) -> None:
+        self.again = Ledger()
+        self._real = real
+        counting = named(KINDS["llm"].counting)
+        super().__init__(real.default, connect=lambda endpoint: counting(endpoint, self.again))
+
+    def endpoint(self, spec: str | None = None) -> Endpoint:
+        return self._real.endpoint(spec)
+
+    def service(self, spec: str | None = None) -> LlmService:
+        service = super().service(spec)
+        service.identity = self._real.identity(spec)
+        return service

@@ -1,0 +1,259 @@
+"""The dry run: the run's own code over models that count instead of computing."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from veridical.core.kinds import KINDS, Kind
+from veridical.decide.planned import PlannedRepairs
+from veridical.decide.repair import Repairing
+from veridical.decide.steps import Asking, folder_of
+from veridical.engine.encoders import EncoderService
+from veridical.engine.engine import Engine
+from veridical.engine.progress import Progress
+from veridical.engine.results import RunResults
+from veridical.engine.run import Task
+from veridical.files.rundir import RunDirectory
+from veridical.files.temporary import temporary_folder
+from veridical.llm.service import Account
+from veridical.retrieval.corpus.planning import PlannedRetriever
+from veridical.run.counting import CountingChat, CountingLlms
+from veridical.run.figures import Figures, distinct
+from veridical.run.pretending import CountingSink, PretendJournal, PretendStore
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from veridical.decide.steps import Step
+    from veridical.engine.run import Input
+    from veridical.engine.service import Service
+    from veridical.retrieval.search import Retriever
+    from veridical.run.inputs import Inputs
+    from veridical.sampling.stream import Prompts
+
+#: What stands for models, by kind and revision.
+StandIns = dict[tuple[str, str], Any]
+
+
+def dry_run(
+    engine: Engine,
+    inputs: Inputs,
+    task: Task,
+    stores: bool,
+    corpus: str | Path | Retriever | None = None,
+    steps: Sequence[Step] = (),
+    true: bool = True,
+    *,
+    pages: int | None = None,
+    cold: bool = False,
+    stand_ins: StandIns | None = None,
+) -> dict[str, Any]:
+    """Counts of what ``task`` would ask of each model, and an estimate of the time.
+
+    ``stores`` says whether the run would have a store, be it one that does not exist yet.
+    ``models[].requests`` are distinct texts or pairs, ``stored`` those the store would answer,
+    ``windows`` and ``tokens`` what would go through the model, ``padded`` the same with padding;
+    ``seconds`` is None where nothing tells, as it is where an LLM is called. ``scoring_seconds``
+    are without what comes once, such as loading models or indexing a corpus, and without LLM
+    calls. Of a scorer that asks checkpoints on by what they wrote, the later rounds are counted as
+    far as pretended texts lead.
+
+    ``llm``: ``calls`` to be paid, ``journaled`` ones that are not, ``tokens_in`` by the length of
+    the texts, and ``tokens_out`` and ``cost`` as though every answer were as long as it may be;
+    None where nothing limits it, or prices are not known. ``tokens_cached`` of ``tokens_in`` need
+    not be read by a model that llama.cpp runs here, as the prompt before begins likewise.
+    ``sampling`` (None where no prompt is answered) and ``scoring`` have the same, each for its
+    part, and ``least`` (as ``calls``, ``tokens_in``, ``tokens_out``, ``cost``) where adaptive
+    sampling stops as early as it can; the other figures are of all the samples that there may be.
+
+    ``again`` has ``calls``, ``tokens_in``, ``tokens_out`` and ``cost`` of the calls that there may
+    be besides: one for each reply that a scorer expects a verdict in, should it have none.
+
+    Where a scorer asks on by what was answered, ``calls`` is exact as far as a pretended answer
+    leads. ``complete`` is false where there may be more of them: one failed on that, or what
+    scorers ask is about answers that are still to be given. These count as one short sentence,
+    with the fewest samples; ``models`` counts them so too.
+
+    ``retrieval``: of a corpus or a search service distinct ``queries``, the most ``pages`` that
+    are fetched where they are, and ``files``, ``documents``, ``passages`` and ``skipped`` of a
+    corpus; None where there is no ``corpus``. The calls that write queries are counted with those
+    of scorers.
+
+    ``steps`` are counted in all of these figures, and each is told of with the ``answers`` that it
+    has scored, and how few there can be (``least``). Which answers are repaired is known where a
+    scorer without a model tells what is unsupported (and ``true``: its scores are those of the
+    run). Elsewhere all are counted that can be, and the plan's own ``least`` is the same plan with
+    none repaired; it is None where all is known. ``rewriting`` of ``llm`` are the calls that have
+    sentences written anew, None where there is no such step.
+
+    Args:
+        pages: results a query whose pages are read; None: none.
+        cold: whether nothing is taken to be stored or journaled yet.
+        stand_ins: what stood for the models in earlier dry runs, and will in later ones: models
+            whose rate is known are not timed again.
+    """
+    for name in engine.llms_of(task):
+        engine.llms.endpoint(name)  # that there is one
+    with contextlib.ExitStack() as stack:
+        run = _DryRun(engine, task, stack, cold, {} if stand_ins is None else stand_ins)
+        records = run.open(inputs, stores, corpus, steps, pages)
+        if steps:
+            directory = RunDirectory(run.folder / "run", {"parameters": {"limit": task.limit}}, {})
+            stack.callback(directory.close)
+            run.score(records, run.task, CountingSink(directory))
+            run.follow(steps, directory, records, true)
+        else:
+            run.score(records, run.task, CountingSink())
+        return run.figures.plan()
+
+
+class _DryRun:
+    """Counting models, and where they count; closed with ``stack``.
+
+    Attributes:
+        folder: of all that is kept meanwhile.
+        task: with as few samples as adaptive sampling may draw.
+        figures: what there is to say, once records have been scored.
+    """
+
+    figures: Figures
+
+    def __init__(
+        self,
+        engine: Engine,
+        task: Task,
+        stack: contextlib.ExitStack,
+        cold: bool,
+        stand_ins: StandIns,
+    ) -> None:
+        self.folder = stack.enter_context(temporary_folder("plan"))
+        self.task = self._asked = task
+        self._engine = engine
+        self._stack = stack
+        self._cold = cold
+        self._stand_ins = stand_ins
+        self._started = time.perf_counter()
+        self._llms = CountingLlms(engine.llms)
+        self._account: Account | None = None
+        self._chat: CountingChat | None = None
+        self._retriever: PlannedRetriever | None = None
+        self._services: dict[str, Service] = {}
+
+    def open(
+        self,
+        inputs: Inputs,
+        stores: bool,
+        corpus: str | Path | Retriever | None,
+        steps: Sequence[Step],
+        pages: int | None,
+    ) -> Input:
+        """Open what the run would use, and ``inputs`` with pretended answers and passages."""
+        engine, limit = self._engine, self.task.limit
+        store = None
+        if stores:
+            store = PretendStore(self.folder, None if self._cold else engine.store)
+            self._stack.callback(store.close)
+        prompts = inputs.prompts
+        asks = prompts is not None or inputs.writes or any(step.asks for step in steps)
+        if asks or engine.llms_of(self.task):
+            kept = None if self._cold else engine.llms.kept()
+            journal = PretendJournal(self.folder / "llm", kept)
+            self._account = Account(journal)
+            self._stack.callback(journal.close)
+            if prompts is not None:
+                inputs = replace(inputs, prompts=self._draw(prompts, journal))
+        self._services = engine.services(self.task, self._stand_in, store)
+        for service in distinct(self._services):
+            self._stack.callback(service.close)
+        if corpus is not None:
+            self._retriever = retriever = PlannedRetriever(corpus, engine, pages)
+            self._stack.callback(lambda: engine.submit(retriever.close()).result())
+            if retriever.corpus is not None:
+                self._services["corpus"] = indexing = _count_corpus(engine, retriever)
+                self._stack.callback(indexing.close)
+        opened = inputs.open(
+            self.folder,
+            chat=self._chat,
+            retriever=self._retriever,
+            submit=engine.submit,
+            writing=self._llms.chat(self._account) if inputs.writes and self._account else None,
+            limit=limit,
+        )
+        records: Input = opened.records
+        return records
+
+    def _stand_in(self, kind: Kind, back_end: Any) -> Any:
+        key = (kind.name, back_end.revision)
+        if key not in self._stand_ins:
+            self._stand_ins[key] = kind.stand_in(back_end)
+        return self._stand_ins[key]
+
+    def _draw(self, prompts: Prompts, journal: PretendJournal) -> Prompts:
+        """``prompts`` with as many pretended answers as there can be."""
+        prompts, least = prompts.with_all_draws()
+        llms, sampling = self._engine.llms, prompts.sampling
+        needed = least + (sampling.response == "first")
+        self._chat = CountingChat(llms.endpoint(), llms.identity(), journal, needed)
+        if least < sampling.n:
+            self.task = replace(self.task, samples=min(least, self.task.samples or least))
+        return prompts
+
+    def score(self, records: Input, task: Task, sink: CountingSink) -> None:
+        """Count what scoring ``records`` asks."""
+        services, account = self._services, self._account
+        if not hasattr(self, "figures"):
+            self.figures = Figures(
+                self._asked,
+                sink,
+                services,
+                account,
+                self._chat,
+                self._llms.again,
+                self._retriever,
+                self._started,
+            )
+        run = self._engine.run(records, task, sink, Progress(), services, account, self._llms)
+        self._engine.submit(run).result()
+
+    def follow(
+        self, steps: Sequence[Step], directory: RunDirectory, records: Any, true: bool
+    ) -> None:
+        """Count what the ``steps`` after the scoring ask."""
+        scorers = self.task.scorers
+        results = RunResults(directory, records, scorers, samples=self.task.samples)
+        plain = replace(self.task, samples=None, limit=None)
+        for step in steps:
+            further = RunDirectory(folder_of(directory.path, step), {}, {})
+            self._stack.callback(further.close)
+            sink = CountingSink(further)
+            if not isinstance(step, Repairing):
+                self.score(step.source(results, further.path, None), plain, sink)
+                self.figures.add(step, sink)
+                continue
+            self.figures.mark()
+            asking = None
+            if step.asks and self._account is not None:
+                self.figures.rewriting = Account(self._account.journal)
+                asking = Asking(self._engine.submit, self._llms.service(), self.figures.rewriting)
+            sure = true and self._chat is None
+            repairs = PlannedRepairs(results, step, scorers, asking, sure)
+            self.score(repairs, plain, sink)
+            self.figures.repaired(step, sink, guessed=repairs.guessed)
+
+
+def _count_corpus(engine: Engine, retriever: PlannedRetriever) -> EncoderService:
+    """Counts what embedding a corpus and the queries would take."""
+    backend = engine.embedding().backend
+    service = EncoderService(KINDS["embedder"].stand_in(backend), engine.gate, None)
+
+    async def count(texts: Sequence[str]) -> None:
+        await service.embed(texts, [])
+
+    retriever.count = count
+    for texts in retriever.missing(f"{backend.name}@{backend.revision}"):
+        engine.submit(count(texts)).result()
+    return service

@@ -1,0 +1,80 @@
+"""Dry runs of one input by different scorers, on one engine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from veridical.core.registry import BoundScorer
+from veridical.engine.engine import Engine
+from veridical.engine.run import Task
+from veridical.run.dryrun import dry_run
+from veridical.run.inputs import Inputs
+
+if TYPE_CHECKING:
+    from veridical.engine.options import EngineOptions
+    from veridical.io.source import Source
+    from veridical.run.request import Request
+
+
+@dataclass(frozen=True)
+class Plans:
+    """Dry runs over ``rows``.
+
+    Attributes:
+        stores: whether a run would have a store.
+    """
+
+    engine: Engine
+    rows: Source
+    stores: bool
+
+    def of(self, request: Request, rounds: int | None = None, **how: Any) -> dict[str, Any]:
+        """The plan of a request's first ``rounds`` of each scorer; None: of all.
+
+        Args:
+            how: further keywords of :func:`~veridical.run.dryrun.dry_run`.
+        """
+        chosen = request.options
+        staged = rounds_of(request) > 1
+        scorers = _of_rounds(request.scorers, rounds) if staged else request.scorers
+        return dry_run(
+            self.engine,
+            Inputs.of(self.rows, chosen, self.engine.llms),
+            Task(scorers, request.strictness, samples=chosen.samples, limit=chosen.limit),
+            self.stores,
+            chosen.corpus,
+            request.steps(self.engine),
+            not staged,
+            pages=chosen.corpus_pages,
+            **how,
+        )
+
+    def ranged(self, request: Request) -> dict[str, Any]:
+        """The plan of a request, with the least that it may ask."""
+        if rounds_of(request) == 1:
+            return self.of(request)
+        least, most = self.of(request, 1), self.of(request)
+        return {**most, "least": least["least"] or least}
+
+
+def engine_of(options: EngineOptions) -> Engine:
+    """An engine for dry runs: a store that is not there is not made."""
+    store = options.store_path
+    return Engine(replace(options, store=store if store is not None and store.is_dir() else None))
+
+
+def rounds_of(request: Request) -> int:
+    """The rounds in which its scorers ask others; 1 where none stops early."""
+    return max([1, *(len(b.rounds) for b in request.scorers)])
+
+
+def _of_rounds(bound: Sequence[BoundScorer], count: int | None) -> list[BoundScorer]:
+    """``bound`` with the scorers of their first ``count`` rounds (None: of all) in the place of
+    those that have several."""
+    scorers: dict[str, BoundScorer] = {}
+    for b in bound:
+        parts = [part for scorers_of_round in b.rounds[:count] for part in scorers_of_round]
+        scorers |= {p.key: p for p in (parts if len(b.rounds) > 1 else [b])}
+    return list(scorers.values())

@@ -1,0 +1,138 @@
+"""What ``check`` and ``plan`` do first: from options to scorers, policy, steps and input."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from veridical.core.options import split
+from veridical.core.registry import BoundScorer
+from veridical.core.resolving import resolve
+from veridical.engine.engine import Engine
+from veridical.engine.options import EngineOptions
+from veridical.errors import UsageError, option_named
+from veridical.io import open_source
+from veridical.io.source import Source
+from veridical.run.options import RunOptions
+
+if TYPE_CHECKING:
+    from veridical.core.verdict_cuts import Strictness
+    from veridical.decide.policy import Policy
+    from veridical.decide.steps import Step
+    from veridical.run.options import CheckKeywords
+
+
+@dataclass(frozen=True)
+class Request:
+    """A run as it is asked for, with nothing of it opened.
+
+    Attributes:
+        scorers: those of the run, the ensemble of its policy among them.
+        engine: a warm one; None where one is to be made by ``engine_options``.
+    """
+
+    scorers: Sequence[BoundScorer]
+    policy: Policy | None
+    options: RunOptions
+    engine_options: EngineOptions
+    engine: Engine | None
+
+    @classmethod
+    def of(
+        cls, scorers: str | Iterable[str | BoundScorer] | None, keywords: CheckKeywords
+    ) -> Request:
+        """What the keywords of :func:`veridical.check` ask for.
+
+        Raises:
+            UsageError: something of it is unknown, does not fit or does not go together.
+        """
+        remaining: dict[str, Any] = {**keywords}
+        engine: Engine | None = remaining.pop("engine", None)
+        run, of_engine = split(remaining, RunOptions, EngineOptions, also=["engine"])
+        if engine is not None:
+            if not isinstance(engine, Engine):
+                raise UsageError(f"engine must be an Engine, not {engine!r}")
+            engine.check_usable()
+        options, engine_options = RunOptions(**run), EngineOptions(**of_engine)
+        engine_options.refuse_beside(engine)
+        corpus = options.corpus
+        if not (corpus is None or isinstance(corpus, (str, Path)) or hasattr(corpus, "identity")):
+            raise UsageError(f"corpus must be a path or a retriever, not {corpus!r}")
+        llm = engine_options.llm if engine is None else engine.llms.default
+        if llm is None and options.sampling is not None:
+            raise UsageError(
+                f"only an LLM can answer prompts: name one ({option_named('llm', 'NAME')})"
+            )
+        if llm is None and options.corpus_query == "llm":
+            raise UsageError(
+                f"only an LLM can write queries: name one ({option_named('llm', 'NAME')})"
+            )
+        proxy = engine_options.proxy if engine is None else engine.proxy
+        bound = resolve(
+            scorers,
+            options.preset,
+            options.against,
+            llm is not None,
+            proxy,
+            options.claims,
+            options.prior,
+            engine_options.spans if engine is None else engine.spans,
+            options.answer,
+            options.select == "cluster",
+        )
+        policy = None
+        if options.policy is not None:
+            from veridical.decide.policy import Policy
+
+            policy, bound = Policy.read(options.policy, bound)
+        return cls(bound, policy, options, engine_options, engine)
+
+    @property
+    def strictness(self) -> Strictness:
+        """The operating point: the one given, else the policy's, else balanced."""
+        of_policy = None if self.policy is None else self.policy.strictness
+        return self.options.strictness or of_policy or "balanced"
+
+    @property
+    def mapping(self) -> dict[str, str]:
+        """Field -> column, empty where the usual names serve."""
+        return dict(self.options.mapping or {})
+
+    def open(self, inputs: Any) -> Source:
+        """The rows of ``inputs``; prompts are among them where there is an LLM to answer them. A
+        source that is open already is taken as it is.
+
+        Raises:
+            UsageError: there is no such input, or it cannot be read.
+        """
+        if isinstance(inputs, Source):
+            return inputs
+        llm = self.engine_options.llm if self.engine is None else self.engine.llms.default
+        return open_source(
+            inputs,
+            mapping=self.mapping or None,
+            reader=self.options.reader,
+            prompts=llm is not None,
+        )
+
+    def steps(self, engine: Engine) -> list[Step]:
+        """What is done to the records after they are scored.
+
+        Raises:
+            UsageError: an LLM is to rewrite and none was named.
+        """
+        best = None
+        if self.options.select is not None:
+            from veridical.decide.selection import Best
+
+            best = Best(self.options.select)
+        steps: list[Step] = [] if best is None else [best]
+        repair = self.options.repair
+        if repair is not None:
+            from veridical.decide.repair import Repairing
+
+            llm = engine.llms.identity() if repair == "rewrite" else ""
+            steps.append(Repairing(repair, llm, best))
+        return steps

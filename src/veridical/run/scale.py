@@ -1,0 +1,299 @@
+"""What very many records would take, by the rates of a sample of them.
+
+A sample is planned as a run of it would be, with nothing stored yet. What grows with the records is
+divided by their number and multiplied by how many there are to be: seconds of this computer, calls
+and money of an LLM. What comes once, such as loading a model, is left out.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import statistics
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+from veridical.ensembles.cascade_file import read
+from veridical.errors import UsageError, option_named
+from veridical.models.onnx import usable_processors
+from veridical.run.dryrun import StandIns
+from veridical.run.plans import Plans, rounds_of
+from veridical.run.request import Request
+
+if TYPE_CHECKING:
+    from veridical.core.registry import BoundScorer
+    from veridical.run.options import CheckKeywords, ScaleOptions
+
+#: Share that goes on to the dearer scorers, and hours, where nothing was said.
+DEFERRAL, HOURS = 0.1, 24.0
+_MEASURED, _LONG = 1.0, 10.0  # seconds to measure for; a first pass of so many need not be repeated
+
+
+@dataclass(frozen=True)
+class Load:
+    """What a record takes on average; None is unknown, which is never 0.
+
+    Attributes:
+        seconds: of this computer with all its cores, without waiting for an LLM.
+        calls, tokens_in, tokens_out: of LLMs; ``tokens_out`` at most.
+        money: for them, at most, in the currency of their prices.
+    """
+
+    seconds: float | None
+    calls: float | None
+    tokens_in: float | None
+    tokens_out: float | None
+    money: float | None
+
+    def plus(self, other: Load, share: float = 1.0) -> Load:
+        """What it takes where a ``share`` of the records takes the ``other`` besides."""
+        sums = {}
+        for spec in fields(self):
+            one, two = getattr(self, spec.name), getattr(other, spec.name)
+            sums[spec.name] = None if one is None or two is None else one + share * two
+        return Load(**sums)
+
+    def beyond(self, other: Load) -> Load:
+        """What it takes besides the ``other``, which is part of it; measured, so not under 0."""
+        rest = self.plus(other, -1.0)
+        return Load(**{k: None if v is None else max(0.0, v) for k, v in vars(rest).items()})
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A way to score the records.
+
+    Attributes:
+        instead_of: the name of the choice that it is compared with.
+    """
+
+    name: str
+    load: Load
+    instead_of: str | None = None
+
+
+def at_scale(
+    plans: Plans,
+    request: Request,
+    scorers: str | Iterable[str | BoundScorer] | None,
+    keywords: CheckKeywords,
+    options: ScaleOptions,
+) -> dict[str, Any]:
+    """Machines, hours and money for ``options.records`` records, by choice of scorers.
+
+    Args:
+        scorers, keywords: what ``request`` was made of; without ``scorers`` each preset is told.
+
+    Returns:
+        ``records``; ``sample``, the records measured; ``cores`` of a machine and
+        ``measured_cores``; ``machines``, ``hours``, ``price``, ``deferral`` as they hold (None
+        where one is to be told by choice, or was not given); and ``choices``, of each its ``name``,
+        ``records_per_second`` of a machine, ``machine_hours``, ``machines`` and ``hours``,
+        ``cost`` (``machines``, ``llm``), ``llm`` (``calls``, ``tokens_in``, ``tokens_out``), and
+        ``saves``: None, or ``instead_of`` which choice, and the share that it saves of
+        ``machine_hours`` and of ``cost``. None is unknown. LLM figures are at most, as in the plan,
+        without what it tells as ``again``.
+
+    Raises:
+        UsageError: there are fewer ``records`` than the sample has, or it has none.
+    """
+    assert options.records is not None
+    rows = plans.rows.rows()
+    sample = sum(1 for _ in itertools.islice(rows, request.options.limit))
+    if options.records < sample:
+        raise UsageError(
+            f"{option_named('records')} {options.records} is less than the {sample} rows of the "
+            f"input, which the plan itself tells of; {option_named('limit', 'N')} plans on fewer"
+        )
+    measuring = _Measuring(plans, keywords)
+    choices = _choices(measuring, request, scorers, options)
+    here = request.engine_options.threads or usable_processors()
+    there = {c.name: c.load for c in choices}
+    return {
+        "records": options.records,
+        "sample": measuring.records,
+        "cores": options.cores or here,
+        "measured_cores": here,
+        "machines": options.machines,
+        "hours": None if options.machines else options.hours or HOURS,
+        "price": options.price,
+        "deferral": None if _cascade_of(request) else _deferral(options),
+        "choices": [_told(c, there, here / (options.cores or here), options) for c in choices],
+    }
+
+
+class _Measuring:
+    """Loads by dry runs, which share the rates of their models.
+
+    Attributes:
+        records: valid ones of the sample.
+    """
+
+    records = 0
+
+    def __init__(self, plans: Plans, keywords: CheckKeywords) -> None:
+        self._plans = plans
+        self._keywords = keywords
+        self._stand_ins: StandIns = {}
+
+    def preset(self, name: str) -> Load:
+        """Of a preset, with the options of the run that are about other things than scorers."""
+        claims = self._keywords.get("claims", False) and name != "fast"
+        keywords: CheckKeywords = {
+            **self._keywords,
+            "preset": name,
+            "claims": claims,
+            "policy": None,
+        }
+        if name == "fast":
+            keywords = {**keywords, "proxy": None, "spans": None, "select": None, "repair": None}
+        return self.of(Request.of(None, keywords))
+
+    def of(self, request: Request, rounds: int | None = None) -> Load:
+        def again() -> dict[str, Any]:
+            how = {"cold": True, "stand_ins": self._stand_ins}
+            return self._plans.of(request, rounds, **how)
+
+        plan, seconds = _repeated(again)
+        self.records = plan["records"]
+        if not self.records:
+            raise UsageError("no valid record: a plan for more of them needs a sample")
+        llm = plan["llm"]
+        known = llm["complete"]
+        n = self.records
+        return Load(
+            None if seconds is None else seconds / n,
+            llm["calls"] / n if known else None,
+            llm["tokens_in"] / n if known else None,
+            llm["tokens_out"] / n if known and llm["tokens_out"] is not None else None,
+            llm["cost"] / n if known and llm["cost"] is not None else None,
+        )
+
+
+def _repeated(again: Callable[[], dict[str, Any]]) -> tuple[dict[str, Any], float | None]:
+    """A plan, and the median of its ``scoring_seconds`` over enough repeats. The first warms up:
+    modules, processes, rates of models."""
+    started = time.perf_counter()
+    plan = again()
+    first: float | None = plan["scoring_seconds"]
+    if first is None or time.perf_counter() - started >= _LONG:
+        return plan, first
+    found: list[float] = []
+    started = time.perf_counter()
+    while not found or time.perf_counter() - started < _MEASURED:
+        found.append(again()["scoring_seconds"])
+    return plan, statistics.median(found)
+
+
+def _choices(
+    measuring: _Measuring,
+    request: Request,
+    scorers: str | Iterable[str | BoundScorer] | None,
+    options: ScaleOptions,
+) -> list[Choice]:
+    fast = measuring.preset("fast")
+    stopped = _cascade_of(request)
+    if stopped:
+        tiers = [measuring.of(request, n + 1) for n in range(len(stopped))]
+        load, reach = tiers[0], 1.0
+        for stops, before, after in zip(stopped, tiers, tiers[1:], strict=False):
+            reach -= stops
+            load = load.plus(after.beyond(before), max(0.0, reach))
+        every = "all its tiers"
+        return [
+            Choice("fast", fast, every),
+            Choice("the cascade", load, every),
+            Choice(every, tiers[-1]),
+        ]
+    if scorers is not None:
+        dear = [("scorers", measuring.of(request))]
+    else:
+        dear = [(name, measuring.preset(name)) for name in ("auto", "all")]
+    share = _deferral(options)
+    return [
+        Choice("fast", fast, dear[0][0]),
+        *(Choice(name, load) for name, load in dear),
+        *(
+            Choice(f"fast, then {name} ({100 * share:.3g}%)", fast.plus(load, share), name)
+            for name, load in dear
+        ),
+    ]
+
+
+def _deferral(options: ScaleOptions) -> float:
+    return DEFERRAL if options.deferral is None else options.deferral
+
+
+def _cascade_of(request: Request) -> Sequence[float]:
+    """The shares of graded records that stop at each tier of the cascade which alone is asked
+    for; else empty."""
+    if len(request.scorers) != 1 or request.scorers[0].scorer.name != "cascade":
+        return ()
+    if rounds_of(request) < 2:
+        return ()
+    learned, _ = read(str(request.scorers[0].values["file"]))
+    return [tier.stopped for tier in learned.tiers]
+
+
+def _told(
+    choice: Choice, loads: dict[str, Load], machine: float, options: ScaleOptions
+) -> dict[str, Any]:
+    """The figures of a choice; ``machine`` is what this computer is of a machine, by cores."""
+    n, load = options.records or 0, choice.load
+    spent = None if load.seconds is None else load.seconds * machine
+    total = None if spent is None else spent * n / 3600
+    machines, hours = options.machines, options.hours or HOURS
+    if total is None:
+        machines_told, hours_told = machines, None if machines else hours
+    elif machines:
+        machines_told, hours_told = machines, total / machines
+    else:
+        machines_told, hours_told = max(1, math.ceil(total / hours)), hours
+    cost = _cost(load, machine, options)
+    return {
+        "name": choice.name,
+        "records_per_second": 1 / spent if spent else None,
+        "machine_hours": total,
+        "machines": machines_told,
+        "hours": hours_told,
+        "cost": {name: None if value is None else value * n for name, value in cost.items()},
+        "llm": {
+            name: None if value is None else value * n
+            for name, value in (
+                ("calls", load.calls),
+                ("tokens_in", load.tokens_in),
+                ("tokens_out", load.tokens_out),
+            )
+        },
+        "saves": None
+        if choice.instead_of is None
+        else {
+            "instead_of": choice.instead_of,
+            "machine_hours": _saved(load.seconds, loads[choice.instead_of].seconds),
+            "cost": _saved(_sum(cost), _sum(_cost(loads[choice.instead_of], machine, options))),
+        },
+    }
+
+
+def _cost(load: Load, machine: float, options: ScaleOptions) -> dict[str, float | None]:
+    """Money for a record."""
+    known = load.seconds is not None and options.price is not None
+    hour = None
+    if known:
+        assert load.seconds is not None and options.price is not None
+        hour = load.seconds * machine / 3600 * options.price
+    return {"machines": hour, "llm": load.money}
+
+
+def _sum(cost: dict[str, float | None]) -> float | None:
+    known = [value for value in cost.values() if value is not None]
+    return sum(known) if len(known) == len(cost) else None
+
+
+def _saved(cost: float | None, instead_of: float | None) -> float | None:
+    """The share that is saved; negative where more is spent."""
+    if cost is None or instead_of is None or not instead_of:
+        return None
+    return 1 - cost / instead_of

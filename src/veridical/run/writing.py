@@ -1,0 +1,89 @@
+"""What language models write, counted before they are asked: calls, tokens, money and hours.
+
+Shared by the commands whose ``--plan`` counts. None is unknown, which is never 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from veridical.run.figures import called
+from veridical.run.plans import Plans
+from veridical.run.request import Request
+
+if TYPE_CHECKING:
+    from veridical.core.records import Record
+    from veridical.core.registry import BoundScorer
+    from veridical.engine.engine import Engine
+    from veridical.llm.ledger import Ledger
+
+#: What is told of a part of the work, besides its hours.
+FIGURES = ("calls", "journaled", "tokens_in", "tokens_out", "cost")
+
+
+def of_ledger(ledger: Ledger) -> dict[str, Any]:
+    """The figures of calls that were counted."""
+    return {**called(ledger), "journaled": ledger.journaled, "seconds": 0.0}
+
+
+def of_seconds(seconds: float | None) -> dict[str, Any]:
+    """The figures of work that asks no language model."""
+    return {**dict.fromkeys(FIGURES, 0), "cost": 0.0, "seconds": seconds}
+
+
+def of_scoring(
+    rows: Sequence[Record], scorers: Sequence[BoundScorer], engine: Engine, few: int | None = None
+) -> dict[str, Any]:
+    """The figures of scoring ``rows``; ``again`` has the calls that there may be besides, one for
+    each reply without a verdict.
+
+    Args:
+        few: of rows that are alike, plan only so many, and scale what these take.
+    """
+    if not rows:
+        return of_seconds(0.0)
+    some = rows if few is None else rows[:: max(1, len(rows) // few)][:few]
+    scale = len(rows) / len(some)
+    request = Request.of(scorers, {"engine": engine})
+    planned = Plans(engine, request.open(list(some)), engine.store is not None).of(request)
+    llm, seconds = planned["llm"], planned["scoring_seconds"]
+    counted = {name: llm["scoring"][name] for name in FIGURES}
+    if not llm["complete"]:  # there may be more calls than those counted
+        counted |= {"tokens_out": None, "cost": None}
+    whole = {name: _scaled(value, scale) for name, value in counted.items()}
+    return {
+        **whole,
+        "seconds": _scaled(seconds, scale),
+        "complete": llm["complete"],
+        "again": llm["again"],
+    }
+
+
+def summed(parts: Iterable[Mapping[str, Any]], names: Sequence[str]) -> dict[str, Any]:
+    """The sum of the figures called ``names``, each None where a part of it is not known."""
+    parts = list(parts)
+    values = {name: [part[name] for part in parts] for name in names}
+    return {name: None if None in of else sum(of) for name, of in values.items()}
+
+
+def told(parts: Sequence[Mapping[str, Any]], speed: float | None) -> dict[str, Any]:
+    """The figures of ``parts`` together, with the ``hours`` of writing at ``speed`` and of what is
+    computed here. ``complete`` is false where there may be more calls than those counted."""
+    whole = summed(parts, (*FIGURES, "seconds"))
+    seconds, tokens = whole.pop("seconds"), whole["tokens_out"]
+    writing = 0.0 if tokens == 0 else None
+    if tokens and speed is not None:
+        writing = tokens / speed
+    unknown = writing is None or seconds is None
+    return {
+        **whole,
+        "complete": all(part.get("complete", True) for part in parts),
+        "hours": None if unknown else (writing + seconds) / 3600,
+    }
+
+
+def _scaled(value: Any, scale: float) -> Any:
+    if value is None:
+        return None
+    return round(value * scale) if isinstance(value, int) else value * scale

