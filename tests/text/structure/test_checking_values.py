@@ -59,6 +59,13 @@ def test_an_object_is_read_where_its_other_values_stand() -> None:
     assert found(wrong, TICKET)["Coach: F."] == "contradicted"
 
 
+def test_an_identifier_of_another_line_is_contradicted() -> None:
+    source = "Ines Roth leaves from Basel for Ulm, seat 21B.\nShe leaves again at noon, seat 9F."
+    answer = '{"passenger": "Ines Roth", "from": "Basel", "to": "Ulm", "seat": "%s"}'
+    assert found(answer % "21B", source)["Seat: 21B."] == "supported"
+    assert found(answer % "9F", source)["Seat: 9F."] == "contradicted"
+
+
 def test_two_figures_of_a_kind_decide_nothing() -> None:
     source = "The excess is 250 euros for water damage and 150 euros for all else."
     for amount in (250, 150):

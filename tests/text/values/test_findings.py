@@ -128,6 +128,22 @@ def test_a_number_without_its_unit_is_found_where_none_is_in_its_place() -> None
     assert [f.status for f in found("Turn it down after 12 minutes.", steps)] != ["found"]
 
 
+def test_a_figure_in_parentheses_belongs_to_the_clause_before_it() -> None:
+    source = "Tarn 3, Esk 1. Tarn led when Ibo shot (27'), and were never out of breath."
+    answer = '{"home": "Tarn", "away": "Esk", "goals": [{"player": "Ibo", "minute": 27}]}'
+    at = answer.index("27")
+    (found,) = findings(answer, (at, at + 2), "", (source,))
+    assert (found.status, source[found.start : found.end]) == ("found", "27")
+    text = placed("It costs 250 euros (150 for members) and weighs 12 kg (13).")
+    clauses = [text.clause(i, 0, len(text.text)) for i in range(4)]
+    assert [text.text[a:b].strip() for a, b in clauses] == [
+        "It costs 250 euros",
+        "150 for members",
+        "and weighs 12 kg (13).",
+        "and weighs 12 kg (13).",
+    ]
+
+
 def test_places_are_those_of_the_source() -> None:
     (finding,) = found("The Pike costs $75.", CSV)
     assert (finding.status, CSV[finding.start : finding.end]) == ("wrong", "$180")

@@ -161,7 +161,8 @@ def _by_siblings(
         anchor = anchors[0]
         if any(s is anchor for s in having):
             return "supported" if _unrivalled(anchor, leaf) else "unknown"
-        return "contradicted" if names & anchor.stems and not values_of(leaf.value) else "unknown"
+        figures = any(v.readings or v.dates for v in values_of(leaf.value))
+        return "contradicted" if names & anchor.stems and not figures else "unknown"
     if len(naming) == 1 and any(s is naming[0] for s in having):
         near = _near(naming[0], leaf, names)
         return "supported" if near and _unrivalled(naming[0], leaf) else "unknown"

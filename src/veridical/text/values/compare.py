@@ -338,6 +338,8 @@ class _Statement:
         here = text.values[place.at]
         context = owner | (self._asked if len(owner) < 2 else frozenset())
         unlabelled = (cell := text.cell(here.start)) is not None and not cell.row.strip()
+        # of a record, words of its other fields stand among those of the owner
+        in_record = self.text.cell(value.start) is not None
         for j in self._rivals(text, place.at):
             theirs = text.owner(j)
             if theirs.near is home.near or not (gained := theirs.near - home.near):
@@ -346,7 +348,11 @@ class _Statement:
             if not lost and not unlabelled:
                 continue
             if not (
-                (gained <= context and (not lost or not lost <= context))
+                (
+                    gained <= context
+                    and (not lost or not lost <= context)
+                    and not (in_record and lost & context)
+                )
                 or self._other_name(text, place.at, home.names & lost, theirs.names & gained)
             ):
                 continue
