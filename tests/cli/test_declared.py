@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Any, get_type_hints
 
 import pytest
 import typer
@@ -12,25 +12,28 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from veridical.cli.check import CheckOptions, PlanOptions
-from veridical.cli.declared import After, check_files, command
-from veridical.cli.options import Against, Limit, Preset, Repair, Select, rows_of, run_keywords
+from veridical.cli.declared import argument, check_files, command, flag, flags, output
+from veridical.cli.options import rows_of, run_keywords
 from veridical.core.options import Names, declared, names_of
+from veridical.diff.options import Pairing
 from veridical.engine.options import EngineOptions
 from veridical.errors import UsageError
 from veridical.run.options import RunOptions
 
 
-@dataclass(frozen=True, kw_only=True)
+@flags(RunOptions)
 class Shared:
-    inputs: Annotated[list[str], typer.Argument()]
-    limit: Limit = None
-    json_path: Annotated[str | None, typer.Option("--json"), Names.OUTPUT] = None
+    inputs: list[str] = argument("Files.")
+    limit: int | None
+    json_path: str | None = output("Where to.", "--json")
 
 
-@dataclass(frozen=True, kw_only=True)
+@flags(EngineOptions)
 class Own(Shared):
-    twice: Annotated[bool, typer.Option("--twice"), After("inputs")] = False
-    folder: Annotated[Path | None, typer.Option(), Names.RUN] = None
+    twice: bool = flag(default=False, after="inputs")
+    folder: Path | None = flag(names=Names.RUN)
+    precision: str | None
+    pairing: Pairing = "id"
 
 
 @command
@@ -47,12 +50,16 @@ def run(*arguments: str) -> Any:
     return CliRunner().invoke(app, arguments)
 
 
-def test_a_command_is_declared_by_a_class() -> None:
+def _command(function: Any) -> Any:
     app = typer.Typer()
-    app.command()(show)
-    made: Any = get_command(app)
+    app.command()(function)
+    return get_command(app)
+
+
+def test_a_command_is_declared_by_a_class() -> None:
+    made = _command(show)
     names = [p.name for p in made.params if p.name not in ("install_completion", "show_completion")]
-    assert names == ["inputs", "twice", "limit", "json_path", "folder"]
+    assert names == ["folder", "precision", "pairing", "inputs", "twice", "limit", "json_path"]
     assert made.help == "Show the options."
     assert run("a", "b", "--limit", "3").output.strip() == str(Own(inputs=["a", "b"], limit=3))
     assert run("a", "--limit", "0").exit_code == 2
@@ -83,12 +90,25 @@ def test_defaults_are_those_of_python(options: Any) -> None:
                 assert shared[spec.name] == spec.default, spec.name
 
 
-@pytest.mark.parametrize(
-    ("choices", "name"), [(Against, "against"), (Select, "select"), (Repair, "repair")]
-)
-def test_choices_are_those_of_python(choices: Any, name: str) -> None:
-    assert {c.value for c in choices} == {*declared(RunOptions, name).choices} - {"auto"}
-    assert Preset.auto.value == RunOptions.preset
+def test_choices_and_bounds_are_those_of_python() -> None:
+    made = {p.name: p for p in _command(show).params}
+    assert run("a", "--precision", "fast").output.strip() == str(
+        Own(inputs=["a"], precision="fast")
+    )
+    assert run("a", "--pairing", "row").output.strip() == str(Own(inputs=["a"], pairing="row"))
+    for given in (["--precision", "quick"], ["--pairing", "none"], ["--limit", "0"]):
+        assert run("a", *given).exit_code == 2
+    assert made["limit"].help == declared(RunOptions, "limit").help
+
+
+def test_what_is_not_given_may_be_unsaid() -> None:
+    @flags(RunOptions, unsaid=True)
+    class Unsaid(Own):
+        workers: int = flag(default=1)
+
+    options: Any = Unsaid
+    assert options(inputs=["a"]).pairing is None and options(inputs=["a"]).twice is None
+    assert options(inputs=["a"]).workers == 1
 
 
 def test_standard_input_stands_alone() -> None:

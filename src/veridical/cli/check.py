@@ -4,61 +4,25 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-import typer
 from rich.console import Console
 
 from veridical.cli import interrupts
 from veridical.cli.corpus import telling
-from veridical.cli.declared import After, check_files, command, option_of
+from veridical.cli.declared import check_files, command, coverage, flag, flags, output
 from veridical.cli.figures import error_console
 from veridical.cli.options import (
+    JUNIT,
+    MARKDOWN,
+    SARIF,
     STORE,
-    AdaptiveOption,
-    AgainstOption,
-    Alpha,
-    AnswerOption,
-    Budget,
-    CascadeOption,
-    Claims,
-    Corpus,
-    CorpusPages,
-    CorpusQuery,
-    CorpusTop,
-    Embedder,
-    Fresh,
-    ImageEmbedder,
-    Inputs,
-    JUnit,
-    Limit,
-    Llm,
-    Map,
-    Markdown,
-    N,
-    Nli,
-    PolicyOption,
-    PrecisionOption,
-    Preset,
-    PresetOption,
-    Prior,
-    Processes,
-    Proxy,
-    QueryName,
-    Reader,
-    RepairOption,
-    RetryFailed,
-    Samples,
-    Sarif,
-    Scorers,
-    SelectOption,
-    Spans,
-    Store,
-    StrictnessOf,
-    Temperature,
-    TokenEncoder,
+    ComparedFlags,
+    ModelFlags,
+    PresetFlags,
+    RecordFlags,
+    SampleFlags,
     cascade_of,
     keywords_of,
     rows_of,
@@ -66,7 +30,7 @@ from veridical.cli.options import (
     sampling_of,
 )
 from veridical.cli.outputs import opened
-from veridical.core.options import Group, Names
+from veridical.core.options import Group
 from veridical.engine.options import EngineOptions
 from veridical.run.options import RunOptions, ScaleOptions
 
@@ -106,136 +70,68 @@ PLAN_EXAMPLES = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class SharedOptions:
+@flags(RunOptions)
+class SharedOptions(RecordFlags, PresetFlags, ComparedFlags, ModelFlags, SampleFlags):
     """The options that ``veridical check`` and ``veridical plan`` share."""
 
-    inputs: Inputs
-    scorers: Scorers = None
-    cascade: CascadeOption = None
-    preset: PresetOption = Preset.auto
-    prior: Prior = None
-    strictness: StrictnessOf = None
-    against: AgainstOption = None
-    answer: AnswerOption = None
-    samples: Samples = None
-    claims: Claims = False
-    corpus: Corpus = None
-    corpus_top: CorpusTop = None
-    corpus_query: CorpusQuery = QueryName.sentences
-    corpus_pages: CorpusPages = None
-    json_path: Annotated[
-        str | None,
-        typer.Option("--json", help="Write the plan as JSON; - for stdout.", metavar="FILE"),
-        Names.OUTPUT,
-        Group.OUTPUT,
-    ] = None
-    policy: PolicyOption = None
-    select: SelectOption = None
-    repair: RepairOption = None
-    limit: Limit = None
-    store: Store = STORE
-    mapping: Map = None
-    reader: Reader = None
-    embedder: Embedder = EngineOptions.embedder
-    token_encoder: TokenEncoder = None
-    image_embedder: ImageEmbedder = EngineOptions.image_embedder
-    nli: Nli = EngineOptions.nli
-    precision: PrecisionOption = None
-    llm: Llm = None
-    n: N = None
-    temperature: Temperature = 1.0
-    adaptive: AdaptiveOption = None
-    alpha: Alpha = None
-    proxy: Proxy = None
-    spans: Spans = None
-    budget: Budget = None
-    processes: Processes = None
+    cascade: Path | None = flag(
+        "Cascade of `veridical tune`, in place of --scorers.", Group.SCORING, after="scorers"
+    )
+    policy: Path | None
+    select: str | None
+    repair: str | None
 
 
-@dataclass(frozen=True, kw_only=True)
+@flags(ScaleOptions, EngineOptions)
 class PlanOptions(SharedOptions):
     """The options of ``veridical plan``."""
 
-    records: Annotated[int | None, option_of(ScaleOptions, "records", metavar="N")] = None
-    machines: Annotated[int | None, option_of(ScaleOptions, "machines", metavar="M")] = None
-    hours: Annotated[float | None, option_of(ScaleOptions, "hours", metavar="H")] = None
-    cores: Annotated[int | None, option_of(ScaleOptions, "cores", metavar="C")] = None
-    price: Annotated[float | None, option_of(ScaleOptions, "price", metavar="X")] = None
-    deferral: Annotated[float | None, option_of(ScaleOptions, "deferral", metavar="X")] = None
+    json_path: str | None = output("Write the plan as JSON; - for stdout.", "--json")
+    store: str = STORE
+    processes: int | None
+    records: int | None = flag(metavar="N")
+    machines: int | None = flag(metavar="M")
+    hours: float | None = flag(metavar="H")
+    cores: int | None = flag(metavar="C")
+    price: float | None = flag(metavar="X")
+    deferral: float | None = flag(metavar="X")
 
 
-@dataclass(frozen=True, kw_only=True)
+@flags(RunOptions, EngineOptions)
 class CheckOptions(SharedOptions):
     """The options of ``veridical check``."""
 
-    json_path: Annotated[
-        str | None,
-        typer.Option("--json", help="Write a JSON result a line; - for stdout.", metavar="FILE"),
-        Names.OUTPUT,
-        Group.OUTPUT,
-    ] = None
-    out: Annotated[Path | None, option_of(RunOptions, "out"), After("inputs")] = None
-    report: Annotated[
-        Path | None,
-        typer.Option(help="Write one self-contained HTML report.", metavar="FILE"),
-        Names.OUTPUT,
-        Group.OUTPUT,
-        After("json_path"),
-    ] = None
-    junit: Annotated[JUnit, After("report")] = None
-    sarif: Annotated[Sarif, After("junit")] = None
-    markdown: Annotated[Markdown, After("sarif")] = None
-    fail_over: Annotated[
-        str | None,
-        typer.Option(help="Exit 3 when a risk is over X; NAME: one scorer's.", metavar="X|NAME:X"),
+    json_path: str | None = output("Write a JSON result a line; - for stdout.", "--json")
+    report: Path | None = output("Write one self-contained HTML report.")
+    junit: str | None = JUNIT
+    sarif: str | None = SARIF
+    markdown: str | None = MARKDOWN
+    verbose: bool = flag("Print the table of scorers too.", Group.OUTPUT, False)
+    fail_over: str | None = flag(
+        "Exit 3 when a risk is over X; NAME: one scorer's.", Group.GATES, metavar="X|NAME:X"
+    )
+    fail_on: str | None = flag(
+        "Exit 3 on these verdicts or decisions (contradicted,reject); or on missed_answer.",
         Group.GATES,
-        After("store"),
-    ] = None
-    fail_on: Annotated[
-        str | None,
-        typer.Option(
-            help="Exit 3 on these verdicts or decisions (contradicted,reject); or on missed_answer."
-        ),
+    )
+    fail_on_field: list[str] | None = flag(
+        "Exit 3 when a field of a JSON, YAML, XML or table answer has a verdict.",
         Group.GATES,
-        After("fail_over"),
-    ] = None
-    fail_on_field: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Exit 3 when a field of a JSON, YAML, XML or table answer has a verdict.",
-            metavar="PATH=VERDICT",
-        ),
-        Group.GATES,
-        After("fail_on"),
-    ] = None
-    max_share: Annotated[
-        str | None,
-        typer.Option(help="Share of records that may fail a gate, as 5%.", metavar="P%"),
-        Group.GATES,
-        After("fail_on_field"),
-    ] = None
-    allow_unchecked: Annotated[
-        str | None,
-        typer.Option(help="Share of rows that may go unchecked, as 5%.", metavar="P%"),
-        Group.GATES,
-        After("max_share"),
-    ] = None
-    min_coverage: Annotated[
-        float,
-        typer.Option(min=0, max=1, help="Exit 2 when a scorer's coverage is under this."),
-        Group.GATES,
-        After("allow_unchecked"),
-    ] = 0.98
-    strict: Annotated[bool, option_of(RunOptions, "strict"), After("min_coverage")] = False
-    retry_failed: Annotated[RetryFailed, After("strict")] = False
-    fresh: Annotated[Fresh, After("retry_failed")] = False
-    verbose: Annotated[
-        bool,
-        typer.Option("--verbose", help="Print the table of scorers too."),
-        Group.OUTPUT,
-        After("fresh"),
-    ] = False
+        metavar="PATH=VERDICT",
+    )
+    max_share: str | None = flag(
+        "Share of records that may fail a gate, as 5%.", Group.GATES, metavar="P%"
+    )
+    allow_unchecked: str | None = flag(
+        "Share of rows that may go unchecked, as 5%.", Group.GATES, metavar="P%"
+    )
+    min_coverage: float = coverage("Exit 2 when a scorer's coverage is under this.")
+    strict: bool = flag(called="--strict/--no-strict", after="limit")
+    out: Path | None
+    store: str = STORE
+    retry_failed: bool
+    fresh: bool
+    processes: int | None
 
 
 @command
@@ -290,7 +186,7 @@ def _open_early(options: CheckOptions) -> None:
     scorers are sure to need it."""
     plain = options.scorers is None and options.cascade is None and options.precision is None
     here = all(map(os.path.isfile, options.inputs))  # else it ends at once
-    if plain and here and options.preset is Preset.auto:
+    if plain and here and options.preset == "auto":
         from veridical.models.nli.packaged import open_early
 
         open_early(options.nli)

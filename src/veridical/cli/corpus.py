@@ -7,13 +7,14 @@ import sys
 import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
 from rich.console import Console
 
+from veridical.cli.declared import argument, command, flag, flags
 from veridical.cli.figures import error_console
-from veridical.cli.options import Embedder, Store
+from veridical.cli.options import STORE, store_of
+from veridical.engine.options import EngineOptions
 from veridical.errors import UsageError
 
 if TYPE_CHECKING:
@@ -32,45 +33,43 @@ CORPUS_EXAMPLES = (
 )
 
 
-def corpus(
-    path: Annotated[
-        Path, typer.Argument(help="A folder of documents, or one file, such as JSON lines.")
-    ],
-    search: Annotated[
-        str | None, typer.Option(help="Print the passages found for this, as JSON lines.")
-    ] = None,
-    top: Annotated[int, typer.Option(min=1, help="Passages to find.")] = 5,
-    text: Annotated[
-        str | None,
-        typer.Option(
-            help="Print the text of the document of this name: places of passages refer to it."
-        ),
-    ] = None,
-    skipped: Annotated[
-        bool, typer.Option("--skipped", help="List everything that was skipped, and why.")
-    ] = False,
-    store: Store = str(Path(".veridical") / "store"),
-    embedder: Embedder = "minilm",
-) -> int:
+@flags(EngineOptions)
+class CorpusOptions:
+    """The options of ``veridical corpus``."""
+
+    path: Path = argument("A folder of documents, or one file, such as JSON lines.")
+    search: str | None = flag("Print the passages found for this, as JSON lines.")
+    top: int = flag("Passages to find.", default=5, least=1)
+    text: str | None = flag(
+        "Print the text of the document of this name: places of passages refer to it."
+    )
+    skipped: bool = flag("List everything that was skipped, and why.", default=False)
+    store: str = STORE
+    embedder: str
+
+
+@command
+def corpus(options: CorpusOptions) -> int:
     """Index a corpus for check --corpus, and say what is in it; or look things up in it."""
     from veridical.engine.engine import Engine
     from veridical.retrieval.corpus.opening import Corpus
 
     err = error_console()
-    place = None if store == "none" else store
-    with Engine(embedder=embedder, store=place, processes=0) as engine:
-        documents = Corpus(path, engine, notify=telling(err))
+    place = store_of(options.store)
+    with Engine(embedder=options.embedder, store=place, processes=0) as engine:
+        documents = Corpus(options.path, engine, notify=telling(err))
         try:
-            if skipped:
+            if options.skipped:
                 for name, reason, _ in documents.index.skipped():
                     print(f"{name}\t{reason}")
-            if text is not None:
-                whole = documents.index.text(text)
+            if options.text is not None:
+                whole = documents.index.text(options.text)
                 if whole is None:
-                    raise UsageError(f"the corpus has no document {text!r}")
+                    raise UsageError(f"the corpus has no document {options.text!r}")
                 sys.stdout.write(whole)
-            if search is not None:
-                (passages,) = engine.submit(documents.search([search], top)).result()
+            if options.search is not None:
+                found = documents.search([options.search], options.top)
+                (passages,) = engine.submit(found).result()
                 for passage in passages:
                     print(json.dumps(asdict(passage)))
             return 0 if documents.counts.documents else 1

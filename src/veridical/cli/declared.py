@@ -1,127 +1,242 @@
-"""Commands that are declared as classes of options.
+"""Commands that are declared as classes of flags.
 
-A command is a frozen dataclass of its options and a function that takes it::
+A command is a class of its options and a function that takes it::
 
-    @dataclass(frozen=True, kw_only=True)
-    class CountOptions:
-        inputs: Inputs
-        limit: Limit = None
-        report: Annotated[
-            Path | None, typer.Option(help="..."), Names.OUTPUT, Group.OUTPUT
-        ] = None
+    @flags(RunOptions)
+    class CountFlags(ModelFlags):
+        inputs: list[str] = argument("Files of records.")
+        limit: int | None
+        preset: str = "fast"
+        report: Path | None = flag("Write a report.", Group.OUTPUT, names=Names.OUTPUT)
 
     @command
-    def count(options: CountOptions) -> int:
+    def count(options: CountFlags) -> int:
         \"\"\"Count the records.\"\"\"
         check_files(options)
         results = veridical.check(rows_of(options.inputs), **run_keywords(options))
 
-:func:`command` gives typer a parameter for each field, in order, with the help and the bounds of
-its annotation. A class may inherit the options that commands share; a field of it stands in the
-help where :class:`After` says. Options that the Python API has too are annotated by
-:func:`option_of`, so that help, bounds and heading come from where they are declared for it. The
-heading of other options is a :class:`~veridical.core.options.Group` in the annotation.
+:func:`flags` makes the class a frozen dataclass. A field that an option class of the Python API
+has too says name and type: default, help, bounds, choices and heading come from where it is
+declared for Python. Another default is assigned; :func:`flag` says what else differs, or all of
+an option that the command alone has. A class inherits the flags that commands share.
+:func:`command` gives typer a parameter for each field; the choices of a ``Literal`` are texts.
 
-:func:`check_files` looks at what the options name: :class:`~veridical.core.options.Names` in an
-annotation says that it is an output or the folder of a run.
-:func:`veridical.cli.options.run_keywords` gives the keywords of :func:`veridical.check` that the
-command has options of.
+:func:`check_files` looks at what the options name: :class:`~veridical.core.options.Names` says
+what is an output or the folder of a run. :func:`veridical.cli.options.run_keywords` gives the
+keywords of :func:`veridical.check` that the command has options of.
 """
 
 from __future__ import annotations
 
-import copy
 import inspect
 import operator
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import MISSING, dataclass, fields
+from collections.abc import Callable, Iterable
+from dataclasses import MISSING, Field, dataclass, field, fields, replace
+from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import typer
-from typer.models import ParameterInfo
 
-from veridical.core.options import Group, Names, Options, declared, names_of
-from veridical.engine.options import EngineOptions
-from veridical.run.options import RunOptions
+from veridical.core.options import Declared, Group, Names, Options, declared, names_of
 
 Chosen = TypeVar("Chosen")
+Made = TypeVar("Made")
+_FLAG = "flag"
 
 
 @dataclass(frozen=True)
-class After:
-    """In an annotation: the option's place in the help is after that of this name."""
+class _Flag:
+    """What is said of an option or argument of a command; ``...`` is not said."""
 
-    name: str
+    help: str = ""
+    group: Group | None = None
+    default: Any = ...
+    called: str = ""
+    least: float | None = None
+    most: float | None = None
+    metavar: str | None = None
+    names: Names | None = None
+    after: str = ""
+    argument: bool = False
+    choices: tuple[str, ...] = ()
+
+    def told_of(self, spec: Declared, default: Any) -> _Flag:
+        """This flag, where it says nothing as an option class does."""
+        return replace(
+            self,
+            help=self.help or spec.help,
+            group=self.group or spec.group,
+            default=default if self.default is ... else self.default,
+            least=spec.least if self.least is None else self.least,
+            names=self.names or spec.names,
+            choices=spec.choices,
+        )
 
 
-def option_of(options: type[Options], name: str, *flags: str, **more: Any) -> Any:
-    """The command line's option for the one called ``name`` of an option class.
+def flag(
+    help: str = "",
+    group: Group | None = None,
+    default: Any = ...,
+    *,
+    called: str = "",
+    least: float | None = None,
+    most: float | None = None,
+    metavar: str | None = None,
+    names: Names | None = None,
+    after: str = "",
+) -> Any:
+    """An option of a command. What is not said is as the option class has it that has a field of
+    this name, if one does.
 
     Args:
-        flags: what it is called, if not by its name.
-        more: further arguments of :func:`typer.Option`.
+        help: what ``--help`` tells of it.
+        group: where ``--help`` lists it.
+        default: MISSING where it must be given.
+        called: its name on the command line, if not the field's; a flag that can also be declined
+            has both names.
+        least: the smallest number that it may be.
+        most: the largest one.
+        metavar: what ``--help`` shows in the place of its value.
+        names: what a path in it is.
+        after: the option that it follows in the help.
     """
-    spec = declared(options, name)
-    return typer.Option(
-        *flags, help=spec.help, min=spec.least, rich_help_panel=spec.group.value, **more
+    return _Flag(help, group, default, called, least, most, metavar, names, after)
+
+
+def argument(
+    help: str, default: Any = MISSING, *, metavar: str | None = None, names: Names | None = None
+) -> Any:
+    """An argument of a command, which must be given unless it has a ``default``."""
+    return _Flag(help, default=default, metavar=metavar, names=names, argument=True)
+
+
+def output(
+    help: str,
+    called: str = "",
+    default: Any = ...,
+    *,
+    metavar: str | None = "FILE",
+    after: str = "",
+) -> Any:
+    """A flag that names an output."""
+    return flag(
+        help,
+        Group.OUTPUT,
+        default,
+        called=called,
+        metavar=metavar,
+        names=Names.OUTPUT,
+        after=after,
     )
+
+
+def coverage(help: str, default: float = 0.98) -> Any:
+    """The flag ``--min-coverage``."""
+    return flag(help, Group.GATES, default, least=0, most=1)
+
+
+def flags(*classes: type[Options], unsaid: bool = False) -> Callable[[type[Made]], type[Made]]:
+    """Make a class of flags, a frozen dataclass: the options of a command, or some that commands
+    share by inheritance.
+
+    Args:
+        classes: what they are declared in for Python; the first that has a help of an option is
+            asked.
+        unsaid: whether None stands for each that is not given, in the place of its default.
+    """
+
+    def made(cls: type[Made]) -> type[Made]:
+        own = inspect.get_annotations(cls)
+        for name in own:
+            said = vars(cls).get(name, ...)
+            said = said if isinstance(said, _Flag) else _Flag(default=said)
+            told = (one for one in classes if name in names_of(one) and declared(one, name).help)
+            of = next(told, None)
+            if of is not None:
+                said = said.told_of(declared(of, name), getattr(of, name))
+            setattr(cls, name, _field(said))
+        if unsaid:
+            for spec in (spec for base in cls.__bases__ for spec in fields(cast("Any", base))):
+                cls.__annotations__[spec.name] = get_type_hints(cls)[spec.name]
+                setattr(cls, spec.name, _field(replace(spec.metadata[_FLAG], default=None)))
+        return dataclass(frozen=True, kw_only=True)(cls)
+
+    return made
+
+
+def _field(said: _Flag) -> Any:
+    default = None if said.default is ... else said.default
+    return field(default=default, metadata={_FLAG: said})
 
 
 def command(function: Callable[[Chosen], int]) -> Callable[..., int]:
     """``function`` as typer takes it: with a parameter for each option of its argument's class."""
     (taken,) = inspect.signature(function).parameters
     chosen: Any = get_type_hints(function)[taken]
+    hints = get_type_hints(chosen)
+    specs = {spec.name: spec for spec in fields(chosen)}
+    parameters = [_parameter(specs[name], hints[name]) for name in _in_order(chosen)]
 
     def run(**values: Any) -> int:
-        return function(chosen(**values))
+        return function(
+            chosen(**{n: v.value if isinstance(v, Enum) else v for n, v in values.items()})
+        )
 
-    hints = get_type_hints(chosen, include_extras=True)
-    names = _in_order(chosen, hints)
-    hints = {name: _grouped(hints[name]) for name in names}
-    defaults = {
-        spec.name: inspect.Parameter.empty if spec.default is MISSING else spec.default
-        for spec in fields(chosen)
-    }
     run.__name__, run.__doc__ = function.__name__, function.__doc__
     run.__module__ = function.__module__
-    run.__annotations__ = dict(hints)
-    run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [
-            inspect.Parameter(
-                name,
-                inspect.Parameter.KEYWORD_ONLY,
-                default=defaults[name],
-                annotation=hints[name],
-            )
-            for name in names
-        ]
-    )
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return run
 
 
-def _grouped(annotation: Any) -> Any:
-    """The annotation with its group, if it names one, told to typer."""
-    group = next((m for m in _marks(annotation) if isinstance(m, Group)), None)
-    if group is None:
-        return annotation
-    marks = [copy.copy(m) for m in _marks(annotation)]
-    for mark in marks:
-        if isinstance(mark, ParameterInfo):
-            mark.rich_help_panel = group.value
-    return operator.getitem(Annotated, (annotation.__origin__, *marks))
+def _parameter(spec: Field[Any], hint: Any) -> inspect.Parameter:
+    """What typer is told of a flag. Its choices are an enum there: older versions of typer know no
+    others."""
+    said: _Flag = spec.metadata[_FLAG]
+    default = inspect.Parameter.empty if spec.default is MISSING else spec.default
+    kinds = [kind for kind in (hint, *get_args(hint)) if get_origin(kind) is Literal]
+    if choices := get_args(kinds[0]) if kinds else said.choices:
+        make: Any = Enum
+        hint = make(spec.name, [(choice, choice) for choice in choices], type=str)
+        default = default if default in (None, inspect.Parameter.empty) else hint(default)
+        hint = hint | None if default is None else hint
+    if said.argument:
+        told = typer.Argument(help=said.help, metavar=said.metavar)
+    else:
+        called = said.called or (f"--{spec.name.replace('_', '-')}" if _is_switch(hint) else "")
+        told = typer.Option(
+            *filter(None, [called]),
+            help=said.help,
+            min=said.least,
+            max=said.most,
+            metavar=said.metavar,
+            rich_help_panel=None if said.group is None else said.group.value,
+        )
+    return inspect.Parameter(
+        spec.name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=default,
+        annotation=operator.getitem(Annotated, (hint, told)),
+    )
 
 
-def _in_order(options: Any, hints: dict[str, Any]) -> list[str]:
-    names: list[str] = []
-    for spec in fields(options):
-        place = next((m for m in _marks(hints[spec.name]) if isinstance(m, After)), None)
-        names.insert(len(names) if place is None else names.index(place.name) + 1, spec.name)
+def _is_switch(hint: Any) -> bool:
+    return hint is bool or bool in get_args(hint)
+
+
+def _in_order(options: type) -> list[str]:
+    """The names of a class's flags as ``--help`` has them: its own, then those it inherits, class
+    by class, each after the one that it says it follows."""
+    bases = [base for base in options.__bases__ if base is not object]
+    inherited = dict.fromkeys(name for base in bases for name in _in_order(base))
+    own = [name for name in inspect.get_annotations(options) if name not in inherited]
+    names = [*own, *inherited]
+    for spec in fields(cast("Any", options)):
+        if (after := spec.metadata[_FLAG].after) in names and after:
+            names.remove(spec.name)
+            names.insert(names.index(after) + 1, spec.name)
     return names
-
-
-def _marks(annotation: Any) -> tuple[Any, ...]:
-    return getattr(annotation, "__metadata__", ())
 
 
 def check_files(options: Any, *, also: Iterable[Path] = ()) -> None:
@@ -137,22 +252,12 @@ def check_files(options: Any, *, also: Iterable[Path] = ()) -> None:
     """
     from veridical.cli.outputs import check_named
 
-    hints = get_type_hints(type(options), include_extras=True)
     values: dict[Names, dict[str, Any]] = {kind: {} for kind in Names}
     for spec in fields(options):
-        kind = _kind(spec.name, hints[spec.name])
+        kind = spec.metadata[_FLAG].names or Names.INPUT
         values[kind][spec.name] = getattr(options, spec.name)
     check_named(
         values[Names.INPUT],
         outputs=[*values[Names.OUTPUT].values(), *also],
         runs=values[Names.RUN].values(),
     )
-
-
-def _kind(name: str, annotation: Any) -> Names:
-    """What the option of this name may name, by its annotation or else by its option class."""
-    kinds: Iterator[Names] = (m for m in _marks(annotation) if isinstance(m, Names))
-    for options in (RunOptions, EngineOptions):
-        if name in names_of(options):
-            return next(kinds, declared(options, name).names)
-    return next(kinds, Names.INPUT)

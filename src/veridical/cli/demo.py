@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from veridical.cli.check import check
-from veridical.cli.declared import After, command
+from veridical.cli.declared import command, flags, output
 from veridical.cli.figures import error_console
-from veridical.cli.options import STORE, Store
-from veridical.core.options import Group, Names
+from veridical.cli.options import STORE
+from veridical.engine.options import EngineOptions
 from veridical.errors import UsageError
 
 DEMO_EXAMPLES = (
@@ -22,17 +18,16 @@ DEMO_EXAMPLES = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
+@flags(EngineOptions)
 class DemoOptions:
     """The options of ``veridical demo``."""
 
-    out: Annotated[
-        Path,
-        typer.Option(help="The file of examples to write; the report goes beside it."),
-        Group.OUTPUT,
-        Names.OUTPUT,
-    ] = Path("demo.jsonl")
-    store: Annotated[Store, After("out")] = STORE
+    out: Path = output(
+        "The file of examples to write; the report goes beside it.",
+        default=Path("demo.jsonl"),
+        metavar=None,
+    )
+    store: str = STORE
 
 
 @command

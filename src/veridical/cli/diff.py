@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
-from typing import Annotated
 
-import typer
 from rich.console import Console
 
-from veridical.cli.declared import check_files, command, option_of
-from veridical.cli.figures import JsonFigures, error_console
-from veridical.cli.options import JUnit, Markdown, Sarif, keywords_of
+from veridical.cli.declared import argument, check_files, command, flag, flags, output
+from veridical.cli.figures import JSON_FIGURES, error_console
+from veridical.cli.options import JUNIT, MARKDOWN, SARIF, keywords_of
 from veridical.cli.outputs import opened
-from veridical.core.options import Group, Names
-from veridical.diff.options import DiffOptions
+from veridical.diff.options import DiffOptions, Pairing
 
 DIFF_EXAMPLES = (
     "Examples:\n\n"
@@ -30,39 +25,23 @@ DIFF_EXAMPLES = (
 )
 
 
-class PairingName(str, Enum):
-    id = "id"
-    prompt = "prompt"
-    row = "row"
-
-
-@dataclass(frozen=True, kw_only=True)
+@flags(DiffOptions)
 class DiffCommand:
     """The options of ``veridical diff``."""
 
-    a: Annotated[
-        Path,
-        typer.Argument(
-            help="The run before: a run directory, or a file of results (--json), gzipped or not."
-        ),
-    ]
-    b: Annotated[Path, typer.Argument(help="The run now.")]
-    pair_by: Annotated[PairingName | None, option_of(DiffOptions, "pair_by")] = None
-    split_by: Annotated[str | None, option_of(DiffOptions, "split_by")] = None
-    allow_different: Annotated[
-        bool, option_of(DiffOptions, "allow_different", "--allow-different")
-    ] = False
-    tolerate: Annotated[float, option_of(DiffOptions, "tolerate", metavar="X")] = 0.0
-    json_path: JsonFigures = None
-    html: Annotated[
-        Path | None,
-        typer.Option(help="Write one self-contained page.", metavar="FILE"),
-        Names.OUTPUT,
-        Group.OUTPUT,
-    ] = None
-    markdown: Markdown = None
-    junit: JUnit = None
-    sarif: Sarif = None
+    a: Path = argument(
+        "The run before: a run directory, or a file of results (--json), gzipped or not."
+    )
+    b: Path = argument("The run now.")
+    pair_by: Pairing | None
+    split_by: str | None
+    allow_different: bool
+    tolerate: float = flag(metavar="X")
+    json_path: str | None = JSON_FIGURES
+    html: Path | None = output("Write one self-contained page.")
+    markdown: str | None = MARKDOWN
+    junit: str | None = JUNIT
+    sarif: str | None = SARIF
 
 
 @command

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import json
 import textwrap
-from dataclasses import dataclass
 from itertools import groupby
-from typing import Annotated
 
-import typer
-
-from veridical.cli.declared import command
-from veridical.cli.options import STORE, Store
+from veridical.cli.declared import command, flag, flags
+from veridical.cli.options import STORE
 from veridical.core.options import Group
 from veridical.engine.options import EngineOptions
 
@@ -23,12 +19,12 @@ _WIDTH = 80
 _MARKS = {"ok": "ok", "absent": "-", "broken": "!!"}
 
 
-@dataclass(frozen=True, kw_only=True)
+@flags(EngineOptions)
 class DoctorOptions:
     """The options of ``veridical doctor``."""
 
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON."), Group.OUTPUT] = False
-    store: Store = STORE
+    as_json: bool = flag("Print JSON.", Group.OUTPUT, False, called="--json")
+    store: str = STORE
 
 
 @command

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from veridical.cli.declared import command
+from veridical.cli.declared import argument, command, flag, flags
 from veridical.core.options import Group, Names
 from veridical.core.prompt_text import question_text
 from veridical.errors import UsageError
@@ -26,15 +23,13 @@ EXPLAIN_EXAMPLES = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
+@flags()
 class ExplainOptions:
     """The options of ``veridical explain``."""
 
-    run: Annotated[Path, typer.Argument(help="A run directory."), Names.OTHER]
-    row: Annotated[str, typer.Argument(help="The row of the input, from 0; or the record's id.")]
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the result line."), Group.OUTPUT
-    ] = False
+    run: Path = argument("A run directory.", names=Names.OTHER)
+    row: str = argument("The row of the input, from 0; or the record's id.")
+    as_json: bool = flag("Print the result line.", Group.OUTPUT, False, called="--json")
 
 
 @command

@@ -5,15 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import typer
 from rich.console import Console
 
 from veridical.cli import interrupts
-from veridical.cli.declared import check_files
+from veridical.cli.declared import check_files, flags, output
 from veridical.cli.outputs import form_of, opened
-from veridical.core.options import Group, Names
 
 if TYPE_CHECKING:
     from veridical.api import Job
@@ -21,18 +19,15 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-JsonFigures = Annotated[
-    str | None,
-    typer.Option("--json", help="Write the figures as JSON; - for stdout.", metavar="FILE"),
-    Names.OUTPUT,
-    Group.OUTPUT,
-]
-Reports = Annotated[
-    list[Path] | None,
-    typer.Option(help="Write a report: .html, .md, .txt or .json. Repeatable.", metavar="FILE"),
-    Names.OUTPUT,
-    Group.OUTPUT,
-]
+JSON_FIGURES = output("Write the figures as JSON; - for stdout.", "--json")
+
+
+@flags()
+class FigureFlags:
+    """Where figures are written."""
+
+    json_path: str | None = JSON_FIGURES
+    report: list[Path] | None = output("Write a report: .html, .md, .txt or .json. Repeatable.")
 
 
 def error_console() -> Console:

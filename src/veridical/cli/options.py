@@ -1,196 +1,142 @@
-"""Options that several commands take."""
+"""Flags that several commands take."""
 
 from __future__ import annotations
 
-from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
-import typer
-
-from veridical.cli.declared import option_of
-from veridical.core.options import Group, Names, Options, names_of
-from veridical.engine.options import DEFAULT_STORE, EngineOptions
+from veridical.cli.declared import argument, flag, flags, output
+from veridical.core.options import Group, Options, names_of
+from veridical.core.verdict_cuts import Strictness
+from veridical.engine.options import DEFAULT_STORE, EngineOptions, Precision
 from veridical.errors import UsageError
 from veridical.run.options import RunOptions, SpeedOptions
 
 if TYPE_CHECKING:
     from veridical.core.registry import BoundScorer
-    from veridical.core.verdict_cuts import Strictness
     from veridical.run.options import CheckKeywords
     from veridical.sampling.sampling import Sampling
 
+T = TypeVar("T")
 
 #: Where models' answers are kept unless said otherwise.
 STORE = str(DEFAULT_STORE)
 
+Preset = Literal["auto", "all", "fast"]
 
-class Preset(str, Enum):
-    auto = "auto"
-    all = "all"
-    fast = "fast"
-
-
-class Precision(str, Enum):
-    exact = "exact"
-    fast = "fast"
-
-
-class Select(str, Enum):
-    best = "best"
-    cluster = "cluster"
+# Flags that commands have beside different ones.
+INPUTS = argument("JSONL, JSON, CSV, TSV, Parquet (.gz too); - is JSONL on stdin.")
+MAP = flag(called="--map", metavar="FIELD=COLUMN")
+CORPUS = flag(metavar="PATH")
+PART = flag(metavar="PART")
+TEMPERATURE = flag(
+    "Of the samples; the greedy response is at 0.", Group.ANSWERS, 1.0, least=0, most=10
+)
+JUNIT = output("Write JUnit XML, one test case a record; - for stdout.")
+SARIF = output("Write SARIF 2.1.0, for code scanning; - for stdout.")
+MARKDOWN = output("Write a summary in Markdown; - for stdout.")
 
 
-class Repair(str, Enum):
-    drop = "drop"
-    rewrite = "rewrite"
+@flags(RunOptions)
+class RecordFlags:
+    """The records, and where their contexts are found."""
+
+    inputs: list[str] = INPUTS
+    corpus: str | None = CORPUS
+    corpus_top: int | None
+    corpus_query: str
+    corpus_pages: int | None
+    limit: int | None
+    mapping: list[str] | None = MAP
+    reader: str | None
 
 
-class QueryName(str, Enum):
-    sentences = "sentences"
-    llm = "llm"
+@flags(RunOptions)
+class PresetFlags:
+    """What is scored, and what the verdicts go by."""
+
+    scorers: str | None = flag(
+        'Such as "cosine, ngram(n=2)". Default: the preset\'s.', Group.SCORING
+    )
+    preset: Preset
+    prior: float | None
+    strictness: Strictness | None
 
 
-class Against(str, Enum):
-    samples = "samples"
-    contexts = "contexts"
-    reference = "reference"
+@flags(RunOptions)
+class ComparedFlags:
+    """What of a record is compared with what."""
+
+    against: Literal["samples", "contexts", "reference"] | None
+    answer: str | None = PART
+    samples: int | None
+    claims: bool
 
 
-Inputs = Annotated[
-    list[str],
-    typer.Argument(help="JSONL, JSON, CSV, TSV, Parquet (.gz too); - is JSONL on stdin."),
-]
-Scorers = Annotated[
-    str | None,
-    typer.Option(help='Such as "cosine, ngram(n=2)". Default: the preset\'s.'),
-    Group.SCORING,
-]
-PresetOption = Annotated[Preset, option_of(RunOptions, "preset")]
-AgainstOption = Annotated[Against | None, option_of(RunOptions, "against")]
-AnswerOption = Annotated[str | None, option_of(RunOptions, "answer", metavar="PART")]
-Prior = Annotated[float | None, option_of(RunOptions, "prior")]
+@flags(EngineOptions)
+class EncoderFlags:
+    """The models that encode."""
+
+    embedder: str
+    token_encoder: str | None
+    image_embedder: str
 
 
-class StrictnessOption(str, Enum):
-    """Operating points."""
+@flags(EngineOptions)
+class JudgeFlags:
+    """The models that judge."""
 
-    low = "low"
-    balanced = "balanced"
-    high = "high"
+    nli: str
+    precision: Precision | None
+    llm: str | None
+    proxy: str | None
+    spans: str | None
+    budget: float | None
 
 
-def strictness_of(chosen: StrictnessOption | None) -> Strictness | None:
-    """Return the operating point as Python takes it."""
-    return None if chosen is None else chosen.value
+@flags()
+class ModelFlags(EncoderFlags, JudgeFlags):
+    """All models."""
 
 
-StrictnessOf = Annotated[StrictnessOption | None, option_of(RunOptions, "strictness")]
-Samples = Annotated[int | None, option_of(RunOptions, "samples")]
-Claims = Annotated[bool, option_of(RunOptions, "claims", "--claims")]
-CascadeOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--cascade",
-        help="Cascade of `veridical tune`, in place of --scorers.",
-    ),
-    Group.SCORING,
-]
-PolicyOption = Annotated[Path | None, option_of(RunOptions, "policy", "--policy")]
-SelectOption = Annotated[Select | None, option_of(RunOptions, "select", "--select")]
-RepairOption = Annotated[Repair | None, option_of(RunOptions, "repair", "--repair")]
-Corpus = Annotated[str | None, option_of(RunOptions, "corpus", metavar="PATH")]
-CorpusTop = Annotated[int | None, option_of(RunOptions, "corpus_top")]
-CorpusQuery = Annotated[QueryName, option_of(RunOptions, "corpus_query")]
-CorpusPages = Annotated[int | None, option_of(RunOptions, "corpus_pages")]
-Limit = Annotated[int | None, option_of(RunOptions, "limit")]
-Store = Annotated[str, option_of(EngineOptions, "store")]
-Map = Annotated[list[str] | None, option_of(RunOptions, "mapping", "--map", metavar="FIELD=COLUMN")]
-Reader = Annotated[str | None, option_of(RunOptions, "reader")]
-Embedder = Annotated[str, option_of(EngineOptions, "embedder")]
-TokenEncoder = Annotated[str | None, option_of(EngineOptions, "token_encoder")]
-ImageEmbedder = Annotated[str, option_of(EngineOptions, "image_embedder")]
-Nli = Annotated[str, option_of(EngineOptions, "nli")]
-PrecisionOption = Annotated[Precision | None, option_of(EngineOptions, "precision")]
-Llm = Annotated[str | None, option_of(EngineOptions, "llm")]
-N = Annotated[
-    str | None,
-    typer.Option(
-        "--n",
-        metavar="N|LEAST:MOST",
-        help="Samples of a prompt; 3:20 stops early where more would not change the decision. "
+@flags()
+class SampleFlags:
+    """How many samples are drawn, and when that ends."""
+
+    n: str | None = flag(
+        "Samples of a prompt; 3:20 stops early where more would not change the decision. "
         "Default: 10, or --samples; with --grid 0.",
-    ),
-    Group.ANSWERS,
-]
-AdaptiveOption = Annotated[
-    str | None,
-    typer.Option(
+        Group.ANSWERS,
+        metavar="N|LEAST:MOST",
+    )
+    temperature: float = TEMPERATURE
+    adaptive: str | None = flag(
+        "Decision of --n LEAST:MOST. Default: rouge_l:0.5.",
+        Group.ANSWERS,
         metavar="SCORER:THRESHOLD",
-        help="Decision of --n LEAST:MOST. Default: rouge_l:0.5.",
-    ),
-    Group.ANSWERS,
-]
-Alpha = Annotated[
-    float | None,
-    typer.Option(help="Share of wrong early decisions. Default: 0.05."),
-    Group.ANSWERS,
-]
-Proxy = Annotated[str | None, option_of(EngineOptions, "proxy")]
-Spans = Annotated[str | None, option_of(EngineOptions, "spans")]
-Budget = Annotated[float | None, option_of(EngineOptions, "budget")]
-RetryFailed = Annotated[bool, option_of(RunOptions, "retry_failed", "--retry-failed")]
-Fresh = Annotated[bool, option_of(RunOptions, "fresh", "--fresh")]
-Plan = Annotated[
-    bool,
-    typer.Option("--plan", help="Count calls, tokens and hours, and ask nothing."),
-    Group.RUN,
-]
-TokensPerSecond = Annotated[float | None, option_of(SpeedOptions, "tokens_per_second", metavar="X")]
-Processes = Annotated[int | None, option_of(EngineOptions, "processes")]
+    )
+    alpha: float | None = flag("Share of wrong early decisions. Default: 0.05.", Group.ANSWERS)
 
 
-JUnit = Annotated[
-    str | None,
-    typer.Option(
-        "--junit", help="Write JUnit XML, one test case a record; - for stdout.", metavar="FILE"
-    ),
-    Names.OUTPUT,
-    Group.OUTPUT,
-]
-Sarif = Annotated[
-    str | None,
-    typer.Option(
-        "--sarif", help="Write SARIF 2.1.0, for code scanning; - for stdout.", metavar="FILE"
-    ),
-    Names.OUTPUT,
-    Group.OUTPUT,
-]
-Markdown = Annotated[
-    str | None,
-    typer.Option("--markdown", help="Write a summary in Markdown; - for stdout.", metavar="FILE"),
-    Names.OUTPUT,
-    Group.OUTPUT,
-]
+@flags()
+class AnswerFlags:
+    """How prompts are answered."""
+
+    decoding: str | None = flag(
+        "greedy or beam:3 for the response; ancestral, top_k:40 or top_p:0.95 for the draws. "
+        "Default: as the server draws.",
+        Group.ANSWERS,
+    )
+    max_tokens: int = flag("Of each answer.", Group.ANSWERS, 512, least=1)
+    system: str | None = flag("System message, for prompts that have none.", Group.ANSWERS)
 
 
-Temperature = Annotated[
-    float,
-    typer.Option(min=0, max=10, help="Of the samples; the greedy response is at 0."),
-    Group.ANSWERS,
-]
-DecodingOption = Annotated[
-    str | None,
-    typer.Option(
-        help="greedy or beam:3 for the response; ancestral, top_k:40 or top_p:0.95 for the "
-        "draws. Default: as the server draws."
-    ),
-    Group.ANSWERS,
-]
-MaxTokens = Annotated[int, typer.Option(min=1, help="Of each answer."), Group.ANSWERS]
-System = Annotated[
-    str | None, typer.Option(help="System message, for prompts that have none."), Group.ANSWERS
-]
+@flags(SpeedOptions)
+class PlanFlags:
+    """A plan in the place of the work."""
+
+    plan: bool = flag("Count calls, tokens and hours, and ask nothing.", Group.RUN, False)
+    tokens_per_second: float | None = flag(metavar="X")
 
 
 def cascade_of(path: Path, scorers: str | None) -> list[BoundScorer]:
@@ -221,9 +167,12 @@ def _plain(name: str, value: Any) -> Any:
     """The value of an option as Python takes it."""
     if name == "mapping":
         return mapping_of(value)
-    if name == "store":
-        return None if value == "none" else value
-    return value.value if isinstance(value, Enum) else value
+    return store_of(value) if name == "store" else value
+
+
+def store_of(place: T) -> T | None:
+    """The folder that ``--store`` names; None for none."""
+    return None if place == "none" else place
 
 
 def mapping_of(pairs: list[str] | None) -> dict[str, str]:

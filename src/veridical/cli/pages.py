@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from veridical.core.options import Group
+from veridical.cli.declared import flag, flags
 
 if TYPE_CHECKING:
     from veridical.serve.pages.door import Door
 
-Host = Annotated[
-    str,
-    typer.Option(help="Address to listen at. The page needs its link's token at any.", metavar="H"),
-    Group.OTHER,
-]
-Port = Annotated[
-    int, typer.Option(min=0, max=65535, help="Port to listen at; 0 for a free one."), Group.OTHER
-]
-HOST, PORT = "127.0.0.1", 0
+
+@flags()
+class PageFlags:
+    """Where a page is."""
+
+    host: str = flag(
+        "Address to listen at. The page needs its link's token at any.",
+        default="127.0.0.1",
+        metavar="H",
+    )
+    port: int = flag("Port to listen at; 0 for a free one.", default=0, least=0, most=65535)
 
 
 def links(door: Door, end: str = "; what was labelled is kept") -> Callable[[str], None]:

@@ -6,15 +6,13 @@ import json
 import signal
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from dataclasses import MISSING
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from veridical.cli.declared import check_files, command
-from veridical.cli.pages import HOST, PORT, Host, Port
-from veridical.cli.review import Annotators, RunDirectory, UnitsName, UnitsOption
-from veridical.core.options import Group, Names
+from veridical.cli.declared import check_files, command, flag, flags, output
+from veridical.cli.pages import PageFlags
+from veridical.cli.review import LabelFlags
+from veridical.core.options import Group
 from veridical.errors import UsageError
 from veridical.text.display import shown
 
@@ -32,36 +30,19 @@ _LINGER = 2.0
 _GROUPS = ("model", "group")
 
 
-@dataclass(frozen=True, kw_only=True)
-class RateOptions:
+@flags()
+class RateOptions(LabelFlags, PageFlags):
     """The options of ``veridical rate``."""
 
-    run: RunDirectory
-    budget: Annotated[int, typer.Option(min=1, help="Answers to label at most."), Group.LABELS]
-    width: Annotated[
-        float | None,
-        typer.Option(help="End when the 95 % interval is no wider, such as 0.1."),
+    budget: int = flag("Answers to label at most.", Group.LABELS, MISSING, least=1)
+    width: float | None = flag("End when the 95 % interval is no wider, such as 0.1.", Group.LABELS)
+    by: str | None = flag(
+        "Columns of the input whose values get rates of their own; else model and group, where "
+        "they are there.",
         Group.LABELS,
-    ] = None
-    by: Annotated[
-        str | None,
-        typer.Option(
-            help="Columns of the input whose values get rates of their own; else model and group, "
-            "where they are there.",
-            metavar="COLUMNS",
-        ),
-        Group.LABELS,
-    ] = None
-    annotators: Annotators = None
-    units: UnitsOption = UnitsName.auto
-    json_path: Annotated[
-        str | None,
-        typer.Option("--json", help="Write the estimate as JSON; - for stdout.", metavar="FILE"),
-        Names.OUTPUT,
-        Group.OUTPUT,
-    ] = None
-    host: Host = HOST
-    port: Port = PORT
+        metavar="COLUMNS",
+    )
+    json_path: str | None = output("Write the estimate as JSON; - for stdout.", "--json")
 
 
 @command
@@ -82,7 +63,7 @@ def rate(options: RateOptions) -> int:
     results = reopen(options.run)
     named = [name.strip() for name in (options.by or "").split(",") if name.strip()]
     with reading(results, error_console()):
-        items = Items(results, units=options.units.value, fields=named or _GROUPS)
+        items = Items(results, units=options.units, fields=named or _GROUPS)
     if not len(items):
         raise UsageError(f"{options.run}: it has no result to label")
     for name in named:

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from veridical.cli import figures
-from veridical.cli.declared import check_files, command
+from veridical.cli.declared import argument, check_files, command, flag, flags
 from veridical.core.options import Names
 from veridical.errors import UsageError
 
@@ -21,30 +17,24 @@ REPORT_EXAMPLES = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
+@flags()
 class ReportOptions:
     """The options of ``veridical report``."""
 
-    run: Annotated[Path, typer.Argument(help="A run directory, or a benchmark's."), Names.OTHER]
-    out: Annotated[
-        Path,
-        typer.Option(help="The file to write: .html; of a benchmark also .md, .json or .txt."),
-        Names.OUTPUT,
-    ] = Path("report.html")
-    only: Annotated[
-        str | None,
-        typer.Option(
-            help="Show records of these verdicts alone, comma-separated: contradicted, "
-            "unsupported, inconsistent, unclear, supported, consistent, unchecked.",
-            metavar="VERDICTS",
-        ),
-    ] = None
-    redact: Annotated[
-        bool,
-        typer.Option(
-            "--redact", help="Show lengths instead of texts; verdicts, risks and ids stay."
-        ),
-    ] = False
+    run: Path = argument("A run directory, or a benchmark's.", names=Names.OTHER)
+    out: Path = flag(
+        "The file to write: .html; of a benchmark also .md, .json or .txt.",
+        default=Path("report.html"),
+        names=Names.OUTPUT,
+    )
+    only: str | None = flag(
+        "Show records of these verdicts alone, comma-separated: contradicted, unsupported, "
+        "inconsistent, unclear, supported, consistent, unchecked.",
+        metavar="VERDICTS",
+    )
+    redact: bool = flag(
+        "Show lengths instead of texts; verdicts, risks and ids stay.", default=False
+    )
 
 
 @command

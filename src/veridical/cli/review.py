@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, fields
-from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import Literal
 
-import typer
-
-from veridical.cli.declared import check_files, command
-from veridical.cli.pages import HOST, PORT, Host, Port
+from veridical.cli.declared import argument, check_files, command, flag, flags, output
+from veridical.cli.pages import PageFlags
 from veridical.core.options import Group, Names
 from veridical.errors import UsageError
 
@@ -23,109 +19,76 @@ REVIEW_EXAMPLES = (
 )
 
 
-class OrderName(str, Enum):
-    mixed = "mixed"
-    random = "random"
-    neyman = "neyman"
-    risk = "risk"
-    uncertain = "uncertain"
-    disagree = "disagree"
-
-
-class UnitsName(str, Enum):
-    auto = "auto"
-    claim = "claim"
-    sentence = "sentence"
-    span = "span"
-
-
-class FormatName(str, Enum):
-    labels = "labels"
-    refchecker = "refchecker"
-
-
 #: Options that say something of the page alone, or of the export alone; and the orders that go by
 #: a policy's threshold.
 _OF_PAGE = ("order", "annotators", "double", "units", "policy", "show", "host", "port")
 _OF_EXPORT = ("redact", "format")
-_BY_THRESHOLD = (OrderName.mixed, OrderName.uncertain)
+_BY_THRESHOLD = ("mixed", "uncertain")
 
-RunDirectory = Annotated[Path, typer.Argument(help="A run directory."), Names.OTHER]
-UnitsOption = Annotated[
-    UnitsName,
-    typer.Option(help="What is asked about; auto: claims where the run made any, else sentences."),
-    Group.LABELS,
-]
-Annotators = Annotated[
-    str | None,
-    typer.Option(
-        help="Names of those who label, comma-separated; each gets a link. With several, one more "
-        "link is the adjudicator's.",
+
+@flags()
+class LabelFlags:
+    """The run, who labels its answers, and what of them."""
+
+    run: Path = argument("A run directory.", names=Names.OTHER)
+    annotators: str | None = flag(
+        "Names of those who label, comma-separated; each gets a link. With several, one more link "
+        "is the adjudicator's.",
+        Group.LABELS,
         metavar="NAMES",
-    ),
-    Group.LABELS,
-]
+    )
+    units: Literal["auto", "claim", "sentence", "span"] = flag(
+        "What is asked about; auto: claims where the run made any, else sentences.",
+        Group.LABELS,
+        "auto",
+    )
 
 
-@dataclass(frozen=True, kw_only=True)
-class ReviewOptions:
+@flags()
+class ReviewOptions(LabelFlags, PageFlags):
     """The options of ``veridical review``."""
 
-    run: RunDirectory
-    order: Annotated[
-        OrderName,
-        typer.Option(
-            help="Which answer comes next. mixed: half drawn at random, which a guarantee can "
-            "rest on, half by uncertain; risk, uncertain, disagree (of scorers) and neyman "
-            "(by strata of the risk) go by scores."
-        ),
+    order: Literal["mixed", "random", "neyman", "risk", "uncertain", "disagree"] = flag(
+        "Which answer comes next. mixed: half drawn at random, which a guarantee can rest on, "
+        "half by uncertain; risk, uncertain, disagree (of scorers) and neyman (by strata of the "
+        "risk) go by scores.",
         Group.LABELS,
-    ] = OrderName.mixed
-    annotators: Annotators = None
-    double: Annotated[
-        float,
-        typer.Option(min=0, max=1, help="Share of the answers that all annotators label."),
+        "mixed",
+    )
+    double: float = flag(
+        "Share of the answers that all annotators label.",
         Group.LABELS,
-    ] = 0.2
-    units: UnitsOption = UnitsName.auto
-    policy: Annotated[
-        Path | None,
-        typer.Option(help="Policy whose threshold uncertain is nearest to; else 0.5."),
+        0.2,
+        least=0,
+        most=1,
+        after="annotators",
+    )
+    policy: Path | None = flag(
+        "Policy whose threshold uncertain is nearest to; else 0.5.", Group.LABELS, after="units"
+    )
+    show: bool = flag(
+        "Show scores from the start; labels are then not blind.",
         Group.LABELS,
-    ] = None
-    show: Annotated[
-        bool,
-        typer.Option("--show", help="Show scores from the start; labels are then not blind."),
-        Group.LABELS,
-    ] = False
-    export: Annotated[
-        Path | None,
-        typer.Option(help="Write the labels here, and open no page.", metavar="FILE"),
-        Names.OUTPUT,
+        False,
+        after="policy",
+    )
+    export: Path | None = output("Write the labels here, and open no page.")
+    redact: bool = flag(
+        "With --export: pseudonyms in place of names, no comments.", Group.OUTPUT, False
+    )
+    format: Literal["labels", "refchecker"] = flag(
+        "With --export: label and unit_labels; or RefChecker's triplets, a claim a line, or as "
+        "published where FILE ends in .json.",
         Group.OUTPUT,
-    ] = None
-    redact: Annotated[
-        bool,
-        typer.Option("--redact", help="With --export: pseudonyms in place of names, no comments."),
-        Group.OUTPUT,
-    ] = False
-    format: Annotated[
-        FormatName,
-        typer.Option(
-            help="With --export: label and unit_labels; or RefChecker's triplets, a claim a line, "
-            "or as published where FILE ends in .json."
-        ),
-        Group.OUTPUT,
-    ] = FormatName.labels
-    take: Annotated[
-        Path | None,
-        typer.Option(
-            "--import", help="Take labelled triplets in RefChecker's format.", metavar="FILE"
-        ),
+        "labels",
+    )
+    take: Path | None = flag(
+        "Take labelled triplets in RefChecker's format.",
         Group.INPUT,
-    ] = None
-    host: Host = HOST
-    port: Port = PORT
+        called="--import",
+        metavar="FILE",
+        after="run",
+    )
 
 
 @command
@@ -156,13 +119,13 @@ def review(options: ReviewOptions) -> int:
     listener = listen(options.host, options.port)
     results = reopen(options.run)
     with reading(results, error_console()):
-        items = Items(results, units=options.units.value)
+        items = Items(results, units=options.units)
     if not len(items):
         raise UsageError(f"{options.run}: it has no result to review")
     desk = Desk(
         items,
         people,
-        order=options.order.value,
+        order=options.order,
         double=options.double if len(people) > 1 else 0.0,
         threshold=threshold,
         show=options.show,
@@ -182,20 +145,20 @@ def _check_together(options: ReviewOptions) -> None:
     Raises:
         UsageError: of two options one says nothing beside the other.
     """
-    given = {spec.name for spec in fields(options) if getattr(options, spec.name) != spec.default}
+    given = {n for n, value in vars(options).items() if value != getattr(ReviewOptions, n, None)}
     if {"take", "export"} <= given:
         raise UsageError("--import and --export are two commands: import first")
     for name in _OF_EXPORT:
         if name in given and "export" not in given:
             raise UsageError(f"--{name} goes with --export FILE")
-    for name, flag in (("take", "--import"), ("export", "--export")):
+    for name, shown in (("take", "--import"), ("export", "--export")):
         for other in _OF_PAGE:
             if name in given and other in given:
-                raise UsageError(f"--{other} is an option of the page, and {flag} opens none")
+                raise UsageError(f"--{other} is an option of the page, and {shown} opens none")
     if options.policy is not None and options.order not in _BY_THRESHOLD:
         raise UsageError(
             f"--policy names the threshold of --order mixed or uncertain; --order "
-            f"{options.order.value} goes by none"
+            f"{options.order} goes by none"
         )
 
 
@@ -204,7 +167,7 @@ def _export(options: ReviewOptions) -> int:
     from veridical.review.export import export
 
     assert options.export is not None
-    triplets = options.format is FormatName.refchecker
+    triplets = options.format == "refchecker"
     count = export(reopen(options.run), options.export, redact=options.redact, triplets=triplets)
     print(f"{count:,} {'triplets' if triplets else 'answers'}: {options.export}", file=sys.stderr)
     return 0

@@ -4,46 +4,34 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from enum import Enum
+from dataclasses import MISSING, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-import typer
 from rich.console import Console
 
 from veridical import plugins
 from veridical.cli.counted import calls_line, check_planned, speed_lines, tell
-from veridical.cli.declared import check_files, command
+from veridical.cli.declared import check_files, command, coverage, flag, flags, output
 from veridical.cli.figures import error_console
 from veridical.cli.options import (
+    INPUTS,
+    MAP,
     STORE,
-    AdaptiveOption,
-    Alpha,
-    Budget,
-    DecodingOption,
-    Inputs,
-    Limit,
-    Llm,
-    Map,
-    MaxTokens,
-    N,
-    Plan,
-    Reader,
-    Store,
-    System,
-    Temperature,
-    TokensPerSecond,
+    AnswerFlags,
+    PlanFlags,
+    SampleFlags,
     keywords_of,
     mapping_of,
     rows_of,
     sampling_of,
 )
-from veridical.core.options import Group, Names
+from veridical.core.options import Group
+from veridical.engine.options import EngineOptions
 from veridical.errors import UsageError
 from veridical.files.outputs import place_of
 from veridical.files.temporary import temporary_folder
-from veridical.run.options import SpeedOptions
+from veridical.run.options import RunOptions, SpeedOptions
 
 if TYPE_CHECKING:
     from veridical.io import Source
@@ -63,96 +51,47 @@ SAMPLE_EXAMPLES = (
 )
 
 
-class ResponseName(str, Enum):
-    greedy = "greedy"
-    first = "first"
-    given = "given"
-
-
-@dataclass(frozen=True, kw_only=True)
-class SampleOptions:
+@flags(RunOptions, EngineOptions)
+class SampleOptions(SampleFlags, AnswerFlags, PlanFlags):
     """The options of ``veridical sample``."""
 
-    inputs: Inputs
-    out: Annotated[
-        Path,
-        typer.Option(help="File of records to write; the same one resumes.", metavar="FILE"),
-        Names.OUTPUT,
-        Group.OUTPUT,
-    ]
-    llm: Llm = None
-    n: N = None
-    temperature: Temperature = 1.0
-    response: Annotated[
-        ResponseName | None,
-        typer.Option(
-            help="greedy; first: the first draw (the default where --decoding draws); given: the "
-            "row's own."
-        ),
+    inputs: list[str] = INPUTS
+    out: Path = output("File of records to write; the same one resumes.", default=MISSING)
+    llm: str | None
+    response: Literal["greedy", "first", "given"] | None = flag(
+        "greedy; first: the first draw (the default where --decoding draws); given: the row's own.",
         Group.ANSWERS,
-    ] = None
-    decoding: DecodingOption = None
-    logprobs: Annotated[
-        int | None,
-        typer.Option(
-            min=0, max=20, help="Log-probabilities, with K alternatives a token.", metavar="K"
-        ),
+        after="temperature",
+    )
+    logprobs: int | None = flag(
+        "Log-probabilities, with K alternatives a token.",
         Group.ANSWERS,
-    ] = None
-    max_tokens: MaxTokens = 512
-    system: System = None
-    seed: Annotated[
-        int | None,
-        typer.Option(help="Seed of the draws, where the server honours it."),
-        Group.ANSWERS,
-    ] = None
-    adaptive: AdaptiveOption = None
-    alpha: Alpha = None
-    grid: Annotated[
-        Path | None,
-        typer.Option(help="TOML file of models and decodings: all of them, in one file."),
-        Group.MODELS,
-    ] = None
-    table: Annotated[
-        Path | None,
-        typer.Option(
-            help="With --grid: score the answers and write the table that bench --study --table "
-            "reads (.csv or .jsonl).",
-            metavar="FILE",
-        ),
-        Names.OUTPUT,
-        Group.OUTPUT,
-    ] = None
-    scorers: Annotated[
-        str | None,
-        typer.Option(help="With --table: the scorers. Default: all that apply."),
-        Group.OUTPUT,
-    ] = None
-    mapping: Map = None
-    reader: Reader = None
-    limit: Limit = None
-    budget: Budget = None
-    retry_failed: Annotated[
-        bool,
-        typer.Option("--retry-failed", help="Ask again the prompts that have failed."),
-        Group.RUN,
-    ] = False
-    min_coverage: Annotated[
-        float,
-        typer.Option(min=0, max=1, help="Exit 2 when fewer of the rows are answered."),
-        Group.GATES,
-    ] = 0.98
-    plan: Plan = False
-    tokens_per_second: TokensPerSecond = None
-    json_path: Annotated[
-        str | None,
-        typer.Option(
-            "--json", help="With --plan: write its figures as JSON; - for stdout.", metavar="FILE"
-        ),
-        Names.OUTPUT,
-        Group.OUTPUT,
-    ] = None
-    store: Store = STORE
+        least=0,
+        most=20,
+        metavar="K",
+        after="decoding",
+    )
+    seed: int | None = flag(
+        "Seed of the draws, where the server honours it.", Group.ANSWERS, after="system"
+    )
+    grid: Path | None = flag(
+        "TOML file of models and decodings: all of them, in one file.", Group.MODELS
+    )
+    table: Path | None = output(
+        "With --grid: score the answers and write the table that bench --study --table reads "
+        "(.csv or .jsonl)."
+    )
+    scorers: str | None = flag("With --table: the scorers. Default: all that apply.", Group.OUTPUT)
+    mapping: list[str] | None = MAP
+    reader: str | None
+    limit: int | None
+    budget: float | None
+    retry_failed: bool = flag("Ask again the prompts that have failed.")
+    min_coverage: float = coverage("Exit 2 when fewer of the rows are answered.")
+    json_path: str | None = output(
+        "With --plan: write its figures as JSON; - for stdout.", "--json"
+    )
+    store: str = flag(default=STORE, after="tokens_per_second")
 
 
 @command
@@ -181,7 +120,7 @@ def sample(options: SampleOptions) -> int:
         options.adaptive,
         options.alpha,
         default_n=0 if options.grid else Sampling.n,
-        response="greedy" if options.response is None else options.response.value,
+        response=options.response or "greedy",
         max_tokens=options.max_tokens,
         system=options.system,
         seed=options.seed,

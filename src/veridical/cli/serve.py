@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from veridical.cli.declared import command, option_of
-from veridical.cli.options import PrecisionOption, keywords_of
+from veridical.cli.declared import command, flag, flags
+from veridical.cli.options import JudgeFlags, keywords_of
 from veridical.core.options import Group, Names
 from veridical.engine.options import EngineOptions
 from veridical.errors import UsageError
@@ -19,30 +16,30 @@ if TYPE_CHECKING:
 
     from veridical.serve.keys import Key
 
-# Options of servers.
-ServedHost = Annotated[
-    str, typer.Option(help="Address to listen at; any but a loopback needs --keys."), Group.RUN
-]
-ServedPort = Annotated[
-    int, typer.Option(help="Port; 0 for one that is free.", min=0, max=65535), Group.RUN
-]
-KeysFile = Annotated[
-    Path | None,
-    typer.Option(help="File of the keys' hashes; every request then needs a key."),
-    Group.RUN,
-    Names.OTHER,
-]
-AllowHost = Annotated[
-    list[str] | None,
-    typer.Option(help="Name by which requests may call the server; repeatable.", metavar="NAME"),
-    Group.RUN,
-]
-ServedStore = Annotated[
-    Path | None,
-    typer.Option(help="Folder that keeps model outputs. Default: nothing is kept."),
-    Group.RUN,
-    Names.OTHER,
-]
+
+def served_port(default: int) -> Any:
+    """The flag ``--port`` of a server."""
+    return flag("Port; 0 for one that is free.", Group.RUN, default, least=0, most=65535)
+
+
+@flags()
+class ServedFlags:
+    """The options of servers."""
+
+    host: str = flag(
+        "Address to listen at; any but a loopback needs --keys.", Group.RUN, "127.0.0.1"
+    )
+    port: int = served_port(8000)
+    keys: Path | None = flag(
+        "File of the keys' hashes; every request then needs a key.", Group.RUN, names=Names.OTHER
+    )
+    allow_host: list[str] | None = flag(
+        "Name by which requests may call the server; repeatable.", Group.RUN, metavar="NAME"
+    )
+    store: Path | None = flag(
+        "Folder that keeps model outputs. Default: nothing is kept.", Group.RUN, names=Names.OTHER
+    )
+
 
 SERVE_EXAMPLES = (
     "Examples:\n\n  veridical serve\n\n  veridical serve --port 9000 --data jobs\n\n"
@@ -52,45 +49,34 @@ SERVE_EXAMPLES = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class ServeOptions:
+@flags()
+class ServeOptions(ServedFlags, JudgeFlags):
     """The options of ``veridical serve``."""
 
-    host: ServedHost = "127.0.0.1"
-    port: ServedPort = 8000
-    keys: KeysFile = None
-    new_key: Annotated[
-        str | None,
-        typer.Option(help="Make a key of this name in --keys, print it, and end.", metavar="NAME"),
+    new_key: str | None = flag(
+        "Make a key of this name in --keys, print it, and end.",
         Group.RUN,
-    ] = None
-    allow_host: AllowHost = None
-    data: Annotated[
-        Path | None,
-        typer.Option(help="Folder of /v1/jobs, which is off without it."),
+        metavar="NAME",
+        after="keys",
+    )
+    data: Path | None = flag(
+        "Folder of /v1/jobs, which is off without it.",
         Group.RUN,
-        Names.OTHER,
-    ] = None
-    offer: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Model, file or LLM that requests may name in scorers; repeatable.",
-            metavar="NAME",
-        ),
+        names=Names.OTHER,
+        after="allow_host",
+    )
+    offer: list[str] | None = flag(
+        "Model, file or LLM that requests may name in scorers; repeatable.",
         Group.MODELS,
-    ] = None
-    queue_tokens: Annotated[
-        int,
-        typer.Option(help="Tokens that may wait at the models; more is refused.", min=1),
+        metavar="NAME",
+    )
+    queue_tokens: int = flag(
+        "Tokens that may wait at the models; more is refused.",
         Group.RUN,
-    ] = 32_768
-    nli: Annotated[str, option_of(EngineOptions, "nli")] = EngineOptions.nli
-    precision: PrecisionOption = None
-    llm: Annotated[str | None, option_of(EngineOptions, "llm")] = None
-    proxy: Annotated[str | None, option_of(EngineOptions, "proxy")] = None
-    spans: Annotated[str | None, option_of(EngineOptions, "spans")] = None
-    budget: Annotated[float | None, option_of(EngineOptions, "budget")] = None
-    store: ServedStore = None
+        32_768,
+        least=1,
+        after="data",
+    )
 
 
 @command

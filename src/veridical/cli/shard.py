@@ -3,29 +3,22 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, fields
-from enum import Enum
-from typing import Annotated, Any
+from typing import Any, Literal
 
-import typer
-
-from veridical.cli.declared import check_files, command, option_of
+from veridical.cli.declared import argument, check_files, command, flag, flags, output
 from veridical.cli.figures import error_console
 from veridical.cli.help import App
 from veridical.cli.options import (
-    Against,
-    Inputs,
-    Map,
-    PrecisionOption,
-    Preset,
-    Reader,
-    StrictnessOf,
+    INPUTS,
+    MAP,
+    ComparedFlags,
+    ModelFlags,
+    PresetFlags,
     mapping_of,
     rows_of,
 )
 from veridical.cli.outputs import opened
-from veridical.core.options import Group, Names
-from veridical.engine.options import EngineOptions
+from veridical.core.options import Group
 from veridical.errors import UsageError
 from veridical.run.options import RunOptions
 from veridical.scale.opening import LEASE
@@ -56,29 +49,20 @@ app = App(
     "  veridical shard merge shards --json results.jsonl",
 )
 
-Dest = Annotated[
-    str, typer.Argument(help="Folder or s3://BUCKET/PREFIX of the shards, of shard plan.")
-]
+DEST = argument("Folder or s3://BUCKET/PREFIX of the shards, of shard plan.")
 
 
-class Executor(str, Enum):
-    local = "local"
-    ray = "ray"
-
-
-@dataclass(frozen=True, kw_only=True)
+@flags(RunOptions)
 class PlanOptions:
     """The options of ``veridical shard plan``."""
 
-    inputs: Inputs
-    rows: Annotated[int, typer.Option(min=1, help="Rows of a shard."), Group.RUN] = 50_000
-    out: Annotated[
-        str | None,
-        typer.Option(help="Folder or s3://BUCKET/PREFIX to make for the shards.", metavar="DEST"),
-        Group.OUTPUT,
-    ] = None
-    mapping: Map = None
-    reader: Reader = None
+    inputs: list[str] = INPUTS
+    rows: int = flag("Rows of a shard.", Group.RUN, 50_000, least=1)
+    out: str | None = flag(
+        "Folder or s3://BUCKET/PREFIX to make for the shards.", Group.OUTPUT, metavar="DEST"
+    )
+    mapping: list[str] | None = MAP
+    reader: str | None
 
 
 @app.command(name="plan", epilog=_PLAN_EXAMPLES)
@@ -106,52 +90,23 @@ def plan(options: PlanOptions) -> int:
     return 0
 
 
-@dataclass(frozen=True, kw_only=True)
-class RunShardsOptions:
+@flags(unsaid=True)
+class RunShardsOptions(PresetFlags, ComparedFlags, ModelFlags):
     """The options of ``veridical shard run``; what is not given is as the first run had it."""
 
-    dest: Dest
-    executor: Annotated[Executor, typer.Option(help="What runs the workers."), Group.RUN] = (
-        Executor.local
+    dest: str = DEST
+    executor: Literal["local", "ray"] = flag("What runs the workers.", Group.RUN, "local")
+    workers: int = flag("Processes, which share the cores.", Group.RUN, 1, least=1)
+    lease: float = flag(
+        "Seconds without a sign of life after which a worker's shard is another's (S3).",
+        Group.RUN,
+        LEASE,
+        least=2,
+        most=86_400,
     )
-    workers: Annotated[
-        int, typer.Option(min=1, help="Processes, which share the cores."), Group.RUN
-    ] = 1
-    lease: Annotated[
-        float,
-        typer.Option(
-            min=2,
-            max=86_400,
-            help="Seconds without a sign of life after which a worker's shard is another's (S3).",
-        ),
-        Group.RUN,
-    ] = LEASE
-    index: Annotated[
-        int | None,
-        typer.Option(min=0, help="Score this shard alone: for array jobs of a cluster."),
-        Group.RUN,
-    ] = None
-    scorers: Annotated[
-        str | None,
-        typer.Option(help='Such as "cosine, ngram(n=2)". Default: the preset\'s.'),
-        Group.SCORING,
-    ] = None
-    preset: Annotated[Preset | None, option_of(RunOptions, "preset")] = None
-    prior: Annotated[float | None, option_of(RunOptions, "prior")] = None
-    strictness: StrictnessOf = None
-    against: Annotated[Against | None, option_of(RunOptions, "against")] = None
-    answer: Annotated[str | None, option_of(RunOptions, "answer", metavar="PART")] = None
-    samples: Annotated[int | None, option_of(RunOptions, "samples")] = None
-    claims: Annotated[bool | None, option_of(RunOptions, "claims", "--claims")] = None
-    embedder: Annotated[str | None, option_of(EngineOptions, "embedder")] = None
-    token_encoder: Annotated[str | None, option_of(EngineOptions, "token_encoder")] = None
-    image_embedder: Annotated[str | None, option_of(EngineOptions, "image_embedder")] = None
-    nli: Annotated[str | None, option_of(EngineOptions, "nli")] = None
-    precision: PrecisionOption = None
-    llm: Annotated[str | None, option_of(EngineOptions, "llm")] = None
-    proxy: Annotated[str | None, option_of(EngineOptions, "proxy")] = None
-    spans: Annotated[str | None, option_of(EngineOptions, "spans")] = None
-    budget: Annotated[float | None, option_of(EngineOptions, "budget")] = None
+    index: int | None = flag(
+        "Score this shard alone: for array jobs of a cluster.", Group.RUN, least=0
+    )
 
 
 #: Options of a run of shards that do not say how they are scored.
@@ -174,9 +129,9 @@ def run(options: RunShardsOptions) -> int:
         manifest.shard(options.index)
         if options.workers > 1:
             raise UsageError("--index scores one shard, by one process: leave --workers out")
-        if options.executor is Executor.ray:
+        if options.executor == "ray":
             raise UsageError("--index scores one shard, by this process: leave --executor out")
-    if options.executor is Executor.ray:
+    if options.executor == "ray":
         from veridical.scale import ray
 
         ray.load_ray()
@@ -190,7 +145,7 @@ def run(options: RunShardsOptions) -> int:
     def tell(done: int, total: int) -> None:
         err.print(f"{done} of {total} shards done", markup=False)
 
-    if options.executor is Executor.ray:
+    if options.executor == "ray":
         ray.run(place, manifest, options.workers, tell, lease=options.lease)
     elif options.workers > 1:
         work_together(place, manifest, options.workers, tell, lease=options.lease)
@@ -205,22 +160,16 @@ def run(options: RunShardsOptions) -> int:
 
 def scoring_of(options: RunShardsOptions) -> dict[str, Any]:
     """How to score, as far as it was said, by name."""
-    given = {f.name: getattr(options, f.name) for f in fields(options) if f.name not in _WHERE}
-    plain = {k: v.value if isinstance(v, Enum) else v for k, v in given.items()}
-    return {k: v for k, v in plain.items() if v is not None}
+    given = vars(options).items()
+    return {k: v for k, v in given if k not in _WHERE and v is not None}
 
 
-@dataclass(frozen=True, kw_only=True)
+@flags()
 class MergeOptions:
     """The options of ``veridical shard merge``."""
 
-    dest: Dest
-    json_path: Annotated[
-        str | None,
-        typer.Option("--json", help="Write a JSON result a line; - for stdout.", metavar="FILE"),
-        Names.OUTPUT,
-        Group.OUTPUT,
-    ] = None
+    dest: str = DEST
+    json_path: str | None = output("Write a JSON result a line; - for stdout.", "--json")
 
 
 @app.command(name="merge", epilog=_MERGE_EXAMPLES)

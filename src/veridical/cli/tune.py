@@ -3,50 +3,23 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING, Literal
 
 from veridical.cli import figures, interrupts
-from veridical.cli.declared import command, option_of
-from veridical.cli.figures import JsonFigures, Reports
+from veridical.cli.declared import command, coverage, flag, flags
+from veridical.cli.figures import FigureFlags
 from veridical.cli.options import (
     STORE,
-    AgainstOption,
-    AnswerOption,
-    Budget,
-    Claims,
-    Corpus,
-    CorpusPages,
-    CorpusQuery,
-    CorpusTop,
-    Embedder,
-    ImageEmbedder,
-    Inputs,
-    Limit,
-    Llm,
-    Map,
-    Nli,
-    PrecisionOption,
+    ComparedFlags,
+    ModelFlags,
     Preset,
-    PresetOption,
-    Processes,
-    Proxy,
-    QueryName,
-    Reader,
-    RetryFailed,
-    Samples,
-    Spans,
-    Store,
-    TokenEncoder,
+    RecordFlags,
     keywords_of,
     rows_of,
 )
 from veridical.cli.outputs import coverage_code, write_report_as
-from veridical.core.options import Group, Names
+from veridical.core.options import Group
 from veridical.engine.options import EngineOptions
 from veridical.run.options import RunOptions
 from veridical.tuning.options import TuneOptions
@@ -70,108 +43,48 @@ TUNE_EXAMPLES = (
 )
 
 
-class ObjectiveName(str, Enum):
-    auroc = "auroc"
-    average_precision = "average_precision"
-    brier = "brier"
-    log_loss = "log_loss"
-    f1 = "f1"
-    f_beta = "f_beta"
-    balanced_accuracy = "balanced_accuracy"
-    accuracy = "accuracy"
-
-
-class PositiveName(str, Enum):
-    hallucinated = "hallucinated"
-    correct = "correct"
-
-
-class MethodName(str, Enum):
-    weighted = "weighted"
-    logistic = "logistic"
-    boosted = "boosted"
-    famd = "famd"
-
-
-class CalibrationName(str, Enum):
-    none = "none"
-    platt = "platt"
-    isotonic = "isotonic"
-    beta = "beta"
-    temperature = "temperature"
-
-
-class LevelName(str, Enum):
-    response = "response"
-    sentence = "sentence"
-
-
-@dataclass(frozen=True, kw_only=True)
-class TuneCommand:
+@flags(TuneOptions, RunOptions, EngineOptions)
+class TuneCommand(RecordFlags, FigureFlags, ComparedFlags, ModelFlags):
     """The options of ``veridical tune``."""
 
-    inputs: Inputs
-    out: Annotated[Path | None, option_of(TuneOptions, "out"), Names.OUTPUT] = None
-    cascade: Annotated[Path | None, option_of(TuneOptions, "cascade"), Names.OUTPUT] = None
-    keep: Annotated[float, option_of(TuneOptions, "keep")] = TuneOptions.keep
-    hour: Annotated[float, option_of(TuneOptions, "hour")] = TuneOptions.hour
-    scorers: Annotated[
-        str | None,
-        typer.Option(help='Components, such as "cosine, ngram(n=2)". Default: the preset\'s.'),
-        Group.SCORING,
-    ] = None
-    preset: PresetOption = Preset.all
-    objective: Annotated[ObjectiveName, option_of(TuneOptions, "objective")] = ObjectiveName.auroc
-    positive: Annotated[PositiveName, option_of(TuneOptions, "positive")] = (
-        PositiveName.hallucinated
+    out: Path | None
+    cascade: Path | None
+    keep: float
+    hour: float
+    scorers: str | None = flag(
+        'Components, such as "cosine, ngram(n=2)". Default: the preset\'s.', Group.SCORING
     )
-    joint: Annotated[bool, option_of(TuneOptions, "joint", "--joint")] = False
-    beta: Annotated[float, option_of(TuneOptions, "beta")] = TuneOptions.beta
-    method: Annotated[MethodName, option_of(TuneOptions, "method")] = MethodName.weighted
-    calibrate: Annotated[CalibrationName, option_of(TuneOptions, "calibrate")] = (
-        CalibrationName.none
-    )
-    alpha: Annotated[float | None, option_of(TuneOptions, "alpha")] = None
-    delta: Annotated[float, option_of(TuneOptions, "delta")] = TuneOptions.delta
-    by: Annotated[str | None, option_of(TuneOptions, "by")] = None
-    simultaneous: Annotated[bool, option_of(TuneOptions, "simultaneous", "--simultaneous")] = False
-    level: Annotated[LevelName, option_of(TuneOptions, "level")] = LevelName.response
-    labels: Annotated[Path | None, option_of(TuneOptions, "labels")] = None
-    grader: Annotated[str | None, option_of(TuneOptions, "grader")] = None
-    cv: Annotated[int, option_of(TuneOptions, "cv")] = TuneOptions.cv
-    bootstrap: Annotated[int, option_of(TuneOptions, "bootstrap")] = TuneOptions.bootstrap
-    seed: Annotated[int, option_of(TuneOptions, "seed")] = TuneOptions.seed
-    run: Annotated[Path | None, option_of(TuneOptions, "run"), Names.RUN] = None
-    json_path: JsonFigures = None
-    report: Reports = None
-    against: AgainstOption = None
-    answer: AnswerOption = None
-    samples: Samples = None
-    claims: Claims = False
-    corpus: Corpus = None
-    corpus_top: CorpusTop = None
-    corpus_query: CorpusQuery = QueryName.sentences
-    corpus_pages: CorpusPages = None
-    limit: Limit = None
-    store: Store = STORE
-    min_coverage: Annotated[
-        float,
-        typer.Option(min=0, max=1, help="Exit 2 when a component's coverage is under this."),
-        Group.GATES,
-    ] = 0.98
-    retry_failed: RetryFailed = False
-    mapping: Map = None
-    reader: Reader = None
-    embedder: Embedder = EngineOptions.embedder
-    token_encoder: TokenEncoder = None
-    image_embedder: ImageEmbedder = EngineOptions.image_embedder
-    nli: Nli = EngineOptions.nli
-    precision: PrecisionOption = None
-    llm: Llm = None
-    proxy: Proxy = None
-    spans: Spans = None
-    budget: Budget = None
-    processes: Processes = None
+    preset: Preset = "all"
+    objective: Literal[
+        "auroc",
+        "average_precision",
+        "brier",
+        "log_loss",
+        "f1",
+        "f_beta",
+        "balanced_accuracy",
+        "accuracy",
+    ]
+    positive: Literal["hallucinated", "correct"]
+    joint: bool
+    beta: float
+    method: Literal["weighted", "logistic", "boosted", "famd"]
+    calibrate: Literal["none", "platt", "isotonic", "beta", "temperature"] = "none"
+    alpha: float | None
+    delta: float
+    by: str | None
+    simultaneous: bool
+    level: Literal["response", "sentence"]
+    labels: Path | None
+    grader: str | None
+    cv: int
+    bootstrap: int
+    seed: int
+    run: Path | None
+    store: str = STORE
+    min_coverage: float = coverage("Exit 2 when a component's coverage is under this.")
+    retry_failed: bool
+    processes: int | None
 
 
 @command
@@ -186,7 +99,7 @@ def tune(options: TuneCommand) -> int:
     figures.check_outputs(options)
     keywords = keywords_of(options, TuneOptions, RunOptions, EngineOptions)
     keywords["run"] = RUNS / AUTO if options.run is None else options.run
-    if options.calibrate is CalibrationName.none:
+    if options.calibrate == "none":
         keywords["calibrate"] = None
     tuned = figures.or_interrupted(
         lambda: tuning.tune(

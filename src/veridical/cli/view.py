@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from veridical.cli.declared import command
-from veridical.cli.options import STORE, Llm, Nli, PrecisionOption, Store, keywords_of
-from veridical.cli.pages import HOST, PORT, Host, Port
+from veridical.cli.declared import argument, command, flags
+from veridical.cli.options import STORE, keywords_of
+from veridical.cli.pages import PageFlags
 from veridical.core.options import Names
-from veridical.engine.options import EngineOptions
+from veridical.engine.options import EngineOptions, Precision
 
 VIEW_EXAMPLES = (
     "Examples:\n\n  veridical view\n\n"
@@ -24,25 +20,20 @@ VIEW_EXAMPLES = (
 _USUAL = Path(".veridical")
 
 
-@dataclass(frozen=True, kw_only=True)
-class ViewOptions:
+@flags(EngineOptions)
+class ViewOptions(PageFlags):
     """The options of ``veridical view``."""
 
-    runs: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            help="Run directories, folders that hold some, and figures of bench, tune or rank "
-            "(--json). Default: those in .veridical.",
-            show_default=False,
-        ),
-        Names.OTHER,
-    ] = None
-    llm: Llm = None
-    nli: Nli = EngineOptions.nli
-    precision: PrecisionOption = None
-    store: Store = STORE
-    host: Host = HOST
-    port: Port = PORT
+    runs: list[Path] | None = argument(
+        "Run directories, folders that hold some, and figures of bench, tune or rank (--json). "
+        "Default: those in .veridical.",
+        None,
+        names=Names.OTHER,
+    )
+    llm: str | None
+    nli: str
+    precision: Precision | None
+    store: str = STORE
 
 
 @command

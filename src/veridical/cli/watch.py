@@ -2,44 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from veridical.cli import interrupts
-from veridical.cli.declared import check_files, command
+from veridical.cli.declared import argument, check_files, command, flag, flags, output
 from veridical.cli.figures import error_console
 from veridical.cli.options import (
+    MAP,
     STORE,
-    AgainstOption,
-    AnswerOption,
-    Budget,
-    Claims,
-    Embedder,
-    ImageEmbedder,
-    Llm,
-    Map,
-    Nli,
-    PolicyOption,
-    PrecisionOption,
-    Preset,
-    PresetOption,
-    Prior,
-    Processes,
-    Proxy,
-    Reader,
-    Samples,
-    Scorers,
-    Spans,
-    Store,
-    StrictnessOf,
-    TokenEncoder,
+    ComparedFlags,
+    ModelFlags,
+    PresetFlags,
     run_keywords,
 )
-from veridical.core.options import Group, Names
+from veridical.core.options import Group
 from veridical.engine.options import EngineOptions
+from veridical.run.options import RunOptions
 from veridical.text.display import display
 
 WATCH_EXAMPLES = (
@@ -52,52 +30,21 @@ WATCH_EXAMPLES = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class WatchOptions:
+@flags(RunOptions, EngineOptions)
+class WatchOptions(PresetFlags, ComparedFlags, ModelFlags):
     """The options of ``veridical watch``."""
 
-    path: Annotated[
-        Path,
-        typer.Argument(help="A JSONL file that grows, or a folder of them.", metavar="FILE|DIR"),
-    ]
-    once: Annotated[
-        bool, typer.Option("--once", help="End where the files end now."), Group.INPUT
-    ] = False
-    from_end: Annotated[
-        bool, typer.Option("--from-end", help="Pass over what is there already."), Group.INPUT
-    ] = False
-    mapping: Map = None
-    reader: Reader = None
-    scorers: Scorers = None
-    preset: PresetOption = Preset.auto
-    prior: Prior = None
-    strictness: StrictnessOf = None
-    against: AgainstOption = None
-    answer: AnswerOption = None
-    samples: Samples = None
-    claims: Claims = False
-    policy: PolicyOption = None
-    json_path: Annotated[
-        str | None,
-        typer.Option(
-            "--json",
-            help="Append what is not accepted as JSON lines with file and line; - for stdout.",
-            metavar="FILE",
-        ),
-        Names.OUTPUT,
-        Group.OUTPUT,
-    ] = None
-    store: Store = STORE
-    embedder: Embedder = EngineOptions.embedder
-    token_encoder: TokenEncoder = None
-    image_embedder: ImageEmbedder = EngineOptions.image_embedder
-    nli: Nli = EngineOptions.nli
-    precision: PrecisionOption = None
-    llm: Llm = None
-    proxy: Proxy = None
-    spans: Spans = None
-    budget: Budget = None
-    processes: Processes = None
+    path: Path = argument("A JSONL file that grows, or a folder of them.", metavar="FILE|DIR")
+    once: bool = flag("End where the files end now.", Group.INPUT, False)
+    from_end: bool = flag("Pass over what is there already.", Group.INPUT, False)
+    mapping: list[str] | None = MAP
+    reader: str | None
+    policy: Path | None
+    json_path: str | None = output(
+        "Append what is not accepted as JSON lines with file and line; - for stdout.", "--json"
+    )
+    store: str = STORE
+    processes: int | None
 
 
 @command

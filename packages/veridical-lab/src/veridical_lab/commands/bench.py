@@ -3,55 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from enum import Enum
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
-import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from veridical.cli import figures, interrupts
-from veridical.cli.declared import command, option_of
-from veridical.cli.figures import JsonFigures
+from veridical.cli.declared import argument, command, coverage, flag, flags, output
+from veridical.cli.figures import JSON_FIGURES
 from veridical.cli.options import (
+    MAP,
+    MARKDOWN,
+    PART,
     STORE,
-    Against,
-    Budget,
-    DecodingOption,
-    Embedder,
-    Fresh,
-    ImageEmbedder,
-    Llm,
-    Markdown,
-    MaxTokens,
-    Nli,
-    PrecisionOption,
-    Processes,
-    Proxy,
-    RetryFailed,
-    Spans,
-    Store,
-    StrictnessOption,
-    System,
-    Temperature,
-    TokenEncoder,
+    TEMPERATURE,
+    AnswerFlags,
+    ModelFlags,
     keywords_of,
 )
 from veridical.cli.outputs import coverage_code, opened, write_report_as
-from veridical.core.options import Group, Names
+from veridical.core.options import Group
+from veridical.core.verdict_cuts import Strictness
 from veridical.engine.options import EngineOptions
 from veridical.errors import UsageError
-from veridical_lab.bench.options import BenchOptions, StudyOptions
+from veridical.run.options import RunOptions
+from veridical_lab.bench.options import BenchOptions, Protocol, StudyOptions
 from veridical_lab.bench.suite_options import (
     OF_SUITES,
-    ExtractionOptions,
-    GenericOptions,
-    GradedOptions,
-    GroundedOptions,
-    QaOptions,
 )
 
 if TYPE_CHECKING:
@@ -83,127 +64,72 @@ BENCH_EXAMPLES = (
 )
 
 
-class ProtocolName(str, Enum):
-    quick = "quick"
-    full = "full"
-
-
-class ByName(str, Enum):
-    set = "set"
-
-
-class ResponseName(str, Enum):
-    greedy = "greedy"
-    first = "first"
-
-
-@dataclass(frozen=True, kw_only=True)
-class BenchCommand:
+@flags(BenchOptions, StudyOptions, *OF_SUITES, EngineOptions, RunOptions)
+class BenchCommand(ModelFlags, AnswerFlags):
     """The options of ``veridical bench``."""
 
-    suites: Annotated[
-        list[str] | None, typer.Argument(help="Suites to run; --list shows them.", metavar="SUITE")
-    ] = None
-    data: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="File or folder in the published format, or the public hub id; NAME=PATH for "
-            "each of several suites.",
-            metavar="[NAME=]PATH",
-        ),
+    suites: list[str] | None = argument("Suites to run; --list shows them.", None, metavar="SUITE")
+    data: list[str] | None = flag(
+        "File or folder in the published format, or the public hub id; NAME=PATH for each of "
+        "several suites.",
         Group.INPUT,
-    ] = None
-    list_suites: Annotated[
-        bool, typer.Option("--list", help="List the suites and what each needs."), Group.INPUT
-    ] = False
-    scorers: Annotated[
-        str | None,
-        typer.Option(
-            help='Such as "cosine, ngram(n=2)"; for extraction: claim extractors. '
-            "Default: all the data allows."
-        ),
+        metavar="[NAME=]PATH",
+    )
+    list_suites: bool = flag(
+        "List the suites and what each needs.", Group.INPUT, False, called="--list"
+    )
+    scorers: str | None = flag(
+        'Such as "cosine, ngram(n=2)"; for extraction: claim extractors. Default: all the data '
+        "allows.",
         Group.SCORING,
-    ] = None
-    split: Annotated[str | None, option_of(BenchOptions, "split")] = None
-    samples: Annotated[str | None, option_of(BenchOptions, "samples")] = None
-    protocol: Annotated[ProtocolName, option_of(BenchOptions, "protocol")] = ProtocolName.quick
-    keep_generic: Annotated[bool, option_of(GenericOptions, "keep_generic", "--keep-generic")] = (
-        False
     )
-    mapping: Annotated[
-        list[str] | None, option_of(GradedOptions, "mapping", "--map", metavar="FIELD=COLUMN")
-    ] = None
-    by: Annotated[ByName | None, option_of(GroundedOptions, "by")] = None
-    reader: Annotated[str | None, option_of(GroundedOptions, "reader")] = None
-    strictness: Annotated[StrictnessOption, option_of(GroundedOptions, "strictness")] = (
-        StrictnessOption.balanced
+    split: str | None
+    samples: str | None
+    protocol: Protocol
+    keep_generic: bool
+    mapping: list[str] | None = MAP
+    by: Literal["set"] | None
+    reader: str | None
+    strictness: Strictness
+    grader: str | None
+    against: Literal["samples", "contexts", "reference"] | None
+    answer: str | None = PART
+    multi_sentence: bool
+    judge: str | None
+    study: bool
+    table: Path | None
+    size_bins: str | None = flag(metavar="X,Y")
+    famd: str | None = flag(default=None)
+    as_published: bool
+    threshold: float | None
+    tuned: bool
+    beta: float | None
+    json_path: str | None = JSON_FIGURES
+    report: list[Path] | None = output(
+        "Write a report: .html (with plots), .md, .txt or .json. Repeatable."
     )
-    grader: Annotated[str | None, option_of(QaOptions, "grader")] = None
-    against: Annotated[Against | None, option_of(BenchOptions, "against")] = None
-    answer: Annotated[str | None, option_of(BenchOptions, "answer", metavar="PART")] = None
-    multi_sentence: Annotated[
-        bool, option_of(BenchOptions, "multi_sentence", "--multi-sentence")
-    ] = False
-    judge: Annotated[str | None, option_of(ExtractionOptions, "judge")] = None
-    study: Annotated[bool, option_of(StudyOptions, "study", "--study")] = False
-    table: Annotated[Path | None, option_of(StudyOptions, "table")] = None
-    size_bins: Annotated[str | None, option_of(StudyOptions, "size_bins", metavar="X,Y")] = None
-    famd: Annotated[str | None, option_of(StudyOptions, "famd")] = None
-    as_published: Annotated[bool, option_of(BenchOptions, "as_published", "--as-published")] = False
-    threshold: Annotated[float | None, option_of(BenchOptions, "threshold")] = None
-    tuned: Annotated[bool, option_of(BenchOptions, "tuned", "--tuned")] = False
-    beta: Annotated[float | None, option_of(BenchOptions, "beta")] = None
-    json_path: JsonFigures = None
-    report: Annotated[
-        list[Path] | None,
-        typer.Option(
-            help="Write a report: .html (with plots), .md, .txt or .json. Repeatable.",
-            metavar="FILE",
-        ),
-        Names.OUTPUT,
-        Group.OUTPUT,
-    ] = None
-    markdown: Markdown = None
-    out: Annotated[Path | None, option_of(BenchOptions, "out"), Names.RUN] = None
-    seed: Annotated[int, option_of(BenchOptions, "seed")] = BenchOptions.seed
-    bootstrap: Annotated[int, option_of(BenchOptions, "bootstrap")] = BenchOptions.bootstrap
-    limit: Annotated[int | None, option_of(BenchOptions, "limit")] = None
-    store: Store = STORE
-    min_coverage: Annotated[
-        float,
-        typer.Option(min=0, max=1, help="Exit 2 when any scorer's coverage is under this."),
-        Group.GATES,
-    ] = 0.98
-    embedder: Embedder = EngineOptions.embedder
-    token_encoder: TokenEncoder = None
-    image_embedder: ImageEmbedder = EngineOptions.image_embedder
-    nli: Nli = EngineOptions.nli
-    precision: PrecisionOption = None
-    llm: Llm = None
-    proxy: Proxy = None
-    spans: Spans = None
-    budget: Budget = None
-    retry_failed: RetryFailed = False
-    fresh: Fresh = False
-    processes: Processes = None
-    n: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            help="For qa with --llm: samples drawn besides the response. Default: the most of "
-            "--samples, or 5.",
-        ),
+    markdown: str | None = MARKDOWN
+    out: Path | None
+    seed: int
+    bootstrap: int
+    limit: int | None
+    store: str = STORE
+    min_coverage: float = coverage("Exit 2 when any scorer's coverage is under this.")
+    retry_failed: bool
+    fresh: bool
+    processes: int | None
+    n: int | None = flag(
+        "For qa with --llm: samples drawn besides the response. Default: the most of --samples, "
+        "or 5.",
         Group.ANSWERS,
-    ] = None
-    temperature: Temperature = 1.0
-    response: Annotated[
-        ResponseName | None,
-        typer.Option(help="greedy; first: the first draw (the default where --decoding draws)."),
+        least=0,
+    )
+    temperature: float = TEMPERATURE
+    response: Literal["greedy", "first"] | None = flag(
+        "greedy; first: the first draw (the default where --decoding draws).",
         Group.ANSWERS,
-    ] = None
-    decoding: DecodingOption = None
-    max_tokens: MaxTokens = 512
-    system: System = None
+        after="temperature",
+    )
 
 
 @command
@@ -345,9 +271,7 @@ def _sampling(options: BenchCommand, counts: list[int] | None) -> Sampling | Non
     usual = Sampling(n=max(counts or (), default=SAMPLES), logprobs=LOGPROBS)
     decoding = None if options.decoding is None else parse_decoding(options.decoding)
     response = options.response
-    drawn = response is ResponseName.first or (
-        response is None and decoding is not None and decoding.draws
-    )
+    drawn = response == "first" or (response is None and decoding is not None and decoding.draws)
     sampling = replace(
         usual,
         n=usual.n if options.n is None else options.n,

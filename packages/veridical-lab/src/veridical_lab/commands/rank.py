@@ -2,38 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from veridical.cli import figures, interrupts
-from veridical.cli.declared import command, option_of
-from veridical.cli.figures import JsonFigures, Reports
-from veridical.cli.options import (
-    STORE,
-    Budget,
-    Embedder,
-    Limit,
-    Llm,
-    Map,
-    Nli,
-    PrecisionOption,
-    Processes,
-    Proxy,
-    Reader,
-    RetryFailed,
-    Store,
-    keywords_of,
-)
+from veridical.cli.declared import argument, command, coverage, flag, flags
+from veridical.cli.figures import FigureFlags
+from veridical.cli.options import MAP, STORE, keywords_of
 from veridical.cli.outputs import coverage_code, write_report_as
-from veridical.core.options import Group
-from veridical.engine.options import EngineOptions
+from veridical.engine.options import EngineOptions, Precision
 from veridical.errors import UsageError
+from veridical.run.options import RunOptions
 from veridical.text.display import display
-from veridical_lab.bench.options import RankOptions
+from veridical_lab.bench.options import Order, Pairing, RankOptions
 
 if TYPE_CHECKING:
     from veridical_lab.rank import Ranking
@@ -52,57 +33,37 @@ RANK_EXAMPLES = (
 )
 
 
-class Order(str, Enum):
-    hallucination = "hallucination"
-    contradiction = "contradiction"
-    abstain = "abstain"
-
-
-class PairBy(str, Enum):
-    prompt = "prompt"
-    id = "id"
-
-
-@dataclass(frozen=True, kw_only=True)
-class RankCommand:
+@flags(RunOptions, RankOptions, EngineOptions)
+class RankCommand(FigureFlags):
     """The options of ``veridical rank``."""
 
-    answers: Annotated[
-        list[str],
-        typer.Argument(
-            help="Files of answers, or run directories with claims (not scored again); NAME=PATH "
-            "names the model of answers that do not."
-        ),
-    ]
-    by: Annotated[str, option_of(RankOptions, "by")] = RankOptions.by
-    split_by: Annotated[str | None, option_of(RankOptions, "split_by")] = None
-    scorer: Annotated[str | None, option_of(RankOptions, "scorer", "--scorers")] = None
-    suite: Annotated[str | None, option_of(RankOptions, "suite")] = None
-    order: Annotated[Order, option_of(RankOptions, "order")] = Order.hallucination
-    pair_by: Annotated[PairBy | None, option_of(RankOptions, "pair_by")] = None
-    every_prompt: Annotated[bool, option_of(RankOptions, "every_prompt", "--every-prompt")] = False
-    three_way: Annotated[bool, option_of(RankOptions, "three_way", "--three-way")] = False
-    json_path: JsonFigures = None
-    report: Reports = None
-    limit: Limit = None
-    mapping: Map = None
-    reader: Reader = None
-    seed: Annotated[int, option_of(RankOptions, "seed")] = RankOptions.seed
-    bootstrap: Annotated[int, option_of(RankOptions, "bootstrap")] = RankOptions.bootstrap
-    store: Store = STORE
-    min_coverage: Annotated[
-        float,
-        typer.Option(min=0, max=1, help="Exit 2 when a model's coverage is under this."),
-        Group.GATES,
-    ] = 0.98
-    retry_failed: RetryFailed = False
-    embedder: Embedder = EngineOptions.embedder
-    nli: Nli = EngineOptions.nli
-    precision: PrecisionOption = None
-    llm: Llm = None
-    proxy: Proxy = None
-    budget: Budget = None
-    processes: Processes = None
+    answers: list[str] = argument(
+        "Files of answers, or run directories with claims (not scored again); NAME=PATH names the "
+        "model of answers that do not."
+    )
+    by: str
+    split_by: str | None
+    scorer: str | None = flag(called="--scorers")
+    suite: str | None
+    order: Order
+    pair_by: Pairing | None
+    every_prompt: bool
+    three_way: bool
+    limit: int | None
+    mapping: list[str] | None = MAP
+    reader: str | None
+    seed: int
+    bootstrap: int
+    store: str = STORE
+    min_coverage: float = coverage("Exit 2 when a model's coverage is under this.")
+    retry_failed: bool
+    embedder: str
+    nli: str
+    precision: Precision | None
+    llm: str | None
+    proxy: str | None
+    budget: float | None
+    processes: int | None
 
 
 @command

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from enum import Enum
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import MISSING
+from typing import TYPE_CHECKING, Literal
 
-import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from veridical.cli import interrupts
-from veridical.cli.declared import check_files, command
-from veridical.cli.options import STORE, Budget, Store
+from veridical.cli.declared import check_files, command, flag, flags
+from veridical.cli.options import STORE, store_of
 from veridical.cli.outputs import opened
-from veridical.core.options import Names
+from veridical.core.options import Group, Names
+from veridical.engine.options import EngineOptions
 from veridical.errors import UsageError
 
 if TYPE_CHECKING:
@@ -33,38 +32,29 @@ REDTEAM_EXAMPLES = (
 )
 
 
-class PlaceName(str, Enum):
-    answer = "answer"
-    context = "context"
-
-
-@dataclass(frozen=True, kw_only=True)
+@flags(EngineOptions)
 class RedteamOptions:
     """The options of ``veridical redteam``."""
 
-    llm: Annotated[str, typer.Option(help="The judge, as for check.")]
-    template: Annotated[
-        str, typer.Option(help="What it is asked by: a packaged template or a TOML file.")
-    ] = "correct_incorrect"
-    place: Annotated[
-        PlaceName, typer.Option(help="Where attempts are planted: in the answer or the context.")
-    ] = PlaceName.answer
-    limit: Annotated[
-        int | None, typer.Option(min=1, help="Attempts, at most; of each kind as many as can be.")
-    ] = None
-    fences: Annotated[
-        bool, typer.Option(help="Put delimiters around what is quoted, as judges do by default.")
-    ] = True
-    json_path: Annotated[
-        str | None,
-        typer.Option("--json", help="Write the findings as JSON; - for stdout."),
-        Names.OUTPUT,
-    ] = None
-    fail_over: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Exit 3 when a larger share moves it.")
-    ] = None
-    budget: Budget = None
-    store: Store = STORE
+    llm: str = flag("The judge, as for check.", Group.OTHER, MISSING)
+    template: str = flag(
+        "What it is asked by: a packaged template or a TOML file.", default="correct_incorrect"
+    )
+    place: Literal["answer", "context"] = flag(
+        "Where attempts are planted: in the answer or the context.", default="answer"
+    )
+    limit: int | None = flag("Attempts, at most; of each kind as many as can be.", least=1)
+    fences: bool = flag(
+        "Put delimiters around what is quoted, as judges do by default.",
+        default=True,
+        called="--fences/--no-fences",
+    )
+    json_path: str | None = flag(
+        "Write the findings as JSON; - for stdout.", called="--json", names=Names.OUTPUT
+    )
+    fail_over: float | None = flag("Exit 3 when a larger share moves it.", least=0, most=1)
+    budget: float | None
+    store: str = STORE
 
 
 @command
@@ -84,16 +74,16 @@ def redteam(options: RedteamOptions) -> int:
     prompt = load_prompt(options.template)
     if prompt.scale is None:
         raise UsageError(f"prompt {prompt.name} asks for no verdict")
-    if options.place is PlaceName.context and "context" not in prompt.parts:
+    if options.place == "context" and "context" not in prompt.parts:
         raise UsageError(f"prompt {prompt.name} shows no context; plant in the answer")
     err = Console(stderr=True, highlight=False)
     judge = REGISTRY.bind("judge", {"template": options.template, "fences": options.fences})
     job = Job(
-        records(prompt, options.place.value, options.limit),
+        records(prompt, options.place, options.limit),
         [judge],
         llm=options.llm,
         budget=options.budget,
-        store=None if options.store == "none" else options.store,
+        store=store_of(options.store),
     )
     try:
         results = watch(job, err)
@@ -105,7 +95,7 @@ def redteam(options: RedteamOptions) -> int:
     report = {
         "llm": options.llm,
         "prompt": f"{prompt.name}@{prompt.version}",
-        "place": options.place.value,
+        "place": options.place,
         "fences": options.fences,
         **findings.as_dict(),
     }

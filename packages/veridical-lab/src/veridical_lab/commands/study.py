@@ -3,34 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from veridical.cli import figures, interrupts
 from veridical.cli.counted import calls_line, check_planned, speed_lines, tell
-from veridical.cli.declared import command, option_of
-from veridical.cli.figures import JsonFigures, Reports
+from veridical.cli.declared import argument, command, coverage, flag, flags
+from veridical.cli.figures import FigureFlags
 from veridical.cli.help import App
-from veridical.cli.options import (
-    STORE,
-    Budget,
-    Embedder,
-    ImageEmbedder,
-    Llm,
-    Nli,
-    Plan,
-    PrecisionOption,
-    Store,
-    TokenEncoder,
-    TokensPerSecond,
-    keywords_of,
-)
+from veridical.cli.options import STORE, EncoderFlags, PlanFlags, keywords_of
 from veridical.cli.outputs import coverage_code, write_report_as
-from veridical.core.options import Group, Names
-from veridical.engine.options import EngineOptions
+from veridical.engine.options import EngineOptions, Precision
 from veridical.errors import UsageError
 from veridical_lab.commands.study_refchecker import app as refchecker_app
 from veridical_lab.studies.checkembed.options import STUDIES, StudyOptions
@@ -54,52 +37,33 @@ app = App(
 app.add_typer(refchecker_app, name="refchecker")
 
 
-@dataclass(frozen=True, kw_only=True)
-class CheckEmbedOptions:
+@flags(StudyOptions, EngineOptions)
+class CheckEmbedOptions(EncoderFlags, FigureFlags, PlanFlags):
     """The options of ``veridical study checkembed``."""
 
-    studies: Annotated[
-        list[str],
-        typer.Argument(
-            help="; ".join(f"{name}: {what}" for name, what in STUDIES.items()) + ".",
-            metavar="STUDY",
-        ),
-    ]
-    data: Annotated[Path | None, option_of(StudyOptions, "data")] = None
-    about: Annotated[str, option_of(StudyOptions, "about")] = str(StudyOptions.about)
-    errors: Annotated[str, option_of(StudyOptions, "errors", metavar="LIST")] = str(
-        StudyOptions.errors
+    studies: list[str] = argument(
+        "; ".join(f"{name}: {what}" for name, what in STUDIES.items()) + ".", metavar="STUDY"
     )
-    limit: Annotated[int | None, option_of(StudyOptions, "limit")] = None
-    ks: Annotated[str, option_of(StudyOptions, "ks", metavar="LIST")] = str(StudyOptions.ks)
-    lengths: Annotated[str, option_of(StudyOptions, "lengths", metavar="LIST")] = str(
-        StudyOptions.lengths
-    )
-    embedders: Annotated[str, option_of(StudyOptions, "embedders", metavar="LIST")] = ""
-    scorers: Annotated[str | None, option_of(StudyOptions, "scorers")] = None
-    llm: Llm = None
-    embedder: Embedder = EngineOptions.embedder
-    token_encoder: TokenEncoder = None
-    image_embedder: ImageEmbedder = EngineOptions.image_embedder
-    nli: Nli = EngineOptions.nli
-    precision: PrecisionOption = None
-    budget: Budget = None
-    n: Annotated[int, option_of(StudyOptions, "n")] = StudyOptions.n
-    temperature: Annotated[float, option_of(StudyOptions, "temperature")] = StudyOptions.temperature
-    max_tokens: Annotated[int, option_of(StudyOptions, "max_tokens")] = StudyOptions.max_tokens
-    json_path: JsonFigures = None
-    report: Reports = None
-    min_coverage: Annotated[
-        float,
-        typer.Option(min=0, max=1, help="Exit 2 when fewer replies or scores are of use."),
-        Group.GATES,
-    ] = 0.5
-    plan: Plan = False
-    tokens_per_second: TokensPerSecond = None
-    out: Annotated[Path | None, option_of(StudyOptions, "out"), Names.RUN] = None
-    store: Store = STORE
-    seed: Annotated[int, option_of(StudyOptions, "seed")] = StudyOptions.seed
-    retry_failed: Annotated[bool, option_of(StudyOptions, "retry_failed", "--retry-failed")] = False
+    data: Path | None
+    about: str
+    errors: str = flag(metavar="LIST")
+    limit: int | None
+    ks: str = flag(metavar="LIST")
+    lengths: str = flag(metavar="LIST")
+    embedders: str = flag(metavar="LIST")
+    scorers: str | None
+    llm: str | None
+    nli: str = flag(after="image_embedder")
+    precision: Precision | None = flag(after="nli")
+    budget: float | None = flag(after="precision")
+    n: int
+    temperature: float
+    max_tokens: int
+    min_coverage: float = coverage("Exit 2 when fewer replies or scores are of use.", 0.5)
+    out: Path | None = flag(after="tokens_per_second")
+    store: str = flag(default=STORE, after="out")
+    seed: int
+    retry_failed: bool = flag(after="store")
 
 
 @app.command(epilog=CHECKEMBED_EXAMPLES)

@@ -3,38 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import MISSING
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
 from rich.console import Console
 
 from veridical.cli import figures, interrupts
 from veridical.cli.counted import calls_line, check_planned, speed_lines, tell
-from veridical.cli.declared import check_files, command
-from veridical.cli.figures import JsonFigures
+from veridical.cli.declared import argument, check_files, command, flag, flags, output
+from veridical.cli.figures import JSON_FIGURES
 from veridical.cli.help import App
-from veridical.cli.options import (
-    STORE,
-    Budget,
-    Llm,
-    Map,
-    Nli,
-    Plan,
-    PrecisionOption,
-    Reader,
-    Store,
-    TokensPerSecond,
-    keywords_of,
-    mapping_of,
-)
+from veridical.cli.options import MAP, STORE, PlanFlags, keywords_of, mapping_of
 from veridical.cli.outputs import opened
 from veridical.cli.planned import again_lines
-from veridical.core.options import Group, Names
-from veridical.engine.options import EngineOptions
+from veridical.core.options import Group
+from veridical.engine.options import EngineOptions, Precision
 from veridical.errors import UsageError, option_named
-from veridical.run.options import SpeedOptions
+from veridical.run.options import RunOptions, SpeedOptions
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -65,49 +51,47 @@ app = App(
     epilog=_EXAMPLES,
 )
 
-Out = Annotated[Path, typer.Option(help="File of JSON lines to write."), Names.OUTPUT, Group.OUTPUT]
-Rows = Annotated[Path, typer.Argument(help="references.jsonl: id, setting, question, references.")]
-Claims = Annotated[
-    Path,
-    typer.Argument(
-        help="RefChecker's annotations with references.jsonl beside them (labels of people), or "
-        "records with contexts (triplets and labels by a checker)."
-    ),
-]
+OUT = output("File of JSON lines to write.", default=MISSING, metavar=None)
+ROWS = argument("references.jsonl: id, setting, question, references.")
 _PLANNED = "\n\nThe same command with --plan counts calls, tokens and hours, and asks nothing."
-First = Annotated[int | None, typer.Option(min=1, help="Take the first N rows."), Group.INPUT]
 
 
-@dataclass(frozen=True, kw_only=True)
+@flags(RunOptions, EngineOptions)
+class ClaimsFlags(PlanFlags):
+    """The claims that a study looks at, and the model that judges them."""
+
+    claims: Path = argument(
+        "RefChecker's annotations with references.jsonl beside them (labels of people), or "
+        "records with contexts (triplets and labels by a checker)."
+    )
+    limit: int | None = flag("Take the first N rows.")
+    nli: str
+    precision: Precision | None
+    json_path: str | None = JSON_FIGURES
+    mapping: list[str] | None = MAP
+    reader: str | None
+    store: str = flag(default=STORE, after="tokens_per_second")
+
+
+@flags()
 class ReferencesOptions:
     """The options of ``veridical study refchecker references``."""
 
-    out: Out
-    ids: Annotated[
-        Path | None,
-        typer.Option(
-            help="Which questions: human_annotations_v1, claims.jsonl, responses.jsonl, or files "
-            "such as nq_example_ids.json."
-        ),
+    out: Path = OUT
+    ids: Path | None = flag(
+        "Which questions: human_annotations_v1, claims.jsonl, responses.jsonl, or files such as "
+        "nq_example_ids.json.",
         Group.INPUT,
-    ] = None
-    sample: Annotated[
-        int | None,
-        typer.Option(min=1, help="Draw N questions of each corpus that can be checked."),
-        Group.INPUT,
-    ] = None
-    nq: Annotated[
-        Path | None,
-        typer.Option(help="Natural Questions, dev: nq-dev-*.jsonl.gz, or rows of the hub."),
-        Group.INPUT,
-    ] = None
-    msmarco: Annotated[
-        Path | None, typer.Option(help="MS MARCO v2.1, validation: rows of the hub."), Group.INPUT
-    ] = None
-    dolly: Annotated[Path | None, typer.Option(help="databricks-dolly-15k.jsonl."), Group.INPUT] = (
-        None
     )
-    seed: Annotated[int, typer.Option(min=0, help="Of --sample."), Group.RUN] = 0
+    sample: int | None = flag(
+        "Draw N questions of each corpus that can be checked.", Group.INPUT, least=1
+    )
+    nq: Path | None = flag(
+        "Natural Questions, dev: nq-dev-*.jsonl.gz, or rows of the hub.", Group.INPUT
+    )
+    msmarco: Path | None = flag("MS MARCO v2.1, validation: rows of the hub.", Group.INPUT)
+    dolly: Path | None = flag("databricks-dolly-15k.jsonl.", Group.INPUT)
+    seed: int = flag("Of --sample.", Group.RUN, 0, least=0)
 
 
 @app.command(epilog="Examples:\n\n" + _EXAMPLES.split("\n\n")[1])
@@ -137,18 +121,16 @@ def references(options: ReferencesOptions) -> int:
     return 0 if built.questions and not any(built.missing.values()) else 2
 
 
-@dataclass(frozen=True, kw_only=True)
-class FilterOptions:
+@flags(EngineOptions)
+class FilterOptions(PlanFlags):
     """The options of ``veridical study refchecker filter``."""
 
-    rows: Rows
-    out: Out
-    llm: Llm = None
-    budget: Budget = None
-    json_path: JsonFigures = None
-    plan: Plan = False
-    tokens_per_second: TokensPerSecond = None
-    store: Store = STORE
+    rows: Path = ROWS
+    out: Path = OUT
+    llm: str | None
+    budget: float | None
+    json_path: str | None = JSON_FIGURES
+    store: str = flag(default=STORE, after="tokens_per_second")
 
 
 @app.command("filter", epilog="Examples:\n\n" + _EXAMPLES.split("\n\n")[2] + _PLANNED)
@@ -179,12 +161,12 @@ def filter_(options: FilterOptions) -> int:
     return 0 if kept else 2
 
 
-@dataclass(frozen=True, kw_only=True)
+@flags()
 class PromptsOptions:
     """The options of ``veridical study refchecker prompts``."""
 
-    rows: Rows
-    out: Out
+    rows: Path = ROWS
+    out: Path = OUT
 
 
 @app.command(epilog="Examples:\n\n" + _EXAMPLES.split("\n\n")[3])
@@ -201,16 +183,15 @@ def prompts(options: PromptsOptions) -> int:
     return 0 if made else 2
 
 
-@dataclass(frozen=True, kw_only=True)
+@flags()
 class HardOptions:
     """The options of ``veridical study refchecker hard``."""
 
-    runs: Annotated[
-        list[Path],
-        typer.Argument(help="Run directories, each of one model's responses to the same prompts."),
-    ]
-    top: Annotated[int, typer.Option(min=1, help="Take the N hardest."), Group.STUDY] = 100
-    json_path: JsonFigures = None
+    runs: list[Path] = argument(
+        "Run directories, each of one model's responses to the same prompts."
+    )
+    top: int = flag("Take the N hardest.", Group.STUDY, 100, least=1)
+    json_path: str | None = JSON_FIGURES
 
 
 @app.command(epilog="Examples:\n\n" + _EXAMPLES.split("\n\n")[4])
@@ -235,25 +216,9 @@ def hard(options: HardOptions) -> int:
     return 0 if told.chosen else 2
 
 
-@dataclass(frozen=True, kw_only=True)
-class CopyingOptions:
-    """The options of ``veridical study refchecker copying``."""
-
-    claims: Claims
-    limit: First = None
-    nli: Nli = EngineOptions.nli
-    precision: PrecisionOption = None
-    json_path: JsonFigures = None
-    mapping: Map = None
-    reader: Reader = None
-    plan: Plan = False
-    tokens_per_second: TokensPerSecond = None
-    store: Store = STORE
-
-
 @app.command(epilog="Examples:\n\n" + _EXAMPLES.split("\n\n")[5] + _PLANNED)
 @command
-def copying(options: CopyingOptions) -> int:
+def copying(options: ClaimsFlags) -> int:
     """Whether claims that copy the words of their context are more often entailed (figure 14)."""
     from veridical_lab.studies.refchecker.copying import copying as copying_of
     from veridical_lab.studies.refchecker.planning import plan_copying
@@ -293,27 +258,15 @@ def copying(options: CopyingOptions) -> int:
     return 0
 
 
-@dataclass(frozen=True, kw_only=True)
-class MaskedOptions:
+@flags(EngineOptions)
+class MaskedOptions(ClaimsFlags):
     """The options of ``veridical study refchecker masked``."""
 
-    claims: Claims
-    checkers: Annotated[
-        str,
-        typer.Option(help="Checkers of claims, as nli,nli_words,llm,llm_joint."),
-        Group.SCORING,
-    ] = "nli"
-    limit: First = None
-    nli: Nli = EngineOptions.nli
-    precision: PrecisionOption = None
-    llm: Llm = None
-    budget: Budget = None
-    json_path: JsonFigures = None
-    mapping: Map = None
-    reader: Reader = None
-    plan: Plan = False
-    tokens_per_second: TokensPerSecond = None
-    store: Store = STORE
+    checkers: str = flag(
+        "Checkers of claims, as nli,nli_words,llm,llm_joint.", Group.SCORING, "nli"
+    )
+    llm: str | None = flag(after="precision")
+    budget: float | None = flag(after="llm")
 
 
 @app.command(epilog="Examples:\n\n" + _EXAMPLES.split("\n\n")[6] + _PLANNED)
@@ -363,19 +316,19 @@ def masked(options: MaskedOptions) -> int:
     return 0 if told.checkers else 2
 
 
-def _check(options: FilterOptions | CopyingOptions | MaskedOptions) -> None:
+def _check(options: FilterOptions | ClaimsFlags) -> None:
     """Refuse what does not fit before the work."""
     check_planned(options.plan, tokens_per_second=options.tokens_per_second)
     check_files(options)
 
 
-def _judged(options: CopyingOptions | MaskedOptions, engine: Engine, watch: Watch) -> Judged:
+def _judged(options: ClaimsFlags, engine: Engine, watch: Watch) -> Judged:
     from veridical_lab.studies.refchecker.judged import judged_claims
 
     return judged_claims(options.claims, engine, watch, **_how(options))
 
 
-def _how(options: CopyingOptions | MaskedOptions) -> dict[str, Any]:
+def _how(options: ClaimsFlags) -> dict[str, Any]:
     """How the claims are read."""
     return {
         "limit": options.limit,

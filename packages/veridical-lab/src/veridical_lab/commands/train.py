@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from enum import Enum
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Literal
 
-import typer
-
-from veridical.cli.declared import check_files, command
-from veridical.cli.figures import JsonFigures, error_console
+from veridical.cli.declared import check_files, command, coverage, flag, flags
+from veridical.cli.figures import error_console
 from veridical.cli.help import App
-from veridical.cli.options import STORE, Inputs, Limit, Map, Proxy, Reader, Store, mapping_of
-from veridical.core.options import Group, Names
+from veridical.cli.options import INPUTS, MAP, STORE, mapping_of, store_of
+from veridical.engine.options import EngineOptions
 from veridical.files.temporary import temporary_folder
+from veridical.run.options import RunOptions
 from veridical_lab.commands import train_checker, train_extractor, train_repc, train_spans
 from veridical_lab.commands.training import (
-    Bootstrap,
+    MeasuredFlags,
     check_model_name,
     figures_table,
+    held_out,
+    model_file,
+    seed,
     tell_missing,
     write_figures,
 )
@@ -40,53 +41,32 @@ app = App(
 )
 
 
-class KindName(str, Enum):
-    logistic = "logistic"
-    network = "network"
-
-
-class ConditionName(str, Enum):
-    all = "all"
-    prompt = "prompt"
-    none = "none"
-
-
 app.command("repc", epilog=train_repc.EPILOG)(train_repc.repc)
 app.command("checker", epilog=train_checker.EPILOG)(train_checker.checker)
 app.command("extractor", epilog=train_extractor.EPILOG)(train_extractor.extractor)
 app.command("spans", epilog=train_spans.EPILOG)(train_spans.spans)
 
 
-@dataclass(frozen=True, kw_only=True)
-class HalludetectOptions:
+@flags(RunOptions, EngineOptions)
+class HalludetectOptions(MeasuredFlags):
     """The options of ``veridical train halludetect``."""
 
-    inputs: Inputs
-    out: Annotated[Path, typer.Option(help="The model file: .json or .safetensors."), Names.OUTPUT]
-    kind: Annotated[
-        KindName, typer.Option(help="Logistic regression, or a network of 2 x 512 units.")
-    ] = KindName.logistic
-    proxy: Proxy = None
-    condition: Annotated[
-        ConditionName,
-        typer.Option(help="What a proxy reads first: contexts and prompt, the prompt, nothing."),
-    ] = ConditionName.all
-    held_out: Annotated[
-        float, typer.Option(min=0.05, max=0.5, help="Share of the prompts to measure on.")
-    ] = 0.2
-    epochs: Annotated[int, typer.Option(min=1, help="At most, of the network.")] = 2000
-    bootstrap: Bootstrap = 1000
-    seed: Annotated[int, typer.Option(min=0, help="Of split, network and resamples.")] = 0
-    json_path: JsonFigures = None
-    limit: Limit = None
-    store: Store = STORE
-    min_coverage: Annotated[
-        float,
-        typer.Option(min=0, max=1, help="Exit 2 when fewer records have features."),
-        Group.GATES,
-    ] = 0.98
-    mapping: Map = None
-    reader: Reader = None
+    inputs: list[str] = INPUTS
+    out: Path = model_file()
+    kind: Literal["logistic", "network"] = flag(
+        "Logistic regression, or a network of 2 x 512 units.", default="logistic"
+    )
+    proxy: str | None
+    condition: Literal["all", "prompt", "none"] = flag(
+        "What a proxy reads first: contexts and prompt, the prompt, nothing.", default="all"
+    )
+    held_out: float = held_out("prompts")
+    epochs: int = flag("At most, of the network.", default=2000, least=1)
+    seed: int = seed("split, network and resamples")
+    mapping: list[str] | None = replace(MAP, after="limit")
+    reader: str | None = flag(after="mapping")
+    store: str = STORE
+    min_coverage: float = coverage("Exit 2 when fewer records have features.")
 
 
 @app.command(
@@ -116,20 +96,20 @@ def halludetect(options: HalludetectOptions) -> int:
     with temporary_folder("train") as folder:
         job = Job(
             "-" if options.inputs == ["-"] else options.inputs,
-            [features_scorer(options.proxy, options.condition.value)],
+            [features_scorer(options.proxy, options.condition)],
             limit=options.limit,
             out=folder / "run",
             mapping=mapping_of(options.mapping),
             reader=options.reader,
-            store=None if options.store == "none" else options.store,
+            store=store_of(options.store),
         )
         data = gather(watch(job, err))
     tell_missing(data.missing, err, "records")
     outcome = fit(
         data,
-        options.kind.value,
+        options.kind,
         proxy=options.proxy,
-        condition=options.condition.value,
+        condition=options.condition,
         held_out=options.held_out,
         epochs=options.epochs,
         bootstrap=options.bootstrap,

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Annotated
+from dataclasses import asdict
 
-import typer
 from rich.progress import Progress
 
-from veridical.cli.declared import check_files, command
-from veridical.cli.figures import JsonFigures, error_console
-from veridical.cli.options import Limit
-from veridical.core.options import Names
+from veridical.cli.declared import argument, check_files, command, flags
+from veridical.cli.figures import error_console
 from veridical.files.atomic import need_new_folder
-from veridical_lab.commands.training import Bootstrap, tell_figures, tell_missing, write_figures
+from veridical_lab.commands.training import TuningFlags, tell_figures, tell_missing, write_figures
 
 EPILOG = (
     "Examples:\n\n"
@@ -25,29 +20,14 @@ EPILOG = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class CheckerOptions:
+@flags()
+class CheckerOptions(TuningFlags):
     """The options of ``veridical train checker``."""
 
-    inputs: Annotated[
-        list[str],
-        typer.Argument(
-            help="JSON lines with premise, hypothesis (the claim) and label: entailment, neutral, "
-            "contradiction or not_entailment."
-        ),
-    ]
-    base: Annotated[str, typer.Option(help="Encoder to go on from: a folder or a hub id.")]
-    out: Annotated[Path, typer.Option(help="A new folder for the model."), Names.OTHER]
-    epochs: Annotated[int, typer.Option(min=1, help="Passes over the training part.")] = 3
-    rate: Annotated[float, typer.Option(min=1e-8, max=1, help="Highest learning rate.")] = 3e-5
-    held_out: Annotated[
-        float, typer.Option(min=0.05, max=0.5, help="Share of the premises to measure on.")
-    ] = 0.2
-    bootstrap: Bootstrap = 1000
-    seed: Annotated[int, typer.Option(min=0, help="Of parts, head, batches, resamples.")] = 0
-    device: Annotated[str | None, typer.Option(help="torch device, such as cuda or cpu.")] = None
-    json_path: JsonFigures = None
-    limit: Limit = None
+    inputs: list[str] = argument(
+        "JSON lines with premise, hypothesis (the claim) and label: entailment, neutral, "
+        "contradiction or not_entailment."
+    )
 
 
 @command

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
 from rich.progress import Progress
 
-from veridical.cli.declared import check_files, command
-from veridical.cli.figures import JsonFigures, error_console
-from veridical.cli.options import Limit, TokenEncoder
-from veridical.core.options import Names
+from veridical.cli.declared import argument, check_files, command, flags
+from veridical.cli.figures import error_console
+from veridical.engine.options import EngineOptions
 from veridical.errors import UsageError
 from veridical_lab.commands.training import (
-    Bootstrap,
+    MeasuredFlags,
     check_model_name,
     figures_table,
+    held_out,
+    model_file,
+    seed,
     tell_missing,
     write_figures,
 )
@@ -39,25 +40,17 @@ EPILOG = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class ExtractorOptions:
+@flags(EngineOptions)
+class ExtractorOptions(MeasuredFlags):
     """The options of ``veridical train extractor``."""
 
-    inputs: Annotated[
-        list[str],
-        typer.Argument(
-            help="Records with response and claims (an LLM's triplets), or RefChecker's data."
-        ),
-    ]
-    out: Annotated[Path, typer.Option(help="The model file: .json or .safetensors."), Names.OUTPUT]
-    token_encoder: TokenEncoder = None
-    held_out: Annotated[
-        float, typer.Option(min=0.05, max=0.5, help="Share of the prompts to measure on.")
-    ] = 0.2
-    bootstrap: Bootstrap = 1000
-    seed: Annotated[int, typer.Option(min=0, help="Of parts, networks and resamples.")] = 0
-    json_path: JsonFigures = None
-    limit: Limit = None
+    inputs: list[str] = argument(
+        "Records with response and claims (an LLM's triplets), or RefChecker's data."
+    )
+    out: Path = model_file()
+    token_encoder: str | None
+    held_out: float = held_out("prompts")
+    seed: int = seed("parts, networks and resamples")
 
 
 @command

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict, dataclass
-from enum import Enum
+from dataclasses import MISSING, asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Literal
 
-import typer
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from veridical.cli.declared import check_files, command
-from veridical.cli.figures import JsonFigures, error_console
-from veridical.cli.options import STORE, Limit, Store
-from veridical.core.options import Names
+from veridical.cli.declared import argument, check_files, command, flag, flags
+from veridical.cli.figures import error_console
+from veridical.cli.options import STORE, store_of
+from veridical.core.options import Group
+from veridical.engine.options import EngineOptions
 from veridical_lab.commands.training import (
-    Bootstrap,
+    MeasuredFlags,
     check_model_name,
+    held_out,
+    model_file,
+    seed,
     tell_figures,
     tell_missing,
     write_figures,
@@ -33,17 +35,6 @@ if TYPE_CHECKING:
 _SHOWN = 5  # reasons of pairs without hidden states
 
 
-class ClassifierName(str, Enum):
-    svm = "svm"
-    mlp = "mlp"
-    knn = "knn"
-
-
-class LayersName(str, Enum):
-    select = "select"
-    ensemble = "ensemble"
-
-
 EPILOG = (
     "Examples:\n\n"
     "  veridical train repc nli.jsonl --proxy smollm2 --out repc.json\n\n"
@@ -55,48 +46,31 @@ EPILOG = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class RepcOptions:
+@flags(EngineOptions)
+class RepcOptions(MeasuredFlags):
     """The options of ``veridical train repc``."""
 
-    inputs: Annotated[
-        list[str], typer.Argument(help="JSON lines with premise, hypothesis and label.")
-    ]
-    proxy: Annotated[
-        str,
-        typer.Option(
-            help="Language model whose hidden states are read: smollm2, a folder, a .gguf file, "
-            "a hub id."
-        ),
-    ]
-    out: Annotated[Path, typer.Option(help="The model file: .json or .safetensors."), Names.OUTPUT]
-    classifier: Annotated[
-        ClassifierName,
-        typer.Option(help="SVM, two-layer network, or nearest neighbours after NCA."),
-    ] = ClassifierName.svm
-    layers: Annotated[
-        LayersName, typer.Option(help="The best layer, or all of them joined by a network.")
-    ] = LayersName.select
-    pairs: Annotated[
-        int | None,
-        typer.Option(
-            min=30, help="Pairs to train on. Default: as published, svm 1000, mlp 2000, knn 100."
-        ),
-    ] = None
-    test: Annotated[
-        list[str] | None, typer.Option(help="A file of pairs to measure on besides; repeatable.")
-    ] = None
-    test_pairs: Annotated[
-        int | None, typer.Option(min=1, help="At most so many pairs of each, at random.")
-    ] = None
-    held_out: Annotated[
-        float, typer.Option(min=0.0, max=0.5, help="Share of the premises to measure on.")
-    ] = 0.2
-    bootstrap: Bootstrap = 1000
-    seed: Annotated[int, typer.Option(min=0, help="Of parts, classifiers and resamples.")] = 0
-    json_path: JsonFigures = None
-    limit: Limit = None
-    store: Store = STORE
+    inputs: list[str] = argument("JSON lines with premise, hypothesis and label.")
+    proxy: str = flag(
+        "Language model whose hidden states are read: smollm2, a folder, a .gguf file, a hub id.",
+        Group.OTHER,
+        MISSING,
+    )
+    out: Path = model_file()
+    classifier: Literal["svm", "mlp", "knn"] = flag(
+        "SVM, two-layer network, or nearest neighbours after NCA.", default="svm"
+    )
+    layers: Literal["select", "ensemble"] = flag(
+        "The best layer, or all of them joined by a network.", default="select"
+    )
+    pairs: int | None = flag(
+        "Pairs to train on. Default: as published, svm 1000, mlp 2000, knn 100.", least=30
+    )
+    test: list[str] | None = flag("A file of pairs to measure on besides; repeatable.")
+    test_pairs: int | None = flag("At most so many pairs of each, at random.", least=1)
+    held_out: float = held_out("premises", 0.0)
+    seed: int = seed("parts, classifiers and resamples")
+    store: str = STORE
 
 
 @command
@@ -123,9 +97,9 @@ def repc(options: RepcOptions) -> int:
     }
     tell_missing(data.missing, err)
     parts = parts_of(
-        data, options.pairs or PUBLISHED[options.classifier.value], options.held_out, options.seed
+        data, options.pairs or PUBLISHED[options.classifier], options.held_out, options.seed
     )
-    place = None if options.store == "none" else options.store
+    place = store_of(options.store)
     needed = [parts.train, parts.choosing, parts.held, *tests.values()]
     together = type(data)(tuple(p for some in needed for p in some.pairs), {})
     with Progress(console=err, transient=True, disable=not sys.stderr.isatty()) as bars:
@@ -140,8 +114,8 @@ def repc(options: RepcOptions) -> int:
         outcome = fit(
             parts,
             states.take(0, bounds[2]),
-            options.classifier.value,
-            options.layers.value,
+            options.classifier,
+            options.layers,
             proxy=options.proxy,
             seed=options.seed,
             notes={"files": [Path(i).name for i in options.inputs]},

@@ -4,23 +4,60 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import MISSING
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
 from rich.console import Console
 from rich.table import Table
 
+from veridical.cli.declared import flag, flags
+from veridical.cli.figures import JSON_FIGURES
 from veridical.cli.outputs import opened
-from veridical.core.options import Group
+from veridical.core.options import Group, Names
 from veridical.errors import UsageError
+from veridical.run.options import RunOptions
 
 if TYPE_CHECKING:
     from veridical_lab.training.figures import Row
 
-Bootstrap = Annotated[
-    int, typer.Option(min=0, help="Resamples behind each interval."), Group.FIGURES
-]
+
+def model_file() -> Any:
+    """The flag ``--out`` of a model file."""
+    return flag("The model file: .json or .safetensors.", Group.OTHER, MISSING, names=Names.OUTPUT)
+
+
+def held_out(what: str, least: float = 0.05) -> Any:
+    """The flag ``--held-out``."""
+    return flag(f"Share of the {what} to measure on.", default=0.2, least=least, most=0.5)
+
+
+def seed(what: str) -> Any:
+    """The flag ``--seed``."""
+    return flag(f"Of {what}.", default=0, least=0)
+
+
+@flags(RunOptions)
+class MeasuredFlags:
+    """How what is trained is measured."""
+
+    bootstrap: int = flag("Resamples behind each interval.", Group.FIGURES, 1000, least=0)
+    json_path: str | None = JSON_FIGURES
+    limit: int | None
+
+
+@flags()
+class TuningFlags(MeasuredFlags):
+    """How an encoder is fine-tuned."""
+
+    base: str = flag("Encoder to go on from: a folder or a hub id.", default=MISSING)
+    out: Path = flag("A new folder for the model.", default=MISSING, names=Names.OTHER)
+    epochs: int = flag("Passes over the training part.", default=3, least=1)
+    rate: float = flag("Highest learning rate.", default=3e-5, least=1e-8, most=1)
+    held_out: float = held_out("premises")
+    seed: int = seed("parts, head, batches, resamples")
+    device: str | None = flag("torch device, such as cuda or cpu.")
+
 
 _SHOWN = 5  # reasons of rows left out
 
