@@ -32,7 +32,7 @@ from veridical.core.records import Record
 from veridical.core.registry import scorer
 from veridical.core.scores import Score
 from veridical.io import open_source
-from veridical.scorers.most_about import place_most_about
+from veridical.scorers._most_about import place_most_about
 from veridical.stats.metrics.ranking import areas
 from veridical.text.relevance import MostAbout
 from veridical.text.sentences import split_sentences

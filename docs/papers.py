@@ -69,7 +69,14 @@ TESTS: dict[str, tuple[str, ...]] = {
         "scorers/test_bart_score.py",
         "scorers/test_prism_languages.py",
     ),
-    "scorers/grounding/sacre_bleu.py": ("scorers/grounding/test_sacrebleu.py",),
+    "scorers/probability/token_alternatives.py": (
+        "scorers/probability/test_token_responses.py",
+        "scorers/probability/test_token_sentences.py",
+    ),
+    "scorers/probability/token_probabilities.py": (
+        "scorers/probability/test_token_responses.py",
+        "scorers/probability/test_token_sentences.py",
+    ),
     **{
         f"veridical_lab/bench/datasets/{name}.py": (
             "bench/datasets/test_suite_formats.py",
@@ -145,8 +152,9 @@ def _version(peer: str) -> str:
 
 
 def _line(row: Row) -> str:
-    files = list(dict.fromkeys(file for name in row.here for file in _files(name)))
-    tests = row.tests or dict.fromkeys(test for file in files for test in _tests_of(file))
+    places = [(name, file) for name in row.here for file in _files(name)]
+    files = list(dict.fromkeys(file for _, file in places))
+    tests = row.tests or dict.fromkeys(t for name, file in places for t in _tests_of(file, name))
     figures = _found(row) if row.figures is None else [_link(*f.split(" ", 1)) for f in row.figures]
     here = ", ".join(f"`{name}`" for name in row.here) or "**no**"
     cells = [
@@ -204,23 +212,26 @@ def _tests() -> dict[str, str]:
     return {p.relative_to(ROOT).as_posix(): p.read_text(encoding="utf-8") for p in found}
 
 
-def _tests_of(file: str) -> tuple[str, ...]:
-    """Those of :data:`TESTS`; else the one of the file's name; else, in the folder that mirrors its
-    own, the first that names its module, or it.
+def _tests_of(file: str, name: str) -> tuple[str, ...]:
+    """In the folder that mirrors the file's own the one of the scorer's ``name``; else those of
+    :data:`TESTS`; else the one of the file's name, or the first that names its module, or it.
 
     Raises:
         LookupError: there is none.
     """
     package = _LAB if file.startswith(f"{_LAB}/") else "veridical"
     tree = _TREES[package]
+    below = file.removeprefix(f"{_LAB}/")
+    folder, stem = Path(below).parent.as_posix(), Path(file).stem
+    near = [path for path in _tests() if path.startswith(f"{tree}/{folder}/")]
+    own = f"{tree}/{folder}/test_{name}.py"
+    if own in near:
+        return (own,)
     if file in TESTS:
         named = tuple(f"{tree}/{path}" for path in TESTS[file])
         if missing := [path for path in named if path not in _tests()]:
             raise LookupError(f"{missing[0]} is not there")
         return named
-    below = file.removeprefix(f"{_LAB}/")
-    folder, stem = Path(below).parent.as_posix(), Path(file).stem
-    near = [path for path in _tests() if path.startswith(f"{tree}/{folder}/")]
     mirror = re.compile(rf"test_{stem}(_cli|_page|_scorer)?\.py")
     module = re.compile(rf"\b{package}\.{re.escape(below[:-3].replace('/', '.'))}\b")
     word = re.compile(rf"\b{stem.replace('_', '[^a-z]+')}\b")

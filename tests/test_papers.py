@@ -58,9 +58,11 @@ def test_links_are_to_what_is_there(papers: ModuleType) -> None:
 
 
 def test_tests_are_those_of_a_file_or_named(papers: ModuleType) -> None:
-    assert papers._tests_of("claims/majority.py") == ("tests/claims/test_majority.py",)
-    assert papers._tests_of("veridical_lab/commands/train_repc.py") == (
+    spectral = "scorers/consistency/spectral.py"
+    assert papers._tests_of(spectral, "kle") == ("tests/scorers/consistency/test_kle.py",)
+    assert papers._tests_of("claims/majority.py", "majority") == ("tests/claims/test_majority.py",)
+    assert papers._tests_of("veridical_lab/commands/train_repc.py", "train_repc") == (
         "packages/veridical-lab/tests/repc/test_repc_checker.py",
     )
     with pytest.raises(LookupError, match="name it in TESTS"):
-        papers._tests_of("claims/xyzzy.py")
+        papers._tests_of("claims/xyzzy.py", "xyzzy")

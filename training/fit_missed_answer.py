@@ -32,7 +32,7 @@ from veridical.core.records import Record
 from veridical.core.verdicts import Verdicts
 from veridical.engine.batching import pack
 from veridical.models import load_encoder, load_nli
-from veridical.scorers.grounding import missed_answer as model
+from veridical.scorers.grounding import _missed_answer as model
 from veridical.text.asked import asked
 
 FILE = Path(model.__file__).with_suffix(".json")

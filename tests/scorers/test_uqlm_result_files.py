@@ -29,14 +29,12 @@ from veridical.ensembles.apply import risk_of
 from veridical.ensembles.ensemble_file import Fit
 from veridical.scorers.consistency.cosine import cosine
 from veridical.scorers.consistency.exact_match import exact_match
-from veridical.scorers.consistency.noncontradiction import noncontradiction
+from veridical.scorers.consistency.pairwise_nli import noncontradiction
 from veridical.scorers.consistency.semantic_density import semantic_density
-from veridical.scorers.consistency.semantic_entropy import semantic_entropy
-from veridical.scorers.consistency.semantic_negentropy import semantic_negentropy
+from veridical.scorers.consistency.semantic_entropy import semantic_entropy, semantic_negentropy
 from veridical.scorers.judges.bsdetector import bsdetector
 from veridical.scorers.judges.panel import panel
-from veridical.scorers.probability.min_probability import min_probability
-from veridical.scorers.probability.sequence_probability import sequence_probability
+from veridical.scorers.probability.token_probabilities import min_probability, sequence_probability
 from veridical.stats.objectives import named
 from veridical.stats.thresholds import best_threshold
 from veridical.stats.weights import combine

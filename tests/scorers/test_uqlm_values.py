@@ -17,17 +17,16 @@ from nli_evidence import FixedVerdicts
 from veridical.core.messages import ChatRequest, LlmError, Reply
 from veridical.core.records import Record, TokenLogprob
 from veridical.core.scores import Score
-from veridical.scorers.consistency.centrality import CENTRALITIES
-from veridical.scorers.consistency.claim_graph import claim_graph
-from veridical.scorers.consistency.clusters import entropy
+from veridical.scorers.consistency._centrality import CENTRALITIES
+from veridical.scorers.consistency._clusters import entropy
+from veridical.scorers.consistency.claim_samples import claim_graph
 from veridical.scorers.consistency.cosine import cosine
-from veridical.scorers.consistency.luq import luq
-from veridical.scorers.consistency.matched_unit import matched_unit
+from veridical.scorers.consistency.luq import luq, matched_unit
 from veridical.scorers.judges.judge import judge
 from veridical.scorers.judges.verbalized import verbalized
 from veridical.scorers.probability.cocoa import cocoa
 from veridical.scorers.probability.p_true import p_true
-from veridical.scorers.probability.sequence_probability import sequence_probability
+from veridical.scorers.probability.token_probabilities import sequence_probability
 from veridical_lab.scorers.code.functional_equivalence import functional_equivalence
 from veridical_lab.scorers.code.functional_sets import functional_sets
 

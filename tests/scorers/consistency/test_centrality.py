@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from veridical.scorers.consistency.centrality import CENTRALITIES
+from veridical.scorers.consistency._centrality import CENTRALITIES
 
 #: Two claims in all three answers, one in the first alone, one in none.
 TABLE = np.array([[1.0, 1.0, 1.0], [0.9, 0.8, 0.7], [0.6, 0, 0], [0, 0, 0]])

@@ -9,7 +9,7 @@ from veridical.core.messages import Reply
 from veridical.core.records import Record
 from veridical.core.registry import REGISTRY
 from veridical.errors import NotApplicable, UsageError
-from veridical.scorers.consistency.claim_frequency import claim_frequency
+from veridical.scorers.consistency.claim_samples import claim_frequency
 from veridical.scorers.consistency.luq import luq
 
 BORN, DIED = "He was born in London.", "He died there in 1912."

@@ -8,8 +8,8 @@ from veridical.core.messages import Reply
 from veridical.core.records import Record
 from veridical.core.registry import REGISTRY
 from veridical.errors import NotApplicable, UsageError
-from veridical.scorers.consistency.centrality import CENTRALITIES
-from veridical.scorers.consistency.claim_graph import claim_graph
+from veridical.scorers.consistency._centrality import CENTRALITIES
+from veridical.scorers.consistency.claim_samples import claim_graph
 
 BORN, DIED, PAINTED = "He was born in London.", "He died there in 1912.", "He was a painter."
 BORN_TOO = "London is where he was born."

@@ -8,7 +8,7 @@ from nli_evidence import FixedVerdicts
 
 from veridical.core.messages import LlmError, Reply
 from veridical.core.records import Record
-from veridical.scorers.consistency.claim_merging import merged
+from veridical.scorers.consistency._claim_merging import merged
 
 A, A2, B, C = "He was a poet.", "Poetry was his work.", "He died in 1912.", "He had a dog."
 RECORD = Record(response=f"{A} {B}")

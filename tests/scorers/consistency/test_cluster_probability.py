@@ -8,7 +8,7 @@ from nli_evidence import FixedVerdicts
 
 from veridical.core.records import Record
 from veridical.errors import NotApplicable
-from veridical.scorers.consistency.cluster_probability import cluster_probability, representative
+from veridical.scorers.consistency.semantic_entropy import cluster_probability, representative
 
 MEANINGS = {"Lyon": 1, "Paris": 2, "It is Paris": 2, "Paris it is": 2, "Rome": 3}
 

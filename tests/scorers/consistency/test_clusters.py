@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from meanings import OTHER, SAME, record_of, table_of
 from nli_evidence import FixedVerdicts
 
-from veridical.scorers.consistency.clusters import entropy, grouped, semantic_clusters
-from veridical.scorers.consistency.response_pairs import response_matrix
+from veridical.scorers.consistency._clusters import entropy, grouped, semantic_clusters
+from veridical.scorers.consistency._response_pairs import response_matrix
 
 #: One entails the other, and not the reverse: "Rome, Italy" and "Italy".
 ONE_WAY = {("narrow", "wide"): SAME, ("wide", "narrow"): (0.2, 0.7, 0.1)}

@@ -11,7 +11,7 @@ from verdict_tables import apart, evidence_of, same, tables
 
 from veridical.core.records import Record
 from veridical.errors import NotApplicable
-from veridical.scorers.consistency.degree import degree
+from veridical.scorers.consistency.spectral import degree
 
 
 def score(table, order=None, **parameters):

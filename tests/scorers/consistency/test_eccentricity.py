@@ -12,7 +12,7 @@ from verdict_tables import apart, evidence_of, same, tables
 from veridical.core.records import Record
 from veridical.core.registry import REGISTRY
 from veridical.errors import NotApplicable, UsageError
-from veridical.scorers.consistency.eccentricity import eccentricity
+from veridical.scorers.consistency.spectral import eccentricity
 
 
 def score(table, order=None, **parameters):

@@ -12,8 +12,7 @@ from verdict_tables import apart, evidence_of, same, tables
 
 from veridical.core.records import Record
 from veridical.errors import NotApplicable
-from veridical.scorers.consistency.eigv import eigv
-from veridical.scorers.consistency.response_graph import normalised_laplacian, similarity_graph
+from veridical.scorers.consistency.spectral import eigv, normalised_laplacian, similarity_graph
 
 
 def score(table, order=None, **parameters):

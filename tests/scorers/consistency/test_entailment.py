@@ -9,7 +9,7 @@ from nli_evidence import FixedVerdicts
 from veridical.core.records import Record
 from veridical.core.registry import REGISTRY
 from veridical.errors import NotApplicable
-from veridical.scorers.consistency.entailment import entailment
+from veridical.scorers.consistency.pairwise_nli import entailment
 
 TABLE = {
     ("y", "s"): (0.7, 0.2, 0.1),

@@ -11,8 +11,7 @@ from nli_evidence import FixedVerdicts
 from veridical.core.records import Record
 from veridical.core.registry import REGISTRY
 from veridical.errors import NotApplicable
-from veridical.scorers.consistency.luq import luq
-from veridical.scorers.consistency.matched_unit import matched_unit
+from veridical.scorers.consistency.luq import luq, matched_unit
 
 BORN = "He was born in London."
 DIED = "He died there in 1912."

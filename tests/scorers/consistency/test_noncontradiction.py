@@ -9,7 +9,7 @@ from nli_evidence import FixedVerdicts
 from veridical.core.records import Record
 from veridical.core.registry import REGISTRY
 from veridical.errors import NotApplicable
-from veridical.scorers.consistency.noncontradiction import noncontradiction
+from veridical.scorers.consistency.pairwise_nli import noncontradiction
 
 TABLE = {
     ("y", "s"): (0.7, 0.2, 0.1),

@@ -8,7 +8,7 @@ from nli_evidence import FixedVerdicts
 
 from veridical.core.records import Record
 from veridical.errors import NotApplicable
-from veridical.scorers.consistency.response_pairs import response_matrix
+from veridical.scorers.consistency._response_pairs import response_matrix
 
 CHAT = [
     {"role": "system", "content": "Be brief."},

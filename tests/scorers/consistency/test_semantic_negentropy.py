@@ -10,7 +10,7 @@ from scipy.stats import entropy
 
 from veridical.core.registry import REGISTRY
 from veridical.errors import NotApplicable
-from veridical.scorers.consistency.semantic_negentropy import semantic_negentropy
+from veridical.scorers.consistency.semantic_entropy import semantic_negentropy
 
 MEANINGS = {"Paris": 1, "It is Paris": 1, "Rome": 2, "Oslo": 3, "Bern": 4, "Rabat": 5, "Lima": 6}
 

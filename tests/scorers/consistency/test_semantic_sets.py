@@ -6,7 +6,7 @@ from nli_evidence import FixedVerdicts
 
 from veridical.core.registry import REGISTRY
 from veridical.errors import NotApplicable
-from veridical.scorers.consistency.semantic_sets import semantic_sets
+from veridical.scorers.consistency.semantic_entropy import semantic_sets
 
 MEANINGS = {"Where? Paris": 1, "It is Paris": 1, "Where? Rome": 2, "Where? Oslo": 3}
 

@@ -5,7 +5,7 @@ import pytest
 from meanings import logprobs, record_of
 
 from veridical.errors import NotApplicable
-from veridical.scorers.consistency.sequence_weights import log_weights
+from veridical.scorers.consistency._sequence_weights import log_weights
 
 LONG = logprobs(*[-1.0] * 3000)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from veridical.core.records import Record
-from veridical.scorers.grounding.cited import miscited
+from veridical.scorers.grounding._cited import miscited
 
 CONTEXTS = [
     "The ferry takes bicycles free of charge on weekdays.",

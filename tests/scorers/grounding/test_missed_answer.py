@@ -11,7 +11,7 @@ from nli_evidence import FixedVerdicts
 import veridical
 from veridical.core.records import Record
 from veridical.errors import NotApplicable
-from veridical.scorers.grounding.missed_answer import (
+from veridical.scorers.grounding._missed_answer import (
     NAMES,
     candidates_of,
     missed_answer,

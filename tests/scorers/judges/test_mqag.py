@@ -10,7 +10,7 @@ from scipy.spatial.distance import cityblock
 from scipy.stats import entropy
 
 from veridical.errors import UsageError
-from veridical.scorers.judges.mqag import (
+from veridical.scorers.judges._mqag import (
     Question,
     bayes,
     counting,

@@ -18,7 +18,7 @@ from veridical.core.registry import REGISTRY
 from veridical.core.scores import Score
 from veridical.engine.engine import Engine
 from veridical.errors import UsageError
-from veridical.scorers.judges.mqag import Question
+from veridical.scorers.judges._mqag import Question
 from veridical_lab.models.requests import pack_texts, unpack_texts
 from veridical_lab.scorers.mqag_models import Checkpoints
 

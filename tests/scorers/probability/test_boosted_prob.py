@@ -11,7 +11,7 @@ from veridical.core.records import Record
 from veridical.core.registry import REGISTRY
 from veridical.core.tokens import TokenProbabilities
 from veridical.errors import NotApplicable
-from veridical.scorers.probability.boosted_prob import boosted_prob, boosted_probabilities
+from veridical.scorers.probability.token_alternatives import boosted_prob, boosted_probabilities
 
 #: "Paris" shares 0.9 with two others; " is" falls off the cut; "." has no cut at all.
 TOKENS = [

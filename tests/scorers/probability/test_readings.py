@@ -10,7 +10,7 @@ from token_records import reading_of, record_of, sample_of, token
 from veridical.core.records import Record
 from veridical.core.tokens import FLOOR
 from veridical.errors import NotApplicable
-from veridical.scorers.probability.readings import conversation, read_answers, read_response
+from veridical.scorers.probability._readings import conversation, read_answers, read_response
 from veridical.text.token_spans import MisalignedTokens
 
 

@@ -13,8 +13,7 @@ from token_records import reading_of, record_of, sample_of, token
 from veridical.core.records import Record
 from veridical.core.registry import REGISTRY
 from veridical.errors import NotApplicable
-from veridical.scorers.probability.sar import relevant_surprise, sar
-from veridical.scorers.probability.token_sar import token_sar
+from veridical.scorers.probability.sar import relevant_surprise, sar, token_sar
 
 #: "Paris" is two tokens; "is" is a function word.
 TOKENS = [

@@ -7,7 +7,7 @@ from scipy.stats import entropy
 from token_records import record_of, token
 
 from veridical.errors import NotApplicable
-from veridical.scorers.probability.self_certainty import certainties, self_certainty
+from veridical.scorers.probability.token_alternatives import certainties, self_certainty
 
 
 async def score(tokens, **parameters):

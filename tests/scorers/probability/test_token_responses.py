@@ -12,14 +12,15 @@ from veridical.core.evidence import guarded, score_locally
 from veridical.core.registry import REGISTRY
 from veridical.core.scores import Score
 from veridical.errors import ModelError, NotApplicable
+from veridical.scorers.probability._units import TOKENS_SHOWN
 from veridical.scorers.probability.cocoa import cocoa
-from veridical.scorers.probability.min_probability import min_probability
-from veridical.scorers.probability.monte_carlo_probability import monte_carlo_probability
-from veridical.scorers.probability.perplexity import perplexity
-from veridical.scorers.probability.probability_margin import probability_margin
-from veridical.scorers.probability.sequence_probability import sequence_probability
-from veridical.scorers.probability.token_negentropy import token_negentropy
-from veridical.scorers.probability.units import TOKENS_SHOWN
+from veridical.scorers.probability.token_alternatives import probability_margin, token_negentropy
+from veridical.scorers.probability.token_probabilities import (
+    min_probability,
+    monte_carlo_probability,
+    perplexity,
+    sequence_probability,
+)
 
 TOKENS = [
     token("Paris", 0.5, 0.25, 0.25),

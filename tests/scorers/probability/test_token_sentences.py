@@ -15,10 +15,8 @@ from veridical.core.evidence import guarded, score_locally
 from veridical.core.registry import REGISTRY
 from veridical.core.tokens import FLOOR
 from veridical.errors import NotApplicable
-from veridical.scorers.probability.avg_entropy import avg_entropy
-from veridical.scorers.probability.avg_logprob import avg_logprob
-from veridical.scorers.probability.max_entropy import max_entropy
-from veridical.scorers.probability.max_logprob import max_logprob
+from veridical.scorers.probability.token_alternatives import avg_entropy, max_entropy
+from veridical.scorers.probability.token_probabilities import avg_logprob, max_logprob
 from veridical.text.token_spans import MisalignedTokens
 
 SCORERS = ("avg_logprob", "max_logprob", "avg_entropy", "max_entropy")

@@ -15,8 +15,8 @@ from veridical.ensembles.scorers.default_long import LongAnswer, long_answer
 from veridical.ensembles.scorers.default_set import Field, Said
 from veridical.ensembles.scorers.unread import wrong_values
 from veridical.errors import NotApplicable
-from veridical.scorers.grounding.cited import miscited
-from veridical.scorers.grounding.missed_answer import Missed, missed_answer
+from veridical.scorers.grounding._cited import miscited
+from veridical.scorers.grounding._missed_answer import Missed, missed_answer
 from veridical.text.scripts import UNREAD
 from veridical.text.spans import Span
 

@@ -19,10 +19,10 @@ from veridical.core.stated import stated_answer
 from veridical.errors import NotApplicable
 from veridical.llm.asking import failed
 from veridical.prompts import load_prompt
-from veridical.scorers.claim_units import claim_costs, claim_prompts, claims_to_judge
-from veridical.scorers.consistency.clusters import entropy, grouped
+from veridical.scorers._claim_units import claim_costs, claim_prompts, claims_to_judge
+from veridical.scorers._questions import questions_in, questions_request
+from veridical.scorers.consistency._clusters import entropy, grouped
 from veridical.scorers.consistency.luq import Aggregate, Measure, measured
-from veridical.scorers.questions import questions_in, questions_request
 from veridical.text.refusals import abstains
 from veridical.text.words import content_spans
 

@@ -1,31 +1,39 @@
-"""Claims of the response and of its samples, for scorers that hold one against the other."""
+"""Scorers that hold the claims of the response against those of its samples."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from pydantic import Field
 
-from veridical.arrays import Floats, Matrix
-from veridical.claims.claim import Claim
+from veridical.claims.extractors import ExtractorName
 from veridical.core.evidence import Evidence
 from veridical.core.records import Record, Source
-from veridical.core.scores import SHOWN, EvidenceItem, Score, Unit
-from veridical.errors import NotApplicable
-from veridical.scorers.claim_units import claim_prompts, claims_to_judge
-from veridical.scorers.consistency.claim_merging import PROMPT
-from veridical.scorers.consistency.luq import Aggregate
-from veridical.scorers.most_about import sentence_most_about
+from veridical.core.registry import Cost, scorer
+from veridical.core.scores import Score
+from veridical.core.stated import stated_answer, stated_source
+from veridical.errors import NotApplicable, UsageError
+from veridical.scorers._claim_units import claim_costs, claim_prompts, claims_to_judge
+from veridical.scorers.consistency._centrality import CENTRALITIES, Centrality
+from veridical.scorers.consistency._claim_merging import PROMPT, Merge, merged
+from veridical.scorers.consistency.luq import (
+    Aggregate,
+    Measure,
+    least_supporting,
+    measured,
+    of_units,
+)
 
 
 def _prompts(extractor: str, merge: str, **_: object) -> tuple[str, ...]:
     return claim_prompts(extractor) + ((PROMPT,) if merge == "llm" else ())
 
 
-#: What the scorers by claims and samples declare alike.
-SHARED: dict[str, Any] = {
+#: What these scorers declare alike.
+_SHARED: dict[str, Any] = {
     "needs": {"samples"},
     "cost": "llm",
     "uses": {"nli", "tokens"},
@@ -35,7 +43,160 @@ SHARED: dict[str, Any] = {
 }
 
 
-async def claims_of_samples(
+def _frequency_costs(
+    extractor: str, count: str, merge: Literal["none"] | Merge, llm: str | None, **_: object
+) -> set[Cost]:
+    if merge == "none":
+        return claim_costs("claim_frequency", extractor, llm, {"nli"})
+    call = f"claim_frequency(merge={merge})"
+    if extractor == "given":
+        raise UsageError(f"{call} needs claims of the samples too: extractor=given has none")
+    if count != "label":
+        raise UsageError(f"{call} counts the samples that make a claim: leave count={count} out")
+    return claim_costs("claim_frequency", extractor, llm, {merge})
+
+
+@scorer(
+    "claim_frequency",
+    level="claim",
+    source="Zhang 2024 (LUQ-atomic), counted; RefChecker's claims against samples",
+    costs_by=_frequency_costs,
+    **_SHARED,
+)
+async def claim_frequency(
+    record: Record,
+    evidence: Evidence,
+    *,
+    extractor: ExtractorName = "clauses",
+    aggregate: Aggregate = "mean",
+    count: Literal["label"] | Measure = "label",
+    merge: Literal["none"] | Merge = "none",
+    llm: str | None = None,
+) -> Score:
+    """Share of the samples that support a claim of the response.
+
+    Args:
+        extractor: takes the response apart, as in ``claims``: ``response``, ``sentences``,
+            ``clauses``, ``triplets``, ``given``, or by an LLM ``llm_atomic`` and others.
+        aggregate: the response's value is the mean over claims, or the smallest.
+        count: a sample counts where entailment is the most probable class (``label``), or by one
+            of the measures of ``luq``: with ``contrasted_entailment`` and claims by an LLM this is
+            LUQ-atomic.
+        merge: ``none`` judges a claim by whole samples. Otherwise samples are taken apart too, and
+            a sample counts where it makes a claim that says the same: by ``nli`` those that entail
+            each other, or those of which an ``llm`` says so, asked sample by sample (see
+            ``claim_graph``). This is stricter: a sample that says more in one claim does not count.
+        llm: of an extractor that asks one, and of ``merge=llm``; the run's own if None.
+
+    ``raw`` is the share in [0, 1] (confidence), of claims and response; ``risk = 1 - raw``. A
+    claim's evidence shows the samples that support it least, each by its sentence most about it,
+    with the probability of entailment (or the measure; of merged claims 1 or 0).
+
+    Raises:
+        NotApplicable: the response is blank, declines to answer or makes no claim, or no sample
+            has a text.
+        LlmError: the extractor, or the merging, failed.
+    """
+    record.need_answer()
+    sources = record.against("samples")
+    claims = await claims_to_judge(record, evidence, extractor, llm)
+    if merge == "none":
+        premises = [stated_source(record, evidence, x) for x in sources]
+        verdicts = await evidence.nli([(p, claim.text) for claim in claims for p in premises])
+        shape = (len(claims), len(sources))
+        support = measured(verdicts, "entailment" if count == "label" else count).reshape(shape)
+        found = support
+        if count == "label":
+            found = (verdicts.probabilities.argmax(axis=1) == 0).reshape(shape).astype(np.float64)
+    else:
+        own = [claim.text for claim in claims]
+        others = await _claims_of_samples(record, evidence, sources, extractor, llm)
+        first = await merged(evidence, [own, *others], merge, llm)
+        made = [{first[text] for text in part} for part in others]
+        found = np.array([[float(first[text] in part) for part in made] for text in own])
+        support = found
+    spans, texts = [c.span(record.response) for c in claims], [c.text for c in claims]
+    items = least_supporting(evidence, texts, sources, support)
+    return of_units(spans, found.mean(axis=1), items, aggregate, "claim")
+
+
+def _graph_costs(extractor: str, merge: Merge, llm: str | None, **_: object) -> set[Cost]:
+    if extractor == "given":
+        raise UsageError("claim_graph needs claims of the samples too: extractor=given has none")
+    asked: set[Cost] = {"nli", merge}
+    return claim_costs("claim_graph", extractor, llm, asked)
+
+
+@scorer(
+    "claim_graph",
+    level="claim",
+    source="Jiang 2024 (graph uncertainty); UQLM 0.6, LongTextGraph",
+    costs_by=_graph_costs,
+    **_SHARED,
+)
+async def claim_graph(
+    record: Record,
+    evidence: Evidence,
+    *,
+    centrality: Centrality = "closeness",
+    threshold: Annotated[float, Field(gt=0, le=1)] = 0.5,
+    extractor: ExtractorName = "clauses",
+    aggregate: Aggregate = "mean",
+    merge: Merge = "nli",
+    llm: str | None = None,
+) -> Score:
+    """How central the response's claims are among all claims and the answers that state them.
+
+    The claims of the response and of the samples are taken together; those that say the same are
+    one. A claim is joined to each answer that entails it with a probability of at least
+    ``threshold``, which is the weight of the edge. A claim of the response has the centrality of
+    the claim that it was merged into.
+
+    Args:
+        centrality: ``closeness`` (UQLM's default), ``harmonic`` and ``betweenness``, normalised
+            for graphs of two sides; ``degree``, the share of the answers; ``strength``, the mean
+            weight over the answers (UQLM's degree); ``eigenvector``; ``pagerank``, which adds up
+            to 1 over the graph, so that it is small; ``laplacian``, the share of its energy.
+        threshold: of the probability of entailment.
+        extractor: takes each answer apart, as in ``claims``; not ``given``.
+        aggregate: the response's value is the mean over its claims, or the smallest.
+        merge: which claims are one: by ``nli`` those that entail each other; or an ``llm`` is
+            asked, as UQLM does, answer by answer which of the claims before say the same (10 claims
+            a call). Claims of which one has a number, date, name or negation that the other lacks
+            stay apart whatever it says.
+        llm: of an extractor that asks one, and of ``merge=llm``; the run's own if None.
+
+    ``raw`` is in [0, 1] (confidence), of claims and response; ``risk = 1 - raw``. Values of one
+    centrality are not on the scale of another. A claim's evidence shows the samples that support it
+    least, each by its sentence most about it, with the probability of entailment.
+
+    Raises:
+        NotApplicable: the response is blank, declines to answer or makes no claim, or no sample
+            has a text.
+        LlmError: the extractor, or the merging, failed.
+    """
+    response = record.need_answer()
+    sources = record.against("samples")
+    claims = await claims_to_judge(record, evidence, extractor, llm)
+    own = [c.text for c in claims]
+    groups = [own, *await _claims_of_samples(record, evidence, sources, extractor, llm)]
+    distinct = list(dict.fromkeys(text for part in groups for text in part))
+    premises = [stated_answer(record, text) for text in (response, *(x.text for x in sources))]
+    support = (await evidence.nli([(p, t) for t in distinct for p in premises])).entailment
+    table = support.reshape(len(distinct), len(premises))
+    first = await merged(evidence, groups, merge, llm)
+    rows = {text: row for row, text in enumerate(distinct)}
+    firsts = [text for text in distinct if first[text] == text]
+    edges = table[[rows[text] for text in firsts]]
+    values = CENTRALITIES[centrality](np.where(edges >= threshold, edges, 0.0))
+    central = dict(zip(firsts, values.tolist(), strict=True))
+    raws = np.array([round(central[first[text]], 9) for text in own])
+    spans = [c.span(record.response) for c in claims]
+    items = least_supporting(evidence, own, sources, table[[rows[text] for text in own], 1:])
+    return of_units(spans, raws, items, aggregate, "claim")
+
+
+async def _claims_of_samples(
     record: Record, evidence: Evidence, sources: Sequence[Source], extractor: str, llm: str | None
 ) -> list[list[str]]:
     """Texts of the claims that each sample makes; none of one that declines or states nothing."""
@@ -54,40 +215,3 @@ async def _claims_of(
         return [c.text for c in await claims_to_judge(sample, evidence, extractor, llm)]
     except NotApplicable:
         return []
-
-
-def claims_score(
-    record: Record,
-    evidence: Evidence,
-    claims: Sequence[Claim],
-    raws: Floats,
-    sources: Sequence[Source],
-    support: Matrix,
-    aggregate: Aggregate,
-) -> Score:
-    """The score of a response by its claims' confidences.
-
-    Args:
-        raws: (claims,) confidence of each, in [0, 1].
-        support: (claims, sources) how well each sample supports each; the evidence shows the
-            samples that support a claim least, with this as their probability.
-    """
-    units = [
-        Unit.of(
-            claim.span(record.response),
-            1 - float(raw),
-            raw=float(raw),
-            level="claim",
-            evidence=_least(evidence, claim.text, sources, row),
-        )
-        for claim, raw, row in zip(claims, raws, support, strict=True)
-    ]
-    value = float(raws.mean() if aggregate == "mean" else raws.min())
-    return Score.of(1 - value, raw=value, units=units)
-
-
-def _least(
-    evidence: Evidence, text: str, sources: Sequence[Source], support: Floats
-) -> list[EvidenceItem]:
-    least = np.argsort(support, kind="stable")[:SHOWN]
-    return [sentence_most_about(evidence, text, sources[n], float(support[n])) for n in least]

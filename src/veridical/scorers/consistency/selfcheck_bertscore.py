@@ -7,8 +7,8 @@ from veridical.core.records import Against, Record, Source
 from veridical.core.registry import scorer
 from veridical.core.scores import Score, Unit
 from veridical.engine.greedy_matching import f1
+from veridical.scorers.consistency._sentence_matches import SourceSentences
 from veridical.scorers.consistency.bert_score import Baseline, rescaled, risk_of
-from veridical.scorers.consistency.sentence_matches import SourceSentences
 from veridical.text.spans import Span
 
 _LONGER_THAN = 3  # words; shorter sample sentences ("He died.") match anything, as published

@@ -13,7 +13,7 @@ from veridical.core.registry import scorer
 from veridical.core.scores import SHOWN, Score, Unit
 from veridical.core.stated import stated_sentences, stated_source
 from veridical.core.verdicts import Verdicts
-from veridical.scorers.most_about import sentence_most_about
+from veridical.scorers._most_about import sentence_most_about
 
 
 @scorer(

@@ -12,8 +12,8 @@ from veridical.core.evidence import Evidence
 from veridical.core.records import Record
 from veridical.core.registry import scorer
 from veridical.core.scores import Score
-from veridical.scorers.consistency.response_pairs import prompted, stated
-from veridical.scorers.consistency.sequence_weights import Weights, log_weights
+from veridical.scorers.consistency._response_pairs import prompted, stated
+from veridical.scorers.consistency._sequence_weights import Weights, log_weights
 
 
 @scorer(

@@ -1,28 +1,41 @@
-"""Semantic entropy (Kuhn et al. 2023; Farquhar et al. 2024)."""
+"""Scorers by the meanings of the answers: semantic entropy and what rests on the same clusters."""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
 
 from veridical.core.answer_parts import AnswerPart
 from veridical.core.evidence import Evidence
 from veridical.core.records import Record
 from veridical.core.registry import scorer
 from veridical.core.scores import Score
-from veridical.scorers.consistency.clusters import Cluster, entropy, semantic_clusters
-from veridical.scorers.consistency.sequence_weights import Weights, log_weights
+from veridical.errors import NotApplicable
+from veridical.scorers.consistency._clusters import Cluster, entropy, log_shares, semantic_clusters
+from veridical.scorers.consistency._sequence_weights import Weights, log_weights
+
+#: The largest log(m + 1) / log(m), at m = 2: what the paper's form may reach below 1.
+_LARGEST = math.log(3) / math.log(2)
+#: What those of semantic sets and entropy declare alike.
+_SHARED: dict[str, Any] = {
+    "level": "response",
+    "needs": {"samples"},
+    "cost": "nli",
+    "version": 3,
+    "added": {"answer"},
+    "presets": {"all"},
+}
 
 
 @scorer(
     "semantic_entropy",
-    level="response",
-    needs={"samples"},
     source="Farquhar 2024; Bouchard & Chauhan 2025, eq. 7",
-    cost="nli",
-    version=3,
     raw_is="risk",
-    added={"answer"},
-    presets={"all"},
+    **_SHARED,
 )
 async def semantic_entropy(
     record: Record,
@@ -58,3 +71,133 @@ async def semantic_entropy(
     clusters = await semantic_clusters(record, evidence, cluster, prompts, answer)
     raw = entropy(clusters, log_weights(record, weights, length_normalize, response=True))
     return Score.of(-math.expm1(-raw), raw=raw)
+
+
+@scorer(
+    "semantic_negentropy",
+    source="Bouchard & Chauhan 2025, eq. 8",
+    raw_is="confidence",
+    **_SHARED,
+)
+async def semantic_negentropy(
+    record: Record,
+    evidence: Evidence,
+    *,
+    form: Literal["normalized", "paper"] = "normalized",
+    cluster: Cluster = "mutual",
+    weights: Weights = "discrete",
+    length_normalize: bool = True,
+    prompts: bool = False,
+    answer: AnswerPart | None = None,
+) -> Score:
+    """1 - the semantic entropy of the response and m samples, as a share of the largest possible.
+
+    Args:
+        form: ``normalized`` divides by log(m + 1), the entropy of as many meanings as answers, so
+            that the value is in [0, 1] (as the UQLM package does). ``paper`` divides by log(m),
+            as printed: the value may be negative, down to 1 - log(3)/log(2) = -0.585, and needs
+            two samples.
+        cluster, weights, length_normalize, prompts, answer: as in ``semantic_entropy``. The
+            equation is for ``discrete`` weights.
+
+    ``raw`` is that value (confidence). The risk is ``1 - raw``; for ``form="paper"`` it is
+    ``(1 - raw) * log(2)/log(3)``, which is in [0, 1] for every m.
+
+    Raises:
+        NotApplicable: as for ``semantic_entropy``; or ``form="paper"`` with a single sample.
+    """
+    clusters = await semantic_clusters(record, evidence, cluster, prompts, answer)
+    nats = entropy(clusters, log_weights(record, weights, length_normalize, response=True))
+    answers = sum(map(len, clusters))
+    if form == "normalized":
+        risk = min(nats / math.log(answers), 1.0)
+        return Score.of(risk, raw=1 - risk)
+    if answers < 3:
+        raise NotApplicable("the paper's form is not defined for a single sample")
+    share = nats / math.log(answers - 1)
+    return Score.of(min(share / _LARGEST, 1.0), raw=1 - share)
+
+
+@scorer("semantic_sets", source="Lin 2024; UQLM package", raw_is="confidence", **_SHARED)
+async def semantic_sets(
+    record: Record,
+    evidence: Evidence,
+    *,
+    cluster: Cluster = "mutual",
+    prompts: bool = False,
+    answer: AnswerPart | None = None,
+) -> Score:
+    """How few meanings the response and the m samples have: (m + 1 - number of clusters) / m.
+
+    Args:
+        cluster, prompts, answer: as in ``semantic_entropy``.
+
+    ``raw`` is that value, not the number of clusters, which means nothing without m: 1 for one
+    meaning, 0 for as many as answers (confidence). ``risk = 1 - raw``.
+
+    Raises:
+        NotApplicable: the response is blank, or no sample has a text.
+    """
+    clusters = await semantic_clusters(record, evidence, cluster, prompts, answer)
+    samples = sum(map(len, clusters)) - 1
+    risk = (len(clusters) - 1) / samples
+    return Score.of(risk, raw=1 - risk)
+
+
+@scorer(
+    "cluster_probability",
+    level="response",
+    needs={"samples"},
+    source="Farquhar 2024; UQLM, use_best",
+    cost="nli",
+    raw_is="confidence",
+    raw_key="confidence",
+)
+async def cluster_probability(
+    record: Record,
+    evidence: Evidence,
+    *,
+    cluster: Cluster = "mutual",
+    weights: Weights = "auto",
+    length_normalize: bool = True,
+    prompts: bool = False,
+    answer: AnswerPart | None = None,
+) -> Score:
+    """Probability of the response's meaning among the meanings of the response and the samples.
+
+    Args:
+        cluster, weights, length_normalize, prompts, answer: as in ``semantic_entropy``.
+
+    ``raw`` has that share as ``confidence``, the ``shares`` of all meanings, in the order in which
+    their first answers stand, and ``best``: the answer that stands for the most probable meaning, 0
+    for the response, i for the sample of index i - 1. Among the answers of that meaning it is the
+    first of a text that several have, most of them, else the longest, as the UQLM package takes
+    for ``use_best``; of equally probable meanings the first counts. ``risk = 1 - confidence``.
+    ``--select cluster`` takes the answer that ``best`` names.
+
+    Raises:
+        NotApplicable: as for ``semantic_entropy``.
+    """
+    clusters = await semantic_clusters(record, evidence, cluster, prompts, answer)
+    logs = log_shares(clusters, log_weights(record, weights, length_normalize, response=True))
+    shares = np.exp(logs).round(9)  # rounded, so that equal ones stay equal
+    sources = record.against("samples")
+    texts = [record.answer, *(s.text for s in sources)]
+    likeliest = int(np.argmax(shares))
+    place = representative(clusters[likeliest], texts)
+    raw = {
+        "confidence": float(shares[0]),  # the response is in the first cluster
+        "shares": shares.tolist(),
+        "best": 0 if place == 0 else sources[place - 1].index + 1,
+    }
+    return Score.of(1 - raw["confidence"], raw=raw)
+
+
+def representative(members: Sequence[int], texts: Sequence[str]) -> int:
+    """The member that stands for a cluster: the first with the text that most have, where more than
+    one has it, else the longest."""
+    counts = Counter(texts[m] for m in members)
+    text, most = counts.most_common(1)[0]
+    if most > 1:
+        return next(m for m in members if texts[m] == text)
+    return max(members, key=lambda m: (len(texts[m]), -m))

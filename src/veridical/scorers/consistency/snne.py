@@ -14,7 +14,7 @@ from veridical.core.evidence import Evidence
 from veridical.core.records import Record
 from veridical.core.registry import Cost, scorer
 from veridical.core.scores import Score
-from veridical.scorers.consistency.response_graph import similarity_graph
+from veridical.scorers.consistency.spectral import similarity_graph
 
 Similarity = Literal["entailment", "cosine"]
 

@@ -17,7 +17,7 @@ from veridical.core.registry import Cost, scorer
 from veridical.core.scores import Score, Unit
 from veridical.errors import NotApplicable, UsageError
 from veridical.llm.asking import failed
-from veridical.scorers.questions import questions_in, questions_request
+from veridical.scorers._questions import questions_in, questions_request
 from veridical.text.refusals import abstains
 
 #: The template by which an LLM is asked.

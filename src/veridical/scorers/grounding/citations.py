@@ -14,8 +14,8 @@ from veridical.core.registry import scorer
 from veridical.core.scores import SHOWN, EvidenceItem, Score, Unit
 from veridical.core.stated import stated_sentences
 from veridical.errors import NotApplicable
-from veridical.scorers.grounding.cited import CitedSentence, cited_sentences
-from veridical.scorers.most_about import place_most_about
+from veridical.scorers._most_about import place_most_about
+from veridical.scorers.grounding._cited import CitedSentence, cited_sentences
 from veridical.text.passages import SIZE, Passage, windows
 from veridical.text.spans import Span
 

@@ -15,7 +15,7 @@ from veridical.core.protocols import LABELS
 from veridical.core.records import Record
 from veridical.core.registry import scorer
 from veridical.core.scores import Score
-from veridical.scorers.grounding.reference_statements import (
+from veridical.scorers.grounding._reference_statements import (
     SHARED,
     CheckerName,
     ExtractorName,

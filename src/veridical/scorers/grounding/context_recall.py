@@ -10,7 +10,7 @@ from veridical.core.evidence import Evidence
 from veridical.core.records import Record
 from veridical.core.registry import scorer
 from veridical.core.scores import Score
-from veridical.scorers.grounding.reference_statements import (
+from veridical.scorers.grounding._reference_statements import (
     SHARED,
     CheckerName,
     ExtractorName,

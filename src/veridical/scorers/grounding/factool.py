@@ -26,7 +26,7 @@ from veridical.core.records import Record
 from veridical.core.registry import Cost, scorer
 from veridical.core.scores import Score
 from veridical.prompts import load_prompt
-from veridical.scorers.grounding.precision import (
+from veridical.scorers.grounding._precision import (
     AUTO,
     Judge,
     Sources,

@@ -11,7 +11,7 @@ from veridical.core.records import Against, Record
 from veridical.core.registry import scorer
 from veridical.core.scores import Score
 from veridical.errors import NotApplicable
-from veridical.scorers.grounding.documents import documents, over_documents
+from veridical.scorers.grounding._documents import documents, over_documents
 
 _ARTICLES = frozenset(["a", "an", "the"])
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)

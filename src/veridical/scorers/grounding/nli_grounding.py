@@ -19,8 +19,8 @@ from veridical.core.registry import scorer
 from veridical.core.scores import SHOWN, EvidenceItem, Score, Unit
 from veridical.core.stated import unit_of_each
 from veridical.errors import NotApplicable
-from veridical.scorers.grounding.source_windows import Windowed, source_windows
-from veridical.scorers.most_about import place_most_about
+from veridical.scorers._most_about import place_most_about
+from veridical.scorers.grounding._source_windows import Windowed, source_windows
 
 _ENTAILMENT, _NEUTRAL, _CONTRADICTION = range(len(LABELS))
 

@@ -13,7 +13,7 @@ from veridical.core.records import Record, Source
 from veridical.core.registry import scorer
 from veridical.core.scores import Score, Unit
 from veridical.errors import NotApplicable
-from veridical.scorers.most_about import place_most_about, sentence_most_about
+from veridical.scorers._most_about import place_most_about, sentence_most_about
 from veridical.text.short_answers import ShortMatch, changed, figures_differ, short_match
 from veridical.text.spans import Span
 from veridical.text.statements import statement

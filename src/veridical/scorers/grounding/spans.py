@@ -18,7 +18,7 @@ from veridical.core.registry import scorer
 from veridical.core.requests import GroundedAnswer
 from veridical.core.scores import Score, Unit
 from veridical.core.stated import need_statements, unit_of_each, without_lead_in
-from veridical.scorers.grounding.source_windows import Windowed, source_windows
+from veridical.scorers.grounding._source_windows import Windowed, source_windows
 from veridical.text.citations import blanked_markers
 from veridical.text.copies import is_copy
 from veridical.text.spans import Span

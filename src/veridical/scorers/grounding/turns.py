@@ -15,8 +15,8 @@ from veridical.core.registry import scorer
 from veridical.core.scores import EvidenceItem, Score, Unit
 from veridical.core.tool_calls import ToolResult, tool_results
 from veridical.errors import NotApplicable
+from veridical.scorers.grounding._source_windows import Windowed, windowed
 from veridical.scorers.grounding.nli_grounding import grounded_units
-from veridical.scorers.grounding.source_windows import Windowed, windowed
 from veridical.text.refusals import abstains
 from veridical.text.sentences import split_sentences
 from veridical.text.spans import Span

@@ -24,7 +24,7 @@ from veridical.llm.asking import (
     request,
 )
 from veridical.prompts import Prompt, PromptName
-from veridical.scorers.most_about import sentence_most_about
+from veridical.scorers._most_about import sentence_most_about
 from veridical.text.spans import Span
 
 _LEAST_READ = 0.5

@@ -19,7 +19,8 @@ from veridical.core.registry import Cost, scorer
 from veridical.core.scores import SHOWN, Score, Unit
 from veridical.errors import NotApplicable
 from veridical.llm.asking import failed
-from veridical.scorers.judges.mqag import (
+from veridical.scorers._most_about import sentence_most_about
+from veridical.scorers.judges._mqag import (
     Question,
     QuestionSystem,
     bayes,
@@ -28,8 +29,7 @@ from veridical.scorers.judges.mqag import (
     kl_divergence,
     total_variation,
 )
-from veridical.scorers.judges.mqag_llm import PROMPTS, ChatQuestions
-from veridical.scorers.most_about import sentence_most_about
+from veridical.scorers.judges._mqag_llm import PROMPTS, ChatQuestions
 from veridical.text.spans import Span
 
 Method = Literal["bayes_with_alpha", "bayes", "counting", "kl", "hellinger", "total_variation"]

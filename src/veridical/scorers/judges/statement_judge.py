@@ -19,7 +19,7 @@ from veridical.errors import NotApplicable
 from veridical.llm.asking import Form, ask_all, failed, request
 from veridical.llm.verdicts import Verdict
 from veridical.prompts import load_prompt
-from veridical.scorers.most_about import place_most_about
+from veridical.scorers._most_about import place_most_about
 from veridical.text.passages import windows
 from veridical.text.statements import Statement
 

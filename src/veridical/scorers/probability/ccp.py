@@ -19,12 +19,11 @@ from veridical.core.registry import Cost, scorer
 from veridical.core.scores import SHOWN, Score, Unit
 from veridical.core.verdicts import Verdicts
 from veridical.errors import NotApplicable
-from veridical.scorers.claim_units import claim_costs, claim_prompts, claims_to_judge
+from veridical.scorers._claim_units import claim_costs, claim_prompts, claims_to_judge
 from veridical.scorers.consistency.luq import Aggregate
-from veridical.scorers.probability.alternatives import likeliest
-from veridical.scorers.probability.boosted_prob import Share
-from veridical.scorers.probability.readings import Condition, Reading, read_response
-from veridical.scorers.probability.units import token_item, tokens_of
+from veridical.scorers.probability._readings import Condition, Reading, read_response
+from veridical.scorers.probability._units import token_item, tokens_of
+from veridical.scorers.probability.token_alternatives import Share, likeliest
 from veridical.text.spans import Span
 from veridical.text.words import content_spans
 

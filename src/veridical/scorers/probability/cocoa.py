@@ -9,8 +9,8 @@ from veridical.core.records import Record
 from veridical.core.registry import scorer
 from veridical.core.scores import Score
 from veridical.errors import ModelError, NotApplicable
-from veridical.scorers.probability.readings import Condition, read_response
-from veridical.scorers.probability.sequence_probability import log_probability
+from veridical.scorers.probability._readings import Condition, read_response
+from veridical.scorers.probability.token_probabilities import log_probability
 
 
 @scorer(

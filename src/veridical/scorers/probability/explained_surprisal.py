@@ -16,8 +16,8 @@ from veridical.core.registry import scorer
 from veridical.core.scores import SHOWN, Score, Unit
 from veridical.core.tokens import GivenText, TokenProbabilities
 from veridical.errors import ModelError, NotApplicable
-from veridical.scorers.probability.readings import Reading
-from veridical.scorers.probability.units import token_item, tokens_of
+from veridical.scorers.probability._readings import Reading
+from veridical.scorers.probability._units import token_item, tokens_of
 from veridical.text.facts import Facts
 from veridical.text.passages import passages
 from veridical.text.spans import Span

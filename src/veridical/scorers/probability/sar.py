@@ -2,18 +2,65 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Annotated
 
 import numpy as np
 from pydantic import Field
 
-from veridical.arrays import Matrix
+from veridical.arrays import Floats, Matrix
 from veridical.core.evidence import Evidence
 from veridical.core.records import Record
 from veridical.core.registry import scorer
 from veridical.core.scores import Score
-from veridical.scorers.probability.readings import Condition, read_answers
-from veridical.scorers.probability.relevance import token_shares
+from veridical.scorers.probability._readings import Condition, Reading, read_answers, read_response
+from veridical.scorers.probability._units import riskiest_tokens, tokens_of
+from veridical.text.spans import Span
+from veridical.text.words import content_spans
+
+
+@scorer(
+    "token_sar",
+    level="response",
+    needs={"logprobs"},
+    source="Duan 2024 (TokenSAR)",
+    cost="probabilities",
+    uses={"embed"},
+    raw_is="risk",
+)
+async def token_sar(
+    record: Record, evidence: Evidence, *, proxy: str | None = None, condition: Condition = "all"
+) -> Score:
+    """Surprisal of the response's tokens, weighed by what is lost of its meaning without them.
+
+    ``raw = -sum_t r_t log p_t``, with shares ``r_t`` that add up to 1. A word's relevance is
+    ``1 - s`` for the similarity ``s = 0.5 + cos / 2`` of the response's embedding with that of the
+    response without it; the tokens of a word have equal parts of it. Only words with a letter or a
+    figure that are no function words are left out in turn, as one embedding is made for each; the
+    others have no share. Where none matters, all tokens count alike. The published method leaves
+    out single tokens, and judges both texts after the prompt.
+
+    Args:
+        proxy: language model that reads the response; None takes the record's own ``logprobs``.
+        condition: what a proxy reads before it: the contexts and the prompt, the prompt alone,
+            or nothing.
+
+    ``raw`` is in nats, at least 0; ``risk = 1 - exp(-raw)``. The units are the 16 tokens that add
+    most to it, each with ``r_t`` times its surprisal.
+
+    Raises:
+        NotApplicable: the response is blank, or has no log-probabilities and no proxy is named, or
+            the embedder does not read its script.
+        MisalignedTokens: the record's tokens do not spell its response.
+        ModelError: a model failed.
+    """
+    reading = await read_response(record, evidence, proxy, condition)
+    (shares,) = await token_shares(evidence, [reading])
+    raws = np.maximum(-shares * reading.tokens.logprobs, 0.0)
+    raw = float(raws.sum())
+    units = riskiest_tokens(reading, raws, -np.expm1(-raws))
+    return Score.of(-math.expm1(-raw), raw=raw, units=units)
 
 
 @scorer(
@@ -77,3 +124,39 @@ def relevant_surprise(surprisal: Matrix, similarity: Matrix, lam: float) -> floa
         logs += np.log(similarity / lam)
     np.fill_diagonal(logs, -surprisal)
     return float(-np.logaddexp.reduce(logs, axis=1).mean())
+
+
+async def token_shares(evidence: Evidence, readings: Sequence[Reading]) -> list[Floats]:
+    """Of each text the (n,) shares of its tokens, which add up to 1, by one request.
+
+    A content word's relevance is ``(1 - cos) / 2`` of the embeddings of the text and of the text
+    without it. Its tokens have equal parts of it, tokens of no such word nothing. Where no word
+    matters all tokens have the same share.
+    """
+    words = [content_spans(reading.text) for reading in readings]
+    texts = []
+    for reading, spans in zip(readings, words, strict=True):
+        texts += [reading.text, *(_without(reading.text, span) for span in spans)]
+    vectors = (await evidence.embed(texts)).astype(np.float64)
+    shares, at = [], 0
+    for reading, spans in zip(readings, words, strict=True):
+        whole, cut = vectors[at], vectors[at + 1 : at + 1 + len(spans)]
+        at += 1 + len(spans)
+        relevance = np.clip((1 - np.clip(cut @ whole, -1, 1)) / 2, 0, 1).round(6)
+        shares.append(_shared(reading, spans, relevance))
+    return shares
+
+
+def _without(text: str, span: Span) -> str:
+    return " ".join((text[: span.start] + text[span.end :]).split())
+
+
+def _shared(reading: Reading, spans: Sequence[Span], relevance: Floats) -> Floats:
+    n = len(reading.tokens)
+    shares: Floats = np.zeros(n)
+    for span, value in zip(spans, relevance.tolist(), strict=True):
+        inside = tokens_of(reading, span)
+        if len(inside):
+            shares[inside] += value / len(inside)
+    total = shares.sum()
+    return shares / total if total > 0 else np.full(n, 1 / n)

@@ -7,7 +7,7 @@ import math
 from veridical.core.records import Against, Record
 from veridical.core.registry import scorer
 from veridical.core.scores import Score
-from veridical.scorers.grounding.documents import documents, over_documents
+from veridical.scorers.grounding._documents import documents, over_documents
 from veridical_lab.models.evidence import CheckpointEvidence as Evidence
 
 

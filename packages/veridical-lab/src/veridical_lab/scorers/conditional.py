@@ -7,7 +7,7 @@ from statistics import fmean
 from typing import Literal
 
 from veridical.core.records import Source
-from veridical.scorers.grounding.documents import documents, over_documents
+from veridical.scorers.grounding._documents import documents, over_documents
 from veridical_lab.models.evidence import CheckpointEvidence as Evidence
 
 #: Which text is given, and which is read: the response after the source (faithfulness, or

@@ -11,8 +11,8 @@ from veridical.core.records import Record
 from veridical.core.registry import scorer
 from veridical.core.scores import Score
 from veridical.errors import UsageError
-from veridical.scorers.probability.readings import Condition, read_response
-from veridical.scorers.probability.units import riskiest_tokens
+from veridical.scorers.probability._readings import Condition, read_response
+from veridical.scorers.probability._units import riskiest_tokens
 from veridical_lab.scorers.halludetect_features import FEATURES, features
 from veridical_lab.scorers.halludetect_model import Detector, ModelFile, read_detector
 

@@ -16,7 +16,7 @@ from veridical.arrays import Floats
 from veridical.core.registry import BoundScorer, Scorer
 from veridical.core.scores import Score
 from veridical.errors import UsageError
-from veridical.scorers.probability.readings import Condition, read_response
+from veridical.scorers.probability._readings import Condition, read_response
 from veridical.stats.logistic import fit_logistic
 from veridical.stats.metrics import Targets, compute
 from veridical.stats.resampling import Resampler, interval

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from veridical.core.messages import LlmError
-from veridical.scorers.judges.mqag import Question
+from veridical.scorers.judges._mqag import Question
 from veridical_lab.models.evidence import CheckpointEvidence as Evidence
 
 _TOKENS = 128  # of a question with its answer, and of the distractors
@@ -18,7 +18,7 @@ _SENTINEL = re.compile(r"<extra_id_[0-9]+>")
 
 
 class Checkpoints:
-    """A :class:`~veridical.scorers.judges.mqag.QuestionSystem` of four models.
+    """A :class:`~veridical.scorers.judges._mqag.QuestionSystem` of four models.
 
     Args:
         evidence: asks them.

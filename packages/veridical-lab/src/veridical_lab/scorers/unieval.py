@@ -18,7 +18,7 @@ from veridical.core.records import Against, Record
 from veridical.core.registry import scorer
 from veridical.core.scores import SHOWN, EvidenceItem, Score, Unit
 from veridical.errors import NotApplicable, UsageError
-from veridical.scorers.grounding.documents import Document, documents, over_documents
+from veridical.scorers.grounding._documents import Document, documents, over_documents
 from veridical.text.spans import Span
 from veridical_lab.models.evidence import CheckpointEvidence as Evidence
 from veridical_lab.models.requests import Likelihood

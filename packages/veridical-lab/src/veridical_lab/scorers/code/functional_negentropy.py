@@ -8,8 +8,8 @@ from veridical.core.evidence import Evidence
 from veridical.core.records import Record
 from veridical.core.registry import scorer
 from veridical.core.scores import Score
-from veridical.scorers.consistency.clusters import entropy, grouped
-from veridical.scorers.consistency.sequence_weights import Weights, log_weights
+from veridical.scorers.consistency._clusters import entropy, grouped
+from veridical.scorers.consistency._sequence_weights import Weights, log_weights
 from veridical_lab.scorers.code import code_equivalence
 from veridical_lab.scorers.code.code import Language
 from veridical_lab.scorers.code.code_equivalence import By, code_answers, same_code

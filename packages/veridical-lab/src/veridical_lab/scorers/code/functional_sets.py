@@ -6,7 +6,7 @@ from veridical.core.evidence import Evidence
 from veridical.core.records import Record
 from veridical.core.registry import scorer
 from veridical.core.scores import Score
-from veridical.scorers.consistency.clusters import grouped
+from veridical.scorers.consistency._clusters import grouped
 from veridical_lab.scorers.code import code_equivalence
 from veridical_lab.scorers.code.code import Language
 from veridical_lab.scorers.code.code_equivalence import By, code_answers, same_code

@@ -13,7 +13,7 @@ from veridical.core.evidence import Evidence
 from veridical.core.messages import ChatRequest
 from veridical.llm.structured import read_json
 from veridical.prompts import load_prompt
-from veridical.scorers.consistency.clusters import grouped
+from veridical.scorers.consistency._clusters import grouped
 from veridical.text.fact_sources import FactSources
 from veridical.text.facts import Facts
 from veridical.text.words import content_spans

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +11,17 @@ from numpy.typing import NDArray
 from veridical.core.records import Record
 from veridical.core.scores import SHOWN, EvidenceItem, Score, Unit
 from veridical.errors import NotApplicable
-from veridical.scorers.probability.readings import Reading
+from veridical.scorers.probability._readings import Reading
 from veridical.text.spans import Span
 
+#: What scorers of sentences, and those of the whole response, by its tokens declare alike.
+OF_SENTENCES: dict[str, Any] = {
+    "level": "sentence",
+    "needs": {"logprobs"},
+    "cost": "probabilities",
+    "raw_is": "risk",
+}
+OF_RESPONSE: dict[str, Any] = OF_SENTENCES | {"level": "response", "raw_is": "confidence"}
 #: Most tokens that a score shows as units.
 TOKENS_SHOWN = 16
 
@@ -53,11 +61,6 @@ def of_sentences(
         raise NotApplicable("nothing is known of the tokens of any sentence")
     whole = float(np.nanmean(values)) if join == "mean" else float(np.mean(raws))
     return Score.of(risk(whole), raw=whole, units=units)
-
-
-def odds_risk(raw: float) -> float:
-    """The increasing map ``raw / (raw + 1)`` from [0, inf) to [0, 1)."""
-    return raw / (raw + 1)
 
 
 def tokens_of(reading: Reading, span: Span) -> NDArray[np.int64]:

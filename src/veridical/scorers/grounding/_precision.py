@@ -17,7 +17,7 @@ from veridical.core.scores import EvidenceItem, Unit
 from veridical.errors import NotApplicable, UsageError
 from veridical.llm.asking import ask_all, form_for, request
 from veridical.prompts import Prompt
-from veridical.scorers.most_about import place_most_about
+from veridical.scorers._most_about import place_most_about
 from veridical.text.passages import Passage, windows
 
 Sources = Literal["auto", "contexts", "reference"]

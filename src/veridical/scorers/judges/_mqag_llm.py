@@ -15,7 +15,7 @@ from veridical.core.messages import ChatRequest, LlmError
 from veridical.llm.asking import Chat, ask_verdicts, request
 from veridical.llm.verdicts import ALTERNATIVES, Verdict, read_json
 from veridical.prompts import Choices, Prompt, load_prompt
-from veridical.scorers.judges.mqag import OPTIONS, Question
+from veridical.scorers.judges._mqag import OPTIONS, Question
 
 #: Templates: to write questions, to choose an option, to tell whether a question is answered.
 PROMPTS = ("mqag_questions", "mqag_answer", "mqag_answerable")
@@ -24,7 +24,7 @@ _CHOSEN = 64  # of an answer
 
 
 class ChatQuestions:
-    """A :class:`~veridical.scorers.judges.mqag.QuestionSystem` that needs only a chat model.
+    """A :class:`~veridical.scorers.judges._mqag.QuestionSystem` that needs only a chat model.
 
     Each sentence takes one call for all its questions. A question's options are shuffled by a hash
     of their own, so that a liking for a letter is no agreement. Where the server gives token

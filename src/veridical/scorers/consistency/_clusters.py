@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from veridical.core.evidence import Evidence
 from veridical.core.records import Record
-from veridical.scorers.consistency.response_pairs import judged_answers
+from veridical.scorers.consistency._response_pairs import judged_answers
 
 #: Two answers mean the same when ``mutual``ly, or in ``either`` direction, one entails the other.
 Cluster = Literal["mutual", "either"]
@@ -86,15 +86,24 @@ def grouped(same: NDArray[np.bool_]) -> list[list[int]]:
     return clusters
 
 
-def entropy(clusters: Sequence[Sequence[int]], log_weights: NDArray[np.float64]) -> float:
-    """Entropy in nats of the share of each cluster, in [0, log n].
+def log_shares(
+    clusters: Sequence[Sequence[int]], log_weights: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """(len(clusters),) logarithms of the shares of the items' weights.
 
     Args:
         clusters: items of each cluster; together they are 0 .. n - 1, once each.
         log_weights: (n,) logarithms of the items' weights, up to a constant; -inf for none.
     """
     logs = np.array([np.logaddexp.reduce(log_weights[list(c)]) for c in clusters])
+    shares: NDArray[np.float64] = logs - np.logaddexp.reduce(logs)
+    return shares
+
+
+def entropy(clusters: Sequence[Sequence[int]], log_weights: NDArray[np.float64]) -> float:
+    """Entropy in nats of the share of each cluster, in [0, log n]; arguments as of
+    :func:`log_shares`."""
+    logs = log_shares(clusters, log_weights)
     logs = logs[np.isfinite(logs)]
-    logs -= np.logaddexp.reduce(logs)
     most = float(np.log(len(log_weights)))
     return min(max(float(-(np.exp(logs) * logs).sum()), 0.0), most)  # rounding: no -1e-17

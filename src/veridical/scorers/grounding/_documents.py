@@ -9,7 +9,7 @@ from statistics import fmean
 from veridical.core.evidence import Evidence
 from veridical.core.records import Source
 from veridical.core.scores import EvidenceItem
-from veridical.scorers.most_about import place_most_about
+from veridical.scorers._most_about import place_most_about
 from veridical.text.sentences import split_sentences
 
 _JOINT = "\n"
