@@ -45,6 +45,14 @@ def bearer(key: str | None) -> str | None:
     return f"Bearer {key}" if key else None
 
 
+def open_http() -> httpx.AsyncClient:
+    """Return a client with as many connections as there are calls, by the proxies that the
+    environment names. Redirects are not followed."""
+    import httpx
+
+    return httpx.AsyncClient(limits=httpx.Limits(max_connections=None), follow_redirects=False)
+
+
 class BodyError(Exception):
     """Why a reply's body cannot be used."""
 

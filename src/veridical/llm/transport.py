@@ -10,9 +10,15 @@ from typing import Any, NoReturn
 import httpx
 
 from veridical.core.messages import Trouble
-from veridical.io.http_body import BodyError, bearer, fetch, parse_json, request_headers
+from veridical.io.http_body import (
+    BodyError,
+    bearer,
+    fetch,
+    open_http,
+    parse_json,
+    request_headers,
+)
 from veridical.llm.endpoints import Endpoint
-from veridical.llm.lanes import open_http
 from veridical.llm.redact import excerpt, redact
 from veridical.llm.retries import NO_MONEY, AttemptError, may_be_paid, retry_after, trouble_of
 
@@ -41,7 +47,7 @@ class Transport:
         self._base = endpoint.base_url.rstrip("/")
         self._longest = longest_body
         self._own = http is None
-        self._http = http or open_http(self._base)
+        self._http = http or open_http()
         connect = min(endpoint.timeout, _LONGEST_CONNECT)
         self._timeout = httpx.Timeout(None, connect=connect).as_dict()
         self._urls: dict[str, httpx.URL] = {}

@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from veridical.errors import ModelError, UsageError
 from veridical.io import blocking
-from veridical.io.http_body import BodyError, bearer, fetch, parse_json, request_headers
+from veridical.io.http_body import (
+    BodyError,
+    bearer,
+    fetch,
+    open_http,
+    parse_json,
+    request_headers,
+)
 from veridical.llm.endpoints import key_from
 from veridical.llm.redact import excerpt
 from veridical.llm.retries import LONGEST_ASKED, backoff, retry_after, trouble_of
@@ -122,12 +129,10 @@ class JsonClient:
         return await fetch(self._opened(), request, seconds=self._timeout, longest=self._longest)
 
     def _opened(self) -> httpx.AsyncClient:
-        from veridical.llm.lanes import open_http
-
         with self._mutex:
             running = asyncio.get_running_loop()
             if self._http is None or self._loop is not running:  # a forked child has its own
-                self._http, self._loop = open_http(self.url), running
+                self._http, self._loop = open_http(), running
             return self._http
 
     def _error(self, words: str, key: str, after: str = "") -> ModelError:

@@ -11,8 +11,14 @@ import httpx
 from veridical.core.messages import Trouble
 from veridical.core.records import clean_text
 from veridical.errors import ModelError
-from veridical.io.http_body import BodyError, bearer, fetch, parse_json, request_headers
-from veridical.llm.lanes import open_http
+from veridical.io.http_body import (
+    BodyError,
+    bearer,
+    fetch,
+    open_http,
+    parse_json,
+    request_headers,
+)
 from veridical.llm.redact import excerpt
 from veridical.llm.retries import AttemptError, Attempts, retry_after, trouble_of
 from veridical.retrieval.corpus.pieces import pieces
@@ -49,7 +55,7 @@ class HttpSearch:
     async def search(self, queries: Sequence[str], k: int) -> list[list[Found]]:
         """At most ``k`` results for each query. Equal queries are sent once."""
         if self._http is None:
-            self._http = open_http(self.service.url)
+            self._http = open_http()
         if self._free is None:
             self._free = asyncio.Semaphore(self.service.max_concurrency)
         distinct = list(dict.fromkeys(q[: self.service.longest_query] for q in queries))

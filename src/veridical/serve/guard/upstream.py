@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from veridical.errors import UsageError
-from veridical.io.http_body import LONGEST_ERROR, BodyError, bearer, parse_json
+from veridical.io.http_body import LONGEST_ERROR, BodyError, bearer, open_http, parse_json
 from veridical.llm.endpoints import Endpoint, find_endpoint
 from veridical.serve.problems import Problem
 
@@ -34,11 +34,9 @@ class Upstream:
     """
 
     def __init__(self, endpoint: Endpoint, server: LocalServer | None = None) -> None:
-        from veridical.llm.lanes import open_http
-
         self.endpoint = endpoint
         self._server = server
-        self._http = open_http(endpoint.base_url)
+        self._http = open_http()
 
     @classmethod
     def named(cls, name: str) -> Upstream:
