@@ -12,8 +12,8 @@ import math
 import statistics
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from veridical.ensembles.cascade_file import read
 from veridical.errors import UsageError, option_named
@@ -31,9 +31,8 @@ DEFERRAL, HOURS = 0.1, 24.0
 _MEASURED, _LONG = 1.0, 10.0  # seconds to measure for; a first pass of so many need not be repeated
 
 
-@dataclass(frozen=True)
-class Load:
-    """What a record takes on average; None is unknown, which is never 0.
+class Load(NamedTuple):
+    """What a record takes on average; NaN is unknown, which is never 0.
 
     Attributes:
         seconds: of this computer with all its cores, without waiting for an LLM.
@@ -41,24 +40,20 @@ class Load:
         money: for them, at most, in the currency of their prices.
     """
 
-    seconds: float | None
-    calls: float | None
-    tokens_in: float | None
-    tokens_out: float | None
-    money: float | None
+    seconds: float
+    calls: float
+    tokens_in: float
+    tokens_out: float
+    money: float
 
     def plus(self, other: Load, share: float = 1.0) -> Load:
-        """What it takes where a ``share`` of the records takes the ``other`` besides."""
-        sums = {}
-        for spec in fields(self):
-            one, two = getattr(self, spec.name), getattr(other, spec.name)
-            sums[spec.name] = None if one is None or two is None else one + share * two
-        return Load(**sums)
+        """Return what it takes where a ``share`` of the records takes the ``other`` besides."""
+        return Load(*(one + share * two for one, two in zip(self, other, strict=True)))
 
     def beyond(self, other: Load) -> Load:
-        """What it takes besides the ``other``, which is part of it; measured, so not under 0."""
-        rest = self.plus(other, -1.0)
-        return Load(**{k: None if v is None else max(0.0, v) for k, v in vars(rest).items()})
+        """Return what it takes besides the ``other``, which is part of it; measured, so not under
+        0."""
+        return Load(*(max(rest, 0.0) for rest in self.plus(other, -1.0)))  # NaN stays by the order
 
 
 @dataclass(frozen=True)
@@ -161,15 +156,10 @@ class _Measuring:
         if not self.records:
             raise UsageError("no valid record: a plan for more of them needs a sample")
         llm = plan["llm"]
-        known = llm["complete"]
-        n = self.records
-        return Load(
-            None if seconds is None else seconds / n,
-            llm["calls"] / n if known else None,
-            llm["tokens_in"] / n if known else None,
-            llm["tokens_out"] / n if known and llm["tokens_out"] is not None else None,
-            llm["cost"] / n if known and llm["cost"] is not None else None,
-        )
+        counts = [llm[k] for k in ("calls", "tokens_in", "tokens_out", "cost")]
+        if not llm["complete"]:
+            counts = [None] * len(counts)
+        return Load(*(math.nan if c is None else c / self.records for c in (seconds, *counts)))
 
 
 def _repeated(again: Callable[[], dict[str, Any]]) -> tuple[dict[str, Any], float | None]:
@@ -240,60 +230,55 @@ def _cascade_of(request: Request) -> Sequence[float]:
 def _told(
     choice: Choice, loads: dict[str, Load], machine: float, options: ScaleOptions
 ) -> dict[str, Any]:
-    """The figures of a choice; ``machine`` is what this computer is of a machine, by cores."""
+    """Return the figures of a choice; ``machine`` is what this computer is of a machine, by
+    cores."""
     n, load = options.records or 0, choice.load
-    spent = None if load.seconds is None else load.seconds * machine
-    total = None if spent is None else spent * n / 3600
+    spent = load.seconds * machine
+    total = spent * n / 3600
     machines, hours = options.machines, options.hours or HOURS
-    if total is None:
-        machines_told, hours_told = machines, None if machines else hours
-    elif machines:
-        machines_told, hours_told = machines, total / machines
-    else:
-        machines_told, hours_told = max(1, math.ceil(total / hours)), hours
+    if machines:
+        hours = total / machines
+    elif not math.isnan(total):
+        machines = max(1, math.ceil(total / hours))
     cost = _cost(load, machine, options)
-    return {
-        "name": choice.name,
-        "records_per_second": 1 / spent if spent else None,
-        "machine_hours": total,
-        "machines": machines_told,
-        "hours": hours_told,
-        "cost": {name: None if value is None else value * n for name, value in cost.items()},
-        "llm": {
-            name: None if value is None else value * n
-            for name, value in (
-                ("calls", load.calls),
-                ("tokens_in", load.tokens_in),
-                ("tokens_out", load.tokens_out),
-            )
-        },
-        "saves": None
-        if choice.instead_of is None
-        else {
+    saves = None
+    if choice.instead_of is not None:
+        dear = loads[choice.instead_of]
+        dear_cost = _cost(dear, machine, options)
+        saves = {
             "instead_of": choice.instead_of,
-            "machine_hours": _saved(load.seconds, loads[choice.instead_of].seconds),
-            "cost": _saved(_sum(cost), _sum(_cost(loads[choice.instead_of], machine, options))),
-        },
-    }
+            "machine_hours": _saved(load.seconds, dear.seconds),
+            "cost": _saved(sum(cost.values()), sum(dear_cost.values())),
+        }
+    calls = {"calls": load.calls, "tokens_in": load.tokens_in, "tokens_out": load.tokens_out}
+    told: dict[str, Any] = _known(
+        {
+            "name": choice.name,
+            "records_per_second": 1 / spent if spent else None,
+            "machine_hours": total,
+            "machines": machines,
+            "hours": hours,
+            "cost": {name: value * n for name, value in cost.items()},
+            "llm": {name: value * n for name, value in calls.items()},
+            "saves": saves,
+        }
+    )
+    return told
 
 
-def _cost(load: Load, machine: float, options: ScaleOptions) -> dict[str, float | None]:
-    """Money for a record."""
-    known = load.seconds is not None and options.price is not None
-    hour = None
-    if known:
-        assert load.seconds is not None and options.price is not None
-        hour = load.seconds * machine / 3600 * options.price
-    return {"machines": hour, "llm": load.money}
+def _cost(load: Load, machine: float, options: ScaleOptions) -> dict[str, float]:
+    """Return the money for a record."""
+    price = math.nan if options.price is None else options.price
+    return {"machines": load.seconds * machine / 3600 * price, "llm": load.money}
 
 
-def _sum(cost: dict[str, float | None]) -> float | None:
-    known = [value for value in cost.values() if value is not None]
-    return sum(known) if len(known) == len(cost) else None
+def _saved(cost: float, instead_of: float) -> float:
+    """Return the share that is saved; negative where more is spent."""
+    return 1 - cost / instead_of if instead_of else math.nan
 
 
-def _saved(cost: float | None, instead_of: float | None) -> float | None:
-    """The share that is saved; negative where more is spent."""
-    if cost is None or instead_of is None or not instead_of:
-        return None
-    return 1 - cost / instead_of
+def _known(told: Any) -> Any:
+    """Return ``told`` with None for what is not known."""
+    if isinstance(told, dict):
+        return {name: _known(value) for name, value in told.items()}
+    return None if isinstance(told, float) and math.isnan(told) else told
