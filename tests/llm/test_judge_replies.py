@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from veridical.core.messages import LlmError, Reply
 from veridical.core.records import TokenLogprob
 from veridical.llm.statements import stated
-from veridical.llm.verdicts import read_json, read_verdict
+from veridical.llm.structured import read_json
+from veridical.llm.verdicts import read_verdict
 from veridical.prompts import Choices, load_prompt, prompt_names
 
 TUNABLE = load_prompt("correct_incorrect")

@@ -41,6 +41,7 @@ _ITEM = re.compile(r"^[ \t>*_-]*([0-9]{1,6})[.)][ \t]+[^\s*_]", re.MULTILINE)
 _START = re.compile(r"\A|\n|[.!?;:](?=[\s*_\"'”’)])|[,(](?=\s|\w)|\s[—–-](?=\s)|[|\]>]")
 _MARKUP = re.compile(r"(?:[\s*_#•+|\"'“”‘’`(\[{>]|-(?!\.?\d))*")
 _REST = re.compile(r"[\s\"'“”‘’»`*_.)\]}!|]*\Z")
+_ALONE = re.compile(rf"[*_)\]]*[.!]?\n|{_REST.pattern}")
 
 
 class Statement(NamedTuple):
@@ -122,7 +123,7 @@ def statement_of(text: str, scale: Scale) -> Statement | None:
                 return Statement(choice.name, choice.value, 0, len(text))
         return None
     read = _scaled(text, 0, scale)
-    return None if read is None or read[1] < len(text) else number(read[0], scale, 0, len(text))
+    return None if read is None or read.end < len(text) else read
 
 
 def _opens(mention: _Mention, seen: Visible) -> bool:
@@ -268,30 +269,19 @@ class _Grammar:
         text, scale = seen.text, self.scale
         assert isinstance(scale, Numbers)
         numbered = at in items and not _may_open(text, at, items)
-        if kind == "bare" and (place == "clause" or numbered):
-            return None
         figure = _NUMBER.match(text, at)
-        if figure is None:
+        if figure is None or (kind == "bare" and (place == "clause" or numbered)):
             return None
-        wrong = _Mention(None, 0.0, at, figure.end(), begin, kind, place, False)
-        off = wrong if kind == "label" else None
-        read = _scaled(text, at, scale)
-        if read is None:
-            return off
-        value, end = read
-        if not _AFTER_NUMBER.match(text, end):
-            return off
-        if kind == "bare" and place == "sentence" and not _REST.match(text[end : end + 80]):
-            alone = re.match(r"[*_)\]]*[.!]?(?:\n|\s*\Z)", text[end:])
-            if alone is None:
-                return None
-        verdict = number(value, scale)
-        if verdict is None:
-            return off
-        comma = _LISTED.match(text, end)
+        verdict = _scaled(text, at, scale)
+        if verdict is None or not _AFTER_NUMBER.match(text, verdict.end):
+            off = _Mention(None, 0.0, at, figure.end(), begin, kind, place, False)
+            return off if kind == "label" else None
+        if kind == "bare" and place == "sentence" and not _ALONE.match(text, verdict.end):
+            return None
+        comma = _LISTED.match(text, verdict.end)
         listed = comma is not None and _NUMBER.match(text, comma.end()) is not None
-        sure = not listed and not _ASKED.match(text, end) and seen.plain(at, figure.end())
-        return _Mention(verdict.name, value, at, figure.end(), begin, kind, place, sure)
+        sure = not listed and not _ASKED.match(text, verdict.end) and seen.plain(at, figure.end())
+        return _Mention(verdict.name, verdict.value, at, figure.end(), begin, kind, place, sure)
 
     def demanded(self, text: str) -> set[str]:
         """The verdicts that ``text`` says somebody demands."""
@@ -340,21 +330,21 @@ def _may_open(text: str, at: int, items: set[int]) -> bool:
     )
 
 
-def _scaled(text: str, at: int, scale: Numbers) -> tuple[float, int] | None:
-    """The number at ``at`` with its "%" or "out of 5", and where that ends; None where there is
-    none, or it is of another scale than was asked for."""
+def _scaled(text: str, at: int, scale: Numbers) -> Statement | None:
+    """Return the number at ``at`` with its "%" or "out of 5" as a verdict; None where there is
+    none, or it is off the scale or of another one than was asked for."""
     figure = _NUMBER.match(text, at)
     if figure is None or len(figure[0]) > 20:
         return None
-    value = float(figure[0])
-    of = _OF.match(text, figure.end())
-    if of is None:
-        return value, figure.end()
-    if of[1] and scale.high == 1:
-        return value / 100, of.end()
-    if (of[1] and scale.high != 100) or (of[2] and float(of[2]) != scale.high):
-        return None
-    return value, of.end()
+    value, end = float(figure[0]), figure.end()
+    of = _OF.match(text, end)
+    if of is not None:
+        end = of.end()
+        if of[1] and scale.high == 1:
+            value /= 100
+        elif float(of[2] or 100) != scale.high:
+            return None
+    return number(value, scale, at, end)
 
 
 def number(value: float, scale: Numbers, start: int = 0, end: int = 0) -> Statement | None:

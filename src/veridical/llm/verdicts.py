@@ -13,8 +13,6 @@ from veridical.llm.verdict_tokens import Spread, spread
 from veridical.llm.visible import reasoned
 from veridical.prompts import Numbers, Prompt, Scale
 
-__all__ = ["ALTERNATIVES", "Verdict", "read_json", "read_verdict"]
-
 #: Alternatives to ask for at each token: the most that common servers give.
 ALTERNATIVES = 20
 #: Share of the probability that must be on the answers where no answer was written.

@@ -147,11 +147,8 @@ def _unwrapped(text: str) -> tuple[int, int]:
 
 
 def _stripped(text: str, start: int, end: int) -> tuple[int, int]:
-    while start < end and text[start].isspace():
-        start += 1
-    while end > start and text[end - 1].isspace():
-        end -= 1
-    return start, end
+    part = text[start:end]
+    return end - len(part.lstrip()), start + len(part.rstrip())
 
 
 def _in_word(text: str, i: int) -> bool:

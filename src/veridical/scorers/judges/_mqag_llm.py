@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from veridical.core.messages import ChatRequest, LlmError
 from veridical.llm.asking import Chat, ask_verdicts, request
-from veridical.llm.verdicts import ALTERNATIVES, Verdict, read_json
+from veridical.llm.structured import read_json
+from veridical.llm.verdicts import ALTERNATIVES, Verdict
 from veridical.prompts import Choices, Prompt, load_prompt
 from veridical.scorers.judges._mqag import OPTIONS, Question
 
