@@ -18,7 +18,7 @@ def check_client(endpoint: Endpoint) -> None:
         UsageError: there is no key in the environment, no such file, or no such option.
         ModelError: a package that runs the model is not installed.
     """
-    if endpoint.base_url.startswith("torch:"):
+    if endpoint.kind == "torch":
         from veridical.models.causal.generation import check_torch_chat
         from veridical.models.torch_loading import libraries
 
@@ -34,7 +34,7 @@ def open_client(endpoint: Endpoint) -> ChatClient:
     Raises:
         UsageError: its key is not in the environment, or what it needs is not installed.
     """
-    if endpoint.base_url.startswith("torch:"):
+    if endpoint.kind == "torch":
         from veridical.models.causal.generation import TorchChat
 
         return TorchChat(endpoint)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypedDict
 
+from veridical.core.model_names import forms_in_help
 from veridical.core.options import Group, Names, Options, option
 from veridical.errors import UsageError
 
@@ -30,8 +31,7 @@ class EngineOptions(Options):
 
     embedder: str = option(
         "minilm",
-        "Sentence encoder: minilm, a folder, a hub id, torch:ID, http://HOST/v1#MODEL, "
-        "tei:URL, a [llm.NAME].",
+        f"Sentence encoder: {forms_in_help('embedder')}.",
         Group.MODELS,
     )
     token_encoder: str | None = option(
@@ -39,13 +39,12 @@ class EngineOptions(Options):
     )
     image_embedder: str = option(
         "efficientnet-lite0",
-        "Image encoder: efficientnet-lite0, a folder, a hub id, torch:ID (CLIP and the like).",
+        f"Image encoder: {forms_in_help('image_embedder')}.",
         Group.MODELS,
     )
     nli: str = option(
         "auto",
-        "NLI model: base, mini, a folder, a hub id, torch:ID, tei:URL, llm:NAME; auto: base "
-        "where it is installed.",
+        f"NLI model: {forms_in_help('nli')}; auto: base where it is installed.",
         Group.MODELS,
     )
     precision: Precision | None = option(
@@ -58,13 +57,12 @@ class EngineOptions(Options):
     )
     llm: Llm | None = option(
         None,
-        "LLM of judges and prompts: a [llm.NAME] of veridical.toml, openai:MODEL, "
-        "anthropic:MODEL, gemini:MODEL, ollama:MODEL, http://HOST/v1#MODEL, local.",
+        f"LLM of judges and prompts: {forms_in_help('llm')}.",
         Group.MODELS,
     )
     proxy: str | None = option(
         None,
-        "Model that gives token probabilities: smollm2, a folder, a .gguf file, a hub id, http://HOST/v1#MODEL.",
+        f"Model that gives token probabilities: smollm2, {forms_in_help('proxy')}.",
         Group.MODELS,
         kind=str,
     )

@@ -96,7 +96,7 @@ def endpoint_for(decoding: Decoding, endpoint: Endpoint) -> Endpoint:
     Raises:
         UsageError: the server cannot decode so.
     """
-    here = endpoint.base_url.startswith("torch:")
+    here = endpoint.kind == "torch"
     if decoding.kind == "beam":
         if here:
             return replace(

@@ -17,11 +17,12 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from veridical.core.model_names import ModelName, forms
 from veridical.errors import UsageError, unknown_name
 from veridical.llm.configuration import CONFIG, BuiltIn, read_section, sections
 from veridical.llm.extra_body import check_extra_body
@@ -30,16 +31,8 @@ from veridical.weights.download import SMOLLM2, WEIGHTS
 
 #: Holds the key for an endpoint given by its address alone. Never another service's key.
 URL_KEY = "VERIDICAL_LLM_KEY"
-ENDPOINT_FORMS = (
-    "NAME of a section [llm.NAME] in veridical.toml",
-    "openai:MODEL, anthropic:MODEL, gemini:MODEL, ollama:MODEL",
-    "http(s)://HOST/v1#MODEL (any OpenAI-compatible server)",
-    "local, local:NAME (see: veridical models get), local:PATH.gguf (runs here; extra [local])",
-    "auto (the largest checker that is here: local:checker-1.5b or local:checker-0.5b)",
-    "torch:HUB_ID, torch:FOLDER, torch:PATH.gguf, each with [?dtype=bfloat16] (runs here, slowly; "
-    "extra [torch])",
-    "fake:FILE.json (scripted answers, for tests)",
-)
+ENDPOINT_FORMS = forms("llm")
+_HERE = ("local", "torch", "fake")  # kinds that need no server
 #: What a server can be said to support, or not, in place of finding out.
 CAPABILITIES = ("n", "logprobs", "schema", "echo")
 
@@ -98,15 +91,21 @@ class Endpoint:
                 raise unknown_name(f"capability of LLM {self.name!r}:", name, CAPABILITIES)
 
     @property
+    def kind(self) -> str:
+        """``local``, ``torch`` or ``fake`` where no server need be running."""
+        name = ModelName.parse(self.base_url)
+        return "" if name.alone or name.kind not in _HERE else name.kind
+
+    @property
     def runs_here(self) -> bool:
         """Whether nothing leaves this machine and no server need be running."""
-        return self.base_url.startswith(("local:", "torch:", "fake:"))
+        return self.kind in ("local", "torch", "fake")
 
     @property
     def llama_cpp(self) -> bool:
         """Whether llama.cpp runs the model here: it reads a common beginning of prompts once, and
         tells the probabilities of tokens."""
-        return self.base_url.startswith("local:")
+        return self.kind == "local"
 
     @property
     def identity(self) -> str:
@@ -211,28 +210,30 @@ def find_endpoint(spec: str, *, named_only: bool = False) -> Endpoint:
         return named[spec]
     if named_only:
         raise unknown_name("LLM", spec, named)
-    if spec.startswith(("http://", "https://")):
-        url, _, model = spec.partition("#")
+    name = ModelName.parse(spec)
+    if name.remote:
+        url, model = name.served
         key = URL_KEY if os.environ.get(URL_KEY) else None
         return Endpoint(model or url, url, model, key)
     if spec == checkers.AUTO:
         spec = _best_checker()
-    kind, _, model = spec.partition(":")
-    if kind == "local" or kind.startswith("local?"):
-        place, question, options = spec[len("local") :].removeprefix(":").partition("?")
+        name = ModelName.parse(spec)
+    kind, place = name.kind, name.place
+    if kind == "local":
         path = str(Path(place).expanduser()) if place else ""
         known = place in WEIGHTS or place in checkers.CHECKERS
-        name = place if known else Path(place).stem or SMOLLM2.name
-        url = f"local:{path}{question}{options}"
-        return Endpoint(spec, url, name, price_in=0.0, price_out=0.0)
-    if kind == "torch" and model:
-        model = model.partition("?")[0]
-        return Endpoint(spec, spec, model, price_in=0.0, price_out=0.0, max_concurrency=1)
-    if kind == "fake" and model:
-        return Endpoint(spec, spec, Path(model).stem, price_in=0.0, price_out=0.0)
-    if kind in _PROVIDERS and model:
+        model = place if known else Path(place).stem or SMOLLM2.name
+        url = str(replace(name, place=path, alone=False))
+        return Endpoint(spec, url, model, price_in=0.0, price_out=0.0)
+    if kind == "torch" and name.rest:
+        return Endpoint(spec, spec, place, price_in=0.0, price_out=0.0, max_concurrency=1)
+    if kind == "fake" and name.rest:
+        return Endpoint(spec, spec, Path(name.rest).stem, price_in=0.0, price_out=0.0)
+    if kind in _PROVIDERS and name.rest:
         p = _PROVIDERS[kind]
-        return Endpoint(spec, p.base_url, model, p.key_env, p.price, p.price, supports=p.supports)
+        return Endpoint(
+            spec, p.base_url, name.rest, p.key_env, p.price, p.price, supports=p.supports
+        )
     names = ", ".join(sorted(named)) or "none"
     raise UsageError(
         f"{spec!r} names no LLM. Named in {CONFIG}: {names}. Forms:\n  "
@@ -259,9 +260,8 @@ def configured() -> dict[str, Endpoint]:
     Raises:
         UsageError: a file is not TOML, or a section is not as it should be.
     """
-    reserved = ("local", "torch", "fake")
     return {
-        name: read_section(Endpoint, "llm", name, section, reserved)
+        name: read_section(Endpoint, "llm", name, section, _HERE)
         for name, section in sections("llm", _BUILT_IN).items()
     }
 

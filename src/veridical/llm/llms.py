@@ -153,7 +153,7 @@ class Llms:
     def identity(self, spec: str | None = None) -> str:
         """The settings of an endpoint that replies depend on. Needs no key."""
         endpoint = self.endpoint(spec)
-        if endpoint.base_url.startswith(("local:", "torch:")):  # the files count
+        if endpoint.kind in ("local", "torch"):  # the files count
             return self.service(spec).identity
         return endpoint.identity
 

@@ -19,8 +19,8 @@ from functools import cached_property
 from importlib import metadata, util
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
-from urllib.parse import parse_qsl
 
+from veridical.core.model_names import ModelName
 from veridical.errors import ModelError, UsageError, unknown_name
 from veridical.llm.endpoints import Endpoint
 from veridical.llm.free_cores import FreeCores, free_cores
@@ -87,9 +87,10 @@ def read_local(spec: str) -> LocalModel:
             no positive number.
         ModelError: a model that is fetched by its name is not here and is not wanted.
     """
-    name, _, query = spec.removeprefix("local").removeprefix(":").partition("?")
+    model = ModelName.parse(spec)
+    name = model.place_of("local")
     options = dict(OPTIONS)
-    for key, value in parse_qsl(query, keep_blank_values=True):
+    for key, value in model.options.items():
         if key not in OPTIONS:
             raise unknown_name("option of a local LLM", key, OPTIONS)
         if not (value.isascii() and value.isdigit() and 0 < int(value) < 1 << 24):

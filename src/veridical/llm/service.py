@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from veridical.core.messages import ChatRequest, LlmError, Reply
+from veridical.core.model_names import ModelName
 from veridical.errors import ModelError, UsageError
 from veridical.llm.budget import Budget, check_budgeted, worst_case
 from veridical.llm.endpoints import Endpoint
@@ -354,12 +355,12 @@ def check_client(endpoint: Endpoint) -> None:
         UsageError: there is no key in the environment, no such file, or no such option.
         ModelError: a package that runs the model is not installed.
     """
-    if endpoint.base_url.startswith("local:"):
+    if endpoint.kind == "local":
         from veridical.llm.local import check_installed, read_local
 
         read_local(endpoint.base_url)
         check_installed()
-    elif endpoint.base_url.startswith("fake:"):
+    elif endpoint.kind == "fake":
         open_client(endpoint)
     else:
         endpoint.key()
@@ -371,11 +372,11 @@ def open_client(endpoint: Endpoint) -> ChatClient:
     Raises:
         UsageError: its key is not in the environment, or what it needs is not installed.
     """
-    if endpoint.base_url.startswith("fake:"):
+    if endpoint.kind == "fake":
         from veridical.llm.fake import FakeLlm
 
-        return FakeLlm.read(endpoint.base_url.removeprefix("fake:"))
-    if endpoint.base_url.startswith("local:"):
+        return FakeLlm.read(ModelName.parse(endpoint.base_url).rest)
+    if endpoint.kind == "local":
         from veridical.llm.local import LocalClient
 
         return LocalClient(endpoint)

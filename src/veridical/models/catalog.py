@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl
 
+from veridical.core.model_names import ModelName, forms, no_model
 from veridical.core.protocols import LABELS
 from veridical.errors import UsageError, option_named
 from veridical.llm.endpoints import configured
@@ -22,31 +22,8 @@ if TYPE_CHECKING:
 
 EMBEDDED = Path(__file__).parent / "data" / "all-MiniLM-L6-v2"
 DEFAULT_ENCODER = "minilm"
-MODEL_FORMS = (
-    "minilm (embedded)",
-    "a local folder",
-    "onnx:FOLDER",
-    "torch:HUB_ID_OR_FOLDER[?layer=17&revision=COMMIT&prefix=TEXT&dense=SUBFOLDER]",
-    "org/name (a hub id, run by torch)",
-    "https://HOST/v1#MODEL (OpenAI-compatible)",
-    "tei:http://HOST (text-embeddings-inference)",
-    "NAME of a section [llm.NAME] in veridical.toml (the embeddings of its server)",
-)
-#: CLASSES: the model's classes in its own order, such as contradiction,entailment,neutral.
-NLI_FORMS = (
-    "auto (base where it is installed, else mini)",
-    "mini[?precision=int8] (veridical-nli-mini, embedded)",
-    "base[?precision=int8] (veridical-nli-base, a package of its own)",
-    "a local folder",
-    "onnx:FOLDER[?precision=int8&labels=CLASSES]",
-    "torch:HUB_ID_OR_FOLDER[?revision=COMMIT&labels=CLASSES]",
-    "org/name (a hub id, run by torch)",
-    "tei:http://HOST[?labels=CLASSES] (text-embeddings-inference)",
-    "llm[:NAME][?classes=2] (a language model: the run's own, or an endpoint)",
-    "critic, hhem, minicheck-flan-t5, minicheck-roberta, minicheck-deberta (published checkpoints)",
-    "alignscore-large[?mode=nli_sp], alignscore-base (after veridical models convert)",
-    "critic:, hhem:, minicheck: or alignscore: before a HUB_ID_OR_FOLDER (others of their kind)",
-)
+MODEL_FORMS = forms("embedder")
+NLI_FORMS = forms("nli")
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 #: Options after ``?`` and how they are read, by kind of back end.
 _OPTIONS: dict[str, dict[str, Any]] = {
@@ -100,16 +77,17 @@ def load_encoder(
             scripts=frozenset({"Latin"}),
             languages=frozenset({ENGLISH_CODE}),
         )
-    if spec.startswith(("http://", "https://", "tei:http://", "tei:https://")):
+    model = ModelName.parse(spec)
+    if model.remote or model.kind == "tei":
         from veridical.models.http import HttpEncoder
 
-        return HttpEncoder.from_spec(spec)
+        return HttpEncoder.from_name(model)
     endpoints = configured()
     if spec in endpoints:
         from veridical.models.http import HttpEncoder
 
         return HttpEncoder.from_endpoint(endpoints[spec])
-    kind, name, options = local_model(spec, MODEL_FORMS, _OPTIONS)
+    kind, name, options = local_model(model, MODEL_FORMS, _OPTIONS)
     if kind == "onnx":
         from veridical.models.onnx import OnnxEncoder
 
@@ -132,12 +110,12 @@ def load_nli(
         UsageError: ``spec`` has none of the known forms.
         ModelError: the model cannot be loaded, or which output is which class cannot be told.
     """
-    spec = packaged.full_name(spec)
-    name, _, query = spec.partition("?")
+    model = ModelName.parse(packaged.full_name(spec))
+    name = model.head
     if name in (packaged.MINI, packaged.BASE):
         from veridical.models.nli.onnx import OnnxNli
 
-        options = _options(name, query, _NLI_OPTIONS)
+        options = options_of(name, model, _NLI_OPTIONS)
         return OnnxNli(
             packaged.need(name).folder,
             threads=threads,
@@ -146,16 +124,16 @@ def load_nli(
             languages=frozenset({ENGLISH_CODE}),
             **options,
         )
-    if name.startswith(("tei:http://", "tei:https://")):
+    if model.kind == "tei":
         from veridical.models.nli.http import HttpNli
 
-        return HttpNli(name.removeprefix("tei:"), **_options("tei", query, _NLI_OPTIONS))
-    published = names.find(name)
+        return HttpNli(model.place, **options_of("tei", model, _NLI_OPTIONS))
+    published = names.find(model)
     if published is not None:
         family, place = published
-        options = _options(family, query, names.OPTIONS)
+        options = options_of(family, model, names.OPTIONS)
         return _published(family, place, device=device, threads=threads, **options)
-    kind, name, options = local_model(spec, NLI_FORMS, _NLI_OPTIONS)
+    kind, name, options = local_model(model, NLI_FORMS, _NLI_OPTIONS)
     if kind == "onnx":
         from veridical.models.nli.onnx import OnnxNli
 
@@ -179,27 +157,26 @@ def nli_in(spec: str, precision: str | None) -> str:
         return spec
     written = option_named("precision", precision)
     wanted = "int8" if precision == "fast" else "float32"
-    name, _, query = spec.partition("?")
-    said = dict(parse_qsl(query)).get("precision")
+    model = ModelName.parse(spec)
+    said = model.options.get("precision") or None
     if said is not None and said != wanted:
         raise UsageError(f"{written} is {wanted}, and {spec!r} says precision={said}")
     if precision == "exact" or said is not None:
         return spec
-    if not _has_int8(spec, packaged.full_name(name)):
+    if not _has_int8(model):
         raise UsageError(
             f"{written} is for {', '.join(packaged.SHORT)} and folders with an ONNX model: "
             f"{spec!r} has no int8 form"
         )
-    return f"{spec}{'&' if query else '?'}precision=int8"
+    return str(replace(model, query="&".join(filter(None, (model.query, "precision=int8")))))
 
 
-def _has_int8(spec: str, name: str) -> bool:
-    if name in (packaged.MINI, packaged.BASE):
+def _has_int8(model: ModelName) -> bool:
+    if packaged.full_name(model.head) in (packaged.MINI, packaged.BASE):
         return True
-    elsewhere = name.startswith(("tei:http://", "tei:https://")) or llm_nli(name) is not None
-    if elsewhere or names.find(name) is not None:
+    if model.kind in ("tei", "llm") or names.find(model) is not None:
         return False
-    kind, *_ = local_model(spec, NLI_FORMS, _NLI_OPTIONS)
+    kind, *_ = local_model(model, NLI_FORMS, _NLI_OPTIONS)
     return kind == "onnx"
 
 
@@ -247,11 +224,12 @@ def llm_nli(spec: str) -> LlmNli | None:
     Raises:
         UsageError: its options are unknown.
     """
-    if spec.partition("?")[0] != "llm" and not spec.startswith("llm:"):
+    name = ModelName.parse(spec)
+    if name.kind != "llm":
         return None
     from veridical.models.nli.llm import LlmNli
 
-    return LlmNli.from_spec(spec)
+    return LlmNli.from_name(name)
 
 
 def trained_on(name: str) -> dict[str, tuple[str, ...]]:
@@ -293,25 +271,23 @@ def _embedded(
 
 
 def local_model(
-    spec: str,
-    forms: tuple[str, ...],
+    model: ModelName,
+    listed: tuple[str, ...],
     by_kind: dict[str, dict[str, Any]],
     graphs: Sequence[str] = GRAPHS,
 ) -> tuple[str, str, dict[str, Any]]:
     """Kind (``onnx`` or ``torch``), folder or hub id, and options of a model that runs here.
 
     Args:
-        forms: that an error lists.
+        listed: forms that an error lists.
         by_kind: options after ``?`` and how they are read.
         graphs: files by one of which a folder is of ONNX.
 
     Raises:
-        UsageError: ``spec`` has none of the forms, or names no folder.
+        UsageError: ``model`` has none of the forms, or names no folder.
     """
-    kind, _, place = spec.partition(":")
-    if kind not in ("onnx", "torch"):
-        kind, place = "", spec
-    name, _, query = place.partition("?")
+    kind = model.kind if model.kind in ("onnx", "torch") else ""
+    name = model.place_of("onnx", "torch")
     folder = Path(name).expanduser()
     if not kind and folder.is_dir():
         kind = "onnx" if any((folder / graph).is_file() for graph in graphs) else "torch"
@@ -320,16 +296,21 @@ def local_model(
     elif not kind and _HUB_ID.fullmatch(name):
         kind = "torch"
     if not kind or not name:
-        raise UsageError(f"{spec!r} names no model. Known forms:\n  " + "\n  ".join(forms))
-    options = _options(kind, query, by_kind)
+        raise no_model(model, listed)
+    options = options_of(kind, model, by_kind)
     if kind == "onnx" and not folder.is_dir():
         raise UsageError(f"there is no model folder {name!r}")
     return kind, name, options
 
 
-def _options(kind: str, query: str, by_kind: dict[str, dict[str, Any]]) -> dict[str, Any]:
+def options_of(kind: str, model: ModelName, by_kind: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """Return the options of ``model``, read as ``by_kind`` says for its ``kind``.
+
+    Raises:
+        UsageError: there is no such option, or it is no number.
+    """
     known, options = by_kind[kind], {}
-    for key, value in parse_qsl(query, keep_blank_values=True):
+    for key, value in model.options.items():
         if key not in known:
             raise UsageError(f"{kind} models have no option {key!r}; known: {', '.join(known)}")
         try:

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from veridical.arrays import Floats32
+from veridical.core.model_names import ModelName
 from veridical.core.protocols import Encoded, Window
 from veridical.errors import ModelError, UsageError
 from veridical.llm.endpoints import URL_KEY, Endpoint
@@ -95,13 +96,13 @@ class HttpEncoder(HttpBackEnd):
         self.revision = digest_of(identity.encode())
 
     @classmethod
-    def from_spec(cls, spec: str) -> HttpEncoder:
+    def from_name(cls, name: ModelName) -> HttpEncoder:
         """``https://HOST/v1#MODEL`` or ``tei:http://HOST``. OpenAI's key is sent to OpenAI, and to
         any other address the one in :data:`veridical.llm.endpoints.URL_KEY`."""
-        if spec.startswith("tei:"):
+        if name.kind == "tei":
             # The key of another service must not reach this host.
-            return cls(spec.removeprefix("tei:"), protocol="tei", key_variable="TEI_API_KEY")
-        url, _, model = spec.partition("#")
+            return cls(name.rest, protocol="tei", key_variable="TEI_API_KEY")
+        url, model = name.served
         parts = urlsplit(url)
         openai = (parts.scheme, parts.netloc) == ("https", _OPENAI)
         return cls(url, model, key_variable="OPENAI_API_KEY" if openai else URL_KEY)

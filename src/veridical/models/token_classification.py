@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from veridical.core.model_names import ModelName
 from veridical.core.protocols import Pair, Window
 from veridical.core.requests import GroundedAnswer, Packed
 from veridical.errors import ModelError
 from veridical.models import torch_loading as loading
+from veridical.models.catalog import options_of
 from veridical.models.checkpoint import TorchCheckpoint
 from veridical.models.nli import pairs
 from veridical.models.nli.folder import NliSettings
@@ -42,10 +44,12 @@ def load_detector(
     """The detector of a hub id or a folder.
 
     Raises:
+        UsageError: the name has an option besides ``revision``.
         ModelError: torch is missing, or the model cannot be found or is no token classifier.
     """
-    name, _, revision = spec.removeprefix("torch:").partition("?revision=")
-    return TorchSpanDetector(name, revision=revision or None, threads=threads, device=device)
+    name = ModelName.parse(spec)
+    options = options_of("torch", name, {"torch": {"revision": str}})
+    return TorchSpanDetector(name.place_of("torch"), threads=threads, device=device, **options)
 
 
 def prompt_of(question: str, passages: Sequence[str]) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypedDict
 
+from veridical.core.model_names import ModelName
 from veridical.core.options import Group, Names, Options, option
 from veridical.core.verdict_cuts import STRICTNESS, Strictness
 from veridical.engine.options import EngineKeywords
@@ -221,7 +222,7 @@ class SpeedOptions(Options):
         all. None where one's speed is not known."""
         if self.tokens_per_second is not None:
             return self.tokens_per_second
-        models = [name.partition("?")[0] for name in llms]
+        models = [ModelName.parse(name).head for name in llms]
         known = [SPEEDS[name] for name in models if name in SPEEDS]
         return min(known) if known and len(known) == len(llms) else None
 

@@ -17,6 +17,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from veridical.core.model_names import ModelName
 from veridical.errors import ModelError, UsageError
 from veridical.files.atomic import write_atomic
 from veridical.weights import download
@@ -78,8 +79,8 @@ CHECKERS = {
 
 def named_by(address: str) -> Checker | None:
     """Return the checker that the address ``local:...`` of an endpoint names, or None."""
-    kind, _, name = address.partition("?")[0].partition(":")
-    return CHECKERS.get(name) if kind == "local" else None
+    name = ModelName.parse(address)
+    return CHECKERS.get(name.place) if name.kind == "local" else None
 
 
 def find(checker: Checker) -> Adapter | None:

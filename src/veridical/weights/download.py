@@ -12,6 +12,7 @@ from importlib import metadata
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from veridical.core.model_names import ModelName
 from veridical.errors import ModelError, UsageError, unknown_name
 from veridical.files.locks import try_lock
 from veridical.weights.fetching import from_file, from_hub, from_packages
@@ -54,9 +55,10 @@ def known(name: str) -> Weights:
 def named_by(address: str) -> Weights | None:
     """The weights that the address ``local:...`` of an endpoint means, by their name or by that
     of their file; None of any other."""
-    kind, _, place = address.partition("?")[0].partition(":")
-    if kind != "local":
+    name = ModelName.parse(address)
+    if name.kind != "local":
         return None
+    place = name.place
     if place in ("", *WEIGHTS):
         return WEIGHTS.get(place, SMOLLM2)
     return next((w for w in WEIGHTS.values() if w.file == Path(place).name), None)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from veridical.core.model_names import ModelName, forms, no_model
 from veridical.errors import UsageError
 from veridical.weights.download import SMOLLM2, WEIGHTS
 
@@ -14,12 +16,7 @@ if TYPE_CHECKING:
 
 LANGUAGE_FORMS = (
     *(f"{name} (see: veridical models get {name})" for name in WEIGHTS),
-    "PATH.gguf",
-    "a local folder, run by torch",
-    "torch:HUB_ID_OR_FOLDER_OR_GGUF[?dtype=bfloat16&revision=COMMIT]",
-    "org/name (a hub id, run by torch)",
-    "http(s)://HOST/v1#MODEL, or NAME of a section [llm.NAME] in veridical.toml (a server that "
-    "gives the log-probabilities of given text, such as vLLM)",
+    *forms("proxy"),
 )
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 
@@ -40,31 +37,31 @@ def load_language_model(
     from veridical.llm.endpoints import configured, find_endpoint
     from veridical.weights import download
 
-    if spec.startswith("torch:"):
+    model = ModelName.parse(spec)
+    if model.kind == "torch":
         return _torch(spec, threads, device)
-    remote = spec in configured() or spec.startswith(("http://", "https://"))
+    remote = spec in configured() or model.remote
     if not remote:
-        here = spec.removeprefix("local:")
-        name, _, query = here.partition("?")
-        weights = WEIGHTS.get(SMOLLM2.name if name == "local" else name)
+        here = replace(model, kind="") if model.kind == "local" else model
+        name = here.head
+        weights = SMOLLM2 if model.kind == "local" and not name else WEIGHTS.get(name)
         path = Path(name).expanduser() if weights is None else download.need(weights)
         if path.suffix == ".gguf":
-            return _gguf(path, query, threads, None if weights is None else weights.name)
+            return _gguf(path, model.query, threads, None if weights is None else weights.name)
         if name.startswith((".", "/", "~")) and not path.is_dir():
             raise UsageError(f"there is no model folder or GGUF file {name!r}")
         if path.is_dir() or _HUB_ID.fullmatch(name):
-            return _torch(here, threads, device)
+            return _torch(str(here), threads, device)
     try:
         endpoint = find_endpoint(spec)
     except UsageError:
         if remote:
             raise
-        forms = "\n  ".join(LANGUAGE_FORMS)
-        raise UsageError(f"{spec!r} names no language model. Known forms:\n  {forms}") from None
+        raise no_model(spec, LANGUAGE_FORMS, "language model") from None
     if endpoint.runs_here:
-        if endpoint.base_url.startswith("local:"):
-            named = endpoint.base_url.partition("?")[0]  # what follows is how it is served
-            return load_language_model(named, threads=threads, device=device)
+        served = ModelName.parse(endpoint.base_url).head  # what follows is how it is served
+        if endpoint.kind == "local" and served != model.head:
+            return load_language_model(served, threads=threads, device=device)
         raise UsageError(f"{spec!r} answers, but cannot read a text")
     from veridical.models.causal.http import HttpLanguageModel
 
@@ -82,7 +79,7 @@ def configured_proxy(spec: str) -> None:
     find_endpoint(spec, named_only=True)
 
 
-def _gguf(path: Path, query: str, threads: int | None, label: str | None) -> LanguageModel:
+def _gguf(path: Path, query: str | None, threads: int | None, label: str | None) -> LanguageModel:
     from veridical.models.causal.gguf import GgufLanguageModel
 
     if query:

@@ -8,11 +8,11 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl
 
 import numpy as np
 from numpy.typing import NDArray
 
+from veridical.core.model_names import ModelName
 from veridical.core.protocols import Window
 from veridical.core.tokens import GivenText, TokenProbabilities
 from veridical.errors import ModelError, UsageError, unknown_name
@@ -34,13 +34,13 @@ _LOGITS = {"cpu": 1 << 27, "cuda": 1 << 30}
 _ROWS = 256  # places whose distributions are worked on at once, in float32
 
 
-def _torch_options(query: str) -> dict[str, str]:
-    """Arguments of :class:`TorchLanguageModel` that ``dtype=bfloat16&revision=COMMIT`` gives.
+def _torch_options(name: ModelName) -> dict[str, str]:
+    """Arguments of :class:`TorchLanguageModel` that ``?dtype=bfloat16&revision=COMMIT`` gives.
 
     Raises:
         UsageError: there is no such option, or no such dtype.
     """
-    options = dict(parse_qsl(query, keep_blank_values=True))
+    options = name.options
     for key in options:
         if key not in _OPTIONS:
             raise unknown_name("option of a language model", key, _OPTIONS)
@@ -58,10 +58,11 @@ def read_torch(spec: str) -> tuple[str, dict[str, Any]]:
         UsageError: no model is named, an option is unknown, or there is no such file.
         ModelError: a model that is fetched by its name is not here and is not wanted.
     """
-    place, _, query = spec.removeprefix("torch:").partition("?")
+    name = ModelName.parse(spec)
+    place = name.place_of("torch")
     if not place:
         raise UsageError(f"{spec!r} names no model")
-    options = _torch_options(query)
+    options = _torch_options(name)
     if (weights := download.WEIGHTS.get(place)) is not None:
         return str(download.need(weights)), {**options, "name": weights.name}
     path = Path(place).expanduser()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from veridical.core.model_names import ModelName, forms
 from veridical.models.catalog import local_model
 from veridical.models.folder import IMAGE_GRAPHS
 
@@ -13,13 +14,7 @@ if TYPE_CHECKING:
 
 #: Name of the embedded one.
 DEFAULT = "efficientnet-lite0"
-FORMS = (
-    "efficientnet-lite0 (embedded)",
-    "a local folder",
-    "onnx:FOLDER",
-    "torch:HUB_ID_OR_FOLDER[?revision=COMMIT] (CLIP, SigLIP, DINOv2, ViT and the like)",
-    "org/name (a hub id, run by torch)",
-)
+FORMS = forms("image_embedder")
 _OPTIONS: dict[str, dict[str, Any]] = {"onnx": {}, "torch": {"revision": str}}
 
 
@@ -43,7 +38,7 @@ def load_image_embedder(
         from veridical.models.images.onnx import EMBEDDED, OnnxImageEmbedder
 
         return OnnxImageEmbedder(EMBEDDED, threads=threads)
-    kind, name, options = local_model(spec, FORMS, _OPTIONS, graphs=IMAGE_GRAPHS)
+    kind, name, options = local_model(ModelName.parse(spec), FORMS, _OPTIONS, graphs=IMAGE_GRAPHS)
     if kind == "onnx":
         from veridical.models.images.onnx import OnnxImageEmbedder
 

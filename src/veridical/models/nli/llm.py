@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from veridical.core.messages import ChatRequest, LlmError
+from veridical.core.model_names import ModelName
 from veridical.core.protocols import LABELS
 from veridical.core.verdicts import Verdicts
 from veridical.errors import UsageError
@@ -49,19 +50,18 @@ class LlmNli:
         self.revision = digest_of(self._prompt.identity.encode())
 
     @classmethod
-    def from_spec(cls, spec: str) -> LlmNli:
+    def from_name(cls, name: ModelName) -> LlmNli:
         """
         Raises:
-            UsageError: ``spec`` is not of the form ``llm[:NAME][?classes=2]``.
+            UsageError: ``name`` is not of the form ``llm[:NAME][?classes=2]``.
         """
-        name, mark, classes = spec.removeprefix(_PREFIX).removeprefix(":").rpartition("?classes=")
-        if not mark:
-            if classes.startswith("?"):
-                raise UsageError(f"{spec!r}: an LLM has no option but classes=2 or classes=3")
-            return cls(classes or None)
-        if classes not in ("2", "3"):
-            raise UsageError(f"{spec!r}: classes must be 2 or 3")
-        return cls(name or None, int(classes))
+        if name.query is None and not name.place.startswith("?"):
+            return cls(name.place or None)
+        if list(name.options) != ["classes"]:
+            raise UsageError(f"{str(name)!r}: an LLM has no option but classes=2 or classes=3")
+        if name.options["classes"] not in ("2", "3"):
+            raise UsageError(f"{str(name)!r}: classes must be 2 or 3")
+        return cls(name.place or None, int(name.options["classes"]))
 
     async def judge(
         self, pairs: Sequence[tuple[str, str]], chat: Chat, *, by_token: bool = False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from veridical.core.model_names import ModelName
 from veridical.errors import unknown_name
 
 #: Names that stand for a published checkpoint, as ``--nli`` and ``nli=`` take them: its family,
@@ -33,13 +34,12 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 
 
-def find(name: str) -> tuple[str, str] | None:
+def find(name: ModelName) -> tuple[str, str] | None:
     """Family and place of the checkpoint that ``name`` means: one of :data:`PUBLISHED`, or
     ``FAMILY:HUB_ID_OR_FOLDER``. None where it means none."""
-    if name in PUBLISHED:
-        return PUBLISHED[name]
-    family, colon, place = name.partition(":")
-    return (family, place) if colon and place and family in OPTIONS else None
+    if name.head in PUBLISHED:
+        return PUBLISHED[name.head]
+    return (name.kind, name.place) if name.place and name.kind in OPTIONS else None
 
 
 def published_nli(spec: str) -> None:
@@ -48,5 +48,5 @@ def published_nli(spec: str) -> None:
     Raises:
         UsageError: ``spec`` is a path, an address, or a model of somebody's own.
     """
-    if spec.partition("?")[0] not in PUBLISHED:
+    if ModelName.parse(spec).head not in PUBLISHED:
         raise unknown_name("NLI model", spec, PUBLISHED)

@@ -6,10 +6,11 @@ from __future__ import annotations
 import hashlib
 import zipfile
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 
+from veridical.core.model_names import ModelName
 from veridical.errors import ModelError, UsageError
 from veridical.files.atomic import write_atomic
 from veridical.weights.download import cache_folder
@@ -44,10 +45,10 @@ class Packaged:
 
 def full_name(spec: str) -> str:
     """``spec`` with its model's full name for a short one or ``auto``; others as they are."""
-    name, mark, options = spec.partition("?")
-    if name in (AUTO, ""):
-        name = BASE if find(BASE) else MINI
-    return SHORT.get(name, name) + mark + options
+    name = ModelName.parse(spec)
+    if name.head in (AUTO, ""):
+        name = replace(name, place=BASE if find(BASE) else MINI)
+    return str(replace(name, place=SHORT.get(name.head, name.place)))
 
 
 def find(name: str) -> Packaged | None:

@@ -6,20 +6,15 @@ import re
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import parse_qsl
 
 from veridical.core.kinds import named
-from veridical.errors import UsageError
+from veridical.core.model_names import ModelName, forms, no_model
+from veridical.models.catalog import options_of
 
 if TYPE_CHECKING:
     from veridical.core.protocols import Checkpoint
 
-#: COMMIT pins a hub id to a commit, tag or branch.
-CHECKPOINT_FORMS = (
-    "org/name[?revision=COMMIT] (a hub id)",
-    "a local folder",
-    "torch:HUB_ID_OR_FOLDER[?revision=COMMIT]",
-)
+CHECKPOINT_FORMS = forms("checkpoint")
 _HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
 
@@ -63,13 +58,9 @@ load_regressor = partial(load_checkpoint, "regressor")
 
 def _named(spec: str) -> tuple[str, dict[str, str]]:
     """Hub id or folder, and options."""
-    name, _, query = spec.removeprefix("torch:").partition("?")
+    model = ModelName.parse(spec)
+    name = model.place_of("torch")
     local = name.startswith((".", "/", "~")) or Path(name).is_dir()
     if not name or not (local or _HUB_ID.fullmatch(name)):
-        forms = "\n  ".join(CHECKPOINT_FORMS)
-        raise UsageError(f"{spec!r} names no model. Known forms:\n  {forms}")
-    options = dict(parse_qsl(query, keep_blank_values=True))
-    for key in options:
-        if key != "revision":
-            raise UsageError(f"torch models have no option {key!r}; known: revision")
-    return name, options
+        raise no_model(model, CHECKPOINT_FORMS)
+    return name, options_of("torch", model, {"torch": {"revision": str}})

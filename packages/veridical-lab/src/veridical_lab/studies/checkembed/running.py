@@ -169,7 +169,7 @@ def _run(request: Request, engine: Engine, path: Path, run: str, display: Displa
         version=__version__,
         cores=os.cpu_count() or 1,
         llm=None if endpoint is None else endpoint.name,
-        local=endpoint is not None and endpoint.base_url.startswith(("local:", "torch:")),
+        local=endpoint is not None and endpoint.kind in ("local", "torch"),
         settings=options.settings(request.studies),
     )
     if request.asks:
