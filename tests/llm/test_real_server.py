@@ -224,7 +224,10 @@ def test_every_probability_scorer_scores_every_record(answered: Path) -> None:
     results = scored(answered, PROBABILITIES)
     assert len(results) == PROMPTS
     for result in results:
-        assert result["scores"].pop("quantile_mean")["risk"] == result["risk"]
+        if result["reason"] == "language":  # a small model may wander off into another one
+            assert result["risk"] is None
+        else:
+            assert result["scores"].pop("quantile_mean")["risk"] == result["risk"]
         assert set(result["scores"]) == set(PROBABILITIES.split(", "))
         for name, score in result["scores"].items():
             assert score["status"] == "scored", (name, score["reason"])
