@@ -65,7 +65,7 @@ def test_a_budget_without_prices_and_an_llm_that_is_not_there(folder: Path) -> N
         assert said in done.stderr and "Traceback" not in done.stderr
 
 
-def test_a_checker_is_named_as_the_judge() -> None:
+def test_a_checker_is_named_as_the_judge(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def lines(llm: dict[str, str]) -> list[str]:
         return judge_lines(SimpleNamespace(identity={"models": llm}))  # type: ignore[arg-type]
 
@@ -73,3 +73,9 @@ def test_a_checker_is_named_as_the_judge() -> None:
         "judge: local:checker-0.5b?threads=2, trained to judge statements by documents"
     ]
     assert lines({"llm": "local:qwen-1.5b@local:12ab"}) == lines({}) == []
+    monkeypatch.chdir(folder)
+    (folder / "veridical.toml").write_text('[llm.mine]\nbase_url = "local:checker-0.5b"\n', "utf-8")
+    assert lines({"llm": "mine@local:12ab"}) == [
+        "judge: mine (checker-0.5b), trained to judge statements by documents"
+    ]
+    assert lines({"llm": "gone@local:12ab"}) == []

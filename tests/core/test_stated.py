@@ -173,11 +173,20 @@ def test_what_leads_in_is_not_judged_but_a_verdict_is():
     assert stated_sentences(asked, asked.sentences) == both
 
 
+def test_code_is_judged_without_its_fence():
+    record = Record(response="```python\nfee = 10\n```", contexts=["fee = 10"])
+    assert stated_sentences(record, stating_sentences(record)) == ["fee = 10"]
+
+
 @pytest.mark.parametrize(
     ("response", "judged"),
     [
         ("No. It is in Paris.", "The tower is not in Rome, and it is in Paris."),
         ("Yes, but it was in Paris.", "The tower is in Rome, but it was in Paris."),
+        (
+            "Yes, but a move after the 20th only counts next month.",
+            "The tower is in Rome, but a move after the 20th only counts next month.",
+        ),
         ("Of course! It was built there.", "The tower is in Rome, and it was built there."),
         ("Unfortunately not.", "The tower is not in Rome."),
         ("No, in Paris.", "The tower is not in Rome, in Paris."),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -201,6 +203,50 @@ def test_it_learns_and_goes_on(
     assert "going on after step 30" in capsys.readouterr().out
     with pytest.raises(SystemExit, match="alpha is 8"):
         module.main([*arguments(base, data, out, "--resume", str(parts[0])), "--alpha", "3"])
+
+
+def test_a_run_that_is_told_to_stop_saves_and_a_restart_warms_up(
+    module: ModuleType, base: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rates: list[float] = []
+    step = module.Run._step
+
+    def counted(run: Any, one: Any, rate: float) -> float:
+        rates.append(rate)
+        if len(rates) == 4:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return step(run, one, rate)
+
+    monkeypatch.setattr(module.Run, "_step", counted)
+    before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
+    out = tmp_path / "run"
+    try:
+        module.main(arguments(base, data, out, "--steps", "20", "--rate", "0.01"))
+        assert json.loads((out / "state.json").read_text())["step"] == 4
+        saved = module.digest(out / "adapter.gguf")
+        module.main(
+            arguments(base, data, out, "--steps", "20", "--rate", "0.01", "--resume", str(out))
+        )
+    finally:
+        for number, handler in zip((signal.SIGTERM, signal.SIGINT), before, strict=True):
+            signal.signal(number, handler)
+    assert json.loads((out / "state.json").read_text())["step"] == 24
+    assert module.digest(out / "adapter.gguf") != saved
+    assert rates[0] == rates[4] < max(rates[5:]) / 10 and rates[-1] < max(rates) / 5
+
+
+def test_supported_rows_and_the_others_of_a_part_weigh_alike() -> None:
+    import checker_rows
+
+    def rows(kind: str, label: str, count: int) -> list[dict[str, Any]]:
+        return [{"kind": kind, "label": label}] * count
+
+    some = [*rows("a", "supported", 3), *rows("a", "not_stated", 1), *rows("b", "supported", 2)]
+    weights = checker_rows.weights_of(some)
+    assert sum(weights[:3]) == pytest.approx(weights[3]) and weights[4:] == [1.0, 1.0]
+    assert sum(weights) == pytest.approx(len(some))
+    rare = checker_rows.weights_of([*rows("a", "supported", 99), *rows("a", "not_stated", 1)])
+    assert rare[-1] == checker_rows._HEAVIEST
 
 
 def test_the_loss_is_that_of_the_right_answers(module: ModuleType) -> None:

@@ -22,7 +22,7 @@ EVALUATION = (
     "grounded/*_dev.jsonl", "plain/*.jsonl", "forms/*.jsonl", "cases/*.jsonl", "begin/*.tsv",
     "halueval/*.jsonl", "truthfulqa/*", "wikibio_gpt3/*.jsonl", "ragtruth_test/*.jsonl",
     "refchecker/*.jsonl", "qa/*.json*", "checkembed/*.json", "nli/*_dev.jsonl", "nli/*_test.jsonl",
-    "nli/textfooler_*.jsonl",
+    "nli/textfooler_*.jsonl", "nli/rte_*.jsonl",
 )  # fmt: skip
 _QA_HELD_OUT_FROM = 8000
 

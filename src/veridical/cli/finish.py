@@ -17,6 +17,7 @@ from veridical.cli.answers import Worst, answer, shown_path, wrapped
 from veridical.cli.errors_shown import error_lines
 from veridical.cli.outputs import opened
 from veridical.decide.gates import Gates, Tally
+from veridical.errors import UsageError
 from veridical.report.overview import UNSEALED
 from veridical.weights.checkers import named_by
 
@@ -284,9 +285,18 @@ def drawn_lines(drawn: Progress | None) -> list[str]:
 def judge_lines(results: Results) -> list[str]:
     """Return a line that names the checker, where the run's LLM is one."""
     name = str(results.identity.get("models", {}).get("llm", "")).partition("@")[0]
-    if named_by(name) is None:
+    if not name:
         return []
-    return [f"judge: {name}, trained to judge statements by documents"]
+    from veridical.llm.endpoints import find_endpoint  # most runs have no LLM
+
+    try:
+        checker = named_by(find_endpoint(name).base_url)
+    except UsageError:  # an older run's: its section of veridical.toml is gone
+        return []
+    if checker is None:
+        return []
+    named = name if named_by(name) else f"{name} ({checker.name})"
+    return [f"judge: {named}, trained to judge statements by documents"]
 
 
 def ledger_lines(ledger: dict[str, Any] | None) -> list[str]:

@@ -23,7 +23,7 @@ from veridical.text.citations import (
     without_markers,
 )
 from veridical.text.copies import is_whole
-from veridical.text.decoration import undecorated
+from veridical.text.decoration import undecorated, unfenced
 from veridical.text.headings import is_heading
 from veridical.text.readable import readable
 from veridical.text.reasoning import answer_only
@@ -252,7 +252,7 @@ def _answering(record: Record, question: str, text: str) -> Statement:
 def as_read(record: Record, sentence: Span) -> str:
     """A sentence's own statement as a model should read it, wherever it stands in the sentence."""
     said = without_lead_in(record, sentence)
-    text = undecorated(readable(without_markers(answer_only(said.text)))).strip()
+    text = undecorated(readable(without_markers(unfenced(answer_only(said.text))))).strip()
     if said.start > sentence.start and text[:1].islower() and text.split(None, 1)[0].islower():
         text = text[0].upper() + text[1:]
     whole = sentence.text.rstrip(" *_")

@@ -45,7 +45,8 @@ _GIVEN = (
 _SOURCE = (
     rf"(?:{_FILE}"
     rf"|(?:\[|\()?(?:document|doc|source|passage|context|text|page|chunk|section|paragraph|article|"
-    rf"excerpt|reference|result|chapter|item|clause|file) {_NUMBER}(?:\]|\))?"
+    rf"excerpt|reference|result|chapter|item|clause|file)s? {_NUMBER}"
+    rf"(?:(?:,|,? and| &) {_NUMBER}){{0,4}}(?:\]|\))?"
     r"|\[\^?\d{1,3}\]|【[^【】]{1,40}】"
     rf"|(?:all (?:of )?)?(?:the|this|that|these|those|your|our|my|its)(?: {_ADJECTIVE}){{0,3}}"
     rf"(?: (?-i:[a-z])[\w-]{{1,20}})?(?: {_ADJECTIVE})?[ -]{_NOUN}(?: {_NUMBER})?"
@@ -119,7 +120,7 @@ _LABEL = (
 _OPENING = r"[\s*_#>\"'“`(]{0,8}"
 _MARKUP = r"[*_]{0,3}"
 _LEAD_FORMS = (
-    rf"{_BEFORE} {_PLACE}{_MARKUP}\s?[,:;–—]{_MARKUP}\s?"
+    rf"{_BEFORE} {_PLACE}{_MARKUP}\s{{0,9}}[,:;–—]{_MARKUP}\s?"  # a marker may have stood there
     rf"(?:{_HOW}(?:it (?:is|was) {_HOW}{_SAID} that|it {_HOW}{_SAYS} that)\s)?"
     rf"(?:i can (?:tell you|say|confirm|see) that\s)?",
     rf"(?:as|like) (?:(?:is|was|has been|it is|it was) )?{_HOW}{_SAID}"

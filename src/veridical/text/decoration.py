@@ -15,6 +15,13 @@ _CODE = re.compile(r"(`{1,2})(?=[^`\n])([^`\n]{1,500}?)\1(?!`)")
 _STRUCK = re.compile(r"~~[^~\n]{1,500}~~")
 
 
+def unfenced(text: str) -> str:
+    """Return ``text`` without the lines that fence code."""
+    if "```" in text or "~~~" in text:
+        return _FENCE.sub("", text).strip("\n")
+    return text
+
+
 @kept
 def undecorated(text: str) -> str:
     """``text`` as it reads when it is shown: without the marks of Markdown.
@@ -24,8 +31,7 @@ def undecorated(text: str) -> str:
     >>> undecorated("- **Price:** `$5` for *each* x * y * z")
     'Price: $5 for each x * y * z'
     """
-    if "```" in text or "~~~" in text:
-        text = _FENCE.sub("", text).strip("\n")
+    text = unfenced(text)
     if not any(mark in text for mark in "*_`#>-+•‣▪◦●~"):
         return text
     text = _LEAD.sub("", text)
