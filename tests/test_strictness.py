@@ -7,12 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 import veridical
+from veridical.cli.app import app
 from veridical.core.registry import REGISTRY, Scorer
 from veridical.core.scores import Score, Unit
 from veridical.core.verdict_cuts import Cuts
 from veridical.errors import UsageError
+from veridical.serve.schemas import CheckBody
 from veridical.text.spans import Span
 
 NAME = "fixed_for_strictness"
@@ -77,3 +80,39 @@ def test_a_run_is_of_one_operating_point(tmp_path: Path) -> None:
     assert manifest["identity"]["parameters"]["strictness"] == "low"
     with pytest.raises(UsageError, match="strictness"):
         veridical.check(ROWS, NAME, strictness="high", out=out, store=None)
+
+
+@pytest.mark.parametrize(
+    ("strictness", "verdict", "code"),
+    [("low", "supported", 0), ("balanced", "unclear", 0), ("high", "unsupported", 3)],
+)
+def test_the_command_line_takes_it_and_its_gate_follows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, strictness: str, verdict: str, code: int
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rows.jsonl").write_text(json.dumps(ROWS[0]) + "\n")
+    command = ["check", "rows.jsonl", "--scorers", NAME, "--processes", "0", "--json", "out.jsonl"]
+    done = CliRunner().invoke(
+        app,
+        [*command, "--fail-on", "unsupported", "--strictness", strictness],
+        standalone_mode=False,
+    )
+    assert done.return_value == code, done.output
+    (line,) = (tmp_path / "out.jsonl").read_text().splitlines()
+    assert json.loads(line)["verdict"] == verdict
+
+
+@pytest.mark.parametrize(
+    "command", ["check", "plan", "watch", "shard run", "guard", "hook claude-code", "mcp"]
+)
+def test_every_command_that_judges_refuses_another_one(command: str) -> None:
+    refused = CliRunner().invoke(app, [*command.split(), "--strictness", "severe"])
+    assert refused.exit_code != 0
+    assert "severe" in refused.output and "balanced" in refused.output
+
+
+def test_a_body_of_the_server_takes_it() -> None:
+    body = {"records": ROWS, "strictness": "low"}
+    assert CheckBody.model_validate(body).strictness == "low"
+    with pytest.raises(ValueError, match="strictness"):
+        CheckBody.model_validate(body | {"strictness": "severe"})

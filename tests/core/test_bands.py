@@ -9,7 +9,7 @@ from veridical.core.bands import band, explain_risk
 
 @pytest.mark.parametrize(
     ("risk", "name"),
-    [(0, "low"), (0.33, "low"), (0.34, "unclear"), (0.66, "unclear"), (0.67, "high"), (1, "high")],
+    [(0, "low"), (0.33, "low"), (0.34, "medium"), (0.66, "medium"), (0.67, "high"), (1, "high")],
 )
 def test_bands(risk, name) -> None:
     assert band(risk) == name

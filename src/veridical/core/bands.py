@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-Band = Literal["low", "unclear", "high"]
+Band = Literal["low", "medium", "high"]
 #: A risk under the first is low, and one over the second is high: at equal numbers of right and
 #: wrong answers, fewer than one in three, or more than two in three, that scored so were wrong.
 LOW, HIGH = 1 / 3, 2 / 3
@@ -14,14 +14,14 @@ NOT_YOURS = "not calibrated on your data"
 
 
 def band(risk: float) -> Band:
-    """``low`` (risk < 1/3), ``high`` (risk > 2/3), else ``unclear``.
+    """``low`` (risk < 1/3), ``high`` (risk > 2/3), else ``medium``.
 
     Raises:
         ValueError: the risk is not in [0, 1].
     """
     if not 0 <= risk <= 1:
         raise ValueError(f"a risk is in [0, 1], not {risk}")
-    return "low" if risk < LOW else "high" if risk > HIGH else "unclear"
+    return "low" if risk < LOW else "high" if risk > HIGH else "medium"
 
 
 def explain_risk(risk: float, *, tuned: bool = False, prior: float = EVEN) -> str:
