@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import veridical
+from veridical.core.model_names import ModelName
 from veridical.core.protocols import Encoded, Encoder
 from veridical.errors import ModelError, UsageError
 from veridical.models import http as encoding
@@ -278,7 +279,10 @@ def test_the_key_of_openai_is_for_openai(server: Server, monkeypatch: pytest.Mon
     vectors(load_encoder(f"{server.address}/v1#minilm"), TEXTS)
     assert server.seen[1][1]["authorization"] == "Bearer sk-other"
     for spec in ("https://api.openai.com/v1#m", "https://api.openai.com.evil.example/v1#m"):
-        variable = vars(vars(HttpEncoder.from_spec(spec))["_client"])["_key_variable"]
+        made = HttpEncoder.from_name(ModelName.parse(spec))
+        variable = vars(vars(made)["_client"])["_key_variable"]
+            "_key_variable"
+        ]
         assert (variable == "OPENAI_API_KEY") == ("evil" not in spec)
 
 

@@ -15,6 +15,7 @@ from places import ROOT
 from veridical.cli.app import app
 from veridical.core.evidence import guarded
 from veridical.core.messages import ChatRequest, Reply
+from veridical.core.model_names import ModelName
 from veridical.core.records import Record
 from veridical.core.registry import REGISTRY
 from veridical.core.resolving import resolve
@@ -68,7 +69,7 @@ def test_every_scorer_of_a_command_is_read(page: str) -> None:
                 proxy = words[words.index("--proxy") + 1] if "--proxy" in words else None
                 assert resolve(spec, llm=True, proxy=proxy)
         if "--nli" in words:
-            assert LlmNli.from_spec(words[words.index("--nli") + 1]).llm
+            assert LlmNli.from_name(ModelName.parse(words[words.index("--nli") + 1])).llm
 
 
 def test_what_joins_in_with_an_llm() -> None:
