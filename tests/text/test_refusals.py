@@ -114,6 +114,60 @@ W dokumentach nie ma informacji o cenie.
 Not mentioned in the text.
 The passage doesn't say.
 It doesn't say anything about that.
+From the context, we cannot tell when the ferry leaves.
+In the document, we can not see any fee.
+From the text, it is unclear when it leaves.
+From the text, I can tell nothing about the fee.
+Based on the context, the price cannot be determined.
+I could not find the fee, which is what you asked for.
+The page does not say so, which leaves the question open.
+No fee is mentioned, meaning that I can't say what it costs.
+No fee is mentioned, so it is unclear whether dogs travel free.
+No fee is mentioned, making it impossible to answer.
+The text does not say who built it, who paid for it, or when.
+Whether dogs are allowed, the text does not say.
+Leider erwähnt der Kontext den Preis nicht.
+Bedauerlicherweise nennt das Dokument keinen Preis.
+Darüber sagt der Text nichts.
+Den Preis nennt der Text nicht.
+Dazu äußert sich das Dokument nicht.
+Leider gibt der Text darüber keine Auskunft.
+Ob Hunde mitfahren, sagt das Dokument nicht.
+Ich habe dazu nichts gefunden.
+Diese Information fehlt im Dokument.
+Im Dokument ist kein Preis angegeben.
+Helaas vermeldt het document dit niet.
+Daarover zegt de tekst niets.
+Jammer genoeg noemt de tekst geen prijs.
+De tekst gaat daar niet op in.
+Dit staat niet in het document.
+Ik kon deze informatie niet vinden.
+Ik heb hierover niets gevonden.
+Deze informatie ontbreekt in het document.
+Spiacente, il documento non lo dice.
+Non lo menziona il testo.
+Il documento non fa menzione del prezzo.
+Non riesco a trovare questa informazione.
+Nel testo, non si menziona il prezzo.
+Malheureusement, le document n'en parle pas.
+Hélas, le texte n'en fait pas mention.
+Cette information ne figure pas dans le document.
+El texto no lo menciona.
+Por desgracia, el texto nada dice sobre el precio.
+No lo menciona el texto.
+Esta información no está en el documento.
+El documento no hace mención del precio.
+Infelizmente, o texto não diz isso.
+O texto nada diz sobre o preço.
+Essa informação não está no documento.
+O documento não faz menção ao preço.
+文書には記載がありません。
+残念ながら、文書には料金の記載はございません。
+資料には載っていません。
+文書にはその情報が含まれていません。
+この記事では料金に触れていません。
+文書に記載がないため、お答えできません。
+記載なし。
 """.strip().splitlines()
 
 ANSWERS = """
@@ -194,6 +248,66 @@ Hunde sind nicht erlaubt.
 I don't know how to cancel, but refunds take 14 days.
 I couldn't find the steps, but you can do it under Profile > Plan.
 The guide does not mention refunds. However, you get one by calling 555-0199.
+From the context, we can see that the ferry leaves at noon.
+From the text, it can be seen that the ferry leaves at noon.
+In the document we see that the ferry leaves at noon.
+In the document, one can say that the ferry leaves at noon.
+From the text it is clear that no fee is charged.
+According to the text, dogs cannot enter the pool.
+I hope this helps, and dogs travel free.
+I could not find the fee, which is 10 euros.
+I could not find the fee, namely 10 euros.
+I couldn't find the author, who was born in Leeds.
+The text does not mention the museum, where dogs travel free.
+No fee is mentioned, meaning that dogs travel free.
+No fee is mentioned, which means that dogs travel free.
+No fee is mentioned, implying that dogs travel free.
+No fee is mentioned which means that dogs travel free.
+No fee is mentioned, so dogs travel free.
+No fee is mentioned, so that dogs travel free.
+No fee is mentioned, so I conclude that dogs travel free.
+No fee is mentioned, and that means dogs travel free.
+No fee is mentioned, i.e. dogs travel free.
+No fee is mentioned and therefore dogs travel free.
+No fee is mentioned, making the trip free for dogs.
+Der Text erwähnt keine Gebühr, was bedeutet, dass Hunde kostenlos fahren.
+Le texte ne mentionne pas de frais, ce qui signifie que les chiens voyagent gratuitement.
+El texto no menciona tarifas, lo que significa que los perros viajan gratis.
+No encontré la tarifa, que es de 10 euros.
+Il testo non menziona la tariffa, il che significa che i cani viaggiano gratis.
+O texto não menciona taxas, o que significa que os cães viajam de graça.
+De tekst vermeldt geen prijs, wat betekent dat honden gratis reizen.
+The document does not expire.
+The document does not have to be signed.
+The page does not load on phones.
+Das Dokument gilt nicht im Ausland.
+Der Vertrag erwähnt den Preis, nicht die Gebühr.
+Die Anleitung geht nicht verloren.
+Die Frau erwähnt das Dokument nicht.
+Der Vertrag enthält keine Kaution.
+Das Haus steht nicht mehr.
+Ich finde das nicht gut.
+Hij vermeldt het document niet.
+Helaas geldt het document niet in het buitenland.
+De tekst staat niet op papier.
+Ik vind dit niet leuk.
+Il documento non scade.
+Non menziona il documento.
+Il contratto non dà diritto al rimborso.
+Le document n'est pas valable à l'étranger.
+Elle ne mentionne pas le document.
+Le contrat ne permet pas les chiens.
+El documento no vale en el extranjero.
+Ella no menciona el documento.
+El contrato no permite perros.
+O documento não vale no exterior.
+Ela não menciona o documento.
+O contrato não dá direito a reembolso.
+文書には署名がありません。
+この文書には料金の情報があります。
+犬の料金は含まれていません。
+説明書は無料ではありません。
+情報は少なくとも二つあります。
 """.strip().splitlines()
 
 
@@ -218,6 +332,9 @@ def test_answers(response):
         ("Der Text nennt kein Jahr, aber es war im Mai.", "es war im Mai."),
         ("Le texte ne précise pas la date, mais c'était en mai.", "c'était en mai."),
         ("El texto no dice la fecha, pero fue en mayo.", "fue en mayo."),
+        ("I could not find the fee, which is 10 euros.", "which is 10 euros."),
+        ("No fee is mentioned, meaning that dogs travel free.", "dogs travel free."),
+        ("El texto no dice la tasa, es decir, es gratis.", "es gratis."),
         ("The text does not mention the fee.", ""),
         ("It opened in May.", "It opened in May."),
         ("I'm afraid it opened in May.", "I'm afraid it opened in May."),
@@ -261,6 +378,16 @@ def test_what_a_source_is_about_must_be_known() -> None:
         "nothing in the pages and ",
         "der text nicht ",
         "n'",
+        "leider sagt der text ",
+        "dit staat niet in de ",
+        "no lo dice ",
+        "non lo ",
+        "記載が",
+        "meaning that ",
+        "which is ",
+        ", which means, ",
+        ", making ",
+        "without fee, where, ",
         "没有",
         "as, since, ",
     ],

@@ -38,6 +38,8 @@ Let me know if you'd like more details on the return policy.
 Please let me know if there is anything else I can do for you.
 Yes, I'd be happy to help!
 I hope this helps!
+I hope this helps, and feel free to ask.
+I hope this helps and have a nice day!
 Hope that answers your question.
 Let me know if you have any further questions.
 Sure, I'd be happy to help you with that!
@@ -86,6 +88,10 @@ Thank you for asking about dogs, which are allowed.
 I'm sorry to hear that the pool is closed.
 I'm glad you asked because entry is free.
 Let me know that dogs are allowed.
+I hope this helps, and dogs travel free.
+I hope this helps and dogs travel free.
+Let me know if you need more, but dogs travel free.
+Thank you for asking, and dogs travel free.
 """.strip().splitlines()
 
 

@@ -59,8 +59,8 @@ _TELL = (
     r"reference|guidance|statement|specifics|clue|hint|entry|evidence|insight)s?)"
 )
 _WEAK_TELL = (
-    r"(?:cover|include|contain|provide|give|offer|list|name|show|confirm|define|present|have|"
-    r"identify|suggest|establish|support|outline|allow|enable|help)"
+    r"(?:cover|include|contain|provide|give|offer|list|name|show|confirm|define|present|"
+    r"have(?! to)|identify|suggest|establish|support|outline|allow|enable|help)"
 )
 _MATTER = (
     r"(?:mention|reference|information|info|details?|indication|statement|answers?|entry|entries|"
@@ -135,6 +135,10 @@ _BE_NOT = (
     r"hasn't been|"
     r"haven't been|(?:is|are|was|were) (?:never|nowhere)|'s never|cannot be|can't be|could not be)"
 )
+_LEARN = (
+    r"(?:tell|told|say|said|see|seen|know|known|determine|answer|judge|conclude|confirm|verify|"
+    r"verified|establish|infer|derive|deduce|find|found|identify|identified|make out|work out)"
+)
 _ANY_GIVEN = rf"(?:{GIVEN}|{_DETERMINER} (?:\w+ ){{0,3}}?{_SOURCE}|(?:it|them|there|here)\b)"
 IMPERSONAL = (
     rf"^(?:it |that |this )?(?:(?:is|was) )?not (?:\w+ )?(?:{_UNTOLD}|{_UNFOUND}) (?:anywhere )?"
@@ -147,9 +151,12 @@ IMPERSONAL = (
     rf"(?: (?:to|on|about) [^,;]{{1,60}})? (?:(?:is|are) not|isn't|aren't) (?:\w+ )?(?:in|among|"
     rf"within|"
     rf"part of) {_ANY_GIVEN}"
-    rf"|\b(?:from|by|in) {_ANY_GIVEN},? (?:it|one|we|i) (?:is|can|cannot|can't)(?:n't|"
-    rf" not)? (?:\w+ )?"
-    r"(?:clear|tell|evident|possible|obvious|known|say|see|unclear)\b"
+    rf"|\b(?:from|by|in) {_ANY_GIVEN},? (?:it|one|we|i) (?:(?:is|can|could)(?:n't| not)|cannot|"
+    r"can't|can hardly) (?:\w+ )?(?:clear|tell|evident|obvious|known|say|see|"
+    rf"possible to {_LEARN})\b"
+    rf"|\b(?:from|by|in) {_ANY_GIVEN},? it (?:is|remains) (?:\w+ )?(?:unclear|unknown|"
+    rf"impossible to {_LEARN})\b"
+    rf"|\b(?:from|by|in) {_ANY_GIVEN},? (?:one|we|i) can {_LEARN} (?:nothing|little)\b"
     r"|^(?:could not|couldn't|cannot|can't|didn't|did not|was unable to|was not able to) (?:find|"
     r"see|"
     r"locate|tell|say|determine)\b"
@@ -170,7 +177,9 @@ IMPERSONAL = (
     r"|\b(?:outside|beyond)(?: of)? the scope\b|\bout of scope\b"
     rf"|^{GIVEN}? ?(?:is|are)? ?(?:about|on) (?:other|different) (?:things|topics|matters)\b"
     rf"|\b(?:based on|according to|from|given|with|judging by|going by) {GIVEN}\b.*\b(?:unclear|"
-    r"not clear|unknown|impossible|not possible|cannot|can't|can not|insufficient|not enough|"
+    r"not clear|unknown|insufficient|not enough|"
+    r"(?:impossible to|not possible to|cannot|can't|can not)(?: be)?(?: \w+ly)? "
+    rf"{_LEARN}(?:ed|d)?\b|"
     r"no (?:\w+ ){0,2}(?:information|answer|mention)|not (?:\w+ )?(?:mentioned|specified|stated|"
     r"provided|known))"
     r"|\b(?:unclear|unknown|impossible|not possible|insufficient|not enough)\b.*"
@@ -234,6 +243,21 @@ AS_MODEL = re.compile(
     r"'m not|'m unable)\b"
 )
 
+_DE_SOURCE = (
+    r"(?:text|kontext|dokument|unterlage|quelle|artikel|abschnitt|auszug|seite|passage|"
+    r"beschreibung|anleitung|broschüre|information)(?:e|en|n|s|es)?"
+)
+#: Sources that also grant something: "the contract gives no right".
+_DE_TERMS = r"(?:regel|bedingung|angabe|vertrag|hausordnung|preisliste|liste)(?:e|en|n|s|es)?"
+_DE_SAYS = (
+    r"(?:erwähn|sag|nenn|äußer|beantwort|verrat|verrät|schweig|beschreib|erklär|behandel|"
+    r"spezifizier|thematisier)\w*"
+)
+_DE_NOT = r"(?:nicht|nichts|kein\w*|weder|nirgends|nirgendwo)"
+_DE_TOLD = (
+    r"(?:information|angabe|daten|antwort|kenntnis|hinweis|auskunft|erwähnung|aussage|details|"
+    r"einzelheit|aufschluss)"
+)
 _DE = (
     r"\bich (?:weiß|weiss|kenne)\b[^.]{0,40}\bnicht\b|\bweiß ich\b[^.]{0,20}\bnicht\b"
     r"|\b(?:ich|wir) (?:kann|können|konnte|konnten)\b[^.]{0,80}\b(?:nicht|nichts|keine\w*)"
@@ -241,16 +265,27 @@ _DE = (
     r"beurteilen|entnehmen)"
     r"|\b(?:kann|konnte) ich\b[^.]{0,80}\b(?:nicht|nichts|keine\w*)(?: \w+){0,4}? (?:beantworten|"
     r"helfen|sagen|geben|finden|beurteilen|entnehmen)"
+    r"|\b(?:ich habe|habe ich|wir haben|haben wir)\b[^.]{0,60}\b(?:nichts|nicht) "
+    r"(?:gefunden|finden)\b"
     r"|\b(?:habe|liegen|liegt|gibt es|enthält|enthalten|finde[nt]?|fehlen|stehen|"
-    r"steht)\b[^.]{0,60}\b"
-    r"keine\w*\b[^.]{0,30}\b(?:information|angabe|daten|antwort|kenntnis|hinweis|auskunft|"
-    r"erwähnung|"
-    r"aussage|details)"
-    r"|\b(?:text|kontext|dokument|unterlage|quelle|artikel|abschnitt|auszug|seite|passage|regel|"
-    r"bedingung|angabe|beschreibung|anleitung|broschüre|vertrag|hausordnung|preisliste|liste|"
-    r"information)(?:e|en|n|s|es)?\b[^.]{0,60}\b(?:erwähn|sag|nenn|geh|äußer|enthält|enthalten|"
-    r"mach|beantwort|verrat|verrät|schweig|beschreib|erklär|behandel|steh|gib|geb|find)\w*"
-    r"[^.]{0,80}\b(?:nicht|nichts|kein\w*|weder|nirgends|nirgendwo)\b"
+    rf"steht)\b[^.]{{0,60}}\bkeine\w*\b[^.]{{0,30}}\b{_DE_TOLD}"
+    # "der Text erwähnt das nicht", "das Dokument enthält kein Datum"
+    rf"|\b(?:{_DE_SOURCE}|{_DE_TERMS})\b[^.]{{0,60}}\b{_DE_SAYS}[^.]{{0,80}}\b{_DE_NOT}\b"
+    rf"|\b{_DE_SOURCE}\b[^.]{{0,60}}\b(?:enthält|enthalten)\b[^.]{{0,80}}\b{_DE_NOT}\b"
+    rf"|\b(?:{_DE_SOURCE}|{_DE_TERMS})\b[^.]{{0,60}}\b(?:gib|geb|mach|liefer|enthalt|enthält)\w*"
+    rf"[^.]{{0,60}}\b{_DE_NOT}\b[^.]{{0,30}}\b{_DE_TOLD}"
+    rf"|\b(?:{_DE_SOURCE}|{_DE_TERMS})\b[^.]{{0,60}}\bgeh\w*[^.]{{0,60}}\b{_DE_NOT}\b[^.]{{0,60}}"
+    r"\b(?:ein|hervor)\b(?! \w)"
+    # "dazu sagt der Text nichts": the verb stands before its subject
+    r"|^(?:(?:dazu|darüber|hierzu|hierüber|davon|hiervon|darauf|das|dies|dieses|den \w+|"
+    rf"diese \w+|(?:zu|zum|zur|über) \w+(?: \w+)?) )?{_DE_SAYS}(?: \w+)? "
+    r"(?:der|die|das|dieser|dieses|diese|ihre?|unsere?|meine?) (?:\w+ ){0,2}"
+    rf"(?:{_DE_SOURCE}|{_DE_TERMS})\b[^.]{{0,60}}\b{_DE_NOT}\b"
+    rf"|^(?:die|das) \w+ {_DE_SAYS} (?:der|dieser) "
+    rf"(?:text|kontext|artikel|abschnitt|auszug|vertrag)\b[^.]{{0,40}}\b{_DE_NOT}\b"
+    r"|^(?:\w+ )?(?:enthält|enthalten|geben|gibt|macht|machen|geht|gehen|liefert|liefern) "
+    rf"(?:der|die|das|diese\w?) (?:\w+ ){{0,2}}{_DE_SOURCE}\b[^.]{{0,60}}\b{_DE_NOT}\b[^.]{{0,40}}"
+    rf"\b(?:{_DE_TOLD}|(?:ein|hervor)\b(?! \w))"
     r"|\b(?:weder|in kein\w+|kein\w*|nichts)\b[^.]{0,80}\b(?:text|kontext|dokument|unterlage|"
     r"quelle|"
     r"artikel|abschnitt|auszug|seite|regel|bedingung)\w*\b[^.]{0,80}\b(?:erwähn|sag|nenn|geh|"
@@ -260,22 +295,40 @@ _DE = (
     r"zu entnehmen)\b"
     r"|\b(?:wird|werden|ist|sind)\b[^.]{0,50}\b(?:nicht|nirgends)(?: \w+)? (?:erwähnt|genannt|"
     r"angegeben|beschrieben|erklärt|gesagt|thematisiert|aufgeführt|behandelt)\b"
+    r"|\b(?:wird|werden|ist|sind) kein\w* (?:\w+ ){1,3}?(?:erwähnt|genannt|angegeben|beschrieben|"
+    r"aufgeführt)\b"
+    r"|\b(?:information|angabe|antwort)(?:en)?\b[^.]{0,40}\b(?:(?:ist|sind)\b[^.]{0,40}\bnicht "
+    r"(?:\w+ )?(?:enthalten|vorhanden|verfügbar)|fehl(?:t|en))\b"
     r"|\bnicht (?:erwähnt|genannt|angegeben)(?: (?:wird|ist|sind|werden))?$"
-    r"|\b(?:steht|stehen|findet sich|finde ich|finde) (?:\w+ ){0,5}?(?:nichts|nicht|nirgends)\b"
+    r"|\b(?:steht|stehen|findet sich|finden sich|finde ich|ich finde) (?:\w+ ){0,5}?"
+    rf"(?:nichts|nicht|nirgends)\b[^.]{{0,30}}\b(?:in|im|auf) (?:\w+ ){{0,3}}?{_DE_SOURCE}\b"
+    rf"|\b(?:in|im|auf) (?:\w+ ){{0,3}}?{_DE_SOURCE}\b[^.]{{0,30}}\b(?:steht|stehen|findet|finde)\b"
+    r"[^.]{0,30}\b(?:nichts|nicht|nirgends)\b"
+    rf"|\b(?:steht|stehen|findet sich|finde ich) (?:\w+ )?(?:in|im|auf) (?:\w+ ){{0,3}}?"
+    rf"{_DE_SOURCE}\b[^.]{{0,30}}\b(?:nichts|nicht|nirgends)\b"
+    r"|\b(?:steht|findet sich|finde ich|ich finde) (?:dazu|darüber|davon|hierzu|hierüber) "
+    r"(?:\w+ )?(?:nichts|nirgends)\b"
     r"|\bnichts (?:zu|über|darüber|dazu)\b[^.]{0,60}\b(?:gefunden|finden|text|kontext|unterlagen|"
     r"dokument)\w*"
 )
+_FR_SOURCE = r"(?:texte|contexte|document|passage|source|article|extrait|page|informations?)s?"
 _FR = (
     r"\bje ne (?:le )?(?:sais|connais) pas\b|\bje ne (?:peux|suis|dispose|trouve|parviens|vois)\b"
     r"[^.]{0,20}\b(?:pas|rien|aucune?)\b|\bje n'ai (?:pas|aucune?|"
     r"rien)\b[^.]{0,40}\b(?:information|"
     r"réponse|donnée|accès|trouv)|\bje n'ai (?:pas |rien )(?:pu )?trouv"
     r"|\baucune? (?:information|mention|précision|indication|réponse|donnée)\b"
-    r"|\b(?:texte|contexte|document|passage|source|article|extrait|page|règlement|conditions|"
-    r"notice|recette|informations|liste|contrat)s?\b[^.]{0,60}\b(?:ne|"
-    r"n')\s?(?:\w+ ){0,3}?(?:mentionne|dit|"
-    r"disent|précise|indique|parle|contien|fourni|donne|évoque|aborde|explique|répond|spécifie|"
-    r"permet|décri|cite|traite|comporte|figure)\w*"
+    rf"|\b(?:{_FR_SOURCE}|(?:règlement|conditions|notice|recette|liste|contrat)s?)\b[^.]{{0,60}}"
+    r"\b(?:ne|n')\s?(?:\w+ ){0,3}?(?:(?:mentionne|dit|disent|précise|indique|parle|évoque|aborde|"
+    r"explique|répond|spécifie|décri|cite|traite|figure)\w*"
+    r"|fait (?:pas |aucune? |jamais )?(?:mention|état|référence|allusion)"
+    r"|permet(?:tent)? (?:\w+ )?de (?:le )?(?:savoir|répondre|dire|déterminer|connaître|conclure))"
+    rf"|\b{_FR_SOURCE}\b[^.]{{0,60}}\b(?:ne|n')\s?(?:\w+ ){{0,3}}?(?:contien|fourni|donne|"
+    r"comporte)\w*"
+    rf"|\b(?:ne|n') ?(?:figure|trouve|apparaît|apparaissent)\w* (?:pas|nulle part) (?:dans|sur) "
+    rf"(?:\w+ ){{1,2}}?{_FR_SOURCE}\b"
+    r"|\b(?:information|réponse|détail|donnée|cela|ça)s?\b[^.]{0,20}\bn'(?:est|sont) pas (?:\w+ )?"
+    rf"(?:dans|sur) (?:\w+ ){{1,2}}?{_FR_SOURCE}\b"
     r"|\bn'(?:est|a|ont|sont|était)\b[^.]{0,15}\b(?:pas|jamais|nulle part)\b[^.]{0,15}"
     r"(?:mentionné|précisé|indiqué|"
     r"spécifié|évoqué|abordé|dit|expliqué)\w*"
@@ -285,6 +338,14 @@ _FR = (
     r"(?:information|mention|précision|indication|contexte|texte|document)"
     r"|\b(?:texte|contexte|document)s?\b[^.]{0,20}\b(?:muet|silencieux)"
 )
+_ES_SOURCE = (
+    r"(?:texto|contexto|documento|pasaje|fuente|artículo|página|fragmento|información)(?:s|es)?"
+)
+_ES_SAYS = (
+    r"(?:(?:menciona|dice|indica|especifica|habla|explica|aborda|responde|trata|aclara|detalla|"
+    r"describe|precisa|señala)\w*|hace (?:\w+ )?(?:mención|referencia|alusión)"
+    r"|permite (?:\w+ )?(?:saber|responder|decir|determinar|conocer|concluir))"
+)
 _ES = (
     r"\bno (?:lo )?sé\b|\bno (?:puedo|podemos|pude) (?:\w+ )?(?:responder|ayudar|proporcionar|dar|"
     r"determinar|decir|contestar|encontrar|saber)|\bno (?:he (?:podido )?|pude |logré )(?:encontr|"
@@ -292,30 +353,58 @@ _ES = (
     r"|\bno (?:tengo|dispongo|hay|cuento|existe|aparece|figura)\w*\b[^.]{0,60}\b(?:información|"
     r"datos|"
     r"respuesta|acceso|mención|detalle|indicación|contexto|texto|documento|referencia)"
-    r"|\b(?:texto|contexto|documento|pasaje|fuente|artículo|página|fragmento|información|norma|"
-    r"condicion|condición|receta|lista|póliza|contrato)(?:s|es)?\b[^.]{0,60}\b(?:no|tampoco|"
-    r"nunca)\b"
-    r"(?: \w+){0,2}? (?:menciona|dice|indica|especifica|habla|contiene|proporciona|ofrece|explica|"
-    r"aborda|responde|trata|aclara|detalla|incluye|da|dan|describe|precisa|señala|permite)\w*"
+    rf"|\b(?:{_ES_SOURCE}|(?:norma|condicion|condición|receta|lista|póliza|contrato)(?:s|es)?)\b"
+    rf"[^.]{{0,60}}\b(?:no|tampoco|nunca|nada)\b(?: \w+){{0,2}}? {_ES_SAYS}"
+    rf"|\b{_ES_SOURCE}\b[^.]{{0,60}}\b(?:no|tampoco|nunca)\b(?: \w+){{0,2}}? "
+    r"(?:(?:contiene|proporciona|ofrece|incluye)\w*|da|dan)\b"
+    # "no lo menciona el texto": the verb stands before its subject
+    rf"|^(?:\w+ )?no (?:nos |se )?(?:lo|la|los|las) (?:\w+ )?{_ES_SAYS} (?:el|la|los|las|est\w+) "
+    rf"(?:\w+ )?{_ES_SOURCE}\b"
+    r"|\b(?:información|respuesta|dato|detalle|eso|esto)s?\b[^.]{0,20}\bno (?:está|se encuentra|"
+    rf"consta)n? (?:\w+ )?en (?:\w+ ){{1,2}}?{_ES_SOURCE}\b"
+    rf"|\ben (?:\w+ ){{1,2}}?{_ES_SOURCE} no (?:aparece|figura|consta|se encuentra|viene)n?\b"
     r"|\bno se (?:menciona|dice|indica|especifica|habla|explica|aborda|aclara|detalla|precisa)\w*"
     r"|\b(?:ni|ningun[oa]?|ningún|nada)\b[^.]{0,80}\b(?:texto|contexto|documento|pasaje|fuente|"
     r"página|artículo)s?\b[^.]{0,60}\b(?:menciona|dice|indica|habla|especifica|explica)\w*"
     r"|\bno está\w* (?:mencionad|indicad|especificad)\w+|\bno dice\w* nada\b|\bno (?:queda|"
     r"está) claro"
 )
+_IT_SOURCE = (
+    r"(?:testo|contesto|documento|documenti|brano|fonte|fonti|articolo|pagina|pagine|passaggio|"
+    r"passo|informazioni|estratto|testi)"
+)
+_IT_SAYS = (
+    r"(?:(?:menziona|dic|indica|specifica|parla|spiega|affronta|rispond|tratta|chiarisc|precisa|"
+    r"accenna|descriv|riporta)\w*|fa(?:nno)? (?:\w+ )?(?:menzione|cenno|riferimento))"
+)
 _IT = (
-    r"\bnon (?:lo )?so\b|\bnon (?:posso|sono in grado|sono riuscit\w)\b|\bnon (?:ho|dispongo|ci "
+    r"\bnon (?:lo )?so\b|\bnon (?:posso|sono in grado|sono riuscit\w)\b|\bnon riesco a (?:trovare|"
+    r"rispondere|dire|determinare|capire)|\bnon (?:ho|dispongo|ci "
     r"sono|c'è|vi è|vi sono)\b[^.]{0,60}\b(?:informazion|dati|risposta|accesso|menzione|trovat|"
     r"indicazion|dettagl|riferiment|nulla|niente)\w*|\bnon (?:trovo|vedo|ho trovato)\b"
-    r"|\b(?:testo|contesto|documento|documenti|brano|fonte|fonti|articolo|pagina|pagine|passaggio|"
-    r"passo|informazioni|regolamento|ricetta|lista|estratto|testi|condizioni|"
-    r"regole)\b[^.]{0,60}\bnon\b"
-    r"(?: \w+){0,2}? (?:menziona|dic|indica|specifica|parla|contien|contengono|fornisc|spiega|"
-    r"affronta|rispond|tratta|chiarisc|riporta|precisa|accenna|descriv|offr|dà|danno)\w*"
+    rf"|\b(?:{_IT_SOURCE}|regolamento|contratto|ricetta|lista|condizioni|regole)\b[^.]{{0,60}}"
+    rf"\b(?:non|nulla)\b(?: \w+){{0,2}}? {_IT_SAYS}"
+    rf"|\b{_IT_SOURCE}\b[^.]{{0,60}}\bnon\b(?: \w+){{0,2}}? "
+    r"(?:contien\w*|contengono|fornisc\w*|offr\w*|dà|danno)\b"
+    # "non lo dice il testo": the verb stands before its subject
+    rf"|^(?:\w+ )?non (?:ce |ci )?(?:lo|la|li|le|ne) (?:\w+ )?{_IT_SAYS} (?:il |lo |la |i |gli |"
+    rf"le |l'|quest\w+ )(?:\w+ )?{_IT_SOURCE}\b"
+    r"|\bnon (?:compare|compaiono|appare|figura\w*|si trova\w*|risulta\w*) (?:\w+ )?(?:ne\w+ |"
+    rf"nell')(?:\w+ )?{_IT_SOURCE}\b"
+    r"|\b(?:informazion[ei]|risposta|dato|dettagli\w?|questo|ciò)\b[^.]{0,20}\bnon (?:è|sono|c'è) "
+    rf"(?:\w+ )?(?:ne\w+ |nell')(?:\w+ )?{_IT_SOURCE}\b"
+    rf"|\bne(?:l|i|gli|lla|lle|ll') ?(?:\w+ )?{_IT_SOURCE} non (?:compare|compaiono|"
+    r"appare|figura\w*|risulta\w*)\b"
     r"|\bnon (?:è|sono|viene|vengono)\b[^.]{0,30}\b(?:menzionat|indicat|specificat|dett|riportat|"
     r"precisat|spiegat|trattat)\w|\bnon si (?:menziona|dice|parla|specifica|indica)\w*"
     r"|\b(?:né|nessun\w?|nulla|niente)\b[^.]{0,80}\b(?:testo|contesto|document|font|pagin|articol|"
     r"regol)\w*\b[^.]{0,60}\b(?:menziona|dic|indica|parla|specifica|spiega)\w*"
+)
+_PT_SOURCE = r"(?:texto|contexto|documento|trecho|fonte|artigo|página|passagem|informações)s?"
+_PT_SAYS = (
+    r"(?:(?:menciona|diz|dizem|indica|especifica|fala|explica|aborda|responde|trata|esclarece|"
+    r"detalha|refere|informa|descreve|precisa)\w*|faz(?:em)? (?:\w+ )?(?:menção|referência|"
+    r"alusão))"
 )
 _PT = (
     r"\b(?:eu )?não (?:o )?sei\b|\bnão (?:posso|consigo|consegui|pude) (?:\w+ )?(?:responder|"
@@ -323,26 +412,54 @@ _PT = (
     r"fornecer|dizer|determinar|encontrar|achar|saber)|\bnão (?:tenho|há|disponho|existe|consta|"
     r"encontrei|achei|vejo|encontro)\w*\b(?:[^.]{0,60}\b(?:informaç|dados|resposta|acesso|menção|"
     r"indicaç|referência|detalhe|contexto|texto|documento|nada)|$)"
-    r"|\b(?:texto|contexto|documento|trecho|fonte|artigo|página|passagem|informações|regra|"
-    r"condiç\w+|receita|lista|apólice|contrato|regulamento)s?\b[^.]{0,60}\b(?:não|nunca|tampouco)\b"
-    r"(?: \w+){0,2}? (?:menciona|diz|dizem|indica|especifica|fala|contém|contêm|fornece|oferece|"
-    r"explica|aborda|responde|trata|esclarece|detalha|inclu|refere|informa|dá|descreve|precisa)\w*"
+    rf"|\b(?:{_PT_SOURCE}|(?:regra|condiç\w+|receita|lista|apólice|contrato|regulamento)s?)\b"
+    rf"[^.]{{0,60}}\b(?:não|nunca|tampouco|nada)\b(?: \w+){{0,2}}? {_PT_SAYS}"
+    rf"|\b{_PT_SOURCE}\b[^.]{{0,60}}\b(?:não|nunca|tampouco)\b(?: \w+){{0,2}}? "
+    r"(?:contém|contêm|fornece\w*|oferece\w*|inclu\w*|dá|dão|traz|trazem)\b"
+    # "não o diz o texto": the verb stands before its subject
+    rf"|^(?:\w+ )?não (?:o|a|os|as) (?:\w+ )?{_PT_SAYS} (?:[oa]s?|est\w+|ess\w+) (?:\w+ )?"
+    rf"{_PT_SOURCE}\b"
+    r"|\b(?:informação|informações|resposta|dado|detalhe|isso|isto)s?\b[^.]{0,20}\bnão (?:está|"
+    rf"estão|aparece\w*|figura\w*|se encontra\w*) (?:\w+ )?(?:n[oa]s?|nest\w+) (?:\w+ )?"
+    rf"{_PT_SOURCE}\b"
+    rf"|\bnão (?:aparece|figura)\w* (?:\w+ )?(?:n[oa]s?|nest\w+) (?:\w+ )?{_PT_SOURCE}\b"
+    rf"|\bn[oa]s? (?:\w+ )?{_PT_SOURCE} não (?:aparece|figura|consta)\w*"
     r"|\bnão (?:é|são|está|estão|foi) (?:\w+ )?(?:mencionad|indicad|especificad|dit|referid|"
     r"informad|explicad)\w*|\bnão se (?:menciona|diz|fala|indica|especifica)\w*"
     r"|\b(?:nem|nenhum\w?|nada)\b[^.]{0,80}\b(?:texto|contexto|documento|fonte|página|artigo)s?\b"
     r"[^.]{0,60}\b(?:menciona|diz|indica|fala|especifica|explica)\w*"
 )
+_NL_SOURCE = r"(?:tekst|context|document|bron|bronn|artikel|passage|pagina|fragment)(?:en|s|'s)?"
+_NL_PLACE = rf"(?:in|op|uit) (?:\w+ ){{1,2}}?{_NL_SOURCE}\b"
+_NL_SAYS = (
+    r"(?:vermeld|zeg|noem|beschrijf|beschrijv|bespreek|besprek|meld|leg|spreek|rept|vertel|"
+    r"verklaa?r|specificeer|behandel)\w*"
+)
+_NL_NOT = r"(?:niet|niets|geen|nergens)"
+_NL_TOLD = r"(?:informatie|gegevens|antwoord|vermelding|uitsluitsel|details|aanwijzing)"
 _NL = (
-    r"\bik weet (?:het |dat )?niet\b|\bik kan\b[^.]{0,60}\b(?:niet|niets|geen)(?: \w+){0,3}? "
-    r"(?:beantwoorden|helpen|zeggen|geven|vinden)|"
-    r"\bkan ik\b[^.]{0,40}\bniet\b[^.]{0,20}\b(?:vinden|"
-    r"zeggen|beantwoorden)|\b(?:heb|is er|zijn er|bevat\w*|geeft|staat|vind)\b[^.]{0,30}\bgeen "
-    r"(?:\w+ )?(?:informatie|gegevens|antwoord|vermelding)"
-    r"|\b(?:tekst|context|document|bron|artikel|passage|pagina|fragment|regel|voorwaarde)\w*\b"
-    r"[^.]{0,60}\b(?:vermeld|zeg|noem|geef|geven|bevat|beschrijf|ga|bespreek|besprek|meld|leg|"
-    r"spreek|rept|staat)\w*[^.]{0,60}\b(?:niet|niets|geen|nergens)\b"
+    r"\bik weet (?:het |dat )?niet\b|\b(?:ik|wij|we) (?:kan|kon|kunnen|konden)\b[^.]{0,60}\b"
+    r"(?:niet|niets|geen)(?: \w+){0,3}? (?:beantwoorden|helpen|zeggen|geven|vinden|terugvinden)"
+    r"|\b(?:kan|kon) ik\b[^.]{0,40}\b(?:niet|niets)\b[^.]{0,20}\b(?:vinden|zeggen|beantwoorden)"
+    r"|\b(?:ik heb|heb ik|wij hebben|we hebben)\b[^.]{0,60}\b(?:niet|niets|geen)(?: \w+){0,3}? "
+    r"(?:gevonden|vinden|teruggevonden|terugvinden)\b"
+    r"|\b(?:heb|is er|zijn er|bevat\w*|geeft|geven|staat|vind)\b[^.]{0,30}\bgeen "
+    rf"(?:\w+ )?{_NL_TOLD}"
+    rf"|\b(?:{_NL_SOURCE}|(?:regel|voorwaarde)\w*)\b[^.]{{0,60}}\b{_NL_SAYS}[^.]{{0,60}}\b{_NL_NOT}\b"
+    rf"|\b{_NL_SOURCE}\b[^.]{{0,60}}\b(?:bevat|bevatten|geeft|geven)\b[^.]{{0,60}}\b{_NL_NOT}\b"
+    rf"|\b(?:{_NL_SOURCE}|(?:regel|voorwaarde)\w*)\b[^.]{{0,60}}\bgaa[nt]\b[^.]{{0,60}}\b{_NL_NOT}\b"
+    r"[^.]{0,40}\b(?:in op|op in|over)\b"
+    # "daarover zegt de tekst niets": the verb stands before its subject
+    r"|^(?:(?:daarover|hierover|hier|daar|dit|dat|deze \w+|over \w+(?: \w+)?) )?"
+    rf"(?:{_NL_SAYS}|bevat(?:ten)?|geeft|geven)(?: \w+)? (?:de|het|dit|deze|uw|je|mijn) "
+    rf"(?:\w+ ){{0,2}}{_NL_SOURCE}\b[^.]{{0,60}}\b{_NL_NOT}\b"
+    # "dit staat niet in de tekst", "in de tekst staat hierover niets"
+    rf"|\bstaa[nt]\b[^.]{{0,30}}\b{_NL_NOT} (?:\w+ ){{0,3}}?{_NL_PLACE}"
+    rf"|\b{_NL_PLACE}[^.]{{0,30}}\bstaa[nt]\b[^.]{{0,40}}\b{_NL_NOT}\b"
+    rf"|\bstaa[nt] (?:\w+ )?{_NL_PLACE}[^.]{{0,40}}\b{_NL_NOT}\b"
     r"|\b(?:wordt|worden|is|staat)\b[^.]{0,40}\b(?:niet|nergens)(?: \w+)? (?:vermeld|genoemd|"
     r"beschreven|gezegd|aangegeven|uitgelegd)"
+    r"|\b(?:informatie|gegevens|antwoord)\b[^.]{0,30}\b(?:ontbreekt|ontbreken)\b"
     r"|\bgeen van de (?:documenten|bronnen|teksten)\b"
 )
 _PL = (
@@ -361,15 +478,38 @@ _RU = (
     r"|\b(?:текст|контекст|документ|источник|стать|отрыв|страниц)\w*\b[^.]{0,60}\bне (?:\w+ )?"
     r"(?:упомина|говор|сказан|указ|содерж|сообща|описыва|объясня)\w*"
 )
+_JA_SOURCE = (
+    r"(?:文書|書類|本文|資料|テキスト|文脈|コンテキスト|文章|ページ|記事|規約|ドキュメント|出典|"
+    r"情報源)"
+)
+_JA_ABSENT = (
+    r"(?<!では)(?:あり|ござい)ません|(?:存在|見つか|見当た)[りし]ません|見つからな|"
+    r"含まれて(?:いませ|いな|おりませ)"
+)
 _EAST = (
     r"我?不知道|(?:无法|無法|不能)(?:回答|提供|确定|確定|帮助|幫助|判断|判斷|给出|找到|得知)"
     r"|(?:没有|沒有|未|并未|並未|没|找不到)(?:在.{0,12})?(?:明确|明確|具体|具體)?(?:提到|提及|说明|說明|"
     r"指出|提供|包含|涉及|写明|介绍|任何|足够|相关|找到|說|说|关于|關於)"
     r"|(?:没有|沒有)(?:足够的?|相关的?|任何)?(?:关于.{0,20}的?)?(?:信息|資訊|资料|資料|内容)|不清楚"
     r"|(?:わか|分か|知)りません|お?答え(?:する(?:こと)?は?|は)?できません|お答えでき(?:ません|かねます)"
-    r"|情報(?:が|は)(?:.{0,8})?(?:あり|不足|ない|見つか|含まれ|記載され)"
-    r"|(?:記載|言及|説明|記述|明記|触れ)(?:が|は)?(?:され(?:て(?:いま|お)|ま)|あり|て(?:いま|おり)|られて(?:いま|おり))(?:り)?(?:せん|ない)"
-    r"|(?:書かれ|述べられ|触れられ|示され)て(?:いません|いない|おりません)|見つかりません|見つけられません|不明です"
+    # nouns of telling with "is not there"; verbs of telling in the passive with "not"
+    rf"|(?:記載|言及|説明|記述|明記|情報|回答)(?:が|は|も)?(?:な[いくし]|"
+    rf"(?:{_JA_ABSENT}))|(?:記載|情報|説明)(?:が|は|も).{{0,8}}?(?:{_JA_ABSENT})"
+    r"|(?:情報|記載)(?:が|は)不足"
+    r"|(?:(?:記載|言及|説明|記述|明記|掲載)され|書かれ|述べられ|触れられ|示され)"
+    r"(?:て(?:は|も)?(?:い|おり)?(?:ませ|な)|ませ|な)"
+    # verbs of telling that have a source as their subject or place
+    rf"|{_JA_SOURCE}.{{0,30}}(?:触れ|述べ|言及し|説明し|記載し|載っ|書い|示し|含まれ)て(?:は|も)?"
+    r"(?:いませ|いな|おりませ|ありませ|ませ|な)"
+    rf"|(?:その|この)?(?:情報|答え|回答)は.{{0,12}}{_JA_SOURCE}.{{0,8}}(?:{_JA_ABSENT}|な[いくし])"
+    r"|見つかりません|見つけられません|見当たりません|不明です"
     r"|(?:모르|알 수 없|찾을 수 없|언급되지 않|나와 있지 않|언급하지 않|정보가 없)"
 )
 FOREIGN = "|".join((_DE, _FR, _ES, _IT, _PT, _NL, _PL, _RU, _EAST))
+#: "im Dokument": a part of a clause that only names its source.
+IN_SOURCE_ABROAD = (
+    rf"(?:(?:im|in) (?:\w+ ){{0,3}}?(?:{_DE_SOURCE}|{_NL_SOURCE})|"
+    rf"dans (?:\w+ ){{1,3}}?{_FR_SOURCE}|en (?:\w+ ){{1,3}}?{_ES_SOURCE}|"
+    rf"ne(?:l|i|gli|lla|lle|ll') ?(?:\w+ )?{_IT_SOURCE}|"
+    rf"n[oa]s? (?:\w+ )?{_PT_SOURCE})(?: \w{{4,}})?"
+)

@@ -60,20 +60,29 @@ _HEAD = re.compile(
     rf"searched|looked (?:at|through))) {w.GIVEN}(?: (?:\[\w{{1,4}}\]|provided|given|above|"
     rf"supplied|"
     r"you (?:provided|gave|shared)|at hand|available))*(?=,)|"
-    r"es tut mir (?:sehr )?leid|tut mir leid|leider|entschuldigung|aber|jedoch|allerdings|daher|"
-    r"deshalb|also|doch|denn|weil|da|und|dass|somit|(?:je suis )?désolée?|malheureusement|mais|"
-    r"donc|"
-    r"cependant|car|et|que|lo siento|lamentablemente|desafortunadamente|desgraciadamente|pero|sin "
-    r"embargo|porque|así que|por lo que|por tanto|y|mi dispiace|purtroppo|ma|però|quindi|perché|e|"
-    r"desculpe|lamento|infelizmente|mas|porém|contudo|portanto|então|het spijt me|helaas|maar|dus|"
+    r"es tut mir (?:sehr )?leid|tut mir leid|leider|bedauerlicherweise|entschuldigung|verzeihung|"
+    r"aber|jedoch|allerdings|daher|deshalb|also|doch|denn|weil|da|und|dass|somit|"
+    r"(?:je suis )?(?:désolée?|navrée?)|malheureusement|hélas|pardon|excusez-moi|mais|donc|"
+    r"cependant|car|et|que|lo siento|lo lamento|perdón|disculpe|por desgracia|lamentablemente|"
+    r"desafortunadamente|desgraciadamente|pero|sin "
+    r"embargo|porque|así que|por lo que|por tanto|y|mi (?:dispiace|spiace)|(?:sono )?spiacente|"
+    r"spiacenti|scusi|scusa|purtroppo|sfortunatamente|ma|però|quindi|perché|e|"
+    r"desculpe|desculpa|lamento|sinto muito|infelizmente|lamentavelmente|mas|porém|"
+    r"contudo|portanto|então|het spijt me|helaas|jammer genoeg|spijtig genoeg|excuses|maar|dus|"
     r"echter|omdat|niestety|przepraszam|ale|jednak|więc|извините|к сожалению|но|поэтому|однако)"
     r"(?=[\s,.;:!–—-]|$)"
     r"|(?:抱歉|很抱歉|对不起|對不起|很遗憾|遗憾的是|不好意思|但是|但|所以|因此|不过|然而|申し訳(?:ありません|ございません)"
-    r"(?:が)?|すみません(?:が)?|残念ながら|죄송합니다만?)[,，、。！!\s]*)+"
+    r"(?:が)?|すみません(?:が)?|残念(?:ながら|ですが)|恐れ入りますが|죄송합니다만?)[,，、。！!\s]*)+"
 )
 _CONJUNCTION = (
     r"but|however|although|though|nevertheless|yet|so|therefore|thus|hence|instead|because|since|"
-    r"as|and|while|whereas|which means|meaning|only that|except that|still"
+    r"as|and|while|whereas|only that|except that|still"
+)
+#: What leads to a conclusion: "..., meaning that".
+_CONCLUDES = (
+    r"(?:(?:and |but )?(?:this|that|which) (?:means?|impl(?:y|ies)|suggests?|indicates?|shows?)|"
+    r"meaning|implying|suggesting|indicating|so that|from which it follows|i\.? ?e\.?,?|"
+    r"in other words,?)"
 )
 #: Where a clause may begin; a group for each kind of border.
 _BORDER = re.compile(
@@ -82,9 +91,16 @@ _BORDER = re.compile(
     r"|,\s*(?:aber|jedoch|allerdings|doch|sondern|daher|deshalb|weshalb|also|sodass|so dass|denn|"
     r"mais|donc|car|pero|así que|por lo que|porque|sino|ma|però|quindi|perché|mas|porém|portanto|"
     r"por isso|então|maar|dus|want|ale|więc|jednak|но|поэтому|однако|а)\s+"
+    r"|,\s*(?:(?:was (?:bedeutet|heißt)|das (?:bedeutet|heißt))(?:, dass)?|wat betekent(?: dat)?|"
+    r"(?:ce qui|cela|ça) (?:signifie|veut dire)(?: que)?|(?:lo que|esto|eso) (?:significa|implica)"
+    r"(?: que)?|(?:il che|ciò) (?:significa|implica)(?: che)?|(?:o que|isso) (?:significa|implica)"
+    r"(?: que)?|es decir,?|ou seja,?|c'est-à-dire|d\. ?h\.|cioè|sprich)\s+"
+    r"|[，,]\s*(?:这意味着|這意味著|也就是说)|、つまり"
     r"|[，,]\s*(?:但是?|所以|因此|不过|不過|然而|可是|而)|(?:が|けれども|ので|ため)、)"
-    rf"|(?P<comma>\s?,\s+(?:(?:{_CONJUNCTION})\s+)?|，|、)"
-    r"|(?P<weak>\s+(?:so|and|since|as|while|whereas|yet|und|et|y|e|en|i|и)\s+)"
+    rf"|(?P<comma>\s?,\s+(?:{_CONCLUDES}(?:\s+that)?\s+|(?:{_CONJUNCTION})\s+)?|，|、|"
+    rf"\s+{_CONCLUDES}\s+that\s+)"
+    r"|(?P<weak>\s+(?:so|and|since|as|while|whereas|yet|und|et|y|e|"
+    r"en(?! (?:el|l[ao]s?|una?|est[aeo]s?|es[aeo]s?|sus?|ning\w+|fait|ce)\b)|i|и)\s+)"
 )
 _SUBORDINATE = re.compile(
     r"\W*(?:as|since|because|although|though|while|whereas|given that|even though|whilst|if|when|"
@@ -94,8 +110,29 @@ _SUBORDINATE = re.compile(
 )
 _CONTINUES = re.compile(
     r"(?:or|nor|and|whether|when|where|who|what|how|why|which|whose|that|as far as|at least|if|"
-    r"und|oder|noch|ob|wann|wie|wo|wer|was|ou|ni|où|quand|comment|si|que|o|né|quando|dove|come|"
-    r"nem|quando|onde|como|of|en|czy|ani|lub|i|или|и|ни|\w+ ли|когда|где|как|сколько|кто|что)\b"
+    r"und|oder|noch|ob|wann|wie|wo|wer|was|ou|ni|où|quand|comment|si|o|né|quando|dove|come|"
+    r"nem|quando|onde|como|of|en|czy|ani|lub|или|и|ни|\w+ ли|когда|где|как|сколько|кто|что)\b"
+)
+_WORD_THAT_ASKS = re.compile(
+    r"\b(?:whether|if|when|where|who|what|how|why|which|whose|quand|si|ob|wann|wie|wer)\b"
+)
+#: "..., which is 10 euros": what is said of the noun before it.
+_RELATIVE = re.compile(
+    r"(?:which|who|that)(?: (?:\w+ly|also|now))? (?P<verb>\w+(?:n't)?)\b(?! (?:why|what|how|where|"
+    r"when|unfortunate\w*|regrettable|a (?:pity|shame)|beyond|outside|needed|required|necessary|"
+    r".{0,60}\b(?:open|unclear|unanswered|impossible)\b)\b)"
+    r"|(?:where|whose|when) (?P<clause>.{0,200})"
+    r"|(?:namely|that is),? \D{0,3}(?P<number>\d)"
+)
+#: "..., making the trip free"
+_RESULTS = re.compile(
+    r"(?:thus |thereby |hence )?(?:making|allowing|letting|enabling|causing) (?!.{0,80}\b(?:"
+    r"impossible|unclear|uncertain|unknown|hard|difficult|answer\w*|tell|say|know|determine)\b)"
+)
+#: "Whether dogs are allowed, the text does not say."
+_ASKED_FIRST = re.compile(
+    r"\W*(?:whether|how|who|what|why|where|which|ob|wann|wie|wo|wer|warum|was|welche\w*|of|hoe|"
+    r"wanneer|waar|hoeveel|si|se|combien|quand|cuánto|cuándo|dónde|quanto|quando|dove|onde)\b"
 )
 #: "..., not of a game that is moved": after what a source is about.
 _ELLIPSIS = re.compile(
@@ -106,6 +143,8 @@ _ELLIPSIS = re.compile(
     r"concerning|as to)\b|$)|nicht (?:aber )?(?:auf|über|von|ob|wann|wie|wo|wer|was)\b|pas (?:de|"
     r"sur|"
     r"du|si|quand)\b|no (?:sobre|de si|cuándo)\b"
+    r"|it (?:is|remains|'s) (?:therefore |thus |also )?(?:unclear|unknown|uncertain|not (?:clear|"
+    r"known|certain))(?: (?:whether|if|when|where|who|what|how|why|which)\b|\W*$)"
 )
 _COVERS = re.compile(
     rf"(?:(?:the|your|this|these|those|my|our|both|all) (?:of (?:the|"
@@ -171,6 +210,7 @@ _SELF = re.compile(
     r"(?:por favor,? )?(?:entre em "
     r"contato|contacte|consulte|verifique)\b[^.;:\d]{0,80}|neem (?:alstublieft )?contact op[^.;:\d]"
     r"{0,60}|(?:gibt es sonst|kann ich ihnen sonst|puis-je vous aider)[^.;:\d]{0,60}|"
+    rf"{w.IN_SOURCE_ABROAD}|"
     r"(?:请|請)(?:联系|聯繫|咨询|查阅|提供)[^，。\d]{0,30}|(?:詳しくは|お手数ですが)[^。\d]{0,50})\W*"
 )
 #: Questions that tell nothing themselves, unlike "wasn't he in Porto?".
@@ -193,6 +233,7 @@ _HINT = re.compile(
     r"nicht\w*|nirgend\w*|weder|schweig\w*|k\. ?a\.|pas|aucune?|rien|ne|ni|non|nulla|niente|"
     r"nessun\w?|né|não|nem|nada|ningun\w?|ningún|tampoco|geen|niet|niets|nergens|nie|brak|żad\w+|"
     r"не|нет|muet|silencieux|incon\w+|descon\w+|sconosc\w+|unbekannt|onbek\w+|nieznane|неизв\w+)\b"
+    r"|\b(?:fehlt|fehlen|ontbre\w+)\b|なし"
     r"|n't|['’]t\b|n['’]|[不无無没沒未]|ません|せん|ない|ねます|情報|모르|없|않"
 )
 
@@ -299,6 +340,11 @@ def clauses(sentence: str) -> tuple[Clause, ...]:
         kind = _kind(piece, any(c.kind in ("covers", "abstains") for c in found))
         before = found[-1] if found else None
         main = last_is_main and place == len(pieces) - 1 and place > 0
+        if kind == "abstains" and border == "comma" and before and _asks_first(text, before):
+            found[-1] = Clause(before.start, end, kind)
+            continue
+        if kind is None and before and _says_of(text[before.start : before.end], piece, border):
+            kind = "states"
         if kind is None and before and not main and _goes_on(piece, border, before, english):
             both = _kind(text[before.start : end], len(found) > 1)
             still = "states" if before.kind == "covers" and both != "covers" else before.kind
@@ -376,6 +422,24 @@ _TOPIC = re.compile(
     r"(?!.*\b(?:is|are|was|were|has|have|does|do|can|will|not|no|n't)\b)[^,;:]{0,120}$"
 )
 _AND = frozenset(["and", "und", "et", "y", "e", "en", "i", "и"])
+
+
+def _asks_first(text: str, before: Clause) -> bool:
+    return before.kind == "states" and bool(_ASKED_FIRST.match(text, before.start, before.end))
+
+
+def _says_of(before: str, piece: str, border: str) -> bool:
+    """Return True if a piece says something of what is named right before it, or follows from
+    it."""
+    if border != "comma":
+        return False
+    plain = " ".join(piece.split())
+    found = _RELATIVE.match(plain)
+    if _RESULTS.match(plain) or (found and found["number"]):
+        return True
+    if not found or _WORD_THAT_ASKS.search(before):
+        return False
+    return asserts(f"it {found['verb']}" if found["verb"] else found["clause"])
 
 
 def _goes_on(piece: str, border: str, before: Clause, english: bool) -> bool:

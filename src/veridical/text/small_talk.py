@@ -149,6 +149,8 @@ _CLAUSE = re.compile(
     r" have)? "
     r"(?:ask|like|enjoy|found|find|reach|need|want)\w*|i can|we can)\b)\w+'?\w* \w"
 )
+#: Where another clause may begin, with its conjunction: "..., and dogs travel free".
+_PARTS = re.compile(r",(?: (?:and|but|so|since|because|as|while)\b)?|\b(?:and|but|so)\b(?! that)")
 _OF_SPEAKER = re.compile(r"\W*(?:please|and|so|just|or|but)? ?(?:i|we|let|feel|do|don't|you)\b")
 _COUNTED = frozenset(NUMBER_WORDS) - {"second"}
 _NAME = re.compile(r"(?<!^)(?<![.!?] )\b(?!I\b)[A-Z]")
@@ -185,7 +187,7 @@ def small_talk(sentence: str) -> SmallTalk | None:
 
 def _informs(courtesy: str) -> bool:
     """Return True if a sentence in the form of a courtesy tells something besides."""
-    first, *rest = courtesy.split(",")
+    first, *rest = _PARTS.split(courtesy)
     if any(asserts(part) and not _OF_SPEAKER.match(part) for part in rest):
         return True
     for part in (first, *rest):
