@@ -23,7 +23,8 @@ _LABEL = re.compile(
     r"article|art|question|group|level|class|route|line|bus|gate|platform|door|track|order|"
     r"invoice|phase|season|episode|grade|type|paragraph|clause|item|option|tier|flight|model|"
     r"issue|ticket|case|id|code|apartment|suite|floor|schritt|kapitel|seite|zimmer|"
-    r"plan)(?: number| no\.?| nr\.?)?[.:]? ?#?$|#$|§ ?$"
+    r"plan|team|player|sample|trial|zone|site|variant|package|patient|scenario)"
+    r"(?: number| no\.?| nr\.?)?[.:]? ?#?$|#$|§ ?$"
 )
 _SIGN_WORD = re.compile(r"(?<![^\W_])(?:minus|negative) $")
 CURRENCY_BEFORE = re.compile(
