@@ -41,6 +41,8 @@ EQUAL = """
 1/4 | a quarter of
 2/3 | two thirds
 2/4 | 1/2
+-3/4 | -0.75
+-3/4 | minus three quarters
 47 % | 47 percent
 47 % | 47 per cent
 47 % | 0.47
@@ -266,6 +268,8 @@ chapter 6 | chapter IV
 80/120 | 120/80
 3/2 | 2/3
 4/3 | 3/4
+-3/4 | 3/4
+-3/4 | 0.75
 three of two | two of three
 2 out of 5 | 3 out of 5
 5 to 8 percent | 3 to 5 percent

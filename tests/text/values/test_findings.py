@@ -25,6 +25,10 @@ JSON = (
 )
 SHOP = "In 2019 the press printed 400 maps and in 2020 it printed 500. A map costs 30 euros."
 
+PLANS = "Plan A costs 10 euros a month and plan B costs 25 euros a month."
+OPTIONS = "Option 1 costs 40 euros and option 2 costs 70 euros."
+VITAMINS = "Vitamin A: 900 mg. Vitamin B: 1200 mg."
+
 #: Source, question, right statement, wrong statement.
 PAIRS = [
     ("The raft weighs 8.4 kg.", "", "The raft weighs 8400 g.", "The raft weighs 4.8 kg."),
@@ -88,6 +92,39 @@ PAIRS = [
      "Bags of 5 kg or more are free."),
     ("The concert is on 04/07/2025 (day/month/year).", "", "The concert is on 4 July 2025.",
      "The concert is on 7 April 2025."),
+    ("The raft weighs 8 kg. The boat weighs 12 kg.", "", "The boat weighs 12 kg.",
+     "The raft weighs 12 kg."),
+    (PLANS, "", "Plan A costs 10 euros a month.", "Plan A costs 25 euros a month."),
+    (PLANS, "", "Plan B costs 25 euros a month.", "Plan B costs 10 euros a month."),
+    (PLANS, "", "plan A costs 10, plan B 25", "plan A costs 25, plan B 10"),
+    (PLANS, "", "It costs 25 euros with plan **B**.", "It costs 10 euros with plan **B**."),
+    ("Group A scored 61 points and group B scored 48 points.", "",
+     "Group A scored 61 and group B 48 points.", "Group A scored 48 and group B 61 points."),
+    (OPTIONS, "", "Option 1 costs 40 euros.", "Option 1 costs 70 euros."),
+    (OPTIONS, "", "Option 1 costs 40 and option 2 70 euros.",
+     "Option 1 costs 70 and option 2 40 euros."),
+    ("Sample 1 weighs 40 g and sample 2 weighs 70 g.", "", "Sample 2 weighs 70 g.",
+     "Sample 2 weighs 40 g."),
+    (VITAMINS, "", "Vitamin A: 900 mg.", "Vitamin A: 1200 mg."),
+    (VITAMINS, "", "You get 1200 mg of vitamin B.", "You get 900 mg of vitamin B."),
+    ("Plan,Price,Seats\nA,10,5\nB,25,40", "", "Plan A costs 10 euros.", "Plan A costs 25 euros."),
+    ("Plan,Price,Seats\nA,10,5\nB,25,40", "", "Plan B has 40 seats.", "Plan B has 5 seats."),
+    ("Plan,Price\nPlan A,10 euros\nPlan B,25 euros", "", "Plan B costs 25 euros.",
+     "Plan B costs 10 euros."),
+    ("| Option | Members |\n|---|---|\n| Option 1 | 12 |\n| Option 2 | 30 |", "",
+     "Option 2 has 30 members.", "Option 2 has 12 members."),
+    ("| Team | Won |\n|---|---|\n| 1 | 3 |\n| 2 | 7 |", "", "Team 1 won 3 games.",
+     "Team 1 won 7 games."),
+    ("<table><tr><th>Zone</th><th>Fare</th></tr><tr><td>A</td><td>4</td></tr>"
+     "<tr><td>B</td><td>7</td></tr></table>", "", "Zone A costs 4 euros.", "Zone A costs 7 euros."),
+    ('[{"plan": "A", "price": 10}, {"plan": "B", "price": 25}]', "", "Plan A costs 10 euros.",
+     "Plan A costs 25 euros."),
+    ('{"plan_a": {"price": 10}, "plan_b": {"price": 25}}', "", "Plan B costs 25 euros.",
+     "Plan B costs 10 euros."),
+    ("Last year I walked 30 km and Ann walked 40 km.", "", "I walked 30 km last year.",
+     "I walked 50 km last year."),
+    ("You can plan a trip of 3 days. It costs a lot: 300 euros.", "",
+     "Plan A Trip of 3 days: it costs 300 euros.", "Plan a trip of 4 days: it costs 300 euros."),
 ]  # fmt: skip
 
 

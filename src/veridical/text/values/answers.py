@@ -287,8 +287,9 @@ def _same_values(question: str, a: str, b: str) -> bool | None:
 
 
 def _math_text(text: str) -> str:
-    plain = plain_math(folded(text))
-    return re.sub(r"\(\((-?\d+)\)/\((-?\d+)\)\)", r"\1/\2", plain)
+    """``text`` with its fractions as they are written in prose: "3/4", "1 3/4"."""
+    plain = re.sub(r"\(\((-?\d+)\)/\((-?\d+)\)\)", r"\1/\2", plain_math(folded(text)))
+    return re.sub(r"\((\d+)\+(\d+/\d+)\)", r"\1 \2", plain)
 
 
 def _outer(text: Text) -> list[Value]:

@@ -8,16 +8,9 @@ from fractions import Fraction
 
 from veridical.text.values.dates import DateFound, century, clock_at, date_at, years_at
 from veridical.text.values.numerals import Numeral, base_amount, figures
-from veridical.text.values.quantities import LOOK_BACK, SPELT_WORDS, Quantities, Quantity
+from veridical.text.values.quantities import LABEL, LOOK_BACK, SPELT_WORDS, Quantities, Quantity
 from veridical.text.values.value import Kind, Reading, Value
 
-_LABEL = re.compile(
-    r"(?<![^\W_])(chapter|step|room|no|number|nr|figure|fig|sec|section|table|page|vol|volume|"
-    r"article|art|question|group|level|class|route|line|bus|gate|platform|door|track|order|"
-    r"invoice|phase|season|episode|grade|type|paragraph|clause|item|option|tier|flight|model|"
-    r"issue|ticket|case|id|code|apartment|suite|floor|schritt|kapitel|seite|zimmer|"
-    r"plan)(?: number| no\.?| nr\.?)?[.:]? ?#?$|#$|§ ?$"
-)
 _RANGE = re.compile(r"( ?- ?| to | bis | through | until | till | à | and )")
 _PAIR_BARE = re.compile(r"(\d{1,4}) ?([-:/]) ?(\d{1,4})(?![\d\w%°/:]|[.,-]\d)")
 _COMPOUND_JOINT = re.compile(r",? and | ")
@@ -100,7 +93,7 @@ class Combined(Quantities):
                 kind = "count"
             written = numeral.amounts[0]
             value = Value(at, years.end, kind, readings, years.dates, noun=noun, written=written)
-            if _LABEL.search(low[max(0, at - LOOK_BACK) : at]):
+            if LABEL.search(low[max(0, at - LOOK_BACK) : at]):
                 value = replace(value, label=True)
             pair = _PAIR_BARE.match(low, at)
             if pair and not years.sure and pair[2] != "-":
@@ -114,7 +107,8 @@ class Combined(Quantities):
         match = _PAIR_BARE.match(low, at)
         if match is None:
             return []
-        if self._before(at)[2]:
+        start, sign, currency = self._before(at)
+        if currency:
             return []
         a, mark, b = Fraction(int(match[1])), match[2], Fraction(int(match[3]))
         unit, _, money, _ = self._unit(match.end(), False, 0)
@@ -130,12 +124,15 @@ class Combined(Quantities):
                 readings = (Reading("", a, b),)
         elif unit is not None and mark == "/" and b:
             return []
-        elif mark == "/" and b and a < b:
-            readings = (Reading("share", a / b, a / b), Reading("", a / b, a / b))
         elif mark == "/" and b:
-            readings = (Reading("", a / b, a / b),)
+            part = sign * a / b
+            readings = (Reading("", part, part),)
+            if a < b:
+                readings = (Reading("share", part, part), *readings)
         noun = self._noun(match.end())
         kind: Kind = "ratio" if mark == "/" and readings and a < b else "pair"
+        if mark == "/":
+            at, a = start, sign * a
         value = Value(at, match.end(), kind, readings, parts=(a, b), noun=noun)
         if mark == "/":
             return [self._with_cues(value)]

@@ -34,6 +34,7 @@ _CONTRAST = re.compile(
     r"(?![^\W_])",
     re.I,
 )
+_PRICE = re.compile(r"(?<![^\W_])(?:cost|price|pay|paid|kost|preis|coût|cuest)", re.I)
 _PRONOUN = re.compile(r"(?<![^\W_])(?:he|she|they|his|her|their|who|whose)(?![^\W_])", re.I)
 #: Before the number of a source: "according to document 1".
 _SOURCE_NUMBER = re.compile(
@@ -193,7 +194,7 @@ class _Statement:
             return Finding(value, "open")
         if _SOURCE_NUMBER.search(self.text.text, max(0, value.start - 24), value.start):
             return Finding(value, "open")
-        places = sources.equals(value, self.string, self.text.leaf(i))
+        places = sources.equals(value, self.string, self.text.leaf(i)) or self._priced(value)
         turned = sources.turned(value, self.string) if not places else None
         if turned is not None:
             return self._at(value, "wrong" if turned[1] else "found", turned[0])
@@ -232,6 +233,16 @@ class _Statement:
             if amount is not None and amount <= _SMALL:
                 return Finding(value, "open")
         return Finding(value, "absent")
+
+    def _priced(self, value: Value) -> list[Place]:
+        """Places of a price whose currency the statement leaves out: "plan A costs 10"."""
+        if value.kind != "count" or value.noun or value.label or not _PRICE.search(self.string):
+            return []
+        if value.written is None:
+            return []
+        places = self.sources.written.get(value.written, ())[:_DOZEN]
+        money = [(p, v) for p in places if (v := self.sources.value(p)).kind == "money"]
+        return [place for place, theirs in money if theirs.amount == value.amount]
 
     def _bare(self, value: Value) -> Place | None:
         """A place of the same number without unit and noun, for one with a unit: "ten minutes"

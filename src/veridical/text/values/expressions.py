@@ -11,6 +11,11 @@ _MAX_DEPTH = 30
 #: Values given to variables, the same for both sides.
 _POINTS = (0.37, 1.91, 2.73)
 _COMMANDS = (
+    # of a string whose backslashes are doubled
+    (
+        re.compile(r"(?<!\\)\\\\(?=(?:[dt]?frac|sqrt|pi|cdot|times|text|left|right)(?![a-z]))"),
+        r"\\",
+    ),
     (re.compile(r"\\begin\{[a-z]*matrix\}|\\end\{[a-z]*matrix\}"), " "),
     (re.compile(r"\\(?:left|right|displaystyle|mathrm|text|operatorname|,|;|!|quad|ldots)"), ""),
     (re.compile(r"\\[dt]?frac"), "\\\\frac"),
@@ -22,7 +27,8 @@ _COMMANDS = (
     (re.compile(r"\\[}]"), "}"),
     (re.compile(r"\\%"), "%"),
 )
-_FRACTION = re.compile(r"\\frac\{([^{}]*)\}\{([^{}]*)\}")
+_FRACTION = re.compile(r"\\frac ?(?:\{([^{}]*)\}|(\w)) ?(?:\{([^{}]*)\}|(\w))")
+_MIXED = re.compile(r"(?<![\w.,^}])(\d+) ?\\frac\{(\d+)\}\{(\d+)\}")
 _ROOT = re.compile(r"\\sqrt\{([^{}]*)\}|\\sqrt (\w)|√(\w+)|√\(([^()]*)\)")
 _POWER = re.compile(r"\^\{([^{}]*)\}")
 _TOKEN = re.compile(r"\s*(?:(\d+\.?\d*|\.\d+)|(sqrt|pi|[a-zA-Zπ])|(\*\*|[-+*/^()]))")
@@ -42,7 +48,8 @@ def plain_math(text: str) -> str:
         before = text
         text = _POWER.sub(r"^(\1)", text)
         text = _ROOT.sub(lambda m: f"sqrt({next(g for g in m.groups() if g is not None)})", text)
-        text = _FRACTION.sub(r"((\1)/(\2))", text)
+        text = _MIXED.sub(r"(\1+((\2)/(\3)))", text)
+        text = _FRACTION.sub(lambda m: f"(({m[1] or m[2] or ''})/({m[3] or m[4] or ''}))", text)
         if text == before:
             break
     return text.replace("\\pi", "pi").replace("π", "pi").strip()

@@ -23,6 +23,7 @@ _MAX_SENTENCE = 600  # characters; a longer one without a full stop is cut
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 _SENTENCE_END = re.compile(
     r"(?<=[^\W\d_]{3}[.!?])(?=[\s\"')\]]+\S)|(?<=\d[.!?])(?=\s+[A-Z(\"'])|(?<=[)\]%\"'][.!?])(?=\s)"
+    r"|(?<=\d [a-z]{2}[.!?])(?=\s+[A-Z])|(?<=\d [a-z][.!?])(?=\s+[A-Z])"  # "8 kg. The", "8 m. The"
     r"|(?<=[。！？।؟])|\n+"
 )
 #: A figure alone in parentheses belongs to the clause before it: "headed in a corner (15')".
@@ -36,6 +37,11 @@ _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,200}>")
 _MAX_KEY = 80  # characters before a value that may be its key
 _KEY_LINE = re.compile(r"[\s*#-]*[^\n:]{1,60}: *['\"]?")
 _LINE_REST = re.compile(r"['\"]? *,? *(?:\n|$)")
+#: A letter that names one of several things: "plan A", 'group "B"'. "I" is a pronoun, and "A"
+#: before a capital an article of a title.
+_LETTERED = re.compile(
+    r"(?<![^\W_])([^\W\d_]{2,30})[ -]{1,4}[\"'(]?([B-HJ-Z]|A(?! [A-Z]))(?![\w-])"
+)
 _SUFFIXES = ("ings", "ing", "edly", "ed", "es", "ly", "s", "en")
 _GENERIC = frozenset(
     [
@@ -116,6 +122,13 @@ def _stems_of(word: str) -> tuple[str, ...]:
     return (stem(word),)
 
 
+def _lettered(text: str, start: int, end: int) -> Iterator[str]:
+    """Stems of nouns in ``[start:end]`` with the letters after them, as "plan a"."""
+    for match in _LETTERED.finditer(text, start, end):
+        for noun in _stems_of(lowered(match[1])):
+            yield f"{noun} {match[2].lower()}"
+
+
 class Owner(NamedTuple):
     """Words about a value: of its clause or row, of its sentence or table, and its names."""
 
@@ -190,6 +203,7 @@ class Text:
                 if at < len(taken) and taken[at][0] <= match.start():
                     continue
                 found += _stems_of(match[0])
+            found += _lettered(self._folded, start, end)
             known = self._words[key] = frozenset(found)
         return known
 
@@ -290,8 +304,9 @@ class Text:
         """Stems and years of a row's labels or a header."""
         known = self._cell_words.get(label)
         if known is None:
-            words = _WORD.findall(lowered(folded(label)))
-            known = frozenset(s for w in words for s in _stems_of(w)) | _marks(label)
+            plain = folded(label)
+            stems = [s for w in _WORD.findall(lowered(plain)) for s in _stems_of(w)]
+            known = _marks(label).union(stems, _lettered(plain, 0, len(plain)))
             self._cell_words[label] = known
         return known
 
@@ -398,7 +413,10 @@ def _marks_of(value: Value) -> list[str]:
 
 
 def _marks(text: str) -> frozenset[str]:
-    return frozenset(f"#{year}" for year in re.findall(r"(?<!\d)(?:1\d|20)\d\d(?!\d)", text[:400]))
+    """Years and labels in the names of a row."""
+    years = re.findall(r"(?<!\d)(?:1\d|20)\d\d(?!\d)", text[:400])
+    labels = [mark for value in values_of(text[:400]) for mark in _marks_of(value)]
+    return frozenset(f"#{year}" for year in years).union(labels)
 
 
 def _cut(bounds: list[int], end: int) -> None:

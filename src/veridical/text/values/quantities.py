@@ -18,12 +18,14 @@ SPELT_WORDS = "|".join(
     f"{first}(?:{'|'.join(w[1:] for w in sorted(SPELT, key=len, reverse=True) if w[0] == first)})"
     for first in sorted({w[0] for w in SPELT})
 )
-_LABEL = re.compile(
+#: Before a number that names something: "chapter 4".
+LABEL = re.compile(
     r"(?<![^\W_])(chapter|step|room|no|number|nr|figure|fig|sec|section|table|page|vol|volume|"
     r"article|art|question|group|level|class|route|line|bus|gate|platform|door|track|order|"
     r"invoice|phase|season|episode|grade|type|paragraph|clause|item|option|tier|flight|model|"
     r"issue|ticket|case|id|code|apartment|suite|floor|schritt|kapitel|seite|zimmer|"
-    r"plan)(?: number| no\.?| nr\.?)?[.:]? ?#?$|#$|§ ?$"
+    r"plan|team|player|sample|trial|zone|site|variant|package|patient|scenario)"
+    r"(?: number| no\.?| nr\.?)?[.:]? ?#?$|#$|§ ?$"
 )
 _SIGN_WORD = re.compile(r"(?<![^\W_])(?:minus|negative) $")
 CURRENCY_BEFORE = re.compile(
@@ -395,7 +397,7 @@ class Quantities:
             noun_end = end + 1 + len(noun)
             per, after = self._per(noun_end, end)
         head = low[max(0, q.start - LOOK_BACK) : q.start]
-        label = kind == "count" and _LABEL.search(head) is not None
+        label = kind == "count" and LABEL.search(head) is not None
         approx, bound = self._cues(q.start, max(end, after))
         return Value(
             q.start,

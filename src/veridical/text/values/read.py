@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from fractions import Fraction
+from itertools import pairwise
 
 from veridical.text.memo import kept
 from veridical.text.values.combined import Combined
@@ -451,8 +452,8 @@ class _Reader(Combined):
 def _shared_units(values: list[Value], low: str) -> list[Value]:
     """Give bare numbers the unit of their neighbour: "costs 3 and copper 7 euros"."""
     out = list(values)
-    for i in range(len(out) - 1):
-        a, b = out[i], out[i + 1]
+    for i, j in pairwise([i for i, value in enumerate(values) if not value.label]):
+        a, b = out[i], out[j]
         if not 0 < b.start - a.end <= _MAX_GAP:
             continue
         gap = low[a.end : b.start]
@@ -467,7 +468,7 @@ def _shared_units(values: list[Value], low: str) -> list[Value]:
             and _ENDS_CLAUSE.match(low, b.end)
             and (" and " in gap or "," in gap or " to " in gap)
         ):
-            out[i + 1] = _with_unit_of(b, a)
+            out[j] = _with_unit_of(b, a)
     return out
 
 

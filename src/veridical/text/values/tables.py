@@ -159,12 +159,18 @@ def _table(
         labels = [i for i, t in enumerate(texts) if t and not _NUMERIC.fullmatch(t)]
         if not labels and texts:
             labels = [0]
-        row = " ".join(texts[i] for i in labels)[:_MAX_ROW_WORDS]
+        names = {i: _named(texts[i], headers[i] if i < len(headers) else "") for i in labels}
+        row = " ".join(names.values())[:_MAX_ROW_WORDS]
         for i, (s, e) in enumerate(spans):
             name = headers[i] if i < len(headers) else ""
-            own = " ".join(texts[j] for j in labels if j != i)[:_MAX_ROW_WORDS]
+            own = " ".join(n for j, n in names.items() if j != i)[:_MAX_ROW_WORDS]
             cells.append(Cell(at + s, at + e, own if i in labels else row, name, table, line, i))
     return cells
+
+
+def _named(name: str, header: str) -> str:
+    """A row's name, after its header where it is one letter or digit: "A" of "Plan" is "Plan A"."""
+    return f"{header} {name}" if len(name) == 1 and (name.isupper() or name.isdigit()) else name
 
 
 def _html(text: str) -> list[Cell]:
@@ -186,7 +192,8 @@ def _html(text: str) -> list[Cell]:
             table += 1
             continue
         labels = [i for i, t in enumerate(texts) if t and not _NUMERIC.fullmatch(t)] or [0]
-        row = " ".join(texts[i] for i in labels if i < len(texts))[:_MAX_ROW_WORDS]
+        names = [_named(texts[i], headers[i] if i < len(headers) else "") for i in labels]
+        row = " ".join(names)[:_MAX_ROW_WORDS]
         for i, (s, e) in enumerate(spans):
             name = headers[i] if i < len(headers) else ""
             cells.append(Cell(s, e, "" if i in labels else row, name, table, line, i))
@@ -231,10 +238,11 @@ def _json(text: str) -> list[Cell]:
             stack[-1][2].append(len(cells))
             cells.append(Cell(match.start(), match.end(), "", words))
             if token[0] == '"' and not _NUMERIC.fullmatch(value) and len(value) < 80:
-                stack[-1][1].append(value)
+                stack[-1][1].append(_named(value, words))
     return sorted(cells)
 
 
 def _spaced(key: str) -> str:
-    """The words of a key: "perUnitPrice" and "per_unit_price" alike."""
-    return " ".join(_KEY_WORDS.sub(" ", key).split())
+    """The words of a key: "perUnitPrice" and "per_unit_price" alike, and "plan_a" as "plan A"."""
+    words = _KEY_WORDS.sub(" ", key).split()
+    return " ".join(w.upper() if len(w) == 1 else w for w in words)
