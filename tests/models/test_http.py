@@ -281,8 +281,6 @@ def test_the_key_of_openai_is_for_openai(server: Server, monkeypatch: pytest.Mon
     for spec in ("https://api.openai.com/v1#m", "https://api.openai.com.evil.example/v1#m"):
         made = HttpEncoder.from_name(ModelName.parse(spec))
         variable = vars(vars(made)["_client"])["_key_variable"]
-            "_key_variable"
-        ]
         assert (variable == "OPENAI_API_KEY") == ("evil" not in spec)
 
 
