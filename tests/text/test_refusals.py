@@ -135,6 +135,7 @@ Leider gibt der Text darüber keine Auskunft.
 Ob Hunde mitfahren, sagt das Dokument nicht.
 Ich habe dazu nichts gefunden.
 Diese Information fehlt im Dokument.
+Leider schweigt das Dokument dazu.
 Im Dokument ist kein Preis angegeben.
 Helaas vermeldt het document dit niet.
 Daarover zegt de tekst niets.
@@ -280,6 +281,7 @@ De tekst vermeldt geen prijs, wat betekent dat honden gratis reizen.
 The document does not expire.
 The document does not have to be signed.
 The page does not load on phones.
+The text is not long.
 Das Dokument gilt nicht im Ausland.
 Der Vertrag erwähnt den Preis, nicht die Gebühr.
 Die Anleitung geht nicht verloren.
@@ -332,7 +334,7 @@ def test_answers(response):
         ("Der Text nennt kein Jahr, aber es war im Mai.", "es war im Mai."),
         ("Le texte ne précise pas la date, mais c'était en mai.", "c'était en mai."),
         ("El texto no dice la fecha, pero fue en mayo.", "fue en mayo."),
-        ("I could not find the fee, which is 10 euros.", "which is 10 euros."),
+        ("I could not find the fee, which is 10 euros.", "the fee, which is 10 euros."),
         ("No fee is mentioned, meaning that dogs travel free.", "dogs travel free."),
         ("El texto no dice la tasa, es decir, es gratis.", "es gratis."),
         ("The text does not mention the fee.", ""),
@@ -398,7 +400,23 @@ def test_time_grows_with_length(piece: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "piece", ["the provided ", "the text does not say, ", "no page and ", "(no "]
+    "piece",
+    [
+        "the provided ",
+        "the text does not say, ",
+        "no page and ",
+        "(no ",
+        "the text, it is not ",
+        "leider sagt der text ",
+        "im dokument steht ",
+        "no texto não ",
+        "en el texto no ",
+        "in de tekst staat ",
+        "nel testo non ",
+        "dans le texte ne ",
+        "文書には情報が",
+        "the fee not found, which is ",
+    ],
 )
 def test_one_sentence_is_read_quickly(piece: str) -> None:
     started = time.process_time()

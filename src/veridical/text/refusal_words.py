@@ -100,8 +100,10 @@ SOURCE_SILENT = (
     rf"|{_SUBJECT} (?:lacks?|omits?|leaves? out|stops? short of|leaves? (?:it|this|that|"
     rf"the question)"
     r"? ?open)\b"
-    rf"|^{_PLAIN_SUBJECT} (?:is|are) (?:not|n't|insufficient|not enough|unclear|silent|"
-    rf"incomplete)\b"
+    rf"|^{_PLAIN_SUBJECT} (?:is|are) (?:insufficient|unclear|silent|incomplete|not (?:\w+ ){{0,2}}?"
+    r"(?:clear|enough|sufficient|specific|explicit|helpful|about|related|relevant|conclusive|"
+    r"complete|detailed|able|available|accessible|provided|there|given|included|present|found|"
+    r"mentioned|stated|known|listed|contained|shown|specified))\b"
     rf"|^{_PLAIN_SUBJECT} (?:isn't|aren't) (?:enough|sufficient|clear)\b"
 )
 THERE_IS_NO = (
@@ -291,6 +293,7 @@ _DE = (
     r"artikel|abschnitt|auszug|seite|regel|bedingung)\w*\b[^.]{0,80}\b(?:erwähn|sag|nenn|geh|"
     r"enthält|enthalten|beschreib|erklär|steht|hervor|findet)\w*"
     r"|\b(?:text|kontext|dokument|unterlage|quelle)\w*[^.]{0,20}\bschweig\w*"
+    rf"|\bschweig(?:t|en) (?:\w+ )?(?:der|die|das|diese\w?) (?:\w+ )?{_DE_SOURCE}\b"
     r"|\bgeht (?:\w+ ){0,6}?(?:nicht|nirgends) hervor\b|\bnicht (?:\w+ )?(?:hervor|ersichtlich|"
     r"zu entnehmen)\b"
     r"|\b(?:wird|werden|ist|sind)\b[^.]{0,50}\b(?:nicht|nirgends)(?: \w+)? (?:erwähnt|genannt|"
@@ -432,7 +435,7 @@ _PT = (
 _NL_SOURCE = r"(?:tekst|context|document|bron|bronn|artikel|passage|pagina|fragment)(?:en|s|'s)?"
 _NL_PLACE = rf"(?:in|op|uit) (?:\w+ ){{1,2}}?{_NL_SOURCE}\b"
 _NL_SAYS = (
-    r"(?:vermeld|zeg|noem|beschrijf|beschrijv|bespreek|besprek|meld|leg|spreek|rept|vertel|"
+    r"(?:vermeld|zeg|noem|beantwoord|beschrijf|beschrijv|bespreek|besprek|meld|leg|spreek|rept|vertel|"
     r"verklaa?r|specificeer|behandel)\w*"
 )
 _NL_NOT = r"(?:niet|niets|geen|nergens)"

@@ -124,6 +124,11 @@ _RELATIVE = re.compile(
     r"|(?:where|whose|when) (?P<clause>.{0,200})"
     r"|(?:namely|that is),? \D{0,3}(?P<number>\d)"
 )
+#: The noun that a relative clause after it belongs to.
+_LAST_NOUN = re.compile(
+    r"\b(?:the|an?|any|its|their|your|our|my|his|her|this|that|these|those) (?:[\w'-]+ ){0,4}"
+    r"[\w'-]+ ?$"
+)
 #: "..., making the trip free"
 _RESULTS = re.compile(
     r"(?:thus |thereby |hence )?(?:making|allowing|letting|enabling|causing) (?!.{0,80}\b(?:"
@@ -345,6 +350,10 @@ def clauses(sentence: str) -> tuple[Clause, ...]:
             continue
         if kind is None and before and _says_of(text[before.start : before.end], piece, border):
             kind = "states"
+            noun = _LAST_NOUN.search(text, before.start, before.end)
+            if noun and noun.start() > before.start and _RELATIVE.match(piece):
+                found[-1] = before._replace(end=noun.start())
+                start = noun.start()
         if kind is None and before and not main and _goes_on(piece, border, before, english):
             both = _kind(text[before.start : end], len(found) > 1)
             still = "states" if before.kind == "covers" and both != "covers" else before.kind
