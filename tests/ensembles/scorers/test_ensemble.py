@@ -265,6 +265,22 @@ async def test_a_tuned_ensemble_is_the_weighted_mean_of_risks(tmp_path) -> None:
     assert score.raw["missing"] == {"support": "not_applicable: not given"}
 
 
+@pytest.mark.parametrize(
+    ("strictness", "unclear", "flagged"),
+    [("low", 0.75, 6 / 7), ("balanced", 0.75, 0.75), ("high", 0.6, 0.6)],
+)
+async def test_a_tuned_ensemble_is_cut_at_its_own_threshold(
+    tmp_path, strictness, unclear, flagged
+) -> None:
+    fit = fitted(0.5, 0.3, 0.2).model_copy(update={"threshold": 0.75})
+    call = file(tmp_path, fit=fit)
+    (bound,) = REGISTRY.parse(call)
+    score = await run(OPEN, {"ngram(n=2)": 1.0, "support": 0.5, "exact_match": 0.0}, call)
+    cuts = bound.cuts(score.raw, strictness)  # odds of 3, doubled and halved
+    assert (cuts.unclear, cuts.flagged) == pytest.approx((unclear, flagged))
+    assert cuts.zone(score.risk) == {"low": "good", "balanced": "good", "high": "flagged"}[strictness]
+
+
 def test_a_language_model_is_for_shipped_weights(tmp_path) -> None:
     with pytest.raises(UsageError, match="a tuned ensemble has its own"):
         resolve(file(tmp_path).replace(")", ",language_model=smollm2)"))
