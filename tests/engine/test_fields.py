@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import veridical
 from veridical.core.records import Record
 from veridical.core.scores import Headline, Result
 from veridical.engine.fields import fields_of
+from veridical.report.payload import detail
 
 
 def unit(text: str, value: str, label: str, risk: float, level: str = "sentence") -> dict[str, Any]:
@@ -82,3 +84,15 @@ def test_fields_of_an_unchecked_answer_are_unchecked() -> None:
     found = fields_of(Record(response='{"a": 1}'), None, (), "unchecked")
     assert found is not None
     assert [(f["verdict"], f["risk"], f["evidence"]) for f in found] == [("unchecked", None, [])]
+
+
+def test_explanation_and_report_show_the_fields() -> None:
+    row = {
+        "response": '{"invoice": {"total": 120.5, "items": 3}}',
+        "contexts": ["Invoice: total 102.5, items 3."],
+    }
+    (result,) = veridical.check([row], "support", store=None)
+    told = result.explain()
+    assert ">>> invoice.total: 120.5" in told and "    invoice.items: 3" in told
+    shown = detail(Record.model_validate(row), result)["fields"]
+    assert [field[:2] for field in shown] == [["invoice.total", "120.5"], ["invoice.items", "3"]]

@@ -278,7 +278,9 @@ async def test_a_tuned_ensemble_is_cut_at_its_own_threshold(
     score = await run(OPEN, {"ngram(n=2)": 1.0, "support": 0.5, "exact_match": 0.0}, call)
     cuts = bound.cuts(score.raw, strictness)  # odds of 3, doubled and halved
     assert (cuts.unclear, cuts.flagged) == pytest.approx((unclear, flagged))
-    assert cuts.zone(score.risk) == {"low": "good", "balanced": "good", "high": "flagged"}[strictness]
+    assert (
+        cuts.zone(score.risk) == {"low": "good", "balanced": "good", "high": "flagged"}[strictness]
+    )
 
 
 def test_a_language_model_is_for_shipped_weights(tmp_path) -> None:
