@@ -125,6 +125,12 @@ No fee is mentioned, meaning that I can't say what it costs.
 No fee is mentioned, so it is unclear whether dogs travel free.
 No fee is mentioned, making it impossible to answer.
 The text does not say who built it, who paid for it, or when.
+The text does not mention the price, where it leaves, or who runs it.
+I couldn't find this in the documents, which only cover tickets.
+I couldn't find this in the documents, which do not mention dogs.
+I don't have access to that document, which may contain the answer.
+The context does not mention this, which is a limitation.
+I could not find the answer, that is, the price of the ferry.
 Whether dogs are allowed, the text does not say.
 Leider erwähnt der Kontext den Preis nicht.
 Bedauerlicherweise nennt das Dokument keinen Preis.
@@ -258,6 +264,8 @@ According to the text, dogs cannot enter the pool.
 I hope this helps, and dogs travel free.
 I could not find the fee, which is 10 euros.
 I could not find the fee, namely 10 euros.
+The page covers dogs, which travel free, but it does not mention a fee.
+The text does not mention the insurance, which covers theft.
 I couldn't find the author, who was born in Leeds.
 The text does not mention the museum, where dogs travel free.
 No fee is mentioned, meaning that dogs travel free.

@@ -118,12 +118,19 @@ _WORD_THAT_ASKS = re.compile(
 )
 #: "..., which is 10 euros": what is said of the noun before it.
 _RELATIVE = re.compile(
-    r"(?:which|who|that)(?: (?:\w+ly|also|now))? (?P<verb>\w+(?:n't)?)\b(?! (?:why|what|how|where|"
-    r"when|unfortunate\w*|regrettable|a (?:pity|shame)|beyond|outside|needed|required|necessary|"
-    r".{0,60}\b(?:open|unclear|unanswered|impossible)\b)\b)"
+    r"(?:which|who|that)(?: (?:\w+ly|also|now))? (?!(?:may|might|could|should)\b)"
+    r"(?P<verb>\w+(?:n't)?)(?= \w)(?! (?:why|what|how|where|when|unfortunate\w*|regrettable|"
+    r"(?:an?|the) (?:pity|shame|limitation|problem|information|detail|answer|question|reason)|"
+    r"beyond|outside|needed|required|necessary|"
+    r".{0,60}\b(?:open|unclear|unanswered|impossible|hard|difficult)\b)\b)"
     r"|(?:where|whose|when) (?P<clause>.{0,200})"
     r"|(?:namely|that is),? \D{0,3}(?P<number>\d)"
 )
+#: "..., or who runs it": a list of what is not told goes on.
+_QUESTION_FOLLOWS = re.compile(
+    r"[^.;:]{0,200}?,? (?:or|nor|and) (?:when|where|who|what|how|why|which|whether)\b"
+)
+_ENDS_IN_SOURCE = re.compile(rf"\b{w._PLAIN_SOURCE}\W*$")
 #: The noun that a relative clause after it belongs to.
 _LAST_NOUN = re.compile(
     r"\b(?:the|an?|any|its|their|your|our|my|his|her|this|that|these|those) (?:[\w'-]+ ){0,4}"
@@ -348,10 +355,22 @@ def clauses(sentence: str) -> tuple[Clause, ...]:
         if kind == "abstains" and border == "comma" and before and _asks_first(text, before):
             found[-1] = Clause(before.start, end, kind)
             continue
-        if kind is None and before and _says_of(text[before.start : before.end], piece, border):
+        listed = _QUESTION_FOLLOWS.match(text, end)
+        if (
+            kind is None
+            and border == "comma"
+            and before
+            and not listed
+            and _says_of(text[before.start : before.end], piece)
+        ):
             kind = "states"
             noun = _LAST_NOUN.search(text, before.start, before.end)
-            if noun and noun.start() > before.start and _RELATIVE.match(piece):
+            if (
+                before.kind == "abstains"
+                and noun
+                and noun.start() > before.start
+                and _RELATIVE.match(piece)
+            ):
                 found[-1] = before._replace(end=noun.start())
                 start = noun.start()
         if kind is None and before and not main and _goes_on(piece, border, before, english):
@@ -437,16 +456,17 @@ def _asks_first(text: str, before: Clause) -> bool:
     return before.kind == "states" and bool(_ASKED_FIRST.match(text, before.start, before.end))
 
 
-def _says_of(before: str, piece: str, border: str) -> bool:
+def _says_of(before: str, piece: str) -> bool:
     """Return True if a piece says something of what is named right before it, or follows from
     it."""
-    if border != "comma":
-        return False
     plain = " ".join(piece.split())
     found = _RELATIVE.match(plain)
     if _RESULTS.match(plain) or (found and found["number"]):
         return True
     if not found or _WORD_THAT_ASKS.search(before):
+        return False
+    of_source = f"they {plain.partition(' ')[2]}"
+    if _ENDS_IN_SOURCE.search(before) and (_covers(of_source) or _REFUSAL.search(of_source)):
         return False
     return asserts(f"it {found['verb']}" if found["verb"] else found["clause"])
 
