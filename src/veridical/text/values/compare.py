@@ -9,6 +9,7 @@ from itertools import pairwise, takewhile
 from typing import Literal, NamedTuple
 
 from veridical.text.values.compute import Operand, Stated, cues_of, derivation, operands_of
+from veridical.text.values.listed import listed_items, listed_rows
 from veridical.text.values.places import Text, mark_of, placed
 from veridical.text.values.sources import Place, SourceValues, source_values
 from veridical.text.values.value import Value, equal
@@ -32,6 +33,10 @@ _SMALL = 4  # numbers in words up to this are often no figure
 _CONTRAST = re.compile(
     r"(?<![^\W_])(?:unlike|than|compared|versus|vs|instead|rather|other|not|both|respectively)"
     r"(?![^\W_])",
+    re.I,
+)
+_NUMBER_OF = re.compile(
+    r"(?<![^\W_])(?:(there (?:are|is|were)|how many)|lists?|listed|contains?|rows)(?![^\W_])",
     re.I,
 )
 _PRICE = re.compile(r"(?<![^\W_])(?:cost|price|pay|paid|kost|preis|coût|cuest)", re.I)
@@ -555,19 +560,18 @@ class _Statement:
         return operands_of(found)
 
     def _counted(self, value: Value) -> Finding | None:
-        """A number of rows, as the noun of the value is the header of the rows' names."""
+        """A number of rows of a table, or of items of a list, that the sources do not state."""
         if value.kind != "count" or not value.noun or value.amount is None:
             return None
+        counting = _NUMBER_OF.search(self.string)
         for s, text in enumerate(self.sources.texts):
-            firsts = text.row_names
-            if not firsts or not firsts[0].header.lower().startswith(value.noun[:4]):
-                continue
-            if firsts[0].table != firsts[-1].table or not re.search(
-                r"(?<![^\W_])there (?:are|is|were)|how many", self.string + " ", re.I
-            ):
-                continue
-            place = Finding(value, "computed", s, firsts[0].start, firsts[-1].end)
-            if value.amount == len(firsts):
-                return place._replace(computed=f"count of rows = {len(firsts)}")
-            return place._replace(status="wrong")
+            rows = listed_rows(text, value.noun) if counting else None
+            for found in (rows, listed_items(text, value.noun)):
+                if found is None:
+                    continue
+                place = Finding(value, "computed", s, found.start, found.end)
+                if value.amount == found.number:
+                    return place._replace(computed=f"count of {found.what} = {found.number}")
+                if counting and counting[1] and found.sure:
+                    return place._replace(status="wrong")
         return None

@@ -9,6 +9,7 @@ from functools import lru_cache
 from itertools import combinations
 from typing import NamedTuple
 
+from veridical.text.values.units import UNITS
 from veridical.text.values.value import Reading, Value
 
 _MAX_OPERANDS = 18
@@ -17,6 +18,7 @@ _TOLERANCE = Fraction(1, 1000)
 _ROUNDING, _TINY = 1e-4, 1e-12
 _SIGNIFICANT = 3  # digits from which a result is seldom equal by chance
 _PER_YEAR = {"month": 12, "week": 52, "day": 365, "quarter": 4}
+_PERIOD = {name: UNITS[name].factor for name in ("hour", "day", "week", "month", "year")}
 _RATES = {
     ("month", "year"): 12,
     ("quarter", "year"): 4,
@@ -25,6 +27,18 @@ _RATES = {
     ("minute", "hour"): 60,
     ("second", "minute"): 60,
 }
+
+#: Dimensions whose amounts are a product (or with "/" a quotient) of two others.
+_MEASURES = {
+    "speed": ("length", "/", "time"),
+    "length": ("speed", "*", "time"),
+    "time": ("length", "/", "speed"),
+    "power": ("energy", "/", "time"),
+    "energy": ("power", "*", "time"),
+}
+#: "A ticket costs", "50 euros a person": an amount of one such thing.
+_ONE_OF = re.compile(r"(?<![^\W_])(?:an?|one|per|each|every) ([^\W\d_]{3,30})(?![^\W_])", re.I)
+_PERSON = frozenset(["person", "head", "piece", "item", "unit"])
 
 #: Words of a statement by the operation they may announce.
 CUES: dict[str, re.Pattern[str]] = {
@@ -40,7 +54,7 @@ CUES: dict[str, re.Pattern[str]] = {
         r"surplus|profit|extra|unused|climb\w*|Unterschied|mehr|weniger|älter|jünger",
         "product": r"per|each|times|twice|double\w*|triple\w*|every|yearly|annual\w*|monthly|"
         r"weekly|for|cost\w*|pay|need\w*|tak\w+|total\w*|whole|a (?:year|month|week|day)|"
-        r"percent|per cent|of (?:the|its|your|their)|jährlich|pro",
+        r"percent|per cent|of (?:the|its|your|their)|jährlich|pro|pays|paid|in all|altogether",
         "quotient": r"per|averag\w+|mean|each|share|percent\w*|ratio|times|every|of the|portion|"
         r"half|quarter|third|fraction|rate|on average|durchschnitt\w*|pro|halves|proportion",
         "change": r"rose|rise\w*|fell|fall\w*|grew|grow\w*|growth|increas\w+|decreas\w+|dropp?\w*|"
@@ -183,6 +197,7 @@ def derivation(
         statement: its words tell the direction of a change.
     """
     base = _direction(statement)
+    ones = _one_of(statement)
     readings = [r for r in value.readings if r.low == r.high]
     if (
         value.written is not None
@@ -192,16 +207,16 @@ def derivation(
     ):
         written = Reading("", value.written, value.written, "", Fraction(0))
         bare = [o for o in operands if _bare(o)]
-        if found := _derived(value, written, bare, cues, (), base):
+        if found := _derived(value, written, bare, cues, (), base, ones):
             return found
     for reading in readings:
-        if found := _derived(value, reading, operands, cues, factors, base):
+        if found := _derived(value, reading, operands, cues, factors, base, ones):
             return found
-    if value.kind == "count" and not value.noun and cues & {"sum", "difference", "mean"}:
+    if value.kind == "count" and not value.noun and cues & {"sum", "difference", "mean", "product"}:
         for dimension in {o.dimension for o in operands} - {"", "year", "clock", "share"}:
             plain = readings[0]._replace(dimension=dimension) if readings else None
-            same = [o for o in operands if o.dimension == dimension]
-            if plain and (found := _derived(value, plain, same, cues, (), base)):
+            same = [o for o in operands if o.dimension in (dimension, "")]
+            if plain and (found := _derived(value, plain, same, cues, (), base, ones)):
                 return found
     return None
 
@@ -212,6 +227,12 @@ def _direction(statement: str) -> int:
     down = _DOWN.search(statement) is not None
     up = _UP.search(statement) is not None
     return 0 if up == down else (1 if up else -1)
+
+
+@lru_cache(maxsize=64)
+def _one_of(statement: str) -> frozenset[str]:
+    """The things that ``statement`` may give the amount of one of."""
+    return frozenset(match[1].lower() for match in _ONE_OF.finditer(statement))
 
 
 def _bare(operand: Operand) -> bool:
@@ -225,6 +246,7 @@ def _derived(
     cues: frozenset[str],
     factors: Sequence[Operand],
     base: int,
+    ones: frozenset[str],
 ) -> str | None:
     goal = target.low
     specific = significant(value) >= _SIGNIFICANT
@@ -239,6 +261,7 @@ def _derived(
         "mass",
         "length",
         "volume",
+        "speed",
     ):
         slack = max(slack, min(target.step, abs(goal) * Fraction(2, 100)))
 
@@ -281,6 +304,10 @@ def _derived(
     if ("product" in cues or specific or factors) and (
         found := _products(value, target, operands, factors, aim, cues, specific)
     ):
+        return found
+    if target.dimension in _MEASURES and (found := _measures(value, target, operands, aim, cues)):
+        return found
+    if ones and (found := _of_one(value, same, operands, aim, ones)):
         return found
     if (target.dimension == "share" or target.dimension == "") and (
         found := _quotients(value, target, operands, aim, cues, specific, base)
@@ -363,6 +390,10 @@ def _products(
         yearly = _PER_YEAR.get(a.value.per)
         if yearly and not value.per and aim.hit(a.amount * yearly):
             return f"{a.text} * {yearly} = {_written(value)}"
+        if not value.per and (length := _PERIOD.get(a.value.per)):
+            for b in operands:
+                if b.dimension == "time" and aim.hit(a.amount * b.amount / length):
+                    return f"{a.text} * {b.text} = {_written(value)}"
         for f in small:
             if not target.dimension and not specific:
                 break
@@ -371,7 +402,9 @@ def _products(
                 return f"{a.text} {sign} {f.text} = {_written(value)}"
         if "product" in cues or specific:
             for b in counts:
-                if b is not a and (target.dimension or specific) and _times(a, b, aim):
+                if b is a or not (target.dimension or specific or a.value.per):
+                    continue
+                if _times(a, b, aim):
                     return f"{b.text} * {a.text} = {_written(value)}"
         for s in shares:
             if s is a or target.dimension == "share":
@@ -393,6 +426,46 @@ def _products(
                         continue
                     if m.amount != n.amount and aim.hit(a.amount * n.amount / m.amount):
                         return f"{a.text} * {n.text} / {m.text} = {_written(value)}"
+    return None
+
+
+def _measures(
+    value: Value,
+    target: Reading,
+    operands: Sequence[Operand],
+    aim: _Goal,
+    cues: frozenset[str],
+) -> str | None:
+    """A speed as a length by a time, a length as a speed times a time, and the like."""
+    first, sign, second = _MEASURES[target.dimension]
+    for a in operands:
+        for b in operands:
+            if (a.dimension, b.dimension) != (first, second) or not b.amount:
+                continue
+            if a.where != b.where and not cues & {"quotient", "mean"}:
+                continue
+            if _times(a, b, aim) if sign == "*" else _divided(a, b, aim):
+                return f"{a.text} {sign} {b.text} = {_written(value)}"
+    return None
+
+
+def _of_one(
+    value: Value,
+    same: Sequence[Operand],
+    operands: Sequence[Operand],
+    aim: _Goal,
+    ones: frozenset[str],
+) -> str | None:
+    """An amount of one thing as that of several by their number: 12 euros for 60 and 5 tickets."""
+    for b in operands:
+        noun = b.value.noun
+        if b.dimension or b.amount <= 1 or not noun:
+            continue
+        if not ones & _PERSON and not any(noun[:4] == one[:4] for one in ones):
+            continue
+        for a in same:
+            if _divided(a, b, aim):
+                return f"{a.text} / {b.text} = {_written(value)}"
     return None
 
 

@@ -270,6 +270,11 @@ class Text:
         """The cells of first columns that have a header."""
         return [c for c in self.cells if c.column == 0 and c.header]
 
+    @cached_property
+    def headers(self) -> frozenset[str]:
+        """The headers of all cells, in lower case."""
+        return frozenset(cell.header.lower() for cell in self.cells)
+
     def leaf(self, i: int) -> bool:
         """Return True if value ``i`` fills a cell, a JSON leaf or the rest of a "key:" line."""
         value = self.values[i]
