@@ -95,6 +95,29 @@ def test_figures_at_the_verdict(tmp_path: Path) -> None:
     assert strict["auroc"] == at["auroc"]
 
 
+def test_a_threshold_of_other_folds_and_the_share_of_known_words(tmp_path: Path) -> None:
+    """All risks are over one half, and .7 parts them; words part them wholly."""
+
+    async def high(record: Record, evidence: object) -> Score:
+        return Score.of(0.8 if "moon" in record.response else 0.6)
+
+    high.__qualname__ = high.__name__ = "high_for_grounded"
+    REGISTRY.register(Scorer.of(high.__name__, high, level="response", source="test", judges=True))
+    rows = [
+        {"response": said, "contexts": [f"{n}. {DOC}"], "label": int("moon" in said)}
+        for n in range(20)
+        for said in ("It is 57 m tall.", "A moon landed there.")
+    ]
+    data = written(tmp_path / "rows.jsonl", *rows)
+    found = bench(
+        "grounded", data, [high.__name__, "knowledge_precision"], out=None, bootstrap=20, store=None
+    )
+    value = {(r.scorer, r.metric): r.value for r in found.rows}
+    assert value[high.__name__, "balanced_accuracy_half"] == 0.5
+    assert value[high.__name__, "balanced_accuracy_cross_fitted"] == 1.0
+    assert value["knowledge_precision", "auroc"] == 1.0
+
+
 def test_figures_of_several_sets_have_their_mean(tmp_path: Path) -> None:
     """Two of three sets are of both classes; the third has no figure of its own."""
 
