@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import subprocess
 import sys
 import tarfile
@@ -62,6 +64,25 @@ def test_the_wheel_of_the_laboratory_has_its_package_and_nothing_else(tmp_path: 
     found = (p for p in (lab / "src").rglob("*") if p.is_file() and "__pycache__" not in p.parts)
     assert names == {p.relative_to(lab / "src").as_posix() for p in found}
     assert {"veridical_lab/py.typed", "veridical_lab/static/bench.html"} <= names
+
+
+def test_the_wheel_of_the_checkers_has_sound_adapters_of_limited_size(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    package = ROOT / "packages" / "veridical-checker"
+    done = subprocess.run(command, cwd=package, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        assert any(n.endswith("licenses/LICENSE") for n in names)
+        assert "veridical_checker/__init__.py" in names
+        for name, most in (("checker-0.5b", 20_000_000), ("checker-1.5b", 40_000_000)):
+            folder = f"veridical_checker/{name}"
+            if f"{folder}/adapter.gguf" in names:  # not each has one yet
+                adapter = archive.read(f"{folder}/adapter.gguf")
+                card = json.loads(archive.read(f"{folder}/checker.json"))
+                assert len(adapter) <= most
+                assert hashlib.sha256(adapter).hexdigest() == card["sha256"]
 
 
 def test_the_source_distribution_builds_what_the_tests_need(built: dict[str, Path]) -> None:
