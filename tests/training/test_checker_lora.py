@@ -232,10 +232,11 @@ def test_a_run_that_is_told_to_stop_saves_and_a_restart_warms_up(
             signal.signal(number, handler)
     assert json.loads((out / "state.json").read_text())["step"] == 24
     assert module.digest(out / "adapter.gguf") != saved
-    assert rates[0] == rates[4] < max(rates[5:]) / 10 and rates[-1] < max(rates) / 5
+    assert rates[4] == pytest.approx(rates[0], rel=0.05)
+    assert rates[4] < max(rates[5:]) / 10 and rates[-1] < max(rates) / 5
 
 
-def test_supported_rows_and_the_others_of_a_part_weigh_alike() -> None:
+def test_supported_rows_and_the_others_of_a_part_weigh_alike(module: ModuleType) -> None:
     import checker_rows
 
     def rows(kind: str, label: str, count: int) -> list[dict[str, Any]]:
