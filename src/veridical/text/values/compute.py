@@ -212,11 +212,15 @@ def derivation(
     for reading in readings:
         if found := _derived(value, reading, operands, cues, factors, base, ones):
             return found
-    if value.kind == "count" and not value.noun and cues & {"sum", "difference", "mean", "product"}:
-        for dimension in {o.dimension for o in operands} - {"", "year", "clock", "share"}:
-            plain = readings[0]._replace(dimension=dimension) if readings else None
-            same = [o for o in operands if o.dimension in (dimension, "")]
-            if plain and (found := _derived(value, plain, same, cues, (), base, ones)):
+    if value.kind == "count" and not value.noun and readings:
+        dimensions = {o.dimension for o in operands} - {"", "year", "clock", "share"}
+        if not cues & {"sum", "difference", "mean"}:
+            dimensions &= {"money"} if "product" in cues else set()
+        for dimension in sorted(dimensions):
+            kinds = {dimension, ""} if dimension == "money" else {dimension}
+            same = [o for o in operands if o.dimension in kinds]
+            plain = readings[0]._replace(dimension=dimension)
+            if found := _derived(value, plain, same, cues, (), base, ones):
                 return found
     return None
 
