@@ -1,4 +1,4 @@
-"""What every drawing of a page keeps to."""
+"""Rules that every drawing of a page keeps."""
 
 from __future__ import annotations
 

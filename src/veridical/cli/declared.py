@@ -47,7 +47,7 @@ _FLAG = "flag"
 
 @dataclass(frozen=True)
 class _Flag:
-    """What is said of an option or argument of a command; ``...`` is not said."""
+    """A declared option or argument of a command; ``...`` stands for a value not given."""
 
     help: str = ""
     group: Group | None = None
@@ -191,8 +191,8 @@ def command(function: Callable[[Chosen], int]) -> Callable[..., int]:
 
 
 def _parameter(spec: Field[Any], hint: Any) -> inspect.Parameter:
-    """What typer is told of a flag. Its choices are an enum there: older versions of typer know no
-    others."""
+    """Return typer's parameter of a flag. Its choices are an enum there: older versions of typer
+    know no others."""
     said: _Flag = spec.metadata[_FLAG]
     default = inspect.Parameter.empty if spec.default is MISSING else spec.default
     kinds = [kind for kind in (hint, *get_args(hint)) if get_origin(kind) is Literal]

@@ -24,7 +24,7 @@ JSON_FIGURES = output("Write the figures as JSON; - for stdout.", "--json")
 
 @flags()
 class FigureFlags:
-    """Where figures are written."""
+    """Outputs of commands that print figures."""
 
     json_path: str | None = JSON_FIGURES
     report: list[Path] | None = output("Write a report: .html, .md, .txt or .json. Repeatable.")

@@ -53,7 +53,7 @@ class RecordFlags:
 
 @flags(RunOptions)
 class PresetFlags:
-    """What is scored, and what the verdicts go by."""
+    """Scorers, and the operating point of verdicts."""
 
     scorers: str | None = flag(
         'Such as "cosine, ngram(n=2)". Default: the preset\'s.', Group.SCORING
@@ -65,7 +65,7 @@ class PresetFlags:
 
 @flags(RunOptions)
 class ComparedFlags:
-    """What of a record is compared with what."""
+    """Fields of a record that are compared."""
 
     against: Literal["samples", "contexts", "reference"] | None
     answer: str | None = PART
@@ -101,7 +101,7 @@ class ModelFlags(EncoderFlags, JudgeFlags):
 
 @flags()
 class SampleFlags:
-    """How many samples are drawn, and when that ends."""
+    """Number of samples, and when sampling stops."""
 
     n: str | None = flag(
         "Samples of a prompt; 3:20 stops early where more would not change the decision. "
@@ -120,7 +120,7 @@ class SampleFlags:
 
 @flags()
 class AnswerFlags:
-    """How prompts are answered."""
+    """Sampling of answers to prompts."""
 
     decoding: str | None = flag(
         "greedy or beam:3 for the response; ancestral, top_k:40 or top_p:0.95 for the draws. "

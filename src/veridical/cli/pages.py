@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @flags()
 class PageFlags:
-    """Where a page is."""
+    """Address of a page."""
 
     host: str = flag(
         "Address to listen at. The page needs its link's token at any.",

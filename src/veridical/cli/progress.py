@@ -1,4 +1,4 @@
-"""How far a command's run is; see :mod:`veridical.run.display`."""
+"""Progress of a command's run; see :mod:`veridical.run.display`."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ class Work:
         return {**parameters, "endpoints": [e.identity for e in self.endpoints]}
 
     def plan(self, kept: KeptAnswers, retry_failed: bool, speeds: SpeedOptions) -> dict[str, Any]:
-        """What :meth:`run` would ask; see :meth:`veridical.run.answering.Answering.plan`."""
+        """Count what :meth:`run` would ask; see :meth:`veridical.run.answering.Answering.plan`."""
         from veridical.run.answering import Answering
 
         return Answering(

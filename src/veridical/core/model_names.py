@@ -63,7 +63,7 @@ class ModelName:
 
     @property
     def rest(self) -> str:
-        """What stands after the kind, options and all."""
+        """The name without its kind, options included."""
         return self.place + self._tail
 
     @property

@@ -32,7 +32,7 @@ _MEASURED, _LONG = 1.0, 10.0  # seconds to measure for; a first pass of so many 
 
 
 class Load(NamedTuple):
-    """What a record takes on average; NaN is unknown, which is never 0.
+    """Average load of a record; NaN is unknown, which is never 0.
 
     Attributes:
         seconds: of this computer with all its cores, without waiting for an LLM.

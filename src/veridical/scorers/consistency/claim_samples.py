@@ -145,7 +145,7 @@ async def claim_graph(
     merge: Merge = "nli",
     llm: str | None = None,
 ) -> Score:
-    """How central the response's claims are among all claims and the answers that state them.
+    """Score how central the response's claims are among all claims and the answers that state them.
 
     The claims of the response and of the samples are taken together; those that say the same are
     one. A claim is joined to each answer that entails it with a probability of at least

@@ -109,8 +109,8 @@ async def noncontradiction(
 async def _both_ways(
     record: Record, evidence: Evidence, against: Against, answer: str | None
 ) -> tuple[Parts, Verdicts]:
-    """What is compared, and the verdicts on all that is found: first with the response as premise,
-    then with it as hypothesis."""
+    """Return what is compared, and the verdicts on all that is found: first with the response as
+    premise, then with it as hypothesis."""
     parts = answer_parts(record, against, answer)
     response = stated_answer(record, parts.response)
     compared = [replace(parts.sources[i], text=parts.others[i] or "") for i in parts.found]

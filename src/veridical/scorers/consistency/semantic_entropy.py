@@ -127,7 +127,7 @@ async def semantic_sets(
     prompts: bool = False,
     answer: AnswerPart | None = None,
 ) -> Score:
-    """How few meanings the response and the m samples have: (m + 1 - number of clusters) / m.
+    """Score how few meanings the response and the m samples have: (m + 1 - number of clusters) / m.
 
     Args:
         cluster, prompts, answer: as in ``semantic_entropy``.

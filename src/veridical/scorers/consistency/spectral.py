@@ -79,7 +79,7 @@ async def eccentricity(
     prompts: bool = False,
     answer: AnswerPart | None = None,
 ) -> Score:
-    """How far an answer lies from the centre of all n answers in the graph's spectral embedding.
+    """Score how far an answer lies from the centre of all n answers in the graph's spectral embedding.
 
     Args:
         of: ``response`` is ``-C_Ecc = ||v'_j||`` of the judged answer; ``all`` is
@@ -116,7 +116,7 @@ async def eigv(
     prompts: bool = False,
     answer: AnswerPart | None = None,
 ) -> Score:
-    """How many meanings the answers have: a continuous count, from the spectrum of their graph.
+    """Count the meanings of the answers: a continuous count, from the spectrum of their graph.
 
     ``U = sum_k max(0, 1 - lambda_k)`` over the eigenvalues of the symmetric normalised Laplacian
     of the similarities among the response and the samples, n answers in all.

@@ -39,7 +39,7 @@ def seed(what: str) -> Any:
 
 @flags(RunOptions)
 class MeasuredFlags:
-    """How what is trained is measured."""
+    """Options of the measurement of a trained model."""
 
     bootstrap: int = flag("Resamples behind each interval.", Group.FIGURES, 1000, least=0)
     json_path: str | None = JSON_FIGURES
@@ -48,7 +48,7 @@ class MeasuredFlags:
 
 @flags()
 class TuningFlags(MeasuredFlags):
-    """How an encoder is fine-tuned."""
+    """Options of fine-tuning an encoder."""
 
     base: str = flag("Encoder to go on from: a folder or a hub id.", default=MISSING)
     out: Path = flag("A new folder for the model.", default=MISSING, names=Names.OTHER)
