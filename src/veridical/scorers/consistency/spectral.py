@@ -79,7 +79,7 @@ async def eccentricity(
     prompts: bool = False,
     answer: AnswerPart | None = None,
 ) -> Score:
-    """Score how far an answer lies from the centre of all n answers in the graph's spectral embedding.
+    """Score how far an answer lies from the centre of all n answers in the spectral embedding.
 
     Args:
         of: ``response`` is ``-C_Ecc = ||v'_j||`` of the judged answer; ``all`` is
