@@ -103,6 +103,10 @@ _INPUTS = {"input_ids", "attention_mask", "token_type_ids", "position_ids"}
 class Graph:
     """An ONNX graph over token ids. Each forward runs on one thread; thread-safe.
 
+    Args:
+        path: of the file.
+        content: what to run in its place; ``path`` is then named in errors alone.
+
     Attributes:
         outputs: number of axes of each output, by name.
 
@@ -111,8 +115,8 @@ class Graph:
             encoder has not.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._session = open_session(path)
+    def __init__(self, path: Path, content: bytes | None = None) -> None:
+        self._session = open_session(path) if content is None else session_of(content, str(path))
         self._inputs = {i.name: _TYPES.get(i.type) for i in self._session.get_inputs()}
         unknown = [n for n, kind in self._inputs.items() if n not in _INPUTS or kind is None]
         if unknown:
@@ -180,6 +184,15 @@ def open_session(path: Path) -> Any:
 
 def _session(path: Path) -> Any:
     need_memory(str(path), sum(file.stat().st_size for file in weight_files(path)))
+    return session_of(str(path), str(path))
+
+
+def session_of(graph: str | bytes, name: str) -> Any:
+    """Return a session on the CPU of a file's path or content, each forward on one thread.
+
+    Raises:
+        ModelError: the graph is broken; the message begins with ``name``.
+    """
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -187,9 +200,9 @@ def _session(path: Path) -> Any:
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
     try:
-        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
     except Exception as e:  # the library has a class for every way to fail
-        raise ModelError(f"{path}: {e}") from e
+        raise ModelError(f"{name}: {e}") from e
 
 
 def need_graph(root: Path) -> Path:

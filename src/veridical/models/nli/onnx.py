@@ -15,12 +15,14 @@ from veridical.errors import ModelError, UsageError
 from veridical.models.folder import load_tokenizer
 from veridical.models.nli.folder import NliSettings, PairJudge
 from veridical.models.nli.int8 import (
+    RANGES,
+    agreed_ranges,
     agreement_pairs,
     int8_graph,
-    keep_graph,
-    kept_graph,
+    keep_ranges,
     need_exact_products,
     range_pairs,
+    ranges_of,
     require_agreement,
 )
 from veridical.models.nli.pairs import merge, merge_words
@@ -44,10 +46,11 @@ class OnnxNli(PairJudge):
         labels: the model's classes in its own order, separated by commas; without them, its
             configuration says so and its answers to plain pairs must agree.
         precision: ``float32``, or ``int8``: weights and activations of matrix products in 8 bits,
-            with one scale for each column of weights, by the folder's ``model.int8.onnx`` or made
-            when loaded (which needs the package ``onnx``). It must agree with float32 on the pairs
-            of ``agreement.json``, measured on this machine when loaded. The scale of activations
-            is that of a whole batch, so windows are then run one by one: a result never depends
+            with one scale for each column of weights and each row of activations, by the folder's
+            ``model.int8.onnx`` or made when first loaded. It must agree with float32 on the pairs
+            of ``agreement.json``, measured on this machine before it is first used, but where the
+            folder's ``ranges.npz`` says that this was done. Windows are then run one by one: sums
+            over a padded row round otherwise in their last bits, and a result must never depend
             on what else was asked.
         languages: codes of the languages that the model reads (``en``); None = any.
 
@@ -72,20 +75,28 @@ class OnnxNli(PairJudge):
         root = Path(folder)
         path = need_graph(root)
         self._settings = settings = NliSettings.read(root)
+        int8 = precision == "int8"
         shipped = path.with_name("model.int8.onnx")
         files = [*weight_files(path), root / "tokenizer.json"]
-        if precision == "int8" and shipped.is_file():
-            files += weight_files(shipped)
+        if int8:
+            files += [f for f in (*weight_files(shipped), root / RANGES) if f.is_file()]
         stated = settings.stated_order(labels)
+        ranges = None
         with ThreadPoolExecutor(2) as pool:  # which all leave Python's lock alone
-            opening, hashing = pool.submit(Graph, path), None
+            opening, hashing = None if int8 else pool.submit(Graph, path), None
             if stated is not None:
                 hashing = pool.submit(settings.revision, files, stated, "onnx", precision)
             tokenizer = load_tokenizer(root)
-            graph = opening.result()
+            if int8 and hashing is not None and not shipped.is_file():
+                need_exact_products(name or root.name)
+                ranges = agreed_ranges(root, hashing.result())
+            if ranges is not None:
+                graph = Graph(path, int8_graph(path, ranges))
+            else:
+                graph = Graph(path) if opening is None else opening.result()
         self.tells_words = graph.outputs.get(_WORDS) == 2
         self._windower = PairWindower(tokenizer, settings.max_length, words=self.tells_words)
-        self._logits = _Logits(graph, path, settings, self._windower)
+        self._logits = self._forwards(graph, path, int8=ranges is not None)
         self.name = name or root.name
         self._order = settings.order(self._windower, self._logits, self.name, labels)
         self.contradicts = self._order.contradicts
@@ -94,29 +105,37 @@ class OnnxNli(PairJudge):
             if hashing is None
             else hashing.result()
         )
-        if precision == "int8":
+        if int8 and ranges is None:
             self._quicken(path, shipped)
         self.languages = languages
         self.batch_tokens = BATCH_TOKENS
         self.workers = threads or usable_processors()
 
     def _quicken(self, path: Path, shipped: Path) -> None:
-        """Take the 8-bit graph: the shipped one, one kept by an earlier start, or a new one."""
-        if not shipped.is_file():
-            need_exact_products(self.name)
-            if (kept := kept_graph(self.revision)) is not None:
-                self._logits = self._of_int8(kept)
-                return
-        exact = self._judge(agreement_pairs())
-        feeds = [self._logits.feeds(ws) for ws in self.windows(range_pairs())]
-        with int8_graph(path, shipped, feeds) as quantised:
-            self._logits = self._of_int8(quantised)
-            require_agreement(self.name, exact, self._judge(agreement_pairs()))
-            if quantised != shipped:
-                keep_graph(self.revision, quantised)
+        """Take the 8-bit graph: the shipped one, or one made here, once it agrees."""
+        if shipped.is_file():
+            self._take_agreeing(Graph(shipped), shipped)
+            return
+        need_exact_products(self.name)
+        ranges = agreed_ranges(path.parent, self.revision)
+        if ranges is not None:
+            self._logits = self._forwards(Graph(path, int8_graph(path, ranges)), path, int8=True)
+            return
+        ranges = ranges_of(path, self.forwards(range_pairs()))
+        self._take_agreeing(Graph(path, int8_graph(path, ranges)), path)
+        keep_ranges(self.revision, ranges)
 
-    def _of_int8(self, path: Path) -> _Logits:
-        return _Logits(Graph(path), path, self._settings, self._windower, alone=True)
+    def forwards(self, pairs: Sequence[Pair]) -> list[dict[str, NDArray[Any]]]:
+        """Return the graph's inputs, by name, for the windows of each pair."""
+        return [self._logits.feeds(windows) for windows in self.windows(pairs)]
+
+    def _take_agreeing(self, graph: Graph, path: Path) -> None:
+        exact = self._judge(agreement_pairs())
+        self._logits = self._forwards(graph, path, int8=True)
+        require_agreement(self.name, exact, self._judge(agreement_pairs()))
+
+    def _forwards(self, graph: Graph, path: Path, *, int8: bool) -> _Logits:
+        return _Logits(graph, path, self._settings, self._windower, alone=int8)
 
     def _answers(self, batch: Sequence[Window]) -> NDArray[np.float64]:
         return self._settings.probabilities(self._logits(batch))
