@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -116,7 +115,11 @@ class Graph:
     """
 
     def __init__(self, path: Path, content: bytes | None = None) -> None:
-        self._session = open_session(path) if content is None else session_of(content, str(path))
+        if content is None:
+            self._session = open_session(path)
+        else:
+            need_memory(str(path), len(content))
+            self._session = session_of(content, str(path))
         self._inputs = {i.name: _TYPES.get(i.type) for i in self._session.get_inputs()}
         unknown = [n for n, kind in self._inputs.items() if n not in _INPUTS or kind is None]
         if unknown:
@@ -159,30 +162,12 @@ class Graph:
         return {n: known[n].astype(kind) for n, kind in self._inputs.items()}
 
 
-#: Sessions that are being opened before they are asked for, by file.
-_EARLY: dict[Path, Future[Any]] = {}
-
-
-def open_early(path: Path) -> None:
-    """Begin to open the session of a file that is sure to be asked for, on a thread of its own:
-    that leaves Python's lock alone, so that the rest of a start goes on beside it. The next
-    :func:`open_session` of the file takes it, with its error if there is one."""
-    pool = ThreadPoolExecutor(1)
-    _EARLY[path] = pool.submit(_session, path)
-    pool.shutdown(wait=False)
-
-
 def open_session(path: Path) -> Any:
     """A session of ONNX Runtime on the CPU, each of whose forwards runs on one thread.
 
     Raises:
         ModelError: the file is broken or does not fit into memory.
     """
-    early = _EARLY.pop(path, None)
-    return _session(path) if early is None else early.result()
-
-
-def _session(path: Path) -> Any:
     need_memory(str(path), sum(file.stat().st_size for file in weight_files(path)))
     return session_of(str(path), str(path))
 

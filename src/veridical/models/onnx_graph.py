@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -151,6 +152,7 @@ def _value(name: str, kind: type, shape: Sequence[int | str]) -> bytes:
     return wire(1, name) + wire(2, wire(1, wire(1, _TYPES[kind]) + wire(2, axes)))
 
 
+@cache
 def multiplies_exactly(threads: int = 1) -> bool:
     """Whether bytes times signed bytes are summed exactly by this processor. Those without
     instructions for it cut sums of two products to 16 bits; bytes times bytes they do not cut."""

@@ -13,11 +13,12 @@ from veridical.errors import ModelError
 from veridical.models.nli.int8 import (
     RANGES,
     _prepared,
-    agreed_ranges,
     content_of,
     int8_graph,
     keep_ranges,
+    kept_ranges,
     ranges_of,
+    shipped_ranges,
 )
 from veridical.models.nli.packaged import MINI, need
 from veridical.models.onnx import session_of
@@ -169,7 +170,7 @@ def test_a_file_without_products_of_weights(tmp_path: Path) -> None:
 
 def test_nothing_large_of_the_embedded_model_is_left_in_float32() -> None:
     folder = need(MINI).folder
-    ranges = agreed_ranges(folder, "none")
+    ranges = shipped_ranges(folder)
     assert ranges is not None
     content = int8_graph(folder / "model.onnx", ranges)
     assert len(content) < 52e6  # its words' vectors stay packed
@@ -187,17 +188,17 @@ def test_ranges_are_kept_and_damaged_ones_measured_anew(
 ) -> None:
     monkeypatch.setenv("VERIDICAL_CACHE", str(tmp_path / "cache"))
     ranges = {"b": weights(4), "a": weights(3)}
-    assert agreed_ranges(tmp_path, "one") is None
+    assert kept_ranges("one") is shipped_ranges(tmp_path) is None
     keep_ranges("one", ranges)
-    found = agreed_ranges(tmp_path, "one")
+    found = kept_ranges("one")
     assert found is not None and {n: v.tolist() for n, v in found.items()} == {
         n: v.tolist() for n, v in ranges.items()
     }
-    assert agreed_ranges(tmp_path, "another") is None
+    assert kept_ranges("another") is None
     (kept,) = (tmp_path / "cache" / "int8").iterdir()
     for damaged in (kept.read_bytes()[:-20], b"", b"not an archive"):
         kept.write_bytes(damaged)
-        assert agreed_ranges(tmp_path, "one") is None
+        assert kept_ranges("one") is None
     (tmp_path / RANGES).write_bytes(content_of(ranges)[:40])
     with pytest.raises(ModelError, match=r"ranges\.npz is damaged"):
-        agreed_ranges(tmp_path, "one")
+        shipped_ranges(tmp_path)

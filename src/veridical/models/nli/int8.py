@@ -25,6 +25,9 @@ from veridical.weights.download import cache_folder
 
 #: Changes with what is done to make a graph, and with what it must agree with.
 _MADE_BY = 3
+#: The greatest absolute value of each channel of tensors, by their names.
+Ranges = dict[str, NDArray[np.float32]]
+_DAMAGED = (OSError, EOFError, ValueError, zipfile.BadZipFile, zlib.error)
 #: Of a model folder: the greatest absolute value of each channel before each product.
 RANGES = "ranges.npz"
 #: Share of the agreement pairs that must keep their most probable class.
@@ -53,25 +56,32 @@ def need_exact_products(name: str) -> None:
         )
 
 
-def agreed_ranges(folder: Path, revision: str) -> dict[str, NDArray[np.float32]] | None:
-    """The ranges (see :func:`ranges_of`) of a model whose 8-bit form was found to agree with
-    float32: those that its ``folder`` brings, or those that an earlier start has kept of the model
-    with this ``revision``; None where there are none.
+def shipped_ranges(folder: Path) -> Ranges | None:
+    """The ranges (see :func:`ranges_of`) that a model folder brings, by which its 8-bit form was
+    found to agree with float32; None where it brings none.
 
     Raises:
-        ModelError: the folder's file is damaged.
+        ModelError: the file is damaged.
     """
-    shipped = folder / RANGES
-    for path in (shipped, _kept(revision)):
-        try:
-            with np.load(path) as arrays:
-                return {name: arrays[name].astype(np.float32) for name in arrays.files}
-        except FileNotFoundError:
-            continue
-        except (OSError, EOFError, ValueError, zipfile.BadZipFile, zlib.error) as e:
-            if path == shipped:
-                raise ModelError(f"{path} is damaged: {e}") from e
-    return None
+    path = folder / RANGES
+    try:
+        return _read(path) if path.is_file() else None
+    except _DAMAGED as e:
+        raise ModelError(f"{path} is damaged: {e}") from e
+
+
+def kept_ranges(revision: str) -> Ranges | None:
+    """The ranges that an earlier start has kept of the model with this ``revision``; None where
+    there are none, or they are damaged."""
+    try:
+        return _read(_kept(revision))
+    except _DAMAGED:
+        return None
+
+
+def _read(path: Path) -> Ranges:
+    with np.load(path) as arrays:
+        return {name: arrays[name].astype(np.float32) for name in arrays.files}
 
 
 def keep_ranges(revision: str, ranges: Mapping[str, NDArray[np.float32]]) -> None:
@@ -86,7 +96,7 @@ def keep_ranges(revision: str, ranges: Mapping[str, NDArray[np.float32]]) -> Non
 
 
 def content_of(ranges: Mapping[str, NDArray[np.float32]]) -> bytes:
-    """Return the content of the file that :func:`agreed_ranges` reads."""
+    """Return the content of the file that :func:`shipped_ranges` reads."""
     content = io.BytesIO()
     arrays: dict[str, Any] = {name: ranges[name] for name in sorted(ranges)}
     np.savez_compressed(content, **arrays)
@@ -101,9 +111,7 @@ def _kept(revision: str) -> Path:
     return cache_folder() / "int8" / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.npz"
 
 
-def ranges_of(
-    graph: Path, feeds: Sequence[Mapping[str, NDArray[Any]]]
-) -> dict[str, NDArray[np.float32]]:
+def ranges_of(graph: Path, feeds: Sequence[Mapping[str, NDArray[Any]]]) -> Ranges:
     """Return the greatest absolute value in each channel of the inputs of the products that
     :func:`int8_graph` makes, over forwards of ``feeds``.
 
@@ -112,7 +120,7 @@ def ranges_of(
     """
     file = _prepared(graph)
     names = sorted({n.inputs[0] for n, _ in _products(file)})
-    ranges: dict[str, NDArray[np.float32]] = {}
+    ranges: Ranges = {}
     session = session_of(file.content(also=names), str(graph))
     for feed in feeds:
         for name, value in zip(names, session.run(names, dict(feed)), strict=True):
