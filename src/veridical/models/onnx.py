@@ -14,6 +14,8 @@ from veridical.core.protocols import Encoded, Window
 from veridical.errors import ModelError
 from veridical.models.folder import GRAPHS, Settings, load_tokenizer
 from veridical.models.memory import need_memory
+from veridical.models.onnx_file import OnnxFile
+from veridical.models.onnx_graph import add_large
 from veridical.models.pooling import Ids, Output, join
 from veridical.models.windows import padded
 
@@ -104,7 +106,7 @@ class Graph:
 
     Args:
         path: of the file.
-        content: what to run in its place; ``path`` is then named in errors alone.
+        file: what to run in its place; ``path`` is then named in errors alone.
 
     Attributes:
         outputs: number of axes of each output, by name.
@@ -114,12 +116,8 @@ class Graph:
             encoder has not.
     """
 
-    def __init__(self, path: Path, content: bytes | None = None) -> None:
-        if content is None:
-            self._session = open_session(path)
-        else:
-            need_memory(str(path), len(content))
-            self._session = session_of(content, str(path))
+    def __init__(self, path: Path, file: OnnxFile | None = None) -> None:
+        self._session = open_session(path) if file is None else session_of(file, str(path))
         self._inputs = {i.name: _TYPES.get(i.type) for i in self._session.get_inputs()}
         unknown = [n for n, kind in self._inputs.items() if n not in _INPUTS or kind is None]
         if unknown:
@@ -172,11 +170,16 @@ def open_session(path: Path) -> Any:
     return session_of(str(path), str(path))
 
 
-def session_of(graph: str | bytes, name: str) -> Any:
-    """Return a session on the CPU of a file's path or content, each forward on one thread.
+def session_of(graph: str | OnnxFile, name: str, also: Sequence[str] = ()) -> Any:
+    """Return a session on the CPU, each of whose forwards runs on one thread.
+
+    Args:
+        graph: a file's path, or what was read of one.
+        name: with which messages begin.
+        also: further outputs of what was read.
 
     Raises:
-        ModelError: the graph is broken; the message begins with ``name``.
+        ModelError: the graph is broken.
     """
     import onnxruntime
 
@@ -184,8 +187,12 @@ def session_of(graph: str | bytes, name: str) -> Any:
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
+    content: str | bytes = graph if isinstance(graph, str) else graph.content(also, whole=False)
+    if not isinstance(graph, str):
+        need_memory(name, sum(w.nbytes for w in graph.weights.values()))
+        add_large(options, graph.weights)
     try:
-        return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+        return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
     except Exception as e:  # the library has a class for every way to fail
         raise ModelError(f"{name}: {e}") from e
 

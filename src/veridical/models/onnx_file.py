@@ -6,6 +6,7 @@ as it stands in the file.
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,21 +16,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from veridical.errors import ModelError
-from veridical.models.onnx_graph import MICROSOFT, varint, wire, wire_attribute
+from veridical.models.onnx_graph import (
+    MICROSOFT,
+    TYPES,
+    varint,
+    weight_bytes,
+    wire,
+    wire_attribute,
+)
 
 # Numbers of fields: of a model, a graph, a node, a weight, an attribute.
 _GRAPH, _OPSETS = 7, 8
 _NODE, _WEIGHT, _OUTPUT = 1, 5, 12
-_KINDS: dict[int, type] = {
-    1: np.float32,
-    2: np.uint8,
-    3: np.int8,
-    6: np.int32,
-    7: np.int64,
-    10: np.float16,
-    11: np.float64,
-}
-_NUMBERS = {kind: number for number, kind in _KINDS.items()}
+_KINDS = {number: kind for kind, number in TYPES.items()}
 
 
 class Node(NamedTuple):
@@ -89,7 +88,9 @@ class OnnxFile:
                 weights of a type that is not known here.
         """
         try:
-            return cls._parse(memoryview(path.read_bytes()))
+            with path.open("rb") as file:
+                content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            return cls._parse(memoryview(content))
         except (IndexError, KeyError, ValueError, UnicodeDecodeError) as e:
             raise ModelError(f"{path}: not an ONNX file that can be changed: {e}") from e
 
@@ -139,10 +140,11 @@ class OnnxFile:
         self.nodes = kept[::-1]
         self.weights = {name: value for name, value in self.weights.items() if name in wanted}
 
-    def content(self, also: Iterable[str] = ()) -> bytes:
-        """Return the file's bytes, with the values named in ``also`` as further outputs."""
+    def content(self, also: Iterable[str] = (), *, whole: bool = True) -> bytes:
+        """Return the file's bytes, with the values named in ``also`` as further outputs; not
+        ``whole``: without its large weights (see :func:`.onnx_graph.add_large`)."""
         graph = [(_NODE, _node_bytes(n)) for n in self.nodes]
-        graph += [(_WEIGHT, _weight_bytes(k, v)) for k, v in self.weights.items()]
+        graph += [(_WEIGHT, weight_bytes(k, v, whole=whole)) for k, v in self.weights.items()]
         graph += self._graph
         graph += [(_OUTPUT, wire(1, name)) for name in also]
         model = [*self._model, (_GRAPH, _joined(graph))]
@@ -272,15 +274,6 @@ def _integers(value: int | memoryview) -> list[int]:
         number, at = _varint(value, at)
         listed.append(number)
     return [number - (1 << 64) if number >> 63 else number for number in listed]
-
-
-def _weight_bytes(name: str, value: NDArray[Any]) -> bytes:
-    return (
-        b"".join(wire(1, n) for n in value.shape)
-        + wire(2, _NUMBERS[value.dtype.type])
-        + wire(8, name)
-        + wire(9, value.tobytes())
-    )
 
 
 def _attribute(value: memoryview) -> tuple[str, Any] | None:

@@ -13,7 +13,16 @@ from numpy.typing import NDArray
 #: A graph's inputs: element type and shape, whose names are sizes that may vary.
 Inputs = Mapping[str, tuple[type, Sequence[int | str]]]
 
-_TYPES: dict[type, int] = {np.float32: 1, np.uint8: 2, np.int8: 3, np.int32: 6, np.int64: 7}
+#: Numbers of types of weights.
+TYPES: dict[type, int] = {
+    np.float32: 1,
+    np.uint8: 2,
+    np.int8: 3,
+    np.int32: 6,
+    np.int64: 7,
+    np.float16: 10,
+    np.float64: 11,
+}
 #: Domain of ONNX Runtime's own operators.
 MICROSOFT = "com.microsoft"
 #: Operators that are not ONNX's but ONNX Runtime's own.
@@ -64,10 +73,7 @@ class GraphWriter:
         options.intra_op_num_threads = threads
         options.inter_op_num_threads = 1
         options.log_severity_level = 3
-        # beside the graph: a message of protocol buffers ends at 2 GiB
-        large = {n: w for n, w in self._weights.items() if w.nbytes > _SMALL}
-        values = [onnxruntime.OrtValue.ortvalue_from_numpy(w) for w in large.values()]
-        options.add_external_initializers(list(large), values)
+        add_large(options, self._weights)
         return onnxruntime.InferenceSession(
             self._model(inputs), options, providers=["CPUExecutionProvider"]
         )
@@ -92,7 +98,7 @@ class GraphWriter:
         graph = (
             b"".join(wire(1, node) for node in self._nodes)
             + wire(2, "veridical")
-            + b"".join(wire(5, _declared(n, w)) for n, w in self._weights.items())
+            + b"".join(wire(5, weight_bytes(n, w)) for n, w in self._weights.items())
             + b"".join(wire(11, _value(n, kind, shape)) for n, (kind, shape) in inputs.items())
             + b"".join(wire(12, wire(1, name)) for name in self._outputs)
         )
@@ -135,21 +141,31 @@ def wire_integers(name: str, values: Sequence[int]) -> bytes:
     return wire(5, wire(1, name) + listed + wire(20, 7))
 
 
-def _declared(name: str, values: NDArray[Any]) -> bytes:
-    """A weight: small ones whole, for large ones where their values are told to be."""
-    small = values.nbytes <= _SMALL
+def weight_bytes(name: str, values: NDArray[Any], *, whole: bool = False) -> bytes:
+    """A weight as a message: small ones whole, for large ones where :func:`add_large` has their
+    values, or with ``whole`` these too."""
     elsewhere = wire(13, wire(1, "location") + wire(2, name)) + wire(14, 1)
     return (
         b"".join(wire(1, n) for n in values.shape)
-        + wire(2, _TYPES[values.dtype.type])
+        + wire(2, TYPES[values.dtype.type])
         + wire(8, name)
-        + (wire(9, values.tobytes()) if small else elsewhere)
+        + (wire(9, values.tobytes()) if whole or values.nbytes <= _SMALL else elsewhere)
     )
+
+
+def add_large(options: Any, weights: Mapping[str, NDArray[Any]]) -> None:
+    """Give a session the large ones of ``weights`` beside its graph: a message of protocol buffers
+    ends at 2 GiB, and nothing is copied."""
+    import onnxruntime
+
+    large = {n: np.ascontiguousarray(w) for n, w in weights.items() if w.nbytes > _SMALL}
+    values = [onnxruntime.OrtValue.ortvalue_from_numpy(w) for w in large.values()]
+    options.add_external_initializers(list(large), values)
 
 
 def _value(name: str, kind: type, shape: Sequence[int | str]) -> bytes:
     axes = b"".join(wire(1, wire(1 if isinstance(n, int) else 2, n)) for n in shape)
-    return wire(1, name) + wire(2, wire(1, wire(1, _TYPES[kind]) + wire(2, axes)))
+    return wire(1, name) + wire(2, wire(1, wire(1, TYPES[kind]) + wire(2, axes)))
 
 
 @cache

@@ -61,13 +61,13 @@ def real(name: str, *shape: Any, kind: int = 1) -> Any:
     return onnx.helper.make_tensor_value_info(name, kind, shape)
 
 
-def run(graph: bytes | str, feeds: dict[str, Any]) -> list[Any]:
+def run(graph: OnnxFile | str, feeds: dict[str, Any]) -> list[Any]:
     found: list[Any] = session_of(graph, "test").run(None, feeds)
     return found
 
 
-def operators(content: bytes) -> list[str]:
-    return [n.op_type for n in onnx.load_from_string(content).graph.node]
+def operators(file: OnnxFile) -> list[str]:
+    return [n.op_type for n in onnx.load_from_string(file.content()).graph.node]
 
 
 @pytest.mark.parametrize("opset", [13, 17, 18])
@@ -129,7 +129,7 @@ def test_attention_is_the_same_but_for_its_rounded_projections(
     counts = Counter(operators(content))
     assert counts["MatMulIntegerToFloat"] == counts["MultiHeadAttention"] == counts["Split"] == 1
     assert not counts["Attention"]
-    np.testing.assert_allclose(run(_prepared(path).content(), feeds)[0], before, atol=1e-5)
+    np.testing.assert_allclose(run(_prepared(path), feeds)[0], before, atol=1e-5)
     assert 0 < np.abs(run(content, feeds)[0] - before).mean() < 0.05
 
 
@@ -172,7 +172,7 @@ def test_nothing_large_of_the_embedded_model_is_left_in_float32() -> None:
     folder = need(MINI).folder
     ranges = shipped_ranges(folder)
     assert ranges is not None
-    content = int8_graph(folder / "model.onnx", ranges)
+    content = int8_graph(folder / "model.onnx", ranges).content()
     assert len(content) < 52e6  # its words' vectors stay packed
     graph = onnx.load_from_string(content).graph
     counts = Counter(node.op_type for node in graph.node)

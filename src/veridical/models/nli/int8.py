@@ -119,9 +119,10 @@ def ranges_of(graph: Path, feeds: Sequence[Mapping[str, NDArray[Any]]]) -> Range
         ModelError: the file cannot be read or run.
     """
     file = _prepared(graph)
-    names = sorted({n.inputs[0] for n, _ in _products(file)})
+    producers = file.producers()
+    names = sorted({n.inputs[0] for n in file.nodes if _matrix(n, file, producers) is not None})
     ranges: Ranges = {}
-    session = session_of(file.content(also=names), str(graph))
+    session = session_of(file, str(graph), names)
     for feed in feeds:
         for name, value in zip(names, session.run(names, dict(feed)), strict=True):
             widest = np.abs(value).reshape(-1, value.shape[-1]).max(axis=0)
@@ -129,7 +130,7 @@ def ranges_of(graph: Path, feeds: Sequence[Mapping[str, NDArray[Any]]]) -> Range
     return ranges
 
 
-def int8_graph(graph: Path, ranges: Mapping[str, NDArray[np.float32]]) -> bytes:
+def int8_graph(graph: Path, ranges: Mapping[str, NDArray[np.float32]]) -> OnnxFile:
     """Return the 8-bit form of an ONNX file: products of weights become products of bytes.
 
     Weights get one scale a column and are rounded once. Each row of activations (a token) is
@@ -141,19 +142,19 @@ def int8_graph(graph: Path, ranges: Mapping[str, NDArray[np.float32]]) -> bytes:
         ModelError: the file cannot be read, or holds no product of weights.
     """
     file = _prepared(graph)
-    products = {id(n): matrix for n, matrix in _products(file)}
-    if not products:
-        raise ModelError(f"{graph} holds no product of weights: it has no int8 form")
+    producers = file.producers()
     nodes: list[Node] = []
     for one in file.nodes:
-        matrix = products.get(id(one))
+        matrix = _matrix(one, file, producers)
         if matrix is None:
             nodes.append(one)
         else:
             nodes += _rounded(one, matrix, ranges.get(one.inputs[0]), file)
+    if len(nodes) == len(file.nodes):
+        raise ModelError(f"{graph} holds no product of weights: it has no int8 form")
     file.nodes = nodes
     file.prune()
-    return file.content()
+    return file
 
 
 def _prepared(graph: Path) -> OnnxFile:
@@ -164,16 +165,14 @@ def _prepared(graph: Path) -> OnnxFile:
     return file
 
 
-def _products(file: OnnxFile) -> list[tuple[Node, NDArray[np.float32]]]:
-    """Products of activations by a matrix of weights with several columns, and the matrix."""
-    producers = file.producers()
-    found = []
-    for one in file.nodes:
-        if one.operator == "MatMul" and file.constant(one.inputs[0], producers) is None:
-            matrix = file.constant(one.inputs[1], producers)
-            if matrix is not None and matrix.ndim == 2 and matrix.shape[1] > 1:
-                found.append((one, matrix.astype(np.float32)))
-    return found
+def _matrix(one: Node, file: OnnxFile, producers: Mapping[str, Node]) -> NDArray[np.float32] | None:
+    """The weights of a product of activations by a matrix with several columns; None of others."""
+    if one.operator != "MatMul" or file.constant(one.inputs[0], producers) is not None:
+        return None
+    matrix = file.constant(one.inputs[1], producers)
+    if matrix is None or matrix.ndim != 2 or matrix.shape[1] < 2:
+        return None
+    return matrix.astype(np.float32, copy=False)
 
 
 def _rounded(
