@@ -5,7 +5,7 @@
 Records as ``veridical check`` takes them, by the default scorers and without a store. Both engines
 are loaded before either is timed, and take turns; the better turn counts.
 
-Needs: this package; ``onnx``.
+Needs: this package.
 """
 
 from __future__ import annotations

@@ -6,9 +6,9 @@ CHECKPOINT is a transformers folder of a BERT or an MPNet for sequence classific
 ``calibration.json`` and, where its words are trained, ``words.safetensors``. OUTPUT gets
 ``model.onnx`` (fused attention and layer norms, int8 weights, float32 activations:
 ``onnx_weights.py``) with the outputs ``logits`` and, of trained words, ``words``;
-``tokenizer.json`` without a cut or padding, ``config.json``, ``calibration.json`` and
-``SHA256SUMS``; its model card and licence are left as they are. The same checkpoint and library
-versions give the same bytes.
+``tokenizer.json`` without a cut or padding, ``config.json``, ``calibration.json``, ``ranges.npz``
+(by which its 8-bit form is made) and ``SHA256SUMS``; its model card and licence are left as they
+are. The same checkpoint and library versions give the same bytes.
 
 With ``--pairs`` (a line each: ``{"premise": ..., "hypothesis": ...}``) the packaged model is first
 compared with the checkpoint in float32; below :data:`SAME_LABEL` or above :data:`MEAN_SHIFT`
@@ -40,7 +40,10 @@ from onnx_weights import GROUP, checksums, compress, fused_graph, write_tokenize
 from tokenizers import Tokenizer
 from transformers import AutoConfig
 
-FILES = ("model.onnx", "tokenizer.json", "config.json", "calibration.json")
+from veridical.models.nli.int8 import RANGES, content_of, range_pairs, ranges_of
+from veridical.models.nli.onnx import OnnxNli
+
+FILES = ("model.onnx", "tokenizer.json", "config.json", "calibration.json", RANGES)
 #: What ``config.json`` keeps: what the tokens, the labels and the longest input follow from.
 CONFIG = ("model_type", "max_position_embeddings", "pad_token_id", "type_vocab_size", "vocab_size")
 #: Of models of this width fewer and shorter scales are kept: 90 MB is all that a file may have.
@@ -194,7 +197,22 @@ def main() -> None:
         config["kept_heads"] = heads
     (output / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
     (output / "calibration.json").write_text(calibration, encoding="utf-8")
+    _write_ranges(output)
     print(checksums(output, FILES), end="")
+
+
+def _write_ranges(folder: Path) -> None:
+    """Write what the 8-bit form of a packaged model is made by, once it agrees with float32.
+
+    Raises:
+        ModelError: it does not.
+    """
+    path = folder / "model.onnx"
+    (folder / RANGES).unlink(missing_ok=True)
+    exact = OnnxNli(folder, labels=",".join(LABELS))
+    ranges = ranges_of(path, exact.forwards(range_pairs()))
+    OnnxNli(folder, labels=",".join(LABELS), precision="int8")
+    (folder / RANGES).write_bytes(content_of(ranges))
 
 
 if __name__ == "__main__":

@@ -90,7 +90,7 @@ def test_beside_the_runs_own_and_shared_by_those_who_name_the_same(shelf: Shelf)
     scorers = "entailment, hhem(nli=one), alignscore(nli=one, piece=response)"
     with Engine(processes=0) as engine:
         found = lines(veridical.check(ROWS, scorers, engine=engine))
-        assert sorted(shelf.loaded) == ["one", "veridical-nli-mini"]
+        assert sorted(shelf.loaded) == ["one", "veridical-nli-mini?precision=auto"]
         work = engine.work()
     assert work[f"one@{shelf.models['one'].revision}"].requests == 2  # pairs, asked for twice
     own = shelf.models["veridical-nli-mini"]

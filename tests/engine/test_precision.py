@@ -17,7 +17,7 @@ from veridical.engine.engine import Engine
 from veridical.engine.run import Task
 from veridical.errors import ModelError
 from veridical.models import nli_in
-from veridical.models.nli import int8
+from veridical.models.nli import int8, onnx
 
 ROWS = [
     {"response": "Rome is in Spain.", "contexts": ["Rome is the capital of Italy."]},
@@ -39,8 +39,10 @@ def test_fast_is_int8_and_exact_float32(folder: str) -> None:
     labels = f"onnx:{folder}?labels=a,b"
     assert nli_in(labels, "fast") == f"{labels}&precision=int8"
     for spec in ("mini", "torch:org/name", "tei:http://127.0.0.1:1", "hhem", "llm:NAME"):
-        assert nli_in(spec, "exact") == nli_in(spec, None) == spec
-    assert nli_in("mini?precision=int8", None) == "mini?precision=int8"
+        assert nli_in(spec, "exact") == spec
+        assert nli_in(spec, "auto") == ("mini?precision=auto" if spec == "mini" else spec)
+    for said in ("mini?precision=int8", "base?precision=float32", folder):
+        assert nli_in(said, "auto") == said
 
 
 @pytest.mark.parametrize(
@@ -67,7 +69,11 @@ def test_what_has_no_such_form_is_refused_when_the_engine_is_made(
 
 
 def test_a_processor_that_cuts_sums_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(int8, "multiplies_exactly", lambda: False)
+    for module in (int8, onnx):
+        monkeypatch.setattr(module, "multiplies_exactly", lambda: False)
+    with Engine(nli="mini", store=None, processes=0) as engine:
+        (found,) = engine.models(Task(resolve("nli_grounding"))).values()
+        assert "@int8-" not in found
     with (
         Engine(nli="mini", precision="fast", store=None, processes=0) as engine,
         pytest.raises(ModelError, match="this processor cuts sums of products"),
@@ -75,9 +81,8 @@ def test_a_processor_that_cuts_sums_is_refused(monkeypatch: pytest.MonkeyPatch) 
         engine.models(Task(resolve("nli_grounding")))
 
 
-@pytest.mark.torch  # with these CI installs onnx
+@pytest.mark.skipif(not int8.multiplies_exactly(), reason="int8 is refused on this processor")
 def test_results_of_one_precision_are_never_given_for_the_other(tmp_path: Path) -> None:
-    pytest.importorskip("onnx")
     store = tmp_path / "store"
 
     def risks(**options: Any) -> tuple[list[float | None], str]:
@@ -86,13 +91,14 @@ def test_results_of_one_precision_are_never_given_for_the_other(tmp_path: Path) 
         assert score is not None
         return [r.risk for r in results], score
 
-    exact, fast = risks(store=None), risks(store=None, precision="fast")
+    exact, fast = risks(store=None, precision="exact"), risks(store=None, precision="fast")
+    assert "|nli:veridical-nli-mini@int8-" in fast[1] and risks(store=None) == fast
     assert exact[1] != fast[1] and exact[0] != fast[0]
     assert exact[0] == pytest.approx(fast[0], abs=0.1)
     out = tmp_path / "run"
-    assert risks(store=store, out=out) == exact
+    assert risks(store=store, out=out, precision="exact") == exact
     assert risks(store=store, precision="fast") == fast
-    assert risks(store=store) == exact
+    assert risks(store=store, precision="exact") == exact
     with pytest.raises(UsageError, match="what differs: models"):
         risks(store=store, precision="fast", out=out)
     spelt = veridical.check(

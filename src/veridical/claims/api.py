@@ -134,7 +134,7 @@ def check(
     models = {"nli": how.nli, "llm": how.llm, "proxy": how.proxy}
     engine_options = EngineOptions(**{k: v for k, v in of_engine.items() if k not in models})
     engine_options.refuse_beside(engine)
-    if how.nli is not None and engine_options.precision is not None:
+    if how.nli is not None and engine_options.precision != EngineOptions.precision:
         raise UsageError("precision is of the run's own NLI model: with nli=NAME, say it there")
     listed = [
         c if isinstance(c, Claim) else Claim(c, 0, 0, 0)

@@ -184,12 +184,12 @@ def check(options: CheckOptions) -> int:
 def _open_early(options: CheckOptions) -> None:
     """Begin to open the NLI model, which takes longer than the rest of a start, where the default
     scorers are sure to need it."""
-    plain = options.scorers is None and options.cascade is None and options.precision is None
+    plain = options.scorers is None and options.cascade is None and options.precision != "fast"
     here = all(map(os.path.isfile, options.inputs))  # else it ends at once
     if plain and here and options.preset == "auto":
         from veridical.models.nli.packaged import open_early
 
-        open_early(options.nli)
+        open_early(options.nli, "float32" if options.precision == "exact" else "auto")
 
 
 @command

@@ -56,7 +56,7 @@ def view(options: ViewOptions) -> int:
         fair=True,
     )
     with listen(options.host, options.port) as listener, Engine(engine_options) as engine:
-        if options.nli != EngineOptions.nli or options.precision is not None:
+        if options.nli != EngineOptions.nli or options.precision != EngineOptions.precision:
             engine.models(Task(resolve("nli_grounding")))  # what cannot be had is told now
         door = Door(["viewer"])
         app = view_app(shelf, door, engine, options.llm)

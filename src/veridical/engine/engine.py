@@ -52,8 +52,9 @@ class Engine:
         image_embedder: encoder of images, as
             :func:`veridical.models.images.names.load_image_embedder` reads it.
         nli: NLI model, as :func:`veridical.models.load_nli` reads it, or ``llm:NAME``.
-        precision: of that model: ``exact`` or ``fast`` (:func:`veridical.models.nli_in`). Models
-            that scorers name have their own, as in ``nli='mini?precision=int8'``.
+        precision: of that model: ``auto``, ``exact`` or ``fast``
+            (:func:`veridical.models.nli_in`). ``auto`` is also of the models that scorers name;
+            else they have their own, as in ``nli='mini?precision=int8'``.
         llm: of the scorers that call one, as :func:`veridical.llm.endpoints.find_endpoint` reads
             it, or a scripted one (:class:`veridical.llm.fake.FakeLlm`).
         proxy: language model that reads texts for their token probabilities, as
@@ -93,15 +94,17 @@ class Engine:
             "embedder": chosen.embedder,
             "token_encoder": chosen.token_encoder or chosen.embedder,
             "image_embedder": chosen.image_embedder,
-            "nli": nli_in(full_name(chosen.nli), chosen.precision),
+            "nli": full_name(chosen.nli),
             **({} if chosen.proxy is None else {"proxy": chosen.proxy}),
             **({} if chosen.spans is None else {"detector": chosen.spans}),
         }
         self._chosen = {
             "embedder": chosen.embedder != EngineOptions.embedder,
             "image_embedder": chosen.image_embedder != EngineOptions.image_embedder,
-            "nli": chosen.nli != EngineOptions.nli or chosen.precision is not None,
+            "nli": chosen.nli != EngineOptions.nli or chosen.precision != EngineOptions.precision,
         }
+        self._precision = chosen.precision
+        nli_in(self._specs["nli"], chosen.precision)  # which refuses what there is not
         self._options = {"threads": chosen.threads, "device": chosen.device}
         self.store = _store(chosen.store_path)
         try:
@@ -237,8 +240,14 @@ class Engine:
         key = (kind.loader or kind.name, spec)
         with self._load_lock:
             if key not in self._loaded:
-                self._loaded[key] = kind.load(spec, **self._options)
+                self._loaded[key] = kind.load(self._in_precision(kind, spec), **self._options)
             return self._loaded[key]
+
+    def _in_precision(self, kind: Kind, spec: str) -> str:
+        """What ``spec`` names, in the run's precision where that is of it."""
+        if kind.name == "nli" and (spec == self.own("nli") or self._precision == "auto"):
+            return nli_in(spec, self._precision)
+        return spec
 
     def services(
         self,

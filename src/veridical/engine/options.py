@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 #: Of the run's NLI model.
-Precision = Literal["exact", "fast"]
+Precision = Literal["auto", "exact", "fast"]
 #: Where models' answers are kept unless said otherwise, under the current folder.
 DEFAULT_STORE = Path(".veridical") / "store"
 
@@ -47,12 +47,12 @@ class EngineOptions(Options):
         f"NLI model: {forms_in_help('nli')}; auto: base where it is installed.",
         Group.MODELS,
     )
-    precision: Precision | None = option(
-        None,
-        "exact: the NLI model in float32; fast: in int8, 2 to 3 times as fast (mini, base, ONNX "
-        "folders). Default: as --nli says, or exact.",
+    precision: Precision = option(
+        "auto",
+        "Arithmetic of the NLI model. auto: 8-bit where this processor sums it exactly (mini, "
+        "base); exact: float32; fast: 8-bit or an error (mini, base, ONNX folders).",
         Group.MODELS,
-        choices=("exact", "fast"),
+        choices=("auto", "exact", "fast"),
         called="precision",
     )
     llm: Llm | None = option(
@@ -116,7 +116,7 @@ class ModelKeywords(TypedDict, total=False):
 
     embedder: str
     token_encoder: str | None
-    precision: Precision | None
+    precision: Precision
     image_embedder: str
     budget: float | None
     named_only: bool

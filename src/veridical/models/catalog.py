@@ -143,32 +143,35 @@ def load_nli(
     return TorchNli(name, device=device, threads=threads, **options)
 
 
-def nli_in(spec: str, precision: str | None) -> str:
+def nli_in(spec: str, precision: str) -> str:
     """The NLI model that ``spec`` names, in a precision.
 
     Args:
         precision: ``exact``, which is float32; ``fast``, which is int8, as ``?precision=int8`` of
-            ``spec`` says; None: as ``spec`` says, or else exact.
+            ``spec`` says; ``auto``: as ``spec`` says, or else, of this project's own models, int8
+            where the processor sums 8-bit products exactly (see
+            :class:`~veridical.models.nli.onnx.OnnxNli`), and float32 of others.
 
     Raises:
         UsageError: the model has no int8 form, or ``spec`` says another precision.
     """
-    if precision is None:
-        return spec
     written = option_named("precision", precision)
-    wanted = "int8" if precision == "fast" else "float32"
     model = ModelName.parse(spec)
+    ours = packaged.full_name(model.head) in (packaged.MINI, packaged.BASE)
     said = model.options.get("precision") or None
+    wanted = {"exact": "float32", "fast": "int8"}.get(precision, said or "auto")
     if said is not None and said != wanted:
         raise UsageError(f"{written} is {wanted}, and {spec!r} says precision={said}")
-    if precision == "exact" or said is not None:
+    if said is not None or (wanted != "int8" and not ours):
         return spec
     if not _has_int8(model):
         raise UsageError(
             f"{written} is for {', '.join(packaged.SHORT)} and folders with an ONNX model: "
             f"{spec!r} has no int8 form"
         )
-    return str(replace(model, query="&".join(filter(None, (model.query, "precision=int8")))))
+    if wanted == "float32":  # what the name alone says
+        return spec
+    return str(replace(model, query="&".join(filter(None, (model.query, f"precision={wanted}")))))
 
 
 def _has_int8(model: ModelName) -> bool:

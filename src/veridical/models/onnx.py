@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,8 @@ from veridical.core.protocols import Encoded, Window
 from veridical.errors import ModelError
 from veridical.models.folder import GRAPHS, Settings, load_tokenizer
 from veridical.models.memory import need_memory
+from veridical.models.onnx_file import OnnxFile
+from veridical.models.onnx_graph import add_large
 from veridical.models.pooling import Ids, Output, join
 from veridical.models.windows import padded
 
@@ -103,6 +104,10 @@ _INPUTS = {"input_ids", "attention_mask", "token_type_ids", "position_ids"}
 class Graph:
     """An ONNX graph over token ids. Each forward runs on one thread; thread-safe.
 
+    Args:
+        path: of the file.
+        file: what to run in its place; ``path`` is then named in errors alone.
+
     Attributes:
         outputs: number of axes of each output, by name.
 
@@ -111,8 +116,8 @@ class Graph:
             encoder has not.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._session = open_session(path)
+    def __init__(self, path: Path, file: OnnxFile | None = None) -> None:
+        self._session = open_session(path) if file is None else session_of(file, str(path))
         self._inputs = {i.name: _TYPES.get(i.type) for i in self._session.get_inputs()}
         unknown = [n for n, kind in self._inputs.items() if n not in _INPUTS or kind is None]
         if unknown:
@@ -155,41 +160,41 @@ class Graph:
         return {n: known[n].astype(kind) for n, kind in self._inputs.items()}
 
 
-#: Sessions that are being opened before they are asked for, by file.
-_EARLY: dict[Path, Future[Any]] = {}
-
-
-def open_early(path: Path) -> None:
-    """Begin to open the session of a file that is sure to be asked for, on a thread of its own:
-    that leaves Python's lock alone, so that the rest of a start goes on beside it. The next
-    :func:`open_session` of the file takes it, with its error if there is one."""
-    pool = ThreadPoolExecutor(1)
-    _EARLY[path] = pool.submit(_session, path)
-    pool.shutdown(wait=False)
-
-
 def open_session(path: Path) -> Any:
     """A session of ONNX Runtime on the CPU, each of whose forwards runs on one thread.
 
     Raises:
         ModelError: the file is broken or does not fit into memory.
     """
-    early = _EARLY.pop(path, None)
-    return _session(path) if early is None else early.result()
-
-
-def _session(path: Path) -> Any:
     need_memory(str(path), sum(file.stat().st_size for file in weight_files(path)))
+    return session_of(str(path), str(path))
+
+
+def session_of(graph: str | OnnxFile, name: str, also: Sequence[str] = ()) -> Any:
+    """Return a session on the CPU, each of whose forwards runs on one thread.
+
+    Args:
+        graph: a file's path, or what was read of one.
+        name: with which messages begin.
+        also: further outputs of what was read.
+
+    Raises:
+        ModelError: the graph is broken.
+    """
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
+    content: str | bytes = graph if isinstance(graph, str) else graph.content(also, whole=False)
+    if not isinstance(graph, str):
+        need_memory(name, sum(w.nbytes for w in graph.weights.values()))
+        add_large(options, graph.weights)
     try:
-        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
     except Exception as e:  # the library has a class for every way to fail
-        raise ModelError(f"{path}: {e}") from e
+        raise ModelError(f"{name}: {e}") from e
 
 
 def need_graph(root: Path) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,18 @@ from numpy.typing import NDArray
 #: A graph's inputs: element type and shape, whose names are sizes that may vary.
 Inputs = Mapping[str, tuple[type, Sequence[int | str]]]
 
-_TYPES: dict[type, int] = {np.float32: 1, np.uint8: 2, np.int8: 3, np.int32: 6, np.int64: 7}
-_MICROSOFT = "com.microsoft"
+#: Numbers of types of weights.
+TYPES: dict[type, int] = {
+    np.float32: 1,
+    np.uint8: 2,
+    np.int8: 3,
+    np.int32: 6,
+    np.int64: 7,
+    np.float16: 10,
+    np.float64: 11,
+}
+#: Domain of ONNX Runtime's own operators.
+MICROSOFT = "com.microsoft"
 #: Operators that are not ONNX's but ONNX Runtime's own.
 _OWN = {"MatMulIntegerToFloat", "GroupQueryAttention", "QuickGelu"}
 _IR, _OPSET = 9, 19
@@ -62,10 +73,7 @@ class GraphWriter:
         options.intra_op_num_threads = threads
         options.inter_op_num_threads = 1
         options.log_severity_level = 3
-        # beside the graph: a message of protocol buffers ends at 2 GiB
-        large = {n: w for n, w in self._weights.items() if w.nbytes > _SMALL}
-        values = [onnxruntime.OrtValue.ortvalue_from_numpy(w) for w in large.values()]
-        options.add_external_initializers(list(large), values)
+        add_large(options, self._weights)
         return onnxruntime.InferenceSession(
             self._model(inputs), options, providers=["CPUExecutionProvider"]
         )
@@ -77,36 +85,39 @@ class GraphWriter:
         outputs: Sequence[str],
         attributes: Mapping[str, Any],
     ) -> None:
-        own = _field(7, _MICROSOFT) if operator in _OWN else b""
+        own = wire(7, MICROSOFT) if operator in _OWN else b""
         self._nodes.append(
-            b"".join(_field(1, name) for name in inputs)
-            + b"".join(_field(2, name) for name in outputs)
-            + _field(4, operator)
-            + b"".join(_field(5, _attribute(k, v)) for k, v in attributes.items())
+            b"".join(wire(1, name) for name in inputs)
+            + b"".join(wire(2, name) for name in outputs)
+            + wire(4, operator)
+            + b"".join(wire(5, wire_attribute(k, v)) for k, v in attributes.items())
             + own
         )
 
     def _model(self, inputs: Inputs) -> bytes:
         graph = (
-            b"".join(_field(1, node) for node in self._nodes)
-            + _field(2, "veridical")
-            + b"".join(_field(5, _declared(n, w)) for n, w in self._weights.items())
-            + b"".join(_field(11, _value(n, kind, shape)) for n, (kind, shape) in inputs.items())
-            + b"".join(_field(12, _field(1, name)) for name in self._outputs)
+            b"".join(wire(1, node) for node in self._nodes)
+            + wire(2, "veridical")
+            + b"".join(wire(5, weight_bytes(n, w)) for n, w in self._weights.items())
+            + b"".join(wire(11, _value(n, kind, shape)) for n, (kind, shape) in inputs.items())
+            + b"".join(wire(12, wire(1, name)) for name in self._outputs)
         )
-        domains = _field(8, _field(2, _OPSET)), _field(8, _field(1, _MICROSOFT) + _field(2, 1))
-        return _field(1, _IR) + _field(7, graph) + b"".join(domains)
+        domains = (
+            wire(8, wire(2, _OPSET)),
+            wire(8, wire(1, MICROSOFT) + wire(2, 1)),
+        )
+        return wire(1, _IR) + wire(7, graph) + b"".join(domains)
 
 
-def _field(number: int, value: int | str | bytes) -> bytes:
+def wire(number: int, value: int | str | bytes) -> bytes:
     """A field of a message: an integer, a string, or a message within."""
     if isinstance(value, int):
-        return _varint(number << 3) + _varint(value)
+        return varint(number << 3) + varint(value)
     content = value.encode() if isinstance(value, str) else value
-    return _varint(number << 3 | 2) + _varint(len(content)) + content
+    return varint(number << 3 | 2) + varint(len(content)) + content
 
 
-def _varint(value: int) -> bytes:
+def varint(value: int) -> bytes:
     value &= (1 << 64) - 1  # negative numbers are written as their complement
     parts = []
     while value > 127:
@@ -115,32 +126,49 @@ def _varint(value: int) -> bytes:
     return bytes([*parts, value])
 
 
-def _attribute(name: str, value: float | int | str) -> bytes:
+def wire_attribute(name: str, value: float | int | str) -> bytes:
     if isinstance(value, str):
-        return _field(1, name) + _field(4, value) + _field(20, 3)
+        return wire(1, name) + wire(4, value) + wire(20, 3)
     if isinstance(value, float):
-        number = _varint(2 << 3 | 5) + struct.pack("<f", value)
-        return _field(1, name) + number + _field(20, 1)
-    return _field(1, name) + _field(3, value) + _field(20, 2)
+        number = varint(2 << 3 | 5) + struct.pack("<f", value)
+        return wire(1, name) + number + wire(20, 1)
+    return wire(1, name) + wire(3, value) + wire(20, 2)
 
 
-def _declared(name: str, values: NDArray[Any]) -> bytes:
-    """A weight: small ones whole, for large ones where their values are told to be."""
-    small = values.nbytes <= _SMALL
-    elsewhere = _field(13, _field(1, "location") + _field(2, name)) + _field(14, 1)
+def wire_integers(name: str, values: Sequence[int]) -> bytes:
+    """An attribute of a node that is a list of integers, as a field of the node."""
+    listed = b"".join(wire(8, v) for v in values)
+    return wire(5, wire(1, name) + listed + wire(20, 7))
+
+
+def weight_bytes(name: str, values: NDArray[Any], *, whole: bool = False) -> bytes:
+    """A weight as a message: small ones whole, for large ones where :func:`add_large` has their
+    values, or with ``whole`` these too."""
+    elsewhere = wire(13, wire(1, "location") + wire(2, name)) + wire(14, 1)
     return (
-        b"".join(_field(1, n) for n in values.shape)
-        + _field(2, _TYPES[values.dtype.type])
-        + _field(8, name)
-        + (_field(9, values.tobytes()) if small else elsewhere)
+        b"".join(wire(1, n) for n in values.shape)
+        + wire(2, TYPES[values.dtype.type])
+        + wire(8, name)
+        + (wire(9, values.tobytes()) if whole or values.nbytes <= _SMALL else elsewhere)
     )
 
 
+def add_large(options: Any, weights: Mapping[str, NDArray[Any]]) -> None:
+    """Give a session the large ones of ``weights`` beside its graph: a message of protocol buffers
+    ends at 2 GiB, and nothing is copied."""
+    import onnxruntime
+
+    large = {n: np.ascontiguousarray(w) for n, w in weights.items() if w.nbytes > _SMALL}
+    values = [onnxruntime.OrtValue.ortvalue_from_numpy(w) for w in large.values()]
+    options.add_external_initializers(list(large), values)
+
+
 def _value(name: str, kind: type, shape: Sequence[int | str]) -> bytes:
-    axes = b"".join(_field(1, _field(1 if isinstance(n, int) else 2, n)) for n in shape)
-    return _field(1, name) + _field(2, _field(1, _field(1, _TYPES[kind]) + _field(2, axes)))
+    axes = b"".join(wire(1, wire(1 if isinstance(n, int) else 2, n)) for n in shape)
+    return wire(1, name) + wire(2, wire(1, wire(1, TYPES[kind]) + wire(2, axes)))
 
 
+@cache
 def multiplies_exactly(threads: int = 1) -> bool:
     """Whether bytes times signed bytes are summed exactly by this processor. Those without
     instructions for it cut sums of two products to 16 bits; bytes times bytes they do not cut."""

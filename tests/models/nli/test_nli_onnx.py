@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processor
 from veridical.errors import ModelError, UsageError
 from veridical.models import LABELS, load_nli
 from veridical.models.nli import onnx as onnx_nli
-from veridical.models.nli.int8 import agreement_pairs, require_agreement
+from veridical.models.nli.int8 import RANGES, agreement_pairs, require_agreement
 from veridical.models.nli.labels import PLAIN
 from veridical.models.nli.onnx import OnnxNli
 from veridical.models.onnx_graph import multiplies_exactly
@@ -168,7 +167,6 @@ def test_int8_that_agrees_is_used(tmp_path: Path) -> None:
     found = judge(model, PAIRS)
     np.testing.assert_allclose(found, judge(exact, PAIRS), atol=0.05)
     assert np.abs(found - judge(exact, PAIRS)).max() > 1e-6  # it is another graph
-    # its activations have one scale a batch, which no other text may move
     np.testing.assert_array_equal(judge(model, PAIRS, batch=1), found)
     assert not list(tmp_path.glob("*int8*"))
 
@@ -196,33 +194,33 @@ def test_a_shipped_int8_graph_is_held_to_the_same(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not multiplies_exactly(), reason="int8 is refused on this processor")
-def test_an_int8_graph_that_agrees_is_made_once(
+def test_int8_is_compared_with_float32_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import onnxruntime.quantization as quantization
-
     cache = tmp_path / "cache"
     monkeypatch.setenv("VERIDICAL_CACHE", str(cache))
+    asked: list[Any] = []
+    monkeypatch.setattr(
+        onnx_nli, "require_agreement", lambda *a: (asked.append(a), require_agreement(*a))
+    )
     folder = build(tmp_path / "model")
     first = judge(OnnxNli(folder, threads=1, precision="int8"), PAIRS)
     (kept,) = (cache / "int8").iterdir()
     whole = kept.read_bytes()
-    asked: list[Any] = []
-    make = quantization.quantize_dynamic
-    monkeypatch.setattr(
-        quantization, "quantize_dynamic", lambda *a, **k: (asked.append(a), make(*a, **k))
-    )
     again = judge(OnnxNli(folder, threads=1, precision="int8"), PAIRS)
     np.testing.assert_array_equal(again, first)
-    assert not asked
+    assert len(asked) == 1
     kept.write_bytes(whole[:-1])  # as of a disk that was full
     np.testing.assert_array_equal(judge(OnnxNli(folder, threads=1, precision="int8"), PAIRS), first)
-    assert len(asked) == 1 and kept.read_bytes() == whole
+    assert len(asked) == 2 and kept.read_bytes() == whole
     other = build(tmp_path / "other", ("contradiction", "entailment", "neutral"))
     OnnxNli(other, threads=1, precision="int8")
-    assert len(asked) == 2 and len(list((cache / "int8").iterdir())) == 2
+    assert len(asked) == 3 and len(list((cache / "int8").iterdir())) == 2
     OnnxNli(other, threads=1)
     assert len(list((cache / "int8").iterdir())) == 2
+    (folder / RANGES).write_bytes(whole)  # as a folder that was compared before it was shipped
+    np.testing.assert_array_equal(judge(OnnxNli(folder, threads=1, precision="int8"), PAIRS), first)
+    assert len(asked) == 3
 
 
 @pytest.mark.skipif(not multiplies_exactly(), reason="int8 is refused on this processor")
@@ -235,27 +233,24 @@ def test_int8_where_nothing_can_be_kept(tmp_path: Path, monkeypatch: pytest.Monk
         assert plain(OnnxNli(folder, threads=1, precision="int8")) == [x for _, x in PLAIN]
 
 
-def test_int8_without_the_package_that_makes_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    build(tmp_path)
-    monkeypatch.setitem(sys.modules, "onnxruntime.quantization", None)
-    with pytest.raises(ModelError, match="pip install onnx"):
-        OnnxNli(tmp_path, threads=1, precision="int8")
+def test_other_precisions_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="unknown precision 'int4'"):
-        OnnxNli(tmp_path, threads=1, precision="int4")
+        OnnxNli(build(tmp_path), threads=1, precision="int4")
 
 
-def test_a_graph_that_cannot_be_quantised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import onnxruntime.quantization as quantization
-
-    def fail(*args: Any, **options: Any) -> None:
-        raise ValueError("unknown operator")
-
-    build(tmp_path)
-    monkeypatch.setattr(quantization, "quantize_dynamic", fail)
-    with pytest.raises(ModelError, match="cannot be quantised to int8: unknown operator"):
-        OnnxNli(tmp_path, threads=1, precision="int8")
+@pytest.mark.skipif(not multiplies_exactly(), reason="int8 is refused on this processor")
+def test_a_graph_whose_weights_are_in_another_file(tmp_path: Path) -> None:
+    folder = build(tmp_path)
+    path = folder / "model.onnx"
+    onnx.save(
+        onnx.load(path),
+        path,
+        save_as_external_data=True,
+        location="model.onnx.data",
+        size_threshold=1000,
+    )
+    with pytest.raises(ModelError, match=r"model\.onnx: .* are in another file"):
+        OnnxNli(folder, threads=1, precision="int8")
 
 
 def test_limits_of_agreement() -> None:

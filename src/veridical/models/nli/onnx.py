@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,17 +15,22 @@ from veridical.errors import ModelError, UsageError
 from veridical.models.folder import load_tokenizer
 from veridical.models.nli.folder import NliSettings, PairJudge
 from veridical.models.nli.int8 import (
+    RANGES,
     agreement_pairs,
     int8_graph,
-    keep_graph,
-    kept_graph,
+    keep_ranges,
+    kept_ranges,
     need_exact_products,
     range_pairs,
+    ranges_of,
     require_agreement,
+    shipped_ranges,
 )
+from veridical.models.nli.labels import Order
 from veridical.models.nli.pairs import merge, merge_words
 from veridical.models.nli.tokens import PairWindower
 from veridical.models.onnx import BATCH_TOKENS, Graph, need_graph, usable_processors, weight_files
+from veridical.models.onnx_graph import multiplies_exactly
 
 #: Output of graphs that tell which words of a hypothesis are wrong.
 _WORDS = "words"
@@ -43,12 +48,15 @@ class OnnxNli(PairJudge):
         threads: forwards side by side; default: the processors this process may use.
         labels: the model's classes in its own order, separated by commas; without them, its
             configuration says so and its answers to plain pairs must agree.
-        precision: ``float32``, or ``int8``: weights and activations of matrix products in 8 bits,
-            with one scale for each column of weights, by the folder's ``model.int8.onnx`` or made
-            when loaded (which needs the package ``onnx``). It must agree with float32 on the pairs
-            of ``agreement.json``, measured on this machine when loaded. The scale of activations
-            is that of a whole batch, so windows are then run one by one: a result never depends
-            on what else was asked.
+        precision: ``float32``; ``int8``; or ``auto``: int8 where the folder brings
+            ``ranges.npz`` and the processor sums products of 8-bit numbers exactly, else float32.
+            int8 has weights and activations of matrix products in 8 bits, with one scale for each
+            column of weights and each row of activations, by the folder's ``model.int8.onnx`` or
+            made when loaded. It must agree with float32 on the pairs of ``agreement.json``,
+            measured on this machine before it is first used, but where ``ranges.npz`` says that
+            this was done. Its revision begins with ``int8-``. Windows are then run one by one:
+            sums over a padded row round otherwise in their last bits, and a result must never
+            depend on what else was asked.
         languages: codes of the languages that the model reads (``en``); None = any.
 
     Raises:
@@ -67,56 +75,65 @@ class OnnxNli(PairJudge):
         name: str | None = None,
         languages: frozenset[str] | None = None,
     ) -> None:
-        if precision not in ("float32", "int8"):
-            raise UsageError(f"unknown precision {precision!r}; known: float32, int8")
+        if precision not in ("float32", "int8", "auto"):
+            raise UsageError(f"unknown precision {precision!r}; known: float32, int8, auto")
         root = Path(folder)
         path = need_graph(root)
         self._settings = settings = NliSettings.read(root)
         shipped = path.with_name("model.int8.onnx")
         files = [*weight_files(path), root / "tokenizer.json"]
-        if precision == "int8" and shipped.is_file():
-            files += weight_files(shipped)
         stated = settings.stated_order(labels)
+
+        def revision(order: Order) -> str:
+            if not rounds(path, precision):
+                return settings.revision(files, order, "onnx", "float32")
+            also = [f for f in (*weight_files(shipped), root / RANGES) if f.is_file()]
+            return f"int8-{settings.revision([*files, *also], order, 'onnx', 'int8')}"
+
         with ThreadPoolExecutor(2) as pool:  # which all leave Python's lock alone
-            opening, hashing = pool.submit(Graph, path), None
-            if stated is not None:
-                hashing = pool.submit(settings.revision, files, stated, "onnx", precision)
+            early = _EARLY.pop((path, precision), None)
+            opening = pool.submit(_open, path, precision) if early is None else early
+            hashing = None if stated is None else pool.submit(revision, stated)
             tokenizer = load_tokenizer(root)
-            graph = opening.result()
+            graph, int8 = opening.result()
         self.tells_words = graph.outputs.get(_WORDS) == 2
         self._windower = PairWindower(tokenizer, settings.max_length, words=self.tells_words)
-        self._logits = _Logits(graph, path, settings, self._windower)
+        self._logits = self._forwards(graph, path, int8=int8)
         self.name = name or root.name
         self._order = settings.order(self._windower, self._logits, self.name, labels)
         self.contradicts = self._order.contradicts
-        self.revision = (
-            settings.revision(files, self._order, "onnx", precision)
-            if hashing is None
-            else hashing.result()
-        )
-        if precision == "int8":
+        self.revision = revision(self._order) if hashing is None else hashing.result()
+        if precision == "int8" and not int8:
             self._quicken(path, shipped)
         self.languages = languages
         self.batch_tokens = BATCH_TOKENS
         self.workers = threads or usable_processors()
 
     def _quicken(self, path: Path, shipped: Path) -> None:
-        """Take the 8-bit graph: the shipped one, one kept by an earlier start, or a new one."""
-        if not shipped.is_file():
-            need_exact_products(self.name)
-            if (kept := kept_graph(self.revision)) is not None:
-                self._logits = self._of_int8(kept)
-                return
-        exact = self._judge(agreement_pairs())
-        feeds = [self._logits.feeds(ws) for ws in self.windows(range_pairs())]
-        with int8_graph(path, shipped, feeds) as quantised:
-            self._logits = self._of_int8(quantised)
-            require_agreement(self.name, exact, self._judge(agreement_pairs()))
-            if quantised != shipped:
-                keep_graph(self.revision, quantised)
+        """Take the 8-bit graph: the shipped one, or one made here, once it agrees."""
+        if shipped.is_file():
+            self._take_agreeing(Graph(shipped), shipped)
+            return
+        need_exact_products(self.name)
+        ranges = kept_ranges(self.revision)
+        if ranges is not None:
+            self._logits = self._forwards(Graph(path, int8_graph(path, ranges)), path, int8=True)
+            return
+        ranges = ranges_of(path, self.forwards(range_pairs()))
+        self._take_agreeing(Graph(path, int8_graph(path, ranges)), path)
+        keep_ranges(self.revision, ranges)
 
-    def _of_int8(self, path: Path) -> _Logits:
-        return _Logits(Graph(path), path, self._settings, self._windower, alone=True)
+    def forwards(self, pairs: Sequence[Pair]) -> list[dict[str, NDArray[Any]]]:
+        """Return the graph's inputs, by name, for the windows of each pair."""
+        return [self._logits.feeds(windows) for windows in self.windows(pairs)]
+
+    def _take_agreeing(self, graph: Graph, path: Path) -> None:
+        exact = self._judge(agreement_pairs())
+        self._logits = self._forwards(graph, path, int8=True)
+        require_agreement(self.name, exact, self._judge(agreement_pairs()))
+
+    def _forwards(self, graph: Graph, path: Path, *, int8: bool) -> _Logits:
+        return _Logits(graph, path, self._settings, self._windower, alone=int8)
 
     def _answers(self, batch: Sequence[Window]) -> NDArray[np.float64]:
         return self._settings.probabilities(self._logits(batch))
@@ -139,6 +156,36 @@ class OnnxNli(PairJudge):
     def _judge(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
         rows = [self.assemble(ws, self.run(ws)) for ws in self.windows(pairs)]
         return np.stack([row[: len(LABELS)] for row in rows])
+
+
+#: Graphs that are being opened before they are asked for, by file and precision.
+_EARLY: dict[tuple[Path, str], Future[tuple[Graph, bool]]] = {}
+
+
+def open_early(folder: Path, precision: str) -> None:
+    """Begin to open the graph of a model that is sure to be asked for, on a thread of its own: that
+    leaves Python's lock alone, so that the rest of a start goes on beside it. The next
+    :class:`OnnxNli` of the folder takes it, with its error if there is one."""
+    path = need_graph(folder)
+    pool = ThreadPoolExecutor(1)
+    _EARLY[path, precision] = pool.submit(_open, path, precision)
+    pool.shutdown(wait=False)
+
+
+def _open(path: Path, precision: str) -> tuple[Graph, bool]:
+    """The graph of a file, and whether it is its 8-bit form, made by the folder's ranges."""
+    ranges = shipped_ranges(path.parent) if rounds(path, precision) else None
+    if ranges is None or path.with_name("model.int8.onnx").is_file():
+        return Graph(path), False
+    need_exact_products(path.parent.name)
+    return Graph(path, int8_graph(path, ranges)), True
+
+
+def rounds(path: Path, precision: str) -> bool:
+    """Return True if a precision means the 8-bit form of this file on this processor."""
+    if precision != "auto":
+        return precision == "int8"
+    return path.with_name(RANGES).is_file() and multiplies_exactly()
 
 
 class _Read(NamedTuple):

@@ -59,15 +59,15 @@ def find(name: str) -> Packaged | None:
     return None if folder is None else Packaged(name, folder)
 
 
-def open_early(spec: str) -> None:
-    """Begin to open the model that ``spec`` names, in its own precision, where it is one of these
-    and here (see :func:`veridical.models.onnx.open_early`)."""
-    from veridical.models import onnx
+def open_early(spec: str, precision: str) -> None:
+    """Begin to open the model that ``spec`` names, as it says no more than a name, where it is one
+    of these and here (see :func:`veridical.models.nli.onnx.open_early`)."""
+    from veridical.models.nli import onnx
 
     name = full_name(spec)
     found = find(name) if name in SHORT.values() else None
     if found is not None:
-        onnx.open_early(found.folder / _WEIGHTS)
+        onnx.open_early(found.folder, precision)
 
 
 def need(name: str) -> Packaged:
