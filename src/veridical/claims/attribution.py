@@ -80,7 +80,7 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReadingOptions:
     """How sources are read.
 
     Attributes:
@@ -128,7 +128,7 @@ async def judge(
     sources: Sequence[Source],
     evidence: Evidence,
     checker: Checker,
-    reading: Reading | None = None,
+    reading: ReadingOptions | None = None,
 ) -> list[Verdict]:
     """A verdict on each claim, in order.
 
@@ -142,7 +142,7 @@ async def judge(
     Raises:
         ModelError: the checker gave something else than probabilities. Else as it raises.
     """
-    reading = reading or Reading()
+    reading = reading or ReadingOptions()
     read = [_Window(n, p) for n, x in enumerate(sources) for p in windows(x.text, reading.window)]
     separate = sources[0].kind == "sample"
     groups = [list(g) for _, g in groupby(read, key=lambda w: w.source if separate else 0)]

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
-from veridical.claims.attribution import Reading, judge
+from veridical.claims.attribution import ReadingOptions, judge
 from veridical.claims.checkers import find_checker
 from veridical.claims.claim import Claim, Extraction, Extractor
 from veridical.claims.select import select
@@ -93,7 +93,7 @@ async def by_nli(
     """Verdicts of an NLI model: a claim is supported if one of its best ``top`` passages entails
     it."""
     verdicts = await judge(
-        claims, sources, evidence, find_checker("nli", nli=nli), Reading(top=top)
+        claims, sources, evidence, find_checker("nli", nli=nli), ReadingOptions(top=top)
     )
     return [
         Supported(v.claim, v.label == "entailment", v.probabilities["entailment"], v.evidence)

@@ -17,7 +17,7 @@ from veridical.core.scores import EvidenceItem, Score, Unit
 from veridical.core.stated import need_statements, stated, stated_source, unit_of_each
 from veridical.errors import NotApplicable
 from veridical.llm.asking import Form, ask_all, failed, request
-from veridical.llm.verdicts import Verdict
+from veridical.llm.verdicts import JudgeVerdict
 from veridical.prompts import load_prompt
 from veridical.scorers._most_about import place_most_about
 from veridical.text.passages import windows
@@ -148,7 +148,7 @@ def risk_of(log_odds: float, intercept: float = INTERCEPT, slope: float = SLOPE)
     return _sigmoid(intercept + slope * log_odds)
 
 
-def _label(risk: float, verdicts: Sequence[Verdict]) -> str:
+def _label(risk: float, verdicts: Sequence[JudgeVerdict]) -> str:
     if risk < 0.5:
         return "supported"
     shares = [v.probabilities or {v.answer: 1.0} for v in verdicts]
@@ -211,7 +211,7 @@ def _most_about(evidence: Evidence, text: str, sources: Sequence[Source]) -> lis
     return [EvidenceItem.at(source, span.start, span.end)]
 
 
-def _log_odds(verdict: Verdict) -> float:
+def _log_odds(verdict: JudgeVerdict) -> float:
     edge = _EDGE if verdict.how == "probability" else _SAID
     p = min(max(verdict.risk, edge), 1 - edge)
     return math.log(p / (1 - p))

@@ -54,7 +54,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Checker:
+class SentenceChecker:
     """Judges by certain scorers and a policy, with an engine that stays warm.
 
     Attributes:
@@ -142,7 +142,7 @@ class Judge:
 
     def __init__(
         self,
-        checker: Checker,
+        checker: SentenceChecker,
         contexts: Sequence[dict[str, Any]],
         prompt: Any,
         samples: Awaitable[list[str]] | None = None,
