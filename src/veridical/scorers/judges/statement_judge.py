@@ -19,7 +19,7 @@ from veridical.errors import NotApplicable
 from veridical.llm.asking import Form, ask_all, failed, request
 from veridical.llm.verdicts import JudgeVerdict
 from veridical.prompts import load_prompt
-from veridical.scorers._most_about import place_most_about
+from veridical.scorers._most_about import most_about_of
 from veridical.text.passages import windows
 from veridical.text.statements import Statement
 
@@ -207,8 +207,7 @@ def _most_about(evidence: Evidence, text: str, sources: Sequence[Source]) -> lis
     )
     if not spans:
         return []
-    source, span = spans[place_most_about(evidence, text, [s.text for _, s in spans])]
-    return [EvidenceItem.at(source, span.start, span.end)]
+    return [most_about_of(evidence, text, spans)]
 
 
 def _log_odds(verdict: JudgeVerdict) -> float:
