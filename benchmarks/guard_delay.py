@@ -31,7 +31,7 @@ from veridical.engine.engine import Engine
 from veridical.engine.options import EngineOptions
 from veridical.llm.endpoints import Endpoint
 from veridical.serve.guard.app import Guard
-from veridical.serve.guard.checking import Checker
+from veridical.serve.guard.checking import SentenceChecker
 from veridical.serve.guard.setting_up import policy_and_scorers
 from veridical.serve.guard.upstream import Upstream
 from veridical.serve.security import Secured
@@ -91,7 +91,7 @@ def main() -> None:
         file, policy, scorers = policy_and_scorers(folder / "policy.toml")
         server = stack.enter_context(upstream(lambda body, n: (200, "text/event-stream", script)))
         engine = stack.enter_context(Engine(EngineOptions(store=None, processes=0, age=0.002)))
-        checker = Checker(engine, scorers, policy)
+        checker = SentenceChecker(engine, scorers, policy)
         client = stack.enter_context(httpx.Client())
         urls = {"bare upstream": server.url}
         apps = []

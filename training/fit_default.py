@@ -173,7 +173,7 @@ def folds_of(one: Labelled) -> np.ndarray:
     return np.array([groups[g] % FOLDS for g in one.groups])
 
 
-def contradiction_share(said: Sequence[default.Said | None]) -> float:
+def contradiction_share(said: Sequence[default.MemberRisk | None]) -> float:
     """The share of contradiction in what the members say against a sentence, in [0, 1]."""
     given = [s.probabilities for s in said if s is not None and s.probabilities is not None]
     neutral = sum(p.get("neutral", 0.0) for p in given)

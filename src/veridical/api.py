@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from veridical.engine.service import Service
-    from veridical.io import Source
+    from veridical.io.source import InputSource
     from veridical.llm.service import Account
     from veridical.retrieval.search import Retriever
     from veridical.run.inputs import Opened
@@ -69,7 +69,7 @@ class Job:
 
     directory: RunDirectory
     results: Results
-    _rows: Source
+    _rows: InputSource
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class Job:
             self._discard()
             raise
 
-    def _opened(self, rows: Source) -> Opened:
+    def _opened(self, rows: InputSource) -> Opened:
         """The sources of the run, in its directory. What can be read only once is copied there."""
         spool = None if rows.reiterable else TemporaryFolder("input")
         try:
@@ -145,7 +145,7 @@ class Job:
         )
         return opened
 
-    def _see(self, rows: Source) -> None:
+    def _see(self, rows: InputSource) -> None:
         """A look at the rows before any model is loaded, for those who make jobs of their own."""
 
     def _make_directory(self, inputs: Inputs, *, spooled: bool) -> RunDirectory:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -15,11 +14,9 @@ from veridical.core.records import Record
 from veridical.core.scores import Result
 from veridical.engine.engine import Engine
 from veridical.engine.options import EngineKeywords
-from veridical.engine.progress import Progress
 from veridical.engine.run import Task
 from veridical.engine.warm import WarmEngines
-from veridical.errors import RowError, UsageError, VeridicalError
-from veridical.files.rowlog import Rows
+from veridical.errors import UsageError, VeridicalError
 from veridical.io.cells import plain_row
 from veridical.io.columns import Columns
 from veridical.io.problems import RowProblem
@@ -160,8 +157,7 @@ async def acheck_one(
     with one.engine() as warm:
         if one.needs_folder:
             return _only(await acheck([one.record], one.scorers, engine=warm, **one.run_options))
-        work = await asyncio.to_thread(one.start, warm)
-        return one.result(await asyncio.wrap_future(work))
+        return one.result(await asyncio.wrap_future(one.start(warm)))
 
 
 @dataclass(frozen=True)
@@ -213,27 +209,10 @@ class _One:
         return _engines.use(self.request.engine_options)
 
     def start(self, engine: Engine) -> Future[bytes]:
-        """Load the models it needs, and begin. The future has the result line.
-
-        Raises:
-            UsageError: a model or an LLM that is needed cannot be had.
-        """
+        """Load the models it needs, and begin. The future has the result line, or a UsageError
+        where a model or an LLM that is needed cannot be had."""
         task = Task(self.request.scorers, self.request.strictness)
-        services = engine.services(task)
-        account = None
-        if engine.llms_of(task):
-            account = engine.llms.account(uuid.uuid4().hex, None)
-        sink = _Sink()
-
-        async def work() -> bytes:
-            try:
-                await engine.run(_Alone(self.record), task, sink, Progress(), services, account)
-            finally:
-                if account is not None:
-                    await asyncio.to_thread(engine.llms.leave, account)
-            return sink.line
-
-        return engine.submit(work())
+        return engine.submit(engine.score_one(self.record, task))
 
     def result(self, line: bytes) -> Result:
         """The result of the line, with what the policy decides."""
@@ -243,35 +222,6 @@ class _One:
             return result
         decided = policy.decide(result, policy.stratum(self.record))
         return result.model_copy(update={"decision": decided.decision, "why": decided.why})
-
-
-class _Alone:
-    """A source of one record."""
-
-    read = 1
-
-    def __init__(self, record: Record) -> None:
-        self._record = record
-
-    def rows(self, start: int = 0) -> Iterator[Record | RowError]:
-        return iter([self._record])
-
-    def fraction(self) -> float | None:
-        return None
-
-
-class _Sink:
-    """Keeps the line of one result."""
-
-    def __init__(self) -> None:
-        self.done = Rows()
-        self.line = b""
-
-    def write(self, record: Record, line: bytes) -> None:
-        self.line = line
-
-    def write_error(self, error: RowError) -> None:
-        raise VeridicalError(str(error))
 
 
 def _plain(name: str, value: Any) -> Any:

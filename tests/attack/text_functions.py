@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from veridical.claims.attribution import Reading, judge
+from veridical.claims.attribution import ReadingOptions, judge
 from veridical.claims.bm25 import Bm25, terms
 from veridical.claims.categories import categories
 from veridical.claims.claim import Claim
@@ -183,7 +183,9 @@ def _judged(text: str) -> object:
     """Every sentence of the text judged by the text, with a checker that costs nothing."""
     record = Record(response=text, contexts=[text])
     sources = record.against("contexts")
-    return _now(judge(_claims(text), sources, LocalEvidence(record), _neutral, Reading(top=2)))
+    return _now(
+        judge(_claims(text), sources, LocalEvidence(record), _neutral, ReadingOptions(top=2))
+    )
 
 
 def _selected(text: str) -> object:

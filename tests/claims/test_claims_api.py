@@ -9,7 +9,7 @@ from fake_models import FakeNli
 
 import veridical
 from veridical.claims import Claim, Extraction
-from veridical.claims.api import CheckKeywords, CheckOptions
+from veridical.claims.api import ClaimCheckKeywords, ClaimCheckOptions
 from veridical.core.records import Record
 from veridical.core.registry import REGISTRY
 from veridical.engine.options import ModelKeywords
@@ -111,8 +111,8 @@ def test_an_unknown_option_of_extract_is_named():
 
 
 def test_options_of_check_are_those_of_the_scorer():
-    declared = {spec.name: spec for spec in fields(CheckOptions)}
-    keywords = {n: t.__forward_arg__ for n, t in CheckKeywords.__annotations__.items()}
+    declared = {spec.name: spec for spec in fields(ClaimCheckOptions)}
+    keywords = {n: t.__forward_arg__ for n, t in ClaimCheckKeywords.__annotations__.items()}
     assert keywords == {n: str(s.type) for n, s in declared.items()} | {
         n: t.__forward_arg__ for n, t in ModelKeywords.__annotations__.items()
     }

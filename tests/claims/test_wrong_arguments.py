@@ -9,7 +9,7 @@ import pytest
 
 import veridical
 from veridical import claims
-from veridical.claims.api import CheckOptions
+from veridical.claims.api import ClaimCheckOptions
 from veridical.errors import UsageError, option_named, typed_options
 from veridical.tuning.options import TuneOptions
 from veridical_lab.rank import rank
@@ -44,14 +44,14 @@ def test_options_are_called_as_their_user_writes_them() -> None:
     assert option_named("keep_generic") == "keep_generic"
     assert option_named("llm", "NAME") == "llm=NAME"
     with pytest.raises(UsageError, match=r"^top must be at least 1, not 0"):
-        CheckOptions(top=0)
+        ClaimCheckOptions(top=0)
     with pytest.raises(UsageError, match=r"^beta goes with objective=f_beta"):
         TuneOptions(beta=2.0)
     with typed_options():
         assert option_named("keep_generic") == "--keep-generic"
         assert option_named("llm", "NAME") == "--llm NAME"
         with pytest.raises(UsageError, match=r"^--top must be at least 1, not 0"):
-            CheckOptions(top=0)
+            ClaimCheckOptions(top=0)
         with pytest.raises(UsageError, match=r"^--beta goes with --objective f_beta"):
             TuneOptions(beta=2.0)
     assert option_named("keep_generic") == "keep_generic"

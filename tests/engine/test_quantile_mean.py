@@ -10,7 +10,7 @@ import pytest
 from veridical.core.identity import Identity
 from veridical.core.registry import REGISTRY
 from veridical.engine import risk as one_risk
-from veridical.engine.risk import NAME, Table, Tables, tables
+from veridical.engine.risk import NAME, QuantileTable, Tables, tables
 from veridical.models import load_encoder, load_nli
 
 
@@ -20,14 +20,17 @@ def combine(risks: dict[str, float | None], samples: int) -> tuple[float | None,
 
 
 def test_a_table_is_linear_between_its_points_and_flat_outside() -> None:
-    table = Table("f", [0.2, 0.4, 0.8], [0.1, 0.5, 0.9])
+    table = QuantileTable("f", [0.2, 0.4, 0.8], [0.1, 0.5, 0.9])
     assert [table(x) for x in (0.0, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0)] == pytest.approx(
         [0.1, 0.1, 0.3, 0.5, 0.7, 0.9, 0.9]
     )
 
 
 def test_the_table_of_the_nearest_number_of_samples_is_taken() -> None:
-    few, many = Table("f", [0.0, 1.0], [0.0, 0.1]), Table("f", [0.0, 1.0], [0.0, 0.9])
+    few, many = (
+        QuantileTable("f", [0.0, 1.0], [0.0, 0.1]),
+        QuantileTable("f", [0.0, 1.0], [0.0, 0.9]),
+    )
     entry = Tables([2, 20], [few, many])
     assert [entry.at(n) is many for n in (0, 1, 2, 6, 7, 20, 500)] == [False] * 4 + [True] * 3
 
@@ -42,7 +45,8 @@ def test_families_weigh_alike_however_many_members_they_have(
 ) -> None:
     same = ([0.0, 1.0], [0.0, 1.0])
     fake = {
-        n: Tables([0], [Table(f, *same)]) for n, f in (("a", "one"), ("b", "one"), ("c", "two"))
+        n: Tables([0], [QuantileTable(f, *same)])
+        for n, f in (("a", "one"), ("b", "one"), ("c", "two"))
     }
     monkeypatch.setattr("veridical.engine.risk.tables", lambda: fake)
     risk, by = combine({"a": 0.2, "b": 0.4, "c(p=1)": 0.9, "unknown": 0.0, "d": None}, 5)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from veridical.ensembles.exits import Exits, Problem, find, newest
+from veridical.ensembles.exits import ExitProblem, Exits, find, newest
 
 Floats = NDArray[np.float64]
 
@@ -19,7 +19,7 @@ def pairs(labels: Floats, risk: Floats) -> float:
     return float(np.mean(np.sign(bad[:, None] - good[None, :]) + 1) / 2)
 
 
-def problem(n: int, tiers: int, seed: int, keep: float = 0.97, z: float = 0.0) -> Problem:
+def problem(n: int, tiers: int, seed: int, keep: float = 0.97, z: float = 0.0) -> ExitProblem:
     """Tiers that each know more than the one before; a few risks are not there."""
     rng = np.random.default_rng(seed)
     labels = np.zeros(n)
@@ -30,7 +30,7 @@ def problem(n: int, tiers: int, seed: int, keep: float = 0.97, z: float = 0.0) -
     full = risks[:, -1].copy()
     risks[rng.random((n, tiers)) < 0.05] = np.nan
     costs = np.array([1.0, 9.0, 90.0])[-tiers:]
-    return Problem(risks, full, costs / costs.sum(), labels, np.arange(n), keep, z)
+    return ExitProblem(risks, full, costs / costs.sum(), labels, np.arange(n), keep, z)
 
 
 def stopping(risks: Floats, low: Floats, high: Floats) -> list[int]:
@@ -72,7 +72,7 @@ def test_its_standard_error_is_delongs() -> None:
     p = problem(200, 2, 7, keep=1.0)
     tier = np.zeros(200, dtype=np.int64)
     plain = p.margin(tier)
-    wary = Problem(p.risks, p.full, p.costs, p.labels, p.groups, 1.0, 1.0).margin(tier)
+    wary = ExitProblem(p.risks, p.full, p.costs, p.labels, p.groups, 1.0, 1.0).margin(tier)
     ends = newest(p.risks)[:, 0]
     table = np.stack([ends, p.full])
     spread = (
@@ -94,7 +94,7 @@ def test_records_of_one_unit_count_once() -> None:
     """Every record four times over: the estimate is the same, and so is its error."""
     p = problem(80, 2, 3, z=1.0)
     tier = np.zeros(80, dtype=np.int64)
-    four = Problem(
+    four = ExitProblem(
         *(np.repeat(x, 4, axis=0) for x in (p.risks, p.full)),
         p.costs,
         *(np.repeat(x, 4) for x in (p.labels, p.groups)),
@@ -102,7 +102,7 @@ def test_records_of_one_unit_count_once() -> None:
         p.z,
     )
     assert four.margin(np.repeat(tier, 4)) == pytest.approx(p.margin(tier), abs=1e-12)
-    apart = Problem(four.risks, four.full, p.costs, four.labels, np.arange(320), p.keep, p.z)
+    apart = ExitProblem(four.risks, four.full, p.costs, four.labels, np.arange(320), p.keep, p.z)
     assert apart.margin(np.repeat(tier, 4)) > p.margin(tier)
 
 
@@ -149,7 +149,7 @@ def test_nothing_may_be_lost_and_nothing_is() -> None:
     labels = (np.arange(400) % 2).astype(np.float64)
     full = np.where(labels == 1, 0.95, 0.05)
     first = np.where(rng.random(400) < 0.6, full, 0.5)
-    p = Problem(
+    p = ExitProblem(
         np.stack([first, full], axis=1),
         full,
         np.array([0.01, 0.99]),
@@ -168,7 +168,7 @@ def test_nothing_may_be_lost_and_nothing_is() -> None:
 def test_a_tier_that_knows_nothing_stops_nobody() -> None:
     p = problem(300, 2, 5, keep=0.999)
     noise = np.random.default_rng(0).permutation(p.risks[:, 0])
-    blind = Problem(
+    blind = ExitProblem(
         np.stack([noise, p.full], axis=1), p.full, p.costs, p.labels, p.groups, 0.999, 0.0
     )
     found = find(blind)
@@ -178,12 +178,12 @@ def test_a_tier_that_knows_nothing_stops_nobody() -> None:
 
 def test_one_tier_has_no_exits() -> None:
     p = problem(50, 1, 0)
-    found = find(Problem(p.full[:, None], p.full, p.costs, p.labels, p.groups, 0.99, 0.0))
+    found = find(ExitProblem(p.full[:, None], p.full, p.costs, p.labels, p.groups, 0.99, 0.0))
     assert found is not None and found.exits == Exits((), ()) and found.cost == 1.0
 
 
 def test_no_thresholds_where_none_will_do() -> None:
     """The cascade ends with less than the full ensemble knows."""
     p = problem(100, 2, 2, keep=1.0)
-    poor = Problem(np.full((100, 2), 0.5), p.full, p.costs, p.labels, p.groups, 1.0, 0.0)
+    poor = ExitProblem(np.full((100, 2), 0.5), p.full, p.costs, p.labels, p.groups, 1.0, 0.0)
     assert find(poor) is None

@@ -19,7 +19,7 @@ from veridical_lab.studies.checkembed.measuring import (
     summaries_of,
     trends_of,
 )
-from veridical_lab.studies.checkembed.options import StudyOptions
+from veridical_lab.studies.checkembed.options import CheckEmbedSetup
 from veridical_lab.studies.checkembed.result import Group, Studies, TermScore, Timing, Value
 from veridical_lab.studies.checkembed.running import run_studies
 
@@ -175,6 +175,6 @@ def studied(
         small |= {"limit": 1, "n": 3}
     if "errors" in names:
         small |= {"errors": "1,5", "about": "scientific"}
-    chosen = StudyOptions(**{**small, **options})
+    chosen = CheckEmbedSetup(**{**small, **options})
     engine = EngineOptions(llm=llm, store=store)
     return run_studies(names, chosen, engine, Display(Console(quiet=True)))

@@ -22,7 +22,7 @@ import pytest
 
 from veridical.core.records import Record
 from veridical.errors import RowError, UsageError
-from veridical.io import Source, open_source
+from veridical.io.source import InputSource, open_source
 
 JSONL = b'{"response": "a"}\nbad\n{"response": "c", "x": 1}\n'
 
@@ -32,7 +32,7 @@ class Stdin:
         self.buffer = io.BytesIO(data)
 
 
-def texts(source: Source, start: int = 0) -> list[str | None]:
+def texts(source: InputSource, start: int = 0) -> list[str | None]:
     return [r.response if isinstance(r, Record) else None for r in source.rows(start)]
 
 

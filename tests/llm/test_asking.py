@@ -21,7 +21,7 @@ from veridical.llm import asking
 from veridical.llm.asking import ask_all, ask_verdicts, form_for, restated
 from veridical.llm.endpoints import Endpoint, find_endpoint
 from veridical.llm.fake import FakeLlm
-from veridical.llm.verdicts import Verdict
+from veridical.llm.verdicts import JudgeVerdict
 from veridical.prompts import load_prompt
 
 PROMPT = load_prompt("correct_incorrect")
@@ -49,7 +49,7 @@ class Chat:
 async def test_only_what_has_no_verdict_is_asked_for_again() -> None:
     chat = Chat("Correct", QUOTED, "Incorrect", "Incorrect")
     found = await ask_verdicts(chat, [request(ordinal=i) for i in range(3)], [PROMPT] * 3)
-    assert [v.answer for v in found if isinstance(v, Verdict)] == [
+    assert [v.answer for v in found if isinstance(v, JudgeVerdict)] == [
         "Correct",
         "Incorrect",
         "Incorrect",
@@ -134,7 +134,7 @@ async def test_a_first_token_that_tells_nothing_is_asked_for_again_as_json() -> 
     chat = Chat(cut, Reply("The", "length"), Reply("", "stop"), *['{"score": "Incorrect"}'] * 2)
     once = by_token("correct_incorrect")
     found = await ask_verdicts(chat, [once] * 3, [PROMPT] * 3)
-    assert [v.value for v in found if isinstance(v, Verdict)] == [pytest.approx(0.5), 0, 0]
+    assert [v.value for v in found if isinstance(v, JudgeVerdict)] == [pytest.approx(0.5), 0, 0]
     assert len(chat.asked) == 5
     again = chat.asked[-1]
     assert again.again and not again.cut and again.max_tokens == asking.BARE

@@ -15,7 +15,7 @@ from veridical.errors import UsageError
 from veridical.files.seals import SECRET_VARIABLE, forget_secret
 from veridical.llm.budget import Budget
 from veridical.llm.journal import Journal, request_key, sample_key
-from veridical.llm.journal_rows import Answered, Leaving, Settled
+from veridical.llm.journal_rows import JournaledCall, Leaving, Settled
 from veridical.llm.ledger import Ledger
 from veridical.llm.service import Account
 
@@ -54,7 +54,7 @@ async def write(journal: Journal, run: str, replies: list[Reply], first: int = 0
     keys = [sample_key(b"k", first + i) for i in range(len(replies))]
     calls, attempts = await leave(journal, session, [(k, 0) for k in keys])
     await journal.end(
-        [Answered(c, k, 0, r, 0.5) for c, k, r in zip(calls, keys, replies, strict=True)],
+        [JournaledCall(c, k, 0, r, 0.5) for c, k, r in zip(calls, keys, replies, strict=True)],
         settled=[Settled(attempt, 0.5) for attempt in attempts],
     )
     return keys
@@ -91,7 +91,7 @@ async def test_calls_without_an_outcome_are_possibly_paid(path: Path) -> None:
     again = journal.number(session)
     await journal.leave([], Leaving(again, 1, 8.0))
     await journal.end([], [(second, "timeout")], [Settled(lost, 4.0, 2)])
-    answer = Answered(third, b"c", 0, Reply("x", usage=Usage(1, 1)), None)
+    answer = JournaledCall(third, b"c", 0, Reply("x", usage=Usage(1, 1)), None)
     await journal.end([answer], settled=[Settled(cheap, 0.0)])
     assert journal.totals("r") == Ledger(
         calls=6,
@@ -117,7 +117,7 @@ async def test_what_need_not_be_read_counts_over_all_lives(path: Path) -> None:
         session = journal.session("r")
         (call,), (attempt,) = await leave(journal, session, [(b"%d" % life, 0)])
         usage = Usage(100, 1, 80 + life)
-        answer = Answered(call, b"%d" % life, 0, Reply("x", usage=usage), 0.0)
+        answer = JournaledCall(call, b"%d" % life, 0, Reply("x", usage=usage), 0.0)
         await journal.end([answer], settled=[Settled(attempt, 0.0)])
         assert journal.totals("r").tokens_cached == (161 if life else 80)
         assert journal.totals("other").tokens_cached == 0
@@ -144,7 +144,7 @@ async def test_a_rejected_reply_is_marked_and_the_next_attempt_is_the_newest(pat
     await journal.reject([(key, 0)])  # once more is nothing
     assert (await journal.find([key]))[key].rejected
     (call,), _ = await leave(journal, journal.session("r"), [(key, 1)])
-    await journal.end([Answered(call, key, 1, Reply("even"), None)])
+    await journal.end([JournaledCall(call, key, 1, Reply("even"), None)])
     held = (await journal.find([key]))[key]
     assert (held.reply.text, held.attempt, held.rejected) == ("even", 1, False)
     journal.close()

@@ -21,9 +21,9 @@ from veridical.engine.engine import Engine
 from veridical.engine.summary import Moments
 from veridical.report.claim_rates import (
     MOST_MODELS,
-    ModelRow,
+    ModelRates,
     Rate,
-    Tally,
+    RateTally,
     model_of,
     rates_by_model,
     rates_table,
@@ -61,7 +61,7 @@ def test_rates_are_means_over_responses_that_claim() -> None:
 def test_one_model_has_no_row_of_all_and_none_judged_no_table() -> None:
     (row,) = rates_by_model([judged(["neutral"], model="m")], ["claims"])["claims"]
     assert (row.model, row.total) == ("m", False)
-    tally = Tally()
+    tally = RateTally()
     tally.add("m", Score.failed("no answer"))
     tally.add("m", None)
     assert tally.rows() == []
@@ -155,7 +155,7 @@ def test_the_table() -> None:
         "contradiction": Rate(0.125, 0.0, 0.3),
         "hallucination": Rate(0.5, 0.3, 0.7),
     }
-    row = ModelRow("gpt", rates, 1200, 5000, apart=3)
+    row = ModelRates("gpt", rates, 1200, 5000, apart=3)
     page = Cells(rates_table("Claims", [row], "A note."))
     cells = page.row(1)
     assert cells[:2] == ["gpt", "50.0 % [30.0, 70.0]"]
@@ -172,9 +172,9 @@ def test_the_table() -> None:
 
 def test_hostile_names_stay_text() -> None:
     for bad in HOSTILE:
-        row = ModelRow(bad, {}, 1, 1)
+        row = ModelRates(bad, {}, 1, 1)
         page = Cells(rates_table(bad, [row], bad))
-        calm = Cells(rates_table("calm", [ModelRow("calm", {}, 1, 1)], "calm"))
+        calm = Cells(rates_table("calm", [ModelRates("calm", {}, 1, 1)], "calm"))
         assert [t for t, _ in page.tags] == [t for t, _ in calm.tags]
         assert not [a for _, a in page.tags if any(k.startswith("on") or k == "style" for k in a)]
 

@@ -6,22 +6,22 @@ import numpy as np
 import pytest
 
 from veridical.review.agreement import CLASSES, agreement, nominal_alpha
-from veridical.review.events import Event, UnitPlace
+from veridical.review.events import ReviewEvent, UnitPlace
 from veridical.review.labels import Labels, answer_label, finals, outcome
 from veridical_lab.bench.metrics.agreement import krippendorff_alpha
 
 RECORD = "0" * 32
 
 
-def events(row: int, said: dict[str, list[str]], *, at: int = 0) -> list[Event]:
+def events(row: int, said: dict[str, list[str]], *, at: int = 0) -> list[ReviewEvent]:
     """Labels of the units of an answer by each person, who is then done."""
     out = []
     for who, labels in said.items():
         for i, label in enumerate(labels):
             unit = UnitPlace(level="sentence", start=10 * i, end=10 * i + 9, text=f"s{i}")
             given = {"at": f"{at:06d}", "who": who, "row": row, "record": RECORD}
-            out.append(Event(event="label", unit=unit, label=label, **given))
-        out.append(Event(event="done", at=f"{at:06d}", who=who, row=row, record=RECORD))
+            out.append(ReviewEvent(event="label", unit=unit, label=label, **given))
+        out.append(ReviewEvent(event="done", at=f"{at:06d}", who=who, row=row, record=RECORD))
     return out
 
 
@@ -116,7 +116,7 @@ def test_the_label_of_an_answer() -> None:
 def test_adjudication_decides() -> None:
     given = events(0, {"a": ["supported"], "b": ["contradicted"]})
     unit = given[0].unit
-    judge = Event(
+    judge = ReviewEvent(
         event="adjudicated", at="1", who="j", row=0, record=RECORD, unit=unit, label="supported"
     )
     labels = Labels.from_events([*given, judge])

@@ -8,13 +8,21 @@ from pathlib import Path
 import pytest
 
 from veridical.errors import UsageError
-from veridical.review.events import Draw, Event, LabelLog, UnitPlace, in_order, now, read_events
+from veridical.review.events import (
+    Draw,
+    LabelLog,
+    ReviewEvent,
+    UnitPlace,
+    in_order,
+    now,
+    read_events,
+)
 from veridical.review.labels import Labels
 
 UNIT = UnitPlace(level="sentence", start=0, end=4, text="Text")
 
 
-def event(**changes: object) -> Event:
+def event(**changes: object) -> ReviewEvent:
     fields = {
         "event": "label",
         "at": now(),
@@ -26,7 +34,7 @@ def event(**changes: object) -> Event:
         "seconds": 2.5,
         "draw": Draw(order="random", p=0.01),
     }
-    return Event(**{**fields, **changes})
+    return ReviewEvent(**{**fields, **changes})
 
 
 def test_a_line_has_all_that_was_said(tmp_path: Path) -> None:

@@ -15,11 +15,11 @@ import veridical
 from veridical.engine.progress import Progress
 from veridical.llm.ledger import Ledger
 from veridical.run import display
-from veridical.run.display import Display, Estimate, details_of, display_for, time_left
+from veridical.run.display import Display, StageEstimate, details_of, display_for, time_left
 
 
 def test_a_share_never_falls_and_is_not_full_before_the_end() -> None:
-    estimate = Estimate(0)
+    estimate = StageEstimate(0)
     shares = []
     for second, share in enumerate([None, 0.0, 0.3, 0.2, None, 0.6, 1.0]):
         estimate.update(second, share)
@@ -28,20 +28,20 @@ def test_a_share_never_falls_and_is_not_full_before_the_end() -> None:
 
 
 def test_time_left_is_told_after_enough_time_and_work() -> None:
-    estimate = Estimate(0)
+    estimate = StageEstimate(0)
     estimate.update(100, 0.0)  # loading took its time
     estimate.update(104, 0.4)
     assert estimate.left is None, "too early"
     estimate.update(110, 0.5)
     assert estimate.left == pytest.approx(10)
-    slow = Estimate(0)
+    slow = StageEstimate(0)
     slow.update(0, 0.0)
     slow.update(600, 0.04)
     assert slow.left is None, "too little"
 
 
 def test_time_left_is_of_what_this_run_does() -> None:
-    estimate = Estimate(0)
+    estimate = StageEstimate(0)
     estimate.update(0, 0.9)  # by an earlier run
     estimate.update(10, 0.95)
     assert estimate.left == pytest.approx(10)

@@ -14,7 +14,7 @@ from veridical.errors import UsageError
 from veridical.io import open_source
 from veridical.sampling.answers_file import AnswersFile, errors_path, kept_answers
 from veridical.sampling.sample_run import sample_into
-from veridical.sampling.sampling import Progress, Sampler, Sampling
+from veridical.sampling.sampling import Sampler, Sampling, SamplingProgress
 
 SAMPLING = Sampling(n=2)
 
@@ -25,9 +25,9 @@ def identity(**more: Any) -> dict[str, Any]:
 
 async def run(
     path: Path, chat: Any, n: int = 12, *, rows: Any = None, **options: Any
-) -> tuple[Progress, tuple[int, int]]:
+) -> tuple[SamplingProgress, tuple[int, int]]:
     source = open_source(rows or prompts(n), prompts=True)
-    progress = Progress()
+    progress = SamplingProgress()
     with AnswersFile(path, identity()) as file:
         sampler = Sampler(chat, SAMPLING, {"run": file.run})
         await sample_into(file, source, sampler, progress, window=4, **options)

@@ -10,16 +10,16 @@ import pytest
 from veridical.api import Job
 from veridical.engine.engine import Engine
 from veridical.llm.fake import FakeLlm
-from veridical.sampling.sampling import Answered, Failed, Progress
+from veridical.sampling.sampling import Answered, Failed, SamplingProgress
 
 
 def test_prompts_of_an_earlier_run_are_done() -> None:
-    p = Progress(before=10, total=40)
+    p = SamplingProgress(before=10, total=40)
     assert p.done == 0.25
     p.count(Answered(10, b"{}", 3))
     p.count(Failed(11, None, "timeout", "late"))
     assert (p.finished, p.done) == (12, 0.3)
-    assert Progress(fraction=0.5).done == 0.5 and Progress().done is None
+    assert SamplingProgress(fraction=0.5).done == 0.5 and SamplingProgress().done is None
 
 
 def test_calls_that_are_waited_for_are_work(tmp_path: Path) -> None:

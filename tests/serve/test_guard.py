@@ -24,7 +24,7 @@ from veridical.engine.options import EngineOptions
 from veridical.errors import UsageError
 from veridical.llm.endpoints import Endpoint
 from veridical.serve.guard.app import Guard
-from veridical.serve.guard.checking import Checker
+from veridical.serve.guard.checking import SentenceChecker
 from veridical.serve.guard.kept import RECORDS, Kept
 from veridical.serve.guard.setting_up import policy_and_scorers
 from veridical.serve.guard.upstream import Upstream as Sender
@@ -117,7 +117,7 @@ def guarded(engine: Engine, tmp_path: Path) -> Iterator[Make]:
             path = tmp_path / "policy.toml"
             path.write_text(policy, "utf-8")
             file, decided, scorers = policy_and_scorers(path)
-            checker = Checker(engine, scorers, decided, on_error)
+            checker = SentenceChecker(engine, scorers, decided, on_error)
             server = stack.enter_context(upstream(answer or says()))
             run = tmp_path / f"run-{mode}"
             kept = Kept(run, checker, {"mode": mode})
@@ -405,13 +405,13 @@ def test_monitor_delays_no_byte(guarded: Make, monkeypatch: pytest.MonkeyPatch) 
     script: list[Any] = [x for piece in pieces for x in (piece, 0.15)]
     made = guarded(lambda body, n: (200, "text/event-stream", script), mode="monitor")
     judging = threading.Event()
-    find = Checker.find
+    find = SentenceChecker.find
 
-    async def slow(self: Checker, *arguments: Any) -> Any:
+    async def slow(self: SentenceChecker, *arguments: Any) -> Any:
         judging.set()
         return await find(self, *arguments)
 
-    monkeypatch.setattr(Checker, "find", slow)
+    monkeypatch.setattr(SentenceChecker, "find", slow)
     got: list[tuple[float, bytes]] = []
     body = with_source("chat/completions", stream=True)
     with httpx.stream("POST", f"{made.url}/v1/chat/completions", json=body) as reply:
@@ -462,10 +462,10 @@ def test_when_judging_fails(
 ) -> None:
     made = guarded(on_error=on_error)
 
-    async def broken(self: Checker, record: Any) -> bytes:
+    async def broken(self: SentenceChecker, record: Any) -> bytes:
         raise RuntimeError("the model is gone")
 
-    monkeypatch.setattr(Checker, "line", broken)
+    monkeypatch.setattr(SentenceChecker, "line", broken)
     reply = made.post("chat/completions", with_source("chat/completions"))
     assert reply.json()["choices"][0]["message"]["content"] == text
     assert reply.headers["x-veridical-status"] == "failed"

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from veridical.decide.policy_file import GuardRules
 from veridical.serve.guard.app import Guard
-from veridical.serve.guard.checking import Checker, Finding
+from veridical.serve.guard.checking import Finding, SentenceChecker
 from veridical.serve.guard.sse import Events
 from veridical.serve.guard.upstream import Upstream as Sender
 
@@ -120,7 +120,7 @@ def test_answers_of_a_whole_reply_are_checked_side_by_side(
     under_way: list[str] = []
     most: list[int] = []
 
-    async def find(self: Checker, piece: str, record: Any) -> Finding:
+    async def find(self: SentenceChecker, piece: str, record: Any) -> Finding:
         under_way.append(piece)
         most.append(len(under_way))
         await asyncio.sleep(0.1)
@@ -128,16 +128,16 @@ def test_answers_of_a_whole_reply_are_checked_side_by_side(
         decision: Any = "reject" if "BAD" in piece else "accept"
         return Finding(piece, decision, "supported", 0.1, None, "checked")
 
-    monkeypatch.setattr(Checker, "find", find)
-    monkeypatch.setattr(Checker, "wants_logprobs", False)
-    monkeypatch.setattr(Checker, "wants_samples", False)
+    monkeypatch.setattr(SentenceChecker, "find", find)
+    monkeypatch.setattr(SentenceChecker, "wants_logprobs", False)
+    monkeypatch.setattr(SentenceChecker, "wants_samples", False)
     texts = ["One. Two.", "Three. BAD.", "Five. Six."]
     body = json.dumps(whole_chat(*texts)).encode()
     with upstream(lambda asked, number: (200, "application/json", [body])) as scripted:
         from veridical.llm.endpoints import Endpoint
 
         sender = Sender(Endpoint("up", scripted.url, "m"))
-        checker: Any = Checker(None, (), None)  # type: ignore[arg-type]
+        checker: Any = SentenceChecker(None, (), None)  # type: ignore[arg-type]
         guard = Guard(sender, checker, GuardRules(), "hold")
         with served(guard) as url:
             asked = {"messages": [{"role": "user", "content": "?"}], "n": 3}

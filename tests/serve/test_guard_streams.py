@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from veridical.decide.policy_file import GuardRules
 from veridical.serve.guard.cutting import LONGEST, Cutter
-from veridical.serve.guard.sse import Events, Unreadable
+from veridical.serve.guard.sse import Events, UnreadableEvent
 from veridical.serve.guard.streams import judge_all
 
 
@@ -280,7 +280,7 @@ def test_the_final_object_stands_before_done() -> None:
 
 
 def test_one_event_has_a_bound() -> None:
-    with pytest.raises(Unreadable):
+    with pytest.raises(UnreadableEvent):
         Events(longest=100).feed(b"data: " + b"x" * 200)
 
 

@@ -118,7 +118,7 @@ def server(
 def beside(llm: Upstream, folder: Path, *keys: Key, budget: float | None = None) -> Iterator[str]:
     """A server in this process that calls ``llm``."""
     from veridical.serve.app import secured
-    from veridical.serve.service import Service
+    from veridical.serve.service import ScoringServer
 
     endpoint = Endpoint("paid", llm.url, "m", price_in=10.0, price_out=10.0)
     options = EngineOptions(
@@ -126,7 +126,7 @@ def beside(llm: Upstream, folder: Path, *keys: Key, budget: float | None = None)
     )
     with Engine(options) as engine:
         named = Keys(keys, folder / "spent.json", engine.llms.budget)
-        service = Service(engine, keys=named, data=folder)
+        service = ScoringServer(engine, keys=named, data=folder)
         with served(secured(service, "127.0.0.1")) as url:
             end = time.monotonic() + 60
             while httpx.get(f"{url}/readyz").status_code != 200:

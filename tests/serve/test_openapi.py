@@ -24,7 +24,7 @@ from schemathesis.specs.openapi.checks import (  # noqa: E402
 
 from veridical.engine.engine import Engine  # noqa: E402
 from veridical.serve.app import secured  # noqa: E402
-from veridical.serve.service import Service  # noqa: E402
+from veridical.serve.service import ScoringServer  # noqa: E402
 
 CHECKS = [
     not_a_server_error,
@@ -44,7 +44,7 @@ def schema(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     data: Path = tmp_path_factory.mktemp("data")
     options: dict[str, Any] = {"named_only": True, "store": None, "processes": 0, "nli": "mini"}
     with Engine(fair=True, age=0.002, **options) as engine:
-        service = Service(engine, data=data)
+        service = ScoringServer(engine, data=data)
         service.load()
         yield schemathesis.openapi.from_asgi(
             "/openapi.json", secured(service, "127.0.0.1"), headers={"host": "localhost"}

@@ -14,7 +14,7 @@ import pytest
 from veridical.errors import UsageError
 from veridical.stats.objectives import OBJECTIVES
 from veridical.stats.thresholds import best_threshold
-from veridical.stats.weights import Weights, combine, search
+from veridical.stats.weights import SearchedWeights, combine, search
 
 NAN = float("nan")
 RANKED = ("auroc", "average_precision", "f1", "balanced_accuracy", "accuracy")
@@ -45,7 +45,7 @@ def figure(name: str, risks: np.ndarray, labels: np.ndarray, weights: np.ndarray
     )
 
 
-def tuned(name: str, risks: np.ndarray, labels: np.ndarray, **options: int) -> Weights:
+def tuned(name: str, risks: np.ndarray, labels: np.ndarray, **options: int) -> SearchedWeights:
     return search(risks, labels, name, joint=OBJECTIVES[name].needs_threshold, **options)
 
 

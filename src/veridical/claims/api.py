@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from veridical.claims import extractors, majority
-from veridical.claims.attribution import Merge, Reading, Verdict
+from veridical.claims.attribution import Merge, ReadingOptions, Verdict
 from veridical.claims.claim import Claim, Extraction
 from veridical.claims.engine_work import run_work
 from veridical.claims.select import Selection
@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
-class CheckOptions(Options):
+class ClaimCheckOptions(Options):
     """The options of :func:`check`, but for those of its engine."""
 
     response: str = option("", "Where the claims are from: tells names from capitalised words.")
@@ -49,8 +49,8 @@ class CheckOptions(Options):
     shots: int | None = option(None, kind=int)
 
 
-class CheckKeywords(ModelKeywords, total=False):
-    """:class:`CheckOptions`, and those of the engine that is made, as keywords."""
+class ClaimCheckKeywords(ModelKeywords, total=False):
+    """:class:`ClaimCheckOptions`, and those of the engine that is made, as keywords."""
 
     response: str
     prompt: str | None
@@ -111,7 +111,7 @@ def check(
     passages: str | Sequence[str],
     *,
     engine: Engine | None = None,
-    **options: Unpack[CheckKeywords],
+    **options: Unpack[ClaimCheckKeywords],
 ) -> list[Verdict]:
     """A verdict on each claim by the passages, in order.
 
@@ -129,8 +129,8 @@ def check(
         NotApplicable: the checker cannot read these texts.
         ModelError: a model could not be asked, or its answer not be used.
     """
-    of_check, of_engine = split(options, CheckOptions, EngineOptions, also=("engine",))
-    how = CheckOptions(**of_check)
+    of_check, of_engine = split(options, ClaimCheckOptions, EngineOptions, also=("engine",))
+    how = ClaimCheckOptions(**of_check)
     models = {"nli": how.nli, "llm": how.llm, "proxy": how.proxy}
     engine_options = EngineOptions(**{k: v for k, v in of_engine.items() if k not in models})
     engine_options.refuse_beside(engine)
@@ -145,7 +145,7 @@ def check(
     if not any(p.text for p in record.contexts):
         raise UsageError("there is no passage to check claims by")
     costs = majority.costs_of(how.checker) | selection_costs(how.select)
-    reading = Reading(how.select, how.top, how.ranker or how.nli, how.window, how.merge)
+    reading = ReadingOptions(how.select, how.top, how.ranker or how.nli, how.window, how.merge)
     checker_options: dict[str, Any] = {**models, "model": how.model, "shots": how.shots}
     if how.select == "cross_encoder" and "nli" not in majority.options_of(how.checker):
         del checker_options["nli"]  # it is the ranker's

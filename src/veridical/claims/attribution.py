@@ -12,12 +12,12 @@ import numpy as np
 
 from veridical.claims.categories import categories
 from veridical.claims.merge import Merged, merge_about, merge_any, merge_conflict, merge_mean
-from veridical.claims.select import Selection, select
+from veridical.claims.select import Selection, SourceWindow, select, source_windows
 from veridical.core.protocols import LABELS
 from veridical.core.scores import SHOWN, EvidenceItem
 from veridical.core.stated import stated_window
 from veridical.errors import ModelError, UsageError
-from veridical.text.passages import SIZE, Passage, windows
+from veridical.text.passages import SIZE, Passage
 from veridical.text.relevance import Rarity, plain_words, rarity_in
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReadingOptions:
     """How sources are read.
 
     Attributes:
@@ -109,17 +109,10 @@ class Reading:
             raise UsageError(f"window must be at least {_SHORTEST} characters, not {self.window}")
 
 
-class _Window(NamedTuple):
-    """A window of a source, by the source's place among the sources."""
-
-    source: int
-    passage: Passage
-
-
 class _Read(NamedTuple):
     """A window, and the (3,) probabilities of one claim by it."""
 
-    window: _Window
+    window: SourceWindow
     judged: NDArray[np.float64]
 
 
@@ -128,7 +121,7 @@ async def judge(
     sources: Sequence[Source],
     evidence: Evidence,
     checker: Checker,
-    reading: Reading | None = None,
+    reading: ReadingOptions | None = None,
 ) -> list[Verdict]:
     """A verdict on each claim, in order.
 
@@ -142,12 +135,12 @@ async def judge(
     Raises:
         ModelError: the checker gave something else than probabilities. Else as it raises.
     """
-    reading = reading or Reading()
-    read = [_Window(n, p) for n, x in enumerate(sources) for p in windows(x.text, reading.window)]
+    reading = reading or ReadingOptions()
+    read = source_windows([x.text for x in sources], reading.window)
     separate = sources[0].kind == "sample"
     groups = [list(g) for _, g in groupby(read, key=lambda w: w.source if separate else 0)]
     texts = [claim.text for claim in claims]
-    chosen: list[list[list[_Window]]] = [[] for _ in claims]  # by claim, then by group
+    chosen: list[list[list[SourceWindow]]] = [[] for _ in claims]  # by claim, then by group
     for group in groups:
         distinct = list(dict.fromkeys(w.passage.text for w in group))
         chosen_ids = await select(

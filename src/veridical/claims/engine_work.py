@@ -2,38 +2,20 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from veridical.core.records import Record
 from veridical.core.registry import BoundScorer, Cost, Scorer
 from veridical.core.scores import Score
-from veridical.engine.progress import Progress
 from veridical.engine.run import Task
-from veridical.errors import UsageError
-from veridical.files.rowlog import Rows
 from veridical.files.temporary import temporary_folder
 from veridical.io import open_source
 
 if TYPE_CHECKING:
     from veridical.core.evidence import Evidence
     from veridical.engine.engine import Engine
-    from veridical.errors import RowError
-
-
-class _NoSink:
-    """Stores no results."""
-
-    def __init__(self) -> None:
-        self.done = Rows()
-
-    def write(self, record: Record, line: bytes) -> None:
-        """Store nothing."""
-
-    def write_error(self, error: RowError) -> None:
-        raise UsageError(str(error))
 
 
 def run_work(
@@ -65,12 +47,6 @@ def run_work(
     )
     task = Task([BoundScorer(scorer)])
     engine.models(task)
-    services = engine.services(task)
-    with ExitStack() as stack:
-        account = None
-        if engine.llms_of(task):
-            folder = stack.enter_context(temporary_folder("claims"))
-            account = engine.llms.account(uuid.uuid4().hex, folder)
-            stack.callback(engine.llms.leave, account)
+    with temporary_folder("claims") if engine.llms_of(task) else nullcontext() as folder:
         source = open_source(records)
-        engine.submit(engine.run(source, task, _NoSink(), Progress(), services, account)).result()
+        engine.submit(engine.score(source, task, lambda *_: None, folder=folder)).result()

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from veridical.claims import checkers
-from veridical.claims.attribution import Reading, Verdict, Vote, judge
+from veridical.claims.attribution import ReadingOptions, Verdict, Vote, judge
 from veridical.core.protocols import LABELS
 from veridical.errors import UsageError
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _MODELS = ("nli", "llm")
 
 
-class Seat(NamedTuple):
+class CheckerSeat(NamedTuple):
     """A checker by its name, and the model it asks instead of the one that the others do."""
 
     name: str
@@ -72,21 +72,21 @@ def _read(text: str) -> str:
     return ", ".join(map(str, seats(text)))
 
 
-def seats(text: str) -> list[Seat]:
+def seats(text: str) -> list[CheckerSeat]:
     """The checkers that ``"NAME, NAME|MODEL"`` names, in order.
 
     Raises:
         UsageError: there is none, none of that name, one is named twice, or one with a model
             that asks none.
     """
-    named: list[Seat] = []
+    named: list[CheckerSeat] = []
     for part in text.split(","):
         name, bar, model = (piece.strip() for piece in part.partition("|"))
         if not name or (bar and not model):
             raise UsageError(
                 f"checker must be names parted by commas, each a name or NAME|MODEL, not {text!r}"
             )
-        seat = Seat(name, model or None)
+        seat = CheckerSeat(name, model or None)
         if seat.model and seat.asks is None:
             raise UsageError(f"checker {name} asks no NLI model and no LLM: leave |{model} out")
         checkers.costs_of(name)  # there is such a checker
@@ -150,7 +150,7 @@ async def judge_by(
     claims: Sequence[Claim],
     sources: Sequence[Source],
     evidence: Evidence,
-    reading: Reading,
+    reading: ReadingOptions,
 ) -> list[Verdict]:
     """A verdict on each claim, of one checker or of most of several. They are asked at the same
     time, and each of them joins the passages for itself before it votes.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from veridical.core.passage_verdicts import best_and_about
 from veridical.core.protocols import LABELS
 
 if TYPE_CHECKING:
@@ -95,20 +96,15 @@ def merge_conflict(judged: Floats) -> Merged:
 
 
 def merge_about(judged: Floats, about: int) -> Merged:
-    """Entailment from the passage that entails the claim best; contradiction from the one most
-    about it, as a passage about something else contradicts nothing.
+    """Merge by :func:`~veridical.core.passage_verdicts.best_and_about`.
 
-    P(contradiction) is capped at 1 - P(entailment), and neutral is the rest. Where the one most
-    about the claim contradicts it and another entails it, both are shown.
+    Where the passage most about the claim contradicts it and another entails it, both are shown.
 
     Args:
         judged: (m, 3) probabilities, a row a passage, m at least 1.
         about: the passage most about the claim, as by :func:`veridical.text.relevance.most_about`.
     """
-    best = int(judged[:, _ENTAILMENT].argmax())
-    e = float(judged[best, _ENTAILMENT])
-    c = min(float(judged[about, _CONTRADICTION]), 1 - e)
-    probabilities = np.array([e, max(0.0, round(1 - e - c, 9)), c])
+    probabilities, best = best_and_about(judged, about)
     label = int(probabilities.argmax())
     labels = judged.argmax(axis=1)
     entailing = _ranked(judged[:, _ENTAILMENT], np.flatnonzero(labels == _ENTAILMENT))

@@ -14,7 +14,7 @@ import numpy as np
 
 from veridical.claims.bm25 import Bm25, terms
 from veridical.text.memo import kept
-from veridical.text.passages import SIZE
+from veridical.text.passages import SIZE, Passage, windows
 from veridical.text.relevance import candidates
 from veridical.text.words import words_of
 
@@ -85,6 +85,18 @@ async def select(
         chosen.append(np.sort(ids[_best(about[at : at + len(ids)], top)]))
         at += len(ids)
     return chosen
+
+
+class SourceWindow(NamedTuple):
+    """A window of a source, by the source's place among the sources."""
+
+    source: int
+    passage: Passage
+
+
+def source_windows(texts: Sequence[str], size: int = SIZE) -> list[SourceWindow]:
+    """Return the windows of each source in turn, as :func:`~veridical.text.passages.windows`."""
+    return [SourceWindow(n, p) for n, text in enumerate(texts) for p in windows(text, size)]
 
 
 class Screened(NamedTuple):

@@ -77,7 +77,7 @@ def statement(triplet: Triplet) -> str:
     return text if text[-1:] in ".!?" else text + "."
 
 
-class Place(NamedTuple):
+class ClaimPlace(NamedTuple):
     """Where a claim comes from: ``response[start:end]``, in the sentence of that index.
 
     ``parts`` are the runs of its words in there, in order.
@@ -116,7 +116,9 @@ class Places:
             if sentence.text.rstrip().endswith((":", "：")):
                 lead = i
 
-    def locate(self, claim: Triplet | str, among: Collection[int] | None = None) -> Place | None:
+    def locate(
+        self, claim: Triplet | str, among: Collection[int] | None = None
+    ) -> ClaimPlace | None:
         """The claim's place, or ``None`` where no sentence holds enough of its words.
 
         An item of a list is read together with the line that leads in.
@@ -170,7 +172,7 @@ class Places:
                 shares[i] += weight / total
         return shares
 
-    def _within(self, sentence: int, keys: set[str]) -> Place:
+    def _within(self, sentence: int, keys: set[str]) -> ClaimPlace:
         """The shortest stretch of the sentence that holds all the words it shares with the claim,
         with those that follow on; function words only beside the others, where there are others."""
         words = self._sentences[sentence]
@@ -199,7 +201,7 @@ class Places:
             for run in runs
             if not telling.isdisjoint(run)
         )
-        return Place(parts[0][0], parts[-1][1], sentence, parts)
+        return ClaimPlace(parts[0][0], parts[-1][1], sentence, parts)
 
     def _closed(self, start: int, end: int) -> tuple[int, int]:
         """The stretch with the closing bracket or quote right after it, if one is opened in it."""

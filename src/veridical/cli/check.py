@@ -139,7 +139,7 @@ def check(options: CheckOptions) -> int:
     """Check a file of answers: per-record and per-sentence risk, with evidence."""
     _open_early(options)
     from veridical.api import AUTO, RUNS, Job
-    from veridical.cli.finish import Asked, CiFiles, finish
+    from veridical.cli.finish import CiFiles, ExitOptions, finish
     from veridical.cli.progress import loading, watch
     from veridical.decide.gates import Gates
     from veridical.run.request import Request
@@ -164,7 +164,7 @@ def check(options: CheckOptions) -> int:
         fail_on_field=options.fail_on_field or (),
     )
     gates.check_names(request.scorers)
-    asked = Asked(gates, options.min_coverage, by_name, options.verbose, files)
+    asked = ExitOptions(gates, options.min_coverage, by_name, options.verbose, files)
     with loading(err):
         job = Job(rows_of(options.inputs), scorers, **keywords)
     try:

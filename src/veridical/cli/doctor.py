@@ -30,7 +30,7 @@ class DoctorOptions:
 @command
 def doctor(options: DoctorOptions) -> int:
     """Look at models, extras, endpoints and store, and judge a pair that is known."""
-    from veridical.engine.doctor import Finding, examine, works
+    from veridical.engine.doctor import DoctorFinding, examine, works
 
     findings = examine(EngineOptions(store=options.store))
     healthy = works(findings)
@@ -39,7 +39,7 @@ def doctor(options: DoctorOptions) -> int:
         print(json.dumps({"ok": healthy, "findings": found}, indent=1))
         return 0 if healthy else 1
 
-    def lines(finding: Finding) -> list[str]:
+    def lines(finding: DoctorFinding) -> list[str]:
         head = f"  {_MARKS[finding.status]:<3}{finding.name}  "
         fix = f"; {finding.fix}" if finding.fix else ""
         return textwrap.wrap(

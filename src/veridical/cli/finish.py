@@ -24,7 +24,7 @@ from veridical.weights.checkers import named_by
 if TYPE_CHECKING:
     from veridical.engine.summary import Summary
     from veridical.report.results import Results
-    from veridical.sampling.sampling import Progress
+    from veridical.sampling.sampling import SamplingProgress
 
 _SHOWN_COLUMNS = 5
 _CAUSES = 10
@@ -43,7 +43,7 @@ NO_FILES = CiFiles()
 
 
 @dataclass(frozen=True)
-class Asked:
+class ExitOptions:
     """What turns the exit code of a run, and how much is printed.
 
     Attributes:
@@ -64,9 +64,9 @@ def finish(
     results: Results,
     lines: IO[str] | None,
     report: Path | None,
-    asked: Asked,
+    asked: ExitOptions,
     console: Console,
-    drawn: Progress | None = None,
+    drawn: SamplingProgress | None = None,
     notes: Sequence[str] = (),
 ) -> int:
     """Write what was asked for, say what was found, and how it went by the exit code.
@@ -139,7 +139,7 @@ def _write_for_ci(
         return write_run(results, tally, failed, junit=junit, sarif=sarif, markdown=markdown)
 
 
-def low_coverage(summary: Summary, asked: Asked) -> list[str]:
+def low_coverage(summary: Summary, asked: ExitOptions) -> list[str]:
     """Why too little was scored; nothing where enough was."""
     low = [s for s in summary.scorers.values() if s.coverage is not None]
     low = [s for s in low if (s.coverage or 0.0) < asked.min_coverage]
@@ -274,7 +274,7 @@ def decision_lines(summary: Summary, notes: Sequence[str] = ()) -> list[str]:
     return lines
 
 
-def drawn_lines(drawn: Progress | None) -> list[str]:
+def drawn_lines(drawn: SamplingProgress | None) -> list[str]:
     """What adaptive sampling saved, for people; nothing where it saved nothing."""
     if drawn is None or not drawn.saved:
         return []

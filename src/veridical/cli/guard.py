@@ -86,7 +86,7 @@ def _guard(options: GuardOptions, keys: list[Key] | None, listener: socket.socke
     from veridical.engine.engine import Engine
     from veridical.engine.run import Task
     from veridical.serve.guard.app import Guard
-    from veridical.serve.guard.checking import Checker
+    from veridical.serve.guard.checking import SentenceChecker
     from veridical.serve.guard.kept import Kept
     from veridical.serve.guard.setting_up import policy_and_scorers
     from veridical.serve.guard.upstream import Upstream
@@ -105,7 +105,7 @@ def _guard(options: GuardOptions, keys: list[Key] | None, listener: socket.socke
     try:
         with Engine(engine_options) as engine:
             engine.services(Task(scorers))
-            checker = Checker(engine, scorers, policy, options.on_error, options.strictness)
+            checker = SentenceChecker(engine, scorers, policy, options.on_error, options.strictness)
             settings = {
                 "mode": options.mode,
                 "on_error": options.on_error,

@@ -34,7 +34,7 @@ from veridical.files.temporary import temporary_folder
 from veridical.run.options import RunOptions, SpeedOptions
 
 if TYPE_CHECKING:
-    from veridical.io import Source
+    from veridical.io.source import InputSource
     from veridical.llm.decoding import Decoding
     from veridical.sampling.sample_run import Leg
     from veridical.sampling.sampling import Sampling
@@ -97,7 +97,7 @@ class SampleOptions(SampleFlags, AnswerFlags, PlanFlags):
 @command
 def sample(options: SampleOptions) -> int:
     """Ask an LLM every prompt: a response, and samples besides it, as records to check."""
-    from veridical.cli.sample_work import Work
+    from veridical.cli.sample_work import SamplingWork
     from veridical.sampling.answers_file import AnswersFile, errors_path, kept_answers
     from veridical.sampling.sampling import Sampling
 
@@ -131,7 +131,7 @@ def sample(options: SampleOptions) -> int:
     store = None if options.store == "none" else Path(options.store)
     with _source(options) as source:
         legs, grid_identity = _legs(sampling, options)
-        work = Work(legs, source, options.limit, options.budget, store)
+        work = SamplingWork(legs, source, options.limit, options.budget, store)
         identity = {"inputs": source.fingerprint(), **work.identity(), **grid_identity}
         if options.plan:
             plan = work.plan(kept_answers(out, identity), options.retry_failed, speeds)
@@ -146,7 +146,7 @@ def sample(options: SampleOptions) -> int:
 
 
 @contextlib.contextmanager
-def _source(options: SampleOptions) -> Iterator[Source]:
+def _source(options: SampleOptions) -> Iterator[InputSource]:
     """The prompts; what can be read only once is copied, so that a rerun finds where it was."""
     from veridical.io import open_source
 

@@ -14,34 +14,34 @@ from veridical.errors import VeridicalError
 from veridical.run.display import TICK, Display
 
 if TYPE_CHECKING:
-    from veridical.io import Source
+    from veridical.io.source import InputSource
     from veridical.llm.ledger import Ledger
     from veridical.run.options import SpeedOptions
     from veridical.sampling.answers_file import AnswersFile, KeptAnswers
     from veridical.sampling.sample_run import Leg
 
 
-class Work:
+class SamplingWork:
     """Legs one after another, and what they come to."""
 
     def __init__(
         self,
         legs: Sequence[Leg],
-        source: Source,
+        source: InputSource,
         limit: int | None,
         budget: float | None,
         store: Path | None,
     ) -> None:
         from veridical.llm.decoding import endpoint_for
         from veridical.llm.endpoints import find_endpoint
-        from veridical.sampling.sampling import Progress
+        from veridical.sampling.sampling import SamplingProgress
 
         self.legs = legs
         self.source = source
         self.limit = limit
         self.budget = budget
         self.store = store
-        self.progress = Progress()
+        self.progress = SamplingProgress()
         self.ledger: Ledger | None = None
         self.leg = 0
         self.endpoints = [

@@ -104,7 +104,7 @@ def _serve(options: ServeOptions, keys: list[Key] | None, listener: socket.socke
     from veridical.serve.app import secured
     from veridical.serve.keys import Keys
     from veridical.serve.running import run_app
-    from veridical.serve.service import Service
+    from veridical.serve.service import ScoringServer
     from veridical.serve.wanted import Offers
 
     data, offers = options.data, frozenset(options.offer or ())
@@ -122,7 +122,7 @@ def _serve(options: ServeOptions, keys: list[Key] | None, listener: socket.socke
     )
     with Engine(engine_options) as engine:
         spent = None if data is None else data / "spent.json"
-        service = Service(
+        service = ScoringServer(
             engine,
             Offers(offers),
             None if keys is None else Keys(keys, spent, engine.llms.budget),

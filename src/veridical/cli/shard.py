@@ -53,7 +53,7 @@ DEST = argument("Folder or s3://BUCKET/PREFIX of the shards, of shard plan.")
 
 
 @flags(RunOptions)
-class PlanOptions:
+class ShardPlanOptions:
     """The options of ``veridical shard plan``."""
 
     inputs: list[str] = INPUTS
@@ -67,7 +67,7 @@ class PlanOptions:
 
 @app.command(name="plan", epilog=_PLAN_EXAMPLES)
 @command
-def plan(options: PlanOptions) -> int:
+def plan(options: ShardPlanOptions) -> int:
     """Say which rows each shard has. Nothing is scored yet."""
     from veridical.scale.manifest import plan as planned
     from veridical.scale.opening import place_of
@@ -176,7 +176,7 @@ class MergeOptions:
 @command
 def merge(options: MergeOptions) -> int:
     """Make one run of all shards, DEST/run, as one process would have left it."""
-    from veridical.cli.finish import Asked, finish
+    from veridical.cli.finish import ExitOptions, finish
     from veridical.decide.gates import Gates
     from veridical.scale.merge import merge as merged
     from veridical.scale.opening import place_of
@@ -194,4 +194,4 @@ def merge(options: MergeOptions) -> int:
         )
     gates = Gates.parse(None, None, None, None, policy=False)
     with opened(options.json_path) as lines:
-        return finish(results, lines, None, Asked(gates, 0.0), error_console())
+        return finish(results, lines, None, ExitOptions(gates, 0.0), error_console())

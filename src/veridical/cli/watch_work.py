@@ -28,7 +28,7 @@ from veridical.files.rowlog import Rows
 from veridical.io.columns import Columns
 from veridical.io.follow import Followed
 from veridical.io.readers import find_reader
-from veridical.io.source import Item, Source
+from veridical.io.source import InputSource, Item
 from veridical.text.display import display, reason
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class Watching:
         self._followed = Followed(path, once=once, from_end=from_end, stop=self._stop)
         options = request.options
         reader = None if options.reader is None else find_reader(options.reader)
-        source = Source([self._followed], Columns(request.mapping), reader)
+        source = InputSource([self._followed], Columns(request.mapping), reader)
         self._source = _Placed(source, self._followed)
         self._lines = lines
         self._out = Console(highlight=False, soft_wrap=True)
@@ -205,7 +205,7 @@ class _Placed:
 
     read = 1  # each as it comes
 
-    def __init__(self, source: Source, followed: Followed) -> None:
+    def __init__(self, source: InputSource, followed: Followed) -> None:
         self._source, self._followed = source, followed
         self._places: dict[int, tuple[str, int]] = {}
 

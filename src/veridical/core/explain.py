@@ -92,14 +92,16 @@ CSS: dict[Style, str] = {
 }
 
 
-class Piece(NamedTuple):
+class StyledPiece(NamedTuple):
     """A part of a text and how it looks."""
 
     style: Style
     text: str
 
 
-def pieces(result: Result, question: str | None = None, *, width: int = WIDTH) -> Iterator[Piece]:
+def pieces(
+    result: Result, question: str | None = None, *, width: int = WIDTH
+) -> Iterator[StyledPiece]:
     """What is to be said of a result, in lines of at most ``width`` columns, each with its end."""
     yield from _headline(result, width)
     if question is not None:
@@ -110,24 +112,24 @@ def pieces(result: Result, question: str | None = None, *, width: int = WIDTH) -
     wrong = [unit for unit in result.spans if unit.level == "span"]
     paths = {f.start: f.path for f in result.fields or ()}
     for unit in [u for u in result.spans if u.level != "span"] or wrong:
-        yield Piece("plain", "\n")
+        yield StyledPiece("plain", "\n")
         inside = [w for w in wrong if unit.start <= w.start and w.end <= unit.end and w != unit]
         yield from _sentence(result, unit, inside, unit == worst, width, paths.get(unit.start))
 
 
-def plain(told: Iterable[Piece]) -> str:
+def plain(told: Iterable[StyledPiece]) -> str:
     """The pieces without styles."""
     return "".join(piece.text for piece in told)
 
 
-def ansi(told: Iterable[Piece]) -> str:
+def ansi(told: Iterable[StyledPiece]) -> str:
     """The pieces for a terminal that shows colours."""
     return "".join(
         f"\x1b[{_ANSI[style]}m{text}\x1b[0m" if style in _ANSI else text for style, text in told
     )
 
 
-def as_html(told: Iterable[Piece]) -> str:
+def as_html(told: Iterable[StyledPiece]) -> str:
     """The pieces as one element, which needs no style sheet, script or address."""
     inside = "".join(
         f'<span style="{CSS[style]}">{html.escape(text)}</span>'
@@ -179,10 +181,10 @@ def source_of(evidence: EvidenceItem, verdict: Verdict) -> str:
     return f"closest passage, {place_of(evidence)}" if closest else place_of(evidence)
 
 
-def _headline(result: Result, width: int) -> Iterator[Piece]:
+def _headline(result: Result, width: int) -> Iterator[StyledPiece]:
     meaning = _MEANINGS[result.verdict]
-    yield Piece(STYLES[result.verdict], result.verdict.upper())
-    yield Piece("plain", f": {meaning}\n")
+    yield StyledPiece(STYLES[result.verdict], result.verdict.upper())
+    yield StyledPiece("plain", f": {meaning}\n")
     if result.risk is not None:
         yield from _lines("plain", _of_risk(result), width)
 
@@ -206,7 +208,7 @@ def _of_risk(result: Result) -> str:
     return f"Risk {result.risk:.2f} by {harmless(result.by or '')} (0 is the best, 1 the worst)."
 
 
-def _unchecked(result: Result, width: int) -> Iterator[Piece]:
+def _unchecked(result: Result, width: int) -> Iterator[StyledPiece]:
     assert result.reason is not None
     yield from _lines("plain", why_unchecked(result) or "", width)
     if advice := WHY[result.reason][1]:
@@ -215,7 +217,7 @@ def _unchecked(result: Result, width: int) -> Iterator[Piece]:
 
 def _sentence(
     result: Result, unit: Unit, words: Sequence[Unit], worst: bool, width: int, path: str | None
-) -> Iterator[Piece]:
+) -> Iterator[StyledPiece]:
     verdict = verdict_of(unit, result.verdict)
     wrong = verdict in FLAGGED
     doubted = wrong or verdict == "unclear"
@@ -239,9 +241,9 @@ def _sentence(
             yield from _lines("plain", computed, width, _INDENT * 2)
 
 
-def _lines(style: Style, text: str, width: int, before: str = "") -> Iterator[Piece]:
+def _lines(style: Style, text: str, width: int, before: str = "") -> Iterator[StyledPiece]:
     """``text`` wrapped, its first line after ``before`` and the others as far from the margin."""
     for i, line in enumerate(wrapped(text, width - len(before))):
-        yield Piece("plain", " " * len(before) if i else before)
-        yield Piece(style, line)
-        yield Piece("plain", "\n")
+        yield StyledPiece("plain", " " * len(before) if i else before)
+        yield StyledPiece(style, line)
+        yield StyledPiece("plain", "\n")

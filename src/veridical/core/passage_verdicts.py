@@ -28,6 +28,7 @@ from veridical.text.sentences import split_sentences
 from veridical.text.structure.checking import asked_values, check_value
 
 if TYPE_CHECKING:
+    from veridical.arrays import Floats
     from veridical.core.evidence import Evidence
 
 #: How many sentences of a passage are read alone: with one, what rests on two loses.
@@ -98,6 +99,27 @@ async def passage_verdicts(
             row[_NEUTRAL] += row[_ENTAILMENT] - MISSING
             row[_ENTAILMENT] = MISSING
     return Verdicts(table, verdicts.contradicts)
+
+
+def best_and_about(judged: Floats, about: int) -> tuple[Floats, int]:
+    """Merge what several passages say of a statement.
+
+    P(entailment) is that of the passage that entails it best. P(contradiction) is that of the one
+    most about it, as a passage about something else contradicts nothing, and at most
+    1 - P(entailment). Neutral is the rest.
+
+    Args:
+        judged: (m, 3) probabilities, a row a passage, m at least 1.
+        about: the passage most about the statement, as by
+            :func:`veridical.text.relevance.most_about`.
+
+    Returns:
+        (3,) probabilities, and the place of the passage that entails best.
+    """
+    best = int(judged[:, _ENTAILMENT].argmax())
+    e = float(judged[best, _ENTAILMENT])
+    c = min(float(judged[about, _CONTRADICTION]), 1 - e)
+    return np.array([e, max(0.0, round(1 - e - c, 9)), c]), best
 
 
 def _named(passage: str, statement: str, text: str | None = None) -> str:

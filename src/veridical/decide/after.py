@@ -25,7 +25,7 @@ from veridical.files.decisions import DECISIONS, decisions_log
 from veridical.files.rundir import RunDirectory
 
 if TYPE_CHECKING:
-    from veridical.decide.policy import Policy, Verdict
+    from veridical.decide.policy import Policy, Ruling
     from veridical.engine.engine import Engine
     from veridical.engine.results import RunResults
     from veridical.engine.run import Task
@@ -141,7 +141,7 @@ class After:
                 fields[step.key]["decision"] = after.decision
         return fields
 
-    def _verdict(self, line: bytes, stratum: str | None) -> Verdict | None:
+    def _verdict(self, line: bytes, stratum: str | None) -> Ruling | None:
         if self.policy is None:
             return None
         model = Result if self.policy.reads_units else Headline

@@ -31,7 +31,7 @@ DECISIONS: tuple[Decision, ...] = ("accept", "review", "reject")
 DIGITS = 6
 
 
-class Verdict(NamedTuple):
+class Ruling(NamedTuple):
     """A decision, and what led to it, in words that are the same for every record."""
 
     decision: Decision
@@ -160,7 +160,7 @@ class Policy:
         except UsageError:
             return None
 
-    def decide(self, result: Result | Headline, stratum: str | None = None) -> Verdict:
+    def decide(self, result: Result | Headline, stratum: str | None = None) -> Ruling:
         """The most severe of what the thresholds and the rules say, with its causes. An unclear
         answer is at least reviewed, unless a guarantee says which answers are accepted.
 
@@ -177,7 +177,7 @@ class Policy:
         if result.verdict == "unclear" and self.promises is None:
             findings.append(("review", "the verdict is unclear"))
         worst = max((d for d, _ in findings), key=DECISIONS.index)
-        return Verdict(worst, tuple(cause for d, cause in findings if d == worst))
+        return Ruling(worst, tuple(cause for d, cause in findings if d == worst))
 
     def _by_threshold(self, result: Result | Headline, stratum: str | None) -> tuple[Decision, str]:
         risk = result.risk if self.on is None else result.scores[self.on].risk

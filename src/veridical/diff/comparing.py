@@ -18,7 +18,7 @@ from veridical.decide.gates import NO_STATEMENT
 from veridical.diff import result as r
 from veridical.diff.options import DiffOptions
 from veridical.diff.pairing import Pairs, paired
-from veridical.diff.reading import CLAIM_RATES, Answer, Side, Text
+from veridical.diff.reading import CLAIM_RATES, ComparedAnswer, ShownText, Side
 from veridical.errors import UsageError, option_named
 from veridical.stats.comparisons import holm
 from veridical.stats.paired import (
@@ -48,9 +48,9 @@ MOST_STRATA = 50
 SEED, PERMUTATIONS, REPLICATES = 0, 9_999, 1_000
 _STRICTNESS: dict[str | None, int] = {"accept": 0, "review": 1, "reject": 2}
 _NAMED = 3
-_Figure = Callable[[Answer], float | None]
+_Figure = Callable[[ComparedAnswer], float | None]
 #: What finds what is shown of the answers at some places of a side.
-Texts = Callable[[AbstractSet[int]], Mapping[int, Text]]
+Texts = Callable[[AbstractSet[int]], Mapping[int, ShownText]]
 
 
 def diff(a: str | Path, b: str | Path, **options: Unpack[DiffKeywords]) -> r.Diff:
@@ -134,7 +134,7 @@ def compared(
 class _Table:
     """The figures of pairs, as columns."""
 
-    def __init__(self, pairs: Sequence[tuple[Answer, Answer]]) -> None:
+    def __init__(self, pairs: Sequence[tuple[ComparedAnswer, ComparedAnswer]]) -> None:
         self._pairs = pairs
         self._answers = [x for pair in pairs for x in pair]
         prompts = [x.prompt or y.prompt for x, y in pairs]
@@ -146,7 +146,7 @@ class _Table:
         )
         self.n_groups = len(np.unique(self._groups))
 
-    def gate(self, tolerate: float) -> r.Gate | None:
+    def gate(self, tolerate: float) -> r.DiffGate | None:
         """What the exit code rests on; None where there is no figure."""
         lost = sum(_bad(x) is not None and _bad(y) is None for x, y in self._pairs)
         bad = self._column(_bad)
@@ -171,7 +171,7 @@ class _Table:
             )
             test, detectable = "permutation", detectable_mean(change, groups, tolerate)
         rise = float(change.mean())
-        return r.Gate(
+        return r.DiffGate(
             endpoint=name,
             n=len(values),
             a=float(values[:, 0].mean()),
@@ -186,7 +186,7 @@ class _Table:
             lost=lost,
         )
 
-    def endpoints(self) -> Iterator[r.Endpoint]:
+    def endpoints(self) -> Iterator[r.DiffEndpoint]:
         """Every figure that any pair has, Holm's correction within each kind."""
         yield from self.main()
         for kind, names in (("verdict", get_args(Verdict)), ("decision", get_args(Decision))):
@@ -198,26 +198,26 @@ class _Table:
         rates = ((k, name) for k in keys if k in judging for name in range(len(CLAIM_RATES)))
         yield from _corrected(filter(None, (self._claims(*rate) for rate in rates)))
 
-    def main(self) -> Iterator[r.Endpoint]:
+    def main(self) -> Iterator[r.DiffEndpoint]:
         """The share of bad answers, and the mean risk."""
         for kind, of, share in (("bad_share", _bad, True), ("risk", _risk, False)):
             found = self._endpoint(kind, kind, self._column(of), share=share)
             if found is not None:
                 yield found
 
-    def _share(self, kind: str, name: str) -> r.Endpoint | None:
-        def of(x: Answer) -> float | None:
+    def _share(self, kind: str, name: str) -> r.DiffEndpoint | None:
+        def of(x: ComparedAnswer) -> float | None:
             value = getattr(x, kind)
             return None if value is None else float(value == name)
 
         column = self._column(of)
         return self._endpoint(kind, name, column, share=True) if np.any(column == 1) else None
 
-    def _scorer(self, key: str) -> r.Endpoint | None:
+    def _scorer(self, key: str) -> r.DiffEndpoint | None:
         return self._endpoint("scorer", key, self._column(lambda x: _score(x, key)))
 
-    def _claims(self, key: str, rate: int) -> r.Endpoint | None:
-        def of(x: Answer) -> float | None:
+    def _claims(self, key: str, rate: int) -> r.DiffEndpoint | None:
+        def of(x: ComparedAnswer) -> float | None:
             part = x.scores.get(key)
             return None if part is None or part.claims is None else part.claims[rate]
 
@@ -231,7 +231,7 @@ class _Table:
         *,
         share: bool = False,
         scorer: str | None = None,
-    ) -> r.Endpoint | None:
+    ) -> r.DiffEndpoint | None:
         values, groups = self._known(column)
         if not len(values):
             return None
@@ -244,7 +244,7 @@ class _Table:
             if exact
             else sign_flip(change, groups, permutations=PERMUTATIONS, seed=SEED)
         )
-        return r.Endpoint(
+        return r.DiffEndpoint(
             kind=kind,
             name=name,
             scorer=scorer,
@@ -270,7 +270,7 @@ class _Table:
         return column[known], self._groups[known]
 
 
-def _bad(x: Answer) -> float | None:
+def _bad(x: ComparedAnswer) -> float | None:
     """Whether the verdict speaks against the answer; None where it could not be checked. One that
     states nothing has nothing that could be wrong."""
     if x.verdict == "unchecked" and x.reason != NO_STATEMENT:
@@ -278,30 +278,30 @@ def _bad(x: Answer) -> float | None:
     return float(x.verdict in BAD)
 
 
-def _risk(x: Answer) -> float | None:
+def _risk(x: ComparedAnswer) -> float | None:
     return x.risk
 
 
-def _score(x: Answer, key: str) -> float | None:
+def _score(x: ComparedAnswer, key: str) -> float | None:
     part = x.scores.get(key)
     return None if part is None else part.risk
 
 
-def _corrected(endpoints: Iterable[r.Endpoint]) -> list[r.Endpoint]:
+def _corrected(endpoints: Iterable[r.DiffEndpoint]) -> list[r.DiffEndpoint]:
     """With Holm's correction over all of them."""
     found = list(endpoints)
     adjusted = holm([e.p for e in found])
     return [e.model_copy(update={"p_holm": p}) for e, p in zip(found, adjusted, strict=True)]
 
 
-def _strata(pairs: Sequence[tuple[Answer, Answer]]) -> list[r.Stratum]:
+def _strata(pairs: Sequence[tuple[ComparedAnswer, ComparedAnswer]]) -> list[r.Stratum]:
     """The main figures for each value of the second run's field, the commonest first."""
-    by_value: dict[str | None, list[tuple[Answer, Answer]]] = {}
+    by_value: dict[str | None, list[tuple[ComparedAnswer, ComparedAnswer]]] = {}
     for pair in pairs:
         by_value.setdefault(pair[1].stratum, []).append(pair)
     largest = sorted(by_value.items(), key=lambda item: -len(item[1]))[:MOST_STRATA]
     parts = [(value, some, list(_Table(some).main())) for value, some in largest]
-    adjusted: dict[str, Iterator[r.Endpoint]] = {
+    adjusted: dict[str, Iterator[r.DiffEndpoint]] = {
         kind: iter(_corrected(e for _, _, found in parts for e in found if e.kind == kind))
         for kind in ("bad_share", "risk")
     }
@@ -311,7 +311,7 @@ def _strata(pairs: Sequence[tuple[Answer, Answer]]) -> list[r.Stratum]:
     ]
 
 
-def _different(pairs: Sequence[tuple[Answer, Answer]]) -> Iterator[r.Difference]:
+def _different(pairs: Sequence[tuple[ComparedAnswer, ComparedAnswer]]) -> Iterator[r.Difference]:
     """Scorers of which any pair was scored in two ways, and those that only one run has."""
     keys = dict.fromkeys(key for pair in pairs for x in pair for key in x.scores)
     for key in keys:
@@ -328,12 +328,14 @@ def _different(pairs: Sequence[tuple[Answer, Answer]]) -> Iterator[r.Difference]
                 break
 
 
-def _signature(pairs: Sequence[tuple[Answer, Answer]], side: int, key: str) -> str | None:
+def _signature(
+    pairs: Sequence[tuple[ComparedAnswer, ComparedAnswer]], side: int, key: str
+) -> str | None:
     parts = (pair[side].scores.get(key) for pair in pairs)
     return next((part.signature for part in parts if part is not None), None)
 
 
-def _signatures(pairs: Sequence[tuple[Answer, Answer]]) -> dict[str, str]:
+def _signatures(pairs: Sequence[tuple[ComparedAnswer, ComparedAnswer]]) -> dict[str, str]:
     """Of the second run."""
     found: dict[str, str] = {}
     for _, answer in pairs:
@@ -358,7 +360,7 @@ def _refusal(a: Side, b: Side, different: Sequence[r.Difference]) -> str:
     )
 
 
-def direction_of(x: Answer, y: Answer) -> r.Direction | None:
+def direction_of(x: ComparedAnswer, y: ComparedAnswer) -> r.Direction | None:
     """How a pair changed; None where neither its verdict nor its decision did."""
     if (x.verdict, x.decision) == (y.verdict, y.decision):
         return None
@@ -371,10 +373,10 @@ def direction_of(x: Answer, y: Answer) -> r.Direction | None:
     return "other"
 
 
-_Changed = tuple[tuple[int, float, int], Answer, Answer, r.Direction]
+_Changed = tuple[tuple[int, float, int], ComparedAnswer, ComparedAnswer, r.Direction]
 
 
-def _flips(pairs: Sequence[tuple[Answer, Answer]]) -> Iterator[_Changed]:
+def _flips(pairs: Sequence[tuple[ComparedAnswer, ComparedAnswer]]) -> Iterator[_Changed]:
     """Pairs that changed, each with its rank: the worst first, then by the rise of the risk."""
     for i, (x, y) in enumerate(pairs):
         direction = direction_of(x, y)
@@ -382,7 +384,9 @@ def _flips(pairs: Sequence[tuple[Answer, Answer]]) -> Iterator[_Changed]:
             yield rank_of(x, y, direction, i), x, y, direction
 
 
-def rank_of(x: Answer, y: Answer, direction: r.Direction | None, i: int) -> tuple[int, float, int]:
+def rank_of(
+    x: ComparedAnswer, y: ComparedAnswer, direction: r.Direction | None, i: int
+) -> tuple[int, float, int]:
     """The place among the pairs of the ``i``-th one: those that got worse come first."""
     order = ("worse", "other", "better", None).index(direction)
     return order, (x.risk or 0.0) - (y.risk or 0.0), i
@@ -394,25 +398,28 @@ def _by_direction(flips: Sequence[_Changed]) -> dict[r.Direction, int]:
 
 
 def _flip(
-    x: Answer,
-    y: Answer,
+    x: ComparedAnswer,
+    y: ComparedAnswer,
     direction: r.Direction,
-    texts_a: Mapping[int, Text],
-    texts_b: Mapping[int, Text],
+    texts_a: Mapping[int, ShownText],
+    texts_b: Mapping[int, ShownText],
 ) -> r.Flip:
     name, question, first, second = pair_of(x, y, texts_a, texts_b)
     return r.Flip(id=name, question=question, direction=direction, a=first, b=second)
 
 
 def pair_of(
-    x: Answer, y: Answer, texts_a: Mapping[int, Text], texts_b: Mapping[int, Text]
+    x: ComparedAnswer,
+    y: ComparedAnswer,
+    texts_a: Mapping[int, ShownText],
+    texts_b: Mapping[int, ShownText],
 ) -> tuple[str, str | None, r.Told, r.Told]:
     """The id, the question and both answers of a pair."""
     first, second = texts_a[x.place], texts_b[y.place]
     return y.id, second.question or first.question, _told(x, first), _told(y, second)
 
 
-def _told(x: Answer, text: Text) -> r.Told:
+def _told(x: ComparedAnswer, text: ShownText) -> r.Told:
     worst = text.worst
     return r.Told(
         row=x.row,
@@ -426,7 +433,7 @@ def _told(x: Answer, text: Text) -> r.Told:
         whole=text.whole,
         sentence=None if worst is None else worst.text,
         evidence=[
-            r.Shown(kind=e.kind, index=e.index, text=e.text)
+            r.ShownEvidence(kind=e.kind, index=e.index, text=e.text)
             for e in (() if worst is None else worst.evidence[:_NAMED])
         ],
     )
@@ -446,7 +453,7 @@ def _notes(
     a: Side,
     b: Side,
     pairs: Pairs,
-    gate: r.Gate | None,
+    gate: r.DiffGate | None,
     different: Sequence[r.Difference],
 ) -> Iterator[str]:
     """What limits the comparison."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from veridical.diff import view
-from veridical.diff.result import Diff, Endpoint
+from veridical.diff.result import Diff, DiffEndpoint
 from veridical.report.html import asset, content_security_policy, environment, write_whole
 
 #: Changed answers that the page shows.
@@ -43,5 +43,5 @@ def write_diff_report(diff: Diff, path: Path, title: str = "veridical comparison
     write_whole(Path(path), page)
 
 
-def _rows(endpoints: list[Endpoint]) -> list[list[str]]:
+def _rows(endpoints: list[DiffEndpoint]) -> list[list[str]]:
     return [[name, *cells] for name, cells in view.rows(endpoints)]

@@ -8,14 +8,14 @@ from typing import Literal, NamedTuple
 from veridical.diff.comparing import Texts, compared, direction_of, pair_of, rank_of
 from veridical.diff.options import DiffOptions
 from veridical.diff.pairing import paired
-from veridical.diff.reading import Answer, Side
+from veridical.diff.reading import ComparedAnswer, Side
 from veridical.diff.result import Diff, Direction, Told
 
 #: ``changed``: another verdict or decision; ``risk``: another risk.
 Only = Literal["all", "changed", "worse", "better", "other", "risk"]
 
 
-class Pair(NamedTuple):
+class AnswerPair(NamedTuple):
     """Two answers that belong together.
 
     Attributes:
@@ -31,13 +31,13 @@ class Pair(NamedTuple):
     scores: list[tuple[str, float, float]]
 
 
-class Page(NamedTuple):
+class PairsPage(NamedTuple):
     """The pairs of the page ``number`` from 0 of so many ``pages``; there are ``total`` pairs."""
 
     number: int
     pages: int
     total: int
-    pairs: list[Pair]
+    pairs: list[AnswerPair]
 
 
 class SideBySide:
@@ -69,7 +69,7 @@ class SideBySide:
             "changed": changed,
         }
 
-    def page(self, number: int, size: int, only: Only = "changed") -> Page:
+    def page(self, number: int, size: int, only: Only = "changed") -> PairsPage:
         """A page of pairs: of all in the order of B, of those that changed, the worst first, or of
         those whose risk did, the highest rise first."""
         places = self._of(only)
@@ -81,8 +81,8 @@ class SideBySide:
         shown = []
         for i, x, y in chosen:
             told = pair_of(x, y, texts_a, texts_b)
-            shown.append(Pair(*told[:2], self._directions[i], *told[2:], _moved(x, y)))
-        return Page(number, pages, len(places), shown)
+            shown.append(AnswerPair(*told[:2], self._directions[i], *told[2:], _moved(x, y)))
+        return PairsPage(number, pages, len(places), shown)
 
     def _of(self, only: Only) -> Sequence[int]:
         found = self._places.get(only)
@@ -96,7 +96,7 @@ class SideBySide:
         return found
 
 
-def _moved(x: Answer, y: Answer) -> list[tuple[str, float, float]]:
+def _moved(x: ComparedAnswer, y: ComparedAnswer) -> list[tuple[str, float, float]]:
     found = []
     for key, part in x.scores.items():
         other = y.scores.get(key)

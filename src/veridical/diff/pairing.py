@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from veridical.diff.options import Pairing
-from veridical.diff.reading import Answer, Side
+from veridical.diff.reading import ComparedAnswer, Side
 from veridical.errors import UsageError, option_named
 from veridical.text.display import shown
 
 #: How notes and messages call what answers are paired by.
 NAMES: dict[str, str] = {"id": "id", "prompt": "prompt", "row": "row"}
-_KEYS: dict[str, Callable[[Answer], str | int | None]] = {
+_KEYS: dict[str, Callable[[ComparedAnswer], str | int | None]] = {
     "id": lambda a: a.id,
     "prompt": lambda a: a.prompt,
     "row": lambda a: a.row,
@@ -28,7 +28,7 @@ class Pairs(NamedTuple):
     """
 
     by: Pairing
-    pairs: list[tuple[Answer, Answer]]
+    pairs: list[tuple[ComparedAnswer, ComparedAnswer]]
     only_a: int
     only_b: int
     notes: list[str]
@@ -86,7 +86,7 @@ def _can(side: Side, by: Pairing) -> bool:
     return all(key(x) is not None for x in side.answers) and _twice(side.answers, by) is None
 
 
-def _twice(answers: Sequence[Answer], by: Pairing) -> str | None:
+def _twice(answers: Sequence[ComparedAnswer], by: Pairing) -> str | None:
     """A key that occurs twice."""
     key, seen = _KEYS[by], set()
     for answer in answers:
@@ -96,9 +96,9 @@ def _twice(answers: Sequence[Answer], by: Pairing) -> str | None:
     return None
 
 
-def _indexed(side: Side, by: Pairing) -> dict[str | int, Answer]:
+def _indexed(side: Side, by: Pairing) -> dict[str | int, ComparedAnswer]:
     key = _KEYS[by]
-    found: dict[str | int, Answer] = {}
+    found: dict[str | int, ComparedAnswer] = {}
     for answer in side.answers:
         name = key(answer)
         if name is None:
@@ -117,7 +117,7 @@ def _indexed(side: Side, by: Pairing) -> dict[str | int, Answer]:
     return found
 
 
-def _doubts(pairs: Sequence[tuple[Answer, Answer]], by: Pairing) -> list[str]:
+def _doubts(pairs: Sequence[tuple[ComparedAnswer, ComparedAnswer]], by: Pairing) -> list[str]:
     """What speaks against two answers belonging together."""
     notes = []
     known = [(x, y) for x, y in pairs if x.prompt is not None and y.prompt is not None]

@@ -41,7 +41,7 @@ _GZIP = b"\x1f\x8b"
 _NAME = 80
 
 
-class Part(NamedTuple):
+class ComparedScore(NamedTuple):
     """A score of a record: its risk, its signature, and the rates of its claims, NaN-free and in
     the order of :data:`CLAIM_RATES`, where it judged claims; of a response without claims only
     the last."""
@@ -51,7 +51,7 @@ class Part(NamedTuple):
     claims: tuple[float | None, ...] | None
 
 
-class Answer(NamedTuple):
+class ComparedAnswer(NamedTuple):
     """What is compared of a record. ``place`` counts the lines of its side from 0; ``prompt`` is a
     digest, None where it is not known; ``stratum`` is the value of the field to split by."""
 
@@ -65,10 +65,10 @@ class Answer(NamedTuple):
     decision: Decision | None
     risk: float | None
     by: str | None
-    scores: Mapping[str, Part]
+    scores: Mapping[str, ComparedScore]
 
 
-class Text(NamedTuple):
+class ShownText(NamedTuple):
     """What is shown of a record. ``whole`` is false where the answer is put together from the
     sentences that were judged, as result lines do not hold it. ``file`` and ``line`` (from 1) are
     where it stands: in the input of a run, or in the file of results."""
@@ -155,13 +155,13 @@ class Side:
         """The run with its records; None of a file, or where the input is not there any more."""
         return self._results
 
-    def texts(self, places: Set[int]) -> dict[int, Text]:
+    def texts(self, places: Set[int]) -> dict[int, ShownText]:
         """What is shown of the answers at some places."""
         if self._results is not None:
             rows = {a.row: a.place for a in self.answers if a.place in places}
             where = {p.row: p for p in self._results.given.places() if p.row in rows}
             return {
-                rows[result.row]: Text(
+                rows[result.row]: ShownText(
                     question_text(record.prompt) or None,
                     record.response,
                     True,
@@ -175,7 +175,7 @@ class Side:
         for place, (number, line) in enumerate(self._lines()):
             if place in places:
                 result = _checked(Result, line, self.name, number)
-                found[place] = Text(
+                found[place] = ShownText(
                     None, _answer_of(result), False, result.worst, self.name, number
                 )
         return found
@@ -194,14 +194,14 @@ class Side:
             return
         self.row_errors = sum(n for _, n in self._results.error_causes())
 
-    def _answers(self, split_by: str | None) -> Iterator[Answer]:
+    def _answers(self, split_by: str | None) -> Iterator[ComparedAnswer]:
         if self._results is not None:
             yield from self._of_records(self._results, split_by)
             return
         for place, (number, line) in enumerate(self._lines()):
             yield _answer(place, _checked(_Line, line, self.name, number), None, None)
 
-    def _of_records(self, results: Results, split_by: str | None) -> Iterator[Answer]:
+    def _of_records(self, results: Results, split_by: str | None) -> Iterator[ComparedAnswer]:
         missing = place = 0
         records: Iterable[tuple[Record, bytes | None]] = results.records()
         if self._read is not None:
@@ -308,16 +308,16 @@ def _hint(line: bytes) -> str:
     return ""
 
 
-def _answer(place: int, line: _Line, prompt: str | None, stratum: str | None) -> Answer:
+def _answer(place: int, line: _Line, prompt: str | None, stratum: str | None) -> ComparedAnswer:
     scores = {
-        intern(key): Part(
+        intern(key): ComparedScore(
             score.risk if score.status == "scored" else None,
             intern(score.signature),
             _claims(score.raw) if score.status == "scored" else None,
         )
         for key, score in line.scores.items()
     }
-    return Answer(
+    return ComparedAnswer(
         place=place,
         id=str(line.id),
         row=line.row,

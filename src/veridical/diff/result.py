@@ -33,7 +33,7 @@ class Compared(BaseModel):
     n_row_errors: int
 
 
-class Endpoint(BaseModel):
+class DiffEndpoint(BaseModel):
     """A figure of both runs over the ``n`` pairs that have it, and its change.
 
     Attributes:
@@ -66,7 +66,7 @@ class Endpoint(BaseModel):
     falls: int | None = None
 
 
-class Gate(BaseModel):
+class DiffGate(BaseModel):
     """What the exit code rests on: has ``bad_share`` (``risk`` where no pair has verdicts) risen
     by more than ``tolerate``?
 
@@ -100,10 +100,10 @@ class Stratum(BaseModel):
     model_config = _STORED
     value: str | None
     n_pairs: int
-    endpoints: list[Endpoint]
+    endpoints: list[DiffEndpoint]
 
 
-class Shown(BaseModel):
+class ShownEvidence(BaseModel):
     """A piece of evidence: ``text`` is a slice of the context, sample or reference ``index``."""
 
     model_config = _STORED
@@ -129,7 +129,7 @@ class Told(BaseModel):
     answer: str
     whole: bool
     sentence: str | None
-    evidence: list[Shown] = []
+    evidence: list[ShownEvidence] = []
 
 
 class Flip(BaseModel):
@@ -168,8 +168,8 @@ class Diff(BaseModel):
     n_only_a: int
     n_only_b: int
     n_groups: int
-    gate: Gate | None
-    endpoints: list[Endpoint]
+    gate: DiffGate | None
+    endpoints: list[DiffEndpoint]
     split_by: str | None
     strata: list[Stratum]
     n_flips: dict[Direction, int]

@@ -7,17 +7,17 @@ from typing import NamedTuple
 
 from rich.console import Console
 
-from veridical.diff.result import Diff, Endpoint, Flip, Gate, Told
+from veridical.diff.result import Diff, DiffEndpoint, DiffGate, Flip, Told
 from veridical.report import document
 from veridical.report.document import (
     Block,
-    Figure,
+    BulletList,
     Heading,
-    Items,
     Line,
     Paragraph,
-    Span,
+    StyledText,
     Table,
+    TableFigure,
     Words,
 )
 from veridical.report.formats import interval, number, p_cell, p_value, share
@@ -31,7 +31,7 @@ _NAMES = {"bad_share": "bad answers", "risk": "mean risk"}
 WHAT = {"bad_share": "unsupported, contradicted or inconsistent answers", "risk": "mean risk"}
 
 
-class Said(NamedTuple):
+class DiffSentence(NamedTuple):
     """The answer of a comparison: a sentence, its level (bad, warn or good), and what it means."""
 
     sentence: str
@@ -39,11 +39,11 @@ class Said(NamedTuple):
     meaning: list[str]
 
 
-def said(diff: Diff) -> Said:
+def said(diff: Diff) -> DiffSentence:
     """What came out, in words."""
     gate = diff.gate
     if gate is None:
-        return Said(
+        return DiffSentence(
             "Nothing could be compared.", "bad", ["No pair has a verdict or a risk in both."]
         )
     change = f"{_figure(gate, gate.a)} before, {_figure(gate, gate.b)} now"
@@ -56,10 +56,10 @@ def said(diff: Diff) -> Said:
         sentence, level = f"Not shown to be worse; {of}; {test}.", "warn"
     else:
         sentence, level = f"No rise; {of}; {test}.", "warn" if gate.lost else "good"
-    return Said(sentence, level, [_power(gate)])
+    return DiffSentence(sentence, level, [_power(gate)])
 
 
-def _power(gate: Gate) -> str:
+def _power(gate: DiffGate) -> str:
     if gate.detectable is None:
         return f"{gate.n} pairs are too few to show any rise (8 cases of 10, one-sided 5 % level)."
     return (
@@ -68,15 +68,15 @@ def _power(gate: Gate) -> str:
     )
 
 
-def _figure(gate: Gate, value: float) -> str:
+def _figure(gate: DiffGate, value: float) -> str:
     return share(value) if gate.endpoint == "bad_share" else number(value)
 
 
-def _points(gate: Gate, value: float) -> str:
+def _points(gate: DiffGate, value: float) -> str:
     return f"{100 * value:.1f} points" if gate.endpoint == "bad_share" else number(value)
 
 
-def rows(endpoints: Sequence[Endpoint]) -> Iterator[tuple[str, list[str]]]:
+def rows(endpoints: Sequence[DiffEndpoint]) -> Iterator[tuple[str, list[str]]]:
     """A name and the cells of :data:`HEADS` for each endpoint."""
     for e in endpoints:
         name = _NAMES.get(e.name, e.name)
@@ -112,16 +112,20 @@ def markdown(diff: Diff) -> str:
 def blocks(diff: Diff, form: document.Form) -> Iterator[Block]:
     """The document for one of the two forms."""
     answer = said(diff)
-    yield document.Answer(answer.sentence, answer.meaning)
-    sides = [Span(diff.a.path, "quote"), Span(diff.b.path, "quote")]
+    yield document.Opening(answer.sentence, answer.meaning)
+    sides = [StyledText(diff.a.path, "quote"), StyledText(diff.b.path, "quote")]
     counts = f" ({diff.b.n} results); {diff.n_pairs} pairs by {diff.paired_by}"
     yield Paragraph(["A: ", sides[0], f" ({diff.a.n} results); B: ", sides[1], counts])
     if diff.notes:
-        yield Items([[Span(note, "quote")] for note in diff.notes], Span("note: ", "warn"))
+        yield BulletList(
+            [[StyledText(note, "quote")] for note in diff.notes], StyledText("note: ", "warn")
+        )
     yield _table(diff.endpoints, diff.n_pairs)
     for stratum in diff.strata:
         value = "(none)" if stratum.value is None else stratum.value
-        yield Paragraph([f"{diff.split_by} = ", Span(value, "quote"), f": {stratum.n_pairs} pairs"])
+        yield Paragraph(
+            [f"{diff.split_by} = ", StyledText(value, "quote"), f": {stratum.n_pairs} pairs"]
+        )
         yield _table(stratum.endpoints, stratum.n_pairs)
     yield from _flips(diff, form)
     yield Paragraph(
@@ -131,10 +135,10 @@ def blocks(diff: Diff, form: document.Form) -> Iterator[Block]:
     )
 
 
-def _table(endpoints: Sequence[Endpoint], n: int) -> Table:
+def _table(endpoints: Sequence[DiffEndpoint], n: int) -> Table:
     """The endpoints; how many pairs have one, where not all have."""
     lines = [
-        Line(name if e.n == n else f"{name} (n {e.n})", [Figure(c) for c in cells[:-1]])
+        Line(name if e.n == n else f"{name} (n {e.n})", [TableFigure(c) for c in cells[:-1]])
         for e, (name, cells) in zip(endpoints, rows(endpoints), strict=True)
     ]
     return Table(HEADS[:-1], lines)
@@ -150,16 +154,16 @@ def _flips(diff: Diff, form: document.Form) -> Iterator[Block]:
     shown = diff.flips[: SHOWN_FLIPS[form]]
     for flip in shown:
         yield Paragraph(headline(flip))
-        yield Items(list(_details(flip)), "    ")
+        yield BulletList(list(_details(flip)), "    ")
     if total > len(shown):
         yield Paragraph(f"{total - len(shown)} more changed answers are in the JSON and the page.")
 
 
-def headline(flip: Flip) -> list[Span | str]:
+def headline(flip: Flip) -> list[StyledText | str]:
     """Which answer changed, and from what to what."""
     return [
         f"{flip.direction}: ",
-        Span(flip.id, "quote"),
+        StyledText(flip.id, "quote"),
         f" (row {flip.b.row}): {outcome_of(flip.a)} → {outcome_of(flip.b)}",
     ]
 
@@ -172,14 +176,14 @@ def outcome_of(told: Told) -> str:
 
 def _details(flip: Flip) -> Iterator[Words]:
     if flip.question:
-        yield ["question: ", Span(_cut(flip.question), "quote")]
-    yield ["A: ", Span(_cut(flip.a.answer), "quote")]
-    yield ["B: ", Span(_cut(flip.b.answer), "quote")]
+        yield ["question: ", StyledText(_cut(flip.question), "quote")]
+    yield ["A: ", StyledText(_cut(flip.a.answer), "quote")]
+    yield ["B: ", StyledText(_cut(flip.b.answer), "quote")]
     if flip.b.sentence is not None and flip.direction != "better":
         if flip.b.sentence.strip() != flip.b.answer.strip():
-            yield ["worst sentence of B: ", Span(_cut(flip.b.sentence), "quote")]
+            yield ["worst sentence of B: ", StyledText(_cut(flip.b.sentence), "quote")]
         for e in flip.b.evidence[:1]:
-            yield [f"{e.kind} {e.index + 1}: ", Span(_cut(e.text), "quote")]
+            yield [f"{e.kind} {e.index + 1}: ", StyledText(_cut(e.text), "quote")]
 
 
 def _cut(text: str) -> str:

@@ -41,7 +41,7 @@ class Lookup(Protocol):
     ) -> dict[bytes, NDArray[np.float32]]: ...
 
 
-class Model(Protocol[Q_contra, V]):
+class BatchModel(Protocol[Q_contra, V]):
     """A model as the coalescer sees it: keyed requests, windows, forwards, joined values.
 
     Attributes:
@@ -151,7 +151,7 @@ class Coalescer(Generic[Q, V]):
 
     def __init__(
         self,
-        model: Model[Q, V],
+        model: BatchModel[Q, V],
         gate: Gate,
         store: Store | None,
         *,

@@ -43,7 +43,7 @@ _REINSTALL = "install the package again: pip install --force-reinstall veridical
 
 
 @dataclass(frozen=True)
-class Finding:
+class DoctorFinding:
     """One thing that was looked at.
 
     Attributes:
@@ -67,7 +67,7 @@ class Finding:
         return asdict(self)
 
 
-def examine(options: EngineOptions | None = None) -> list[Finding]:
+def examine(options: EngineOptions | None = None) -> list[DoctorFinding]:
     """Everything that a run may need, looked at. Nothing is made, fetched or called.
 
     Args:
@@ -80,8 +80,8 @@ def examine(options: EngineOptions | None = None) -> list[Finding]:
 
     chosen = EngineOptions() if options is None else options
     findings = [
-        Finding("core", "veridical", "ok", __version__),
-        Finding("core", "Python", "ok", f"{platform.python_version()}, {platform.system()}"),
+        DoctorFinding("core", "veridical", "ok", __version__),
+        DoctorFinding("core", "Python", "ok", f"{platform.python_version()}, {platform.system()}"),
     ]
     findings.append(_own("minilm", EMBEDDED, load_encoder))
     embedded = partial(images.OnnxImageEmbedder, images.EMBEDDED)
@@ -98,12 +98,12 @@ def examine(options: EngineOptions | None = None) -> list[Finding]:
     return [*findings, *_endpoints(), _store(chosen.store_path), *_local_models()]
 
 
-def works(findings: list[Finding]) -> bool:
+def works(findings: list[DoctorFinding]) -> bool:
     """Whether all that a run needs is in order."""
     return all(finding.status != "broken" for finding in findings)
 
 
-def _own(name: str, folder: Path, load: Callable[..., Any]) -> Finding:
+def _own(name: str, folder: Path, load: Callable[..., Any]) -> DoctorFinding:
     """A model of this project: its files by their checksums, and whether it loads."""
     details: dict[str, Any] = {"size_bytes": 0, "revision": None, "checksums": False}
     try:
@@ -120,15 +120,15 @@ def _own(name: str, folder: Path, load: Callable[..., Any]) -> Finding:
     size = details["size_bytes"] / 1e6
     where = "installed" if name == BASE else "embedded"
     says = f"{where}, {size:.0f} MB, {details['revision']}, checksums right"
-    return Finding("models", name, "ok", says, details=details)
+    return DoctorFinding("models", name, "ok", says, details=details)
 
 
-def _broken(name: str, why: str, details: dict[str, Any]) -> Finding:
+def _broken(name: str, why: str, details: dict[str, Any]) -> DoctorFinding:
     fix = f"install it again: {HOW}" if name == BASE else _REINSTALL
-    return Finding("models", name, "broken", why, fix, details)
+    return DoctorFinding("models", name, "broken", why, fix, details)
 
 
-def _pairs() -> Iterator[Finding]:
+def _pairs() -> Iterator[DoctorFinding]:
     """Pairs whose class is known, judged by the NLI model of the default."""
     from veridical.models import load_nli
 
@@ -143,7 +143,7 @@ def _pairs() -> Iterator[Finding]:
             (windows,) = model.windows([Pair(premise, hypothesis)])
             probabilities = model.assemble(windows, model.run(windows))
         except VeridicalError as e:
-            yield Finding("pairs", expected, "broken", reason(e), _REINSTALL, details)
+            yield DoctorFinding("pairs", expected, "broken", reason(e), _REINSTALL, details)
             continue
         most = max(range(len(LABELS)), key=lambda i: float(probabilities[i]))
         details |= {"judged": LABELS[most], "probability": round(float(probabilities[most]), 4)}
@@ -151,18 +151,18 @@ def _pairs() -> Iterator[Finding]:
         says = f"judged {LABELS[most]} at {float(probabilities[most]):.2f}: "
         says += "right" if right else "wrong"
         status, fix = ("ok", "") if right else ("broken", _REINSTALL)
-        yield Finding("pairs", expected, status, says, fix, details)
+        yield DoctorFinding("pairs", expected, status, says, fix, details)
 
 
-def _extra(name: str, modules: tuple[str, ...]) -> Finding:
+def _extra(name: str, modules: tuple[str, ...]) -> DoctorFinding:
     missing = [module for module in modules if find_spec(module) is None]
     if missing:
         says = f"not installed: {', '.join(missing)}"
-        return Finding("extras", name, "absent", says, f'pip install "veridical[{name}]"')
-    return Finding("extras", name, "ok", "installed")
+        return DoctorFinding("extras", name, "absent", says, f'pip install "veridical[{name}]"')
+    return DoctorFinding("extras", name, "ok", "installed")
 
 
-def _endpoints() -> list[Finding]:
+def _endpoints() -> list[DoctorFinding]:
     """The endpoints of the configuration: what they can, and whether their key is there. Keys
     are not read."""
     from veridical.llm.endpoints import configured
@@ -171,7 +171,11 @@ def _endpoints() -> list[Finding]:
         endpoints = configured()
     except VeridicalError as e:
         says = printable(str(e))
-        return [Finding("endpoints", "veridical.toml", "broken", says, "mend the file, or move it")]
+        return [
+            DoctorFinding(
+                "endpoints", "veridical.toml", "broken", says, "mend the file, or move it"
+            )
+        ]
     findings = []
     for name, endpoint in endpoints.items():
         variable = endpoint.key_env
@@ -186,14 +190,16 @@ def _endpoints() -> list[Finding]:
         details |= {"key_variable": variable, "key_set": is_set if variable else None}
         status = "absent" if fix else "ok"
         findings.append(
-            Finding("endpoints", printable(name), status, f"{says}; {key}", fix, details)
+            DoctorFinding("endpoints", printable(name), status, f"{says}; {key}", fix, details)
         )
-    return findings or [Finding("endpoints", "none", "absent", "no [llm.NAME] in veridical.toml")]
+    return findings or [
+        DoctorFinding("endpoints", "none", "absent", "no [llm.NAME] in veridical.toml")
+    ]
 
 
-def _store(path: Path | None) -> Finding:
+def _store(path: Path | None) -> DoctorFinding:
     if path is None:
-        return Finding("store", "none", "absent", "nothing is kept")
+        return DoctorFinding("store", "none", "absent", "nothing is kept")
     details: dict[str, Any] = {"path": str(path), "entries": 0, "size_bytes": 0}
     place = path
     while not place.exists() and place != place.parent:
@@ -206,12 +212,12 @@ def _store(path: Path | None) -> Finding:
             details["entries"] = _entries(path / "keys.sqlite")
     except (OSError, sqlite3.Error) as e:
         fix = f"remove {printable(str(path))}: what it holds is computed anew"
-        return Finding("store", "store", "broken", reason(e), fix, details)
+        return DoctorFinding("store", "store", "broken", reason(e), fix, details)
     size = details["size_bytes"] / 1e6
     held = f"{details['entries']:,} entries, {size:.1f} MB" if path.exists() else "not made yet"
     says = f"{printable(str(path))}: {held}, {'writable' if writable else 'not writable'}"
     fix = "" if writable else "make it writable, or name another one by --store"
-    return Finding("store", "store", "ok" if writable else "broken", says, fix, details)
+    return DoctorFinding("store", "store", "ok" if writable else "broken", says, fix, details)
 
 
 def _entries(path: Path) -> int:
@@ -225,7 +231,7 @@ def _entries(path: Path) -> int:
         return int(keys.execute("SELECT count(*) FROM entries").fetchone()[0])
 
 
-def _local_models() -> Iterator[Finding]:
+def _local_models() -> Iterator[DoctorFinding]:
     """Models that are fetched, not installed."""
     from veridical.weights.download import WEIGHTS, fetched, find
 
@@ -236,4 +242,4 @@ def _local_models() -> Iterator[Finding]:
             status, fix = "absent", f"veridical models get {weights.name}"
             here = f": {part:.0f} MB of it fetched" if part else ": not fetched"
         says = f"{weights.title}, {weights.size / 1e6:.0f} MB, {weights.good_for}{here}"
-        yield Finding("local models", weights.name, status, says, fix)
+        yield DoctorFinding("local models", weights.name, status, says, fix)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Callable, Coroutine, Mapping
+import uuid
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +19,7 @@ from veridical.engine.encoders import EncoderService
 from veridical.engine.judges import warn_of_small_judges
 from veridical.engine.options import DEFAULT_STORE, EngineOptions
 from veridical.engine.progress import Meter, Progress
-from veridical.engine.run import Input, Run, Sink, Task
+from veridical.engine.run import Input, Lines, RecordList, Run, Sink, Task
 from veridical.engine.run_evidence import role_of
 from veridical.errors import UsageError
 from veridical.files.store import Store, open_store
@@ -29,6 +30,7 @@ from veridical.notices import tell_once
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from veridical.core.records import Record
     from veridical.engine.options import EngineKeywords
     from veridical.engine.service import Service
     from veridical.llm.llms import Llms
@@ -343,6 +345,50 @@ class Engine:
             await run.all(source)
         finally:
             self._runs.discard(run)
+
+    async def score(
+        self,
+        records: Input | Sequence[Record],
+        task: Task,
+        done: Callable[[Record, bytes], object],
+        *,
+        folder: Path | None = None,
+        pay: Callable[[Account], None] | None = None,
+        deadline: float | None = None,
+    ) -> None:
+        """Score records by models that are loaded first, and keep nothing. To be submitted
+        (:meth:`submit`); cancelling stops the work.
+
+        Args:
+            done: called with each record and its result line, on the engine's thread, as soon as
+                it is complete.
+            folder: holds the replies of LLMs meanwhile, where the engine has no store; else memory.
+            pay: called with the account of their calls.
+            deadline: as of :meth:`run`.
+
+        Raises:
+            UsageError: a model or an LLM that is needed cannot be had.
+        """
+        services = await asyncio.to_thread(self.services, task)
+        account = None
+        if self.llms_of(task):
+            account = self.llms.account(uuid.uuid4().hex, folder)
+        try:
+            if account is not None and pay is not None:
+                pay(account)
+            source = RecordList(records) if isinstance(records, Sequence) else records
+            await self.run(
+                source, task, Lines(done), Progress(), services, account, deadline=deadline
+            )
+        finally:
+            if account is not None:
+                await asyncio.to_thread(self.llms.leave, account)
+
+    async def score_one(self, record: Record, task: Task) -> bytes:
+        """The result line of one record; see :meth:`score`."""
+        lines: list[bytes] = []
+        await self.score([record], task, lambda _, line: lines.append(line))
+        return lines[0]
 
     def _meter(self, llms: Llms) -> Meter:
         """Tells the seconds of model work done and asked for from now on."""

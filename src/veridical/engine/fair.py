@@ -23,10 +23,10 @@ from weakref import WeakKeyDictionary
 
 from veridical.core.protocols import Window
 from veridical.engine.batching import (
+    BatchModel,
     Coalescer,
     Gate,
     Lookup,
-    Model,
     as_model_error,
     get_many,
     shared,
@@ -83,7 +83,7 @@ class FairQueue(Coalescer[Q, V]):
 
     def __init__(
         self,
-        model: Model[Q, V],
+        model: BatchModel[Q, V],
         gate: Gate,
         store: Store | None,
         *,

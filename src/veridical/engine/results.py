@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from veridical.core.registry import BoundScorer
     from veridical.files.temporary import TemporaryFolder
-    from veridical.io import Source
+    from veridical.io.source import InputSource
     from veridical.io.unused import UnusedColumn
 
 #: What a run's LLM calls came to, in its directory.
@@ -54,7 +54,7 @@ class RunResults:
     def __init__(
         self,
         directory: RunFiles,
-        source: Source,
+        source: InputSource,
         scorers: Sequence[BoundScorer],
         *,
         samples: int | None = None,
@@ -344,7 +344,7 @@ class RunResults:
         return to_polars(self, wide)
 
     @property
-    def given(self) -> Source:
+    def given(self) -> InputSource:
         """The input of the run, before anything was sampled or retrieved for it."""
         return self._source.given
 

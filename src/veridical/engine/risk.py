@@ -26,7 +26,7 @@ ENSEMBLE = "ensemble"
 CASCADE = "cascade"
 
 
-class Table(NamedTuple):
+class QuantileTable(NamedTuple):
     """Strictly increasing ``risks`` in [0, 1] and the ``quantiles`` they stand at."""
 
     family: str
@@ -50,9 +50,9 @@ class Tables(NamedTuple):
     otherwise. Scorers that use none have a single one."""
 
     samples: list[int]
-    tables: list[Table]
+    tables: list[QuantileTable]
 
-    def at(self, samples: int) -> Table:
+    def at(self, samples: int) -> QuantileTable:
         """The table fitted at the nearest number of samples, by ratio."""
         i = bisect.bisect_left(self.samples, samples)
         if i == len(self.samples):
@@ -79,13 +79,13 @@ def tables() -> dict[str, Tables]:
     return {
         name: Tables(
             [int(n) for n in entry["by_samples"]],
-            [Table(entry["family"], *columns) for columns in entry["by_samples"].values()],
+            [QuantileTable(entry["family"], *columns) for columns in entry["by_samples"].values()],
         )
         for name, entry in _shipped()["tables"].items()
     }
 
 
-def table_of(scorer: Identity, samples: int) -> Table | None:
+def table_of(scorer: Identity, samples: int) -> QuantileTable | None:
     """The table for a scorer's risks of a record with that many samples: that of its key, else of
     its name; None where it has none."""
     known = tables()

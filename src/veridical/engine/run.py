@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -55,6 +55,38 @@ class Sink(Protocol):
 
     def write(self, record: Record, line: bytes) -> None: ...
     def write_error(self, error: RowError) -> None: ...
+
+
+class RecordList:
+    """Records in memory, as an input."""
+
+    read = 32
+
+    def __init__(self, records: Sequence[Record]) -> None:
+        self._records = records
+
+    def rows(self, start: int = 0) -> Iterator[Record | RowError]:
+        """The records from the place ``start`` on."""
+        return iter(self._records[start:])
+
+    def fraction(self) -> float | None:
+        """None: it is not known how far the reading is."""
+        return None
+
+
+class Lines:
+    """A sink that hands each record and its result line to ``done`` and keeps nothing."""
+
+    def __init__(self, done: Callable[[Record, bytes], object]) -> None:
+        self.done = Rows()
+        self.write = done
+
+    def write_error(self, error: RowError) -> None:
+        """
+        Raises:
+            UsageError: always; its text is the row's error.
+        """
+        raise UsageError(str(error))
 
 
 class ModelNeed(NamedTuple):

@@ -16,9 +16,9 @@ import numpy as np
 
 from veridical.arrays import Floats
 from veridical.core.registry import REGISTRY
-from veridical.ensembles.cascade_file import Cascade, Cost, Honest, Tier
-from veridical.ensembles.cascade_search import Columns, Fits, Goal, joined, risk_of, search
-from veridical.ensembles.ensemble_file import Component, Figure, FittedOn
+from veridical.ensembles.cascade_file import Cascade, CascadeFigures, Cost, Tier
+from veridical.ensembles.cascade_search import ColumnFits, Columns, Goal, joined, risk_of, search
+from veridical.ensembles.ensemble_file import Component, FittedOn, StoredFigure
 from veridical.ensembles.exits import newest
 from veridical.ensembles.fitting import FEWEST, Fitted, Recipe, folds
 from veridical.ensembles.graded import Graded
@@ -90,7 +90,7 @@ def learn(
     _check(scored, spent)
     names, tiers = _tiers(bound)
     each = np.array([goal.of(cost) for cost in spent])
-    fits = Fits(scored, recipe)
+    fits = ColumnFits(scored, recipe)
     plan = search(fits, tiers, each, goal)
     parts = [
         Component(scorer=b.call, signature=signature)
@@ -164,7 +164,7 @@ def lines(cascade: Cascade) -> list[str]:
     return text
 
 
-def _percent(figure: Figure) -> str:
+def _percent(figure: StoredFigure) -> str:
     if figure.low is None or figure.high is None:
         return f"{figure.value:.1%}"
     return f"{figure.value:.1%} ({figure.low:.1%} to {figure.high:.1%})"
@@ -211,7 +211,7 @@ def _tiers(bound: Sequence[BoundScorer]) -> tuple[list[str], list[Columns]]:
 
 def _honest(
     graded: Graded, recipe: Recipe, goal: Goal, tiers: Sequence[Columns], each: Floats, count: int
-) -> Honest:
+) -> CascadeFigures:
     """Figures on records that nothing was learned from."""
     fold = folds(graded, count, recipe.seed + 1)  # not those within
     risk, full, spent = (np.full(len(graded), np.nan) for _ in range(3))
@@ -219,7 +219,7 @@ def _honest(
     for f in range(count):
         place = np.flatnonzero(fold == f)
         held_out = graded.take(place)
-        fits = Fits(graded.take(np.flatnonzero(fold != f)), recipe)
+        fits = ColumnFits(graded.take(np.flatnonzero(fold != f)), recipe)
         plan = search(fits, tiers, each, goal)
         after = plan.after(held_out.risks)
         stops = plan.exits.stops(after)
@@ -232,7 +232,7 @@ def _honest(
     draws = Resampler(graded.groups, _REPLICATES, recipe.seed)
     boot = [np.array([auroc(labels, r, w) for r in (risk, full)]) for w in draws.chunks()]
     mine, whole = np.concatenate([*boot, np.empty((2, 0))], axis=1)
-    return Honest(
+    return CascadeFigures(
         folds=count,
         seed=recipe.seed,
         cascade=_figure(ours, mine),
@@ -266,6 +266,6 @@ def _sum(costs: Iterable[Cost]) -> Cost:
     )
 
 
-def _figure(value: float, boot: Floats) -> Figure:
+def _figure(value: float, boot: Floats) -> StoredFigure:
     low, high = interval(boot)
-    return Figure(value=value, low=low, high=high)
+    return StoredFigure(value=value, low=low, high=high)

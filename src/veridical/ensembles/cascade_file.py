@@ -16,14 +16,14 @@ from veridical.ensembles.ensemble_file import (
     MOST_BYTES,
     Component,
     Ensemble,
-    Figure,
     Fit,
     FittedOn,
     Method,
     Name,
-    Part,
     Share,
+    StoredFigure,
     Text,
+    UntrustedPart,
 )
 from veridical.files.trained_files import json_parser, pinned, read_trained
 
@@ -31,7 +31,7 @@ MOST_TIERS = 16
 Amount = Annotated[float, Field(ge=0, le=1e12)]
 
 
-class Cost(Part):
+class Cost(UntrustedPart):
     """What a record costs on average: ``seconds`` of models and processors, and ``money`` for
     LLM calls in the currency of the endpoints' prices. None is unknown, which is never 0."""
 
@@ -39,7 +39,7 @@ class Cost(Part):
     money: Amount | None
 
 
-class Tier(Part):
+class Tier(UntrustedPart):
     """A tier.
 
     Attributes:
@@ -75,7 +75,7 @@ class Tier(Part):
         return self
 
 
-class Honest(Part):
+class CascadeFigures(UntrustedPart):
     """Out-of-fold figures on the graded records: everything learned without the fold they are
     of.
 
@@ -87,13 +87,13 @@ class Honest(Part):
 
     folds: Annotated[int, Field(ge=2)]
     seed: Annotated[int, Field(ge=0)]
-    full: Figure
-    cascade: Figure
-    kept: Figure
+    full: StoredFigure
+    cascade: StoredFigure
+    kept: StoredFigure
     cost: Amount
 
 
-class Cascade(Part):
+class Cascade(UntrustedPart):
     """A cascade.
 
     Attributes:
@@ -116,7 +116,7 @@ class Cascade(Part):
     full: Cost
     left_out: tuple[Name, ...] = ()
     fitted_on: FittedOn
-    honest: Honest | None = None
+    honest: CascadeFigures | None = None
 
     @property
     def names(self) -> tuple[str, ...]:

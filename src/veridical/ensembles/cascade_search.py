@@ -11,7 +11,7 @@ import numpy as np
 
 from veridical.arrays import Floats
 from veridical.ensembles.cascade_file import Cost
-from veridical.ensembles.exits import Exits, Problem, find
+from veridical.ensembles.exits import ExitProblem, Exits, find
 from veridical.ensembles.fitting import Fitted, Recipe, fit_one, folds
 from veridical.ensembles.graded import DIGITS, Graded
 from veridical.errors import UsageError
@@ -91,7 +91,7 @@ class Plan:
         return np.stack(columns_after, axis=1)
 
 
-class Fits:
+class ColumnFits:
     """Fits by the columns they are of: to all graded records, and out of fold."""
 
     def __init__(self, graded: Graded, recipe: Recipe) -> None:
@@ -129,7 +129,7 @@ class Fits:
         return np.stack([self.risks(c) for c in columns], axis=1)
 
 
-def search(fits: Fits, tiers: Sequence[Columns], each: Floats, goal: Goal) -> Plan:
+def search(fits: ColumnFits, tiers: Sequence[Columns], each: Floats, goal: Goal) -> Plan:
     """The cheapest cascade of the scorers, or of those that remain when tiers, and single dear
     scorers, are left out one by one for as long as that makes it hardly dearer."""
     graded = fits.graded
@@ -147,7 +147,7 @@ def search(fits: Fits, tiers: Sequence[Columns], each: Floats, goal: Goal) -> Pl
             return None
         costs = np.array([price[list(a)].sum() for a in new])
         best_exits = find(
-            Problem(
+            ExitProblem(
                 fits.after(columns), full, costs, graded.labels, graded.groups, goal.keep, goal.z
             )
         )

@@ -9,7 +9,7 @@ from calls that this process has made.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,10 +17,9 @@ import numpy as np
 
 from veridical.core.evidence import score_locally
 from veridical.engine.progress import Progress
-from veridical.engine.run import Task
+from veridical.engine.run import Lines, RecordList, Task
 from veridical.ensembles.cascade_file import Cost
 from veridical.errors import UsageError
-from veridical.files.rowlog import Rows
 from veridical.files.store import Store
 from veridical.files.temporary import temporary_folder
 from veridical.llm.llms import Llms
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     from veridical.core.registry import BoundScorer
     from veridical.engine.engine import Engine
     from veridical.engine.results import RunResults
-    from veridical.errors import RowError
     from veridical.llm.service import Account, LlmService
 
 #: Records that are enough to measure on.
@@ -53,6 +51,7 @@ def measure(
     """
     task = Task(scorers)
     costs: dict[str, Cost] = {}
+    source = RecordList(sorted(records, key=lambda record: record.row))
     with temporary_folder("costs") as place:
         store = Store(place)
         services = engine.services(task, lambda role, model: model, store)
@@ -68,8 +67,9 @@ def measure(
                     continue
                 before = sum(s.work.seconds for s in distinct)
                 llms.start()
+                sink = Lines(lambda *_: None)
                 asking = engine.run(
-                    _Listed(records), Task([bound]), _Nowhere(), Progress(), services, account, llms
+                    source, Task([bound]), sink, Progress(), services, account, llms
                 )
                 engine.submit(asking).result()
                 seconds = sum(s.work.seconds for s in distinct) - before
@@ -122,34 +122,6 @@ def _local(bound: BoundScorer, records: Sequence[Record]) -> float:
     for record in records:
         score_locally(record, [bound])
     return (time.perf_counter() - started) / len(records)
-
-
-class _Listed:
-    """Records as a run reads them."""
-
-    read = 64
-
-    def __init__(self, records: Sequence[Record]) -> None:
-        self._records = sorted(records, key=lambda record: record.row)
-
-    def rows(self, start: int = 0) -> Iterator[Record | RowError]:
-        return iter(self._records)
-
-    def fraction(self) -> float | None:
-        return None
-
-
-class _Nowhere:
-    """Keeps no results."""
-
-    def __init__(self) -> None:
-        self.done = Rows()
-
-    def write(self, record: Record, line: bytes) -> None:
-        """Drop the result."""
-
-    def write_error(self, error: RowError) -> None:
-        """Drop the error."""
 
 
 class _MeteredLlms(Llms):

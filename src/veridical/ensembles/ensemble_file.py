@@ -40,7 +40,7 @@ Text = Annotated[str, Field(max_length=4096)]
 Name = Annotated[str, Field(min_length=1, max_length=4096)]
 
 
-class Part(BaseModel):
+class UntrustedPart(BaseModel):
     """A part of a file that is not trusted."""
 
     model_config = ConfigDict(
@@ -52,7 +52,7 @@ class Part(BaseModel):
     )
 
 
-class Component(Part):
+class Component(UntrustedPart):
     """One scorer of the ensemble.
 
     Attributes:
@@ -72,7 +72,7 @@ class Component(Part):
         return self.scorer if self.part == "response" else f"{self.scorer}/unit"
 
 
-class Logistic(Part):
+class Logistic(UntrustedPart):
     """``log_odds = intercept + sum_i coefficients_i (x_i - mean_i) / scale_i``; a component that
     is not scored takes its mean. Lists are in the order of the components."""
 
@@ -83,7 +83,7 @@ class Logistic(Part):
     scale: tuple[Annotated[float, Field(gt=0, le=1e9)], ...]
 
 
-class Tree(Part):
+class Tree(UntrustedPart):
     """A regression tree as arrays over its nodes, the root first.
 
     A node with ``feature`` -1 is a leaf and gives ``value``. Elsewhere ``x <= threshold`` goes
@@ -111,7 +111,7 @@ class Tree(Part):
         return self
 
 
-class Boosted(Part):
+class Boosted(UntrustedPart):
     """``log_odds = baseline + sum of the leaves' values``."""
 
     kind: Literal["boosted"] = "boosted"
@@ -119,7 +119,7 @@ class Boosted(Part):
     trees: Annotated[tuple[Tree, ...], Field(max_length=2000)]
 
 
-class Famd(Part):
+class Famd(UntrustedPart):
     """First component of a factor analysis of mixed data, ``intercept + sum_i coefficients_i x_i``
     with ``x_i`` cut at 0.5 where ``binary``, and the ``quantiles`` at which its ``values`` stand
     in the fitted data (linear between them)."""
@@ -144,7 +144,7 @@ class Famd(Part):
 Parameters = Annotated[Logistic | Boosted | Famd, Field(discriminator="kind")]
 
 
-class Promise(Part):
+class Promise(UntrustedPart):
     """What a threshold guarantees: at most ``alpha`` of the accepted (risk <= ``threshold``) are
     hallucinated, with probability 1 - ``delta``; or why nothing can be promised."""
 
@@ -159,7 +159,7 @@ class Promise(Part):
     bound: Share | None = None
 
 
-class Fit(Part):
+class Fit(UntrustedPart):
     """What was fitted, on all graded records or on those of one stratum.
 
     Attributes:
@@ -180,7 +180,7 @@ class Fit(Part):
     positive: Count
 
 
-class Strata(Part):
+class Strata(UntrustedPart):
     """Fits by the values of a field of the records' ``meta``; others have the overall fit.
 
     ``simultaneous``: the guarantees of all of them hold at once with probability 1 minus this;
@@ -191,7 +191,7 @@ class Strata(Part):
     simultaneous: Annotated[float, Field(gt=0, lt=1)] | None = None
 
 
-class Objective(Part):
+class StoredObjective(UntrustedPart):
     """What the weights were chosen by, and the class whose precision and recall are meant."""
 
     name: Name
@@ -200,7 +200,7 @@ class Objective(Part):
     positive: Literal["hallucinated", "correct"] = "hallucinated"
 
 
-class FittedOn(Part):
+class FittedOn(UntrustedPart):
     """The graded data: n units, ``positive`` of them hallucinated, and what graded them."""
 
     file: Text
@@ -211,7 +211,7 @@ class FittedOn(Part):
     labels: Text
 
 
-class Figure(Part):
+class StoredFigure(UntrustedPart):
     """A figure with its 95 % interval."""
 
     value: Number
@@ -219,20 +219,20 @@ class Figure(Part):
     high: Number | None = None
 
 
-class Honest(Part):
+class Honest(UntrustedPart):
     """Out-of-fold figures: the ensemble's, beside those of each component on the same rows."""
 
     metric: Name
     folds: Count
     seed: Count
-    ensemble: Figure
-    components: dict[Name, Figure]
-    weights: dict[Name, Figure] | None = None  # bootstrap intervals
+    ensemble: StoredFigure
+    components: dict[Name, StoredFigure]
+    weights: dict[Name, StoredFigure] | None = None  # bootstrap intervals
     not_helping: tuple[Name, ...] = ()
     p_best: Share | None = None  # paired test against the best component
 
 
-class Reference(Part):
+class Reference(UntrustedPart):
     """How risks were spread when it was tuned, for the drift check: for each component, and for
     ``ensemble``, quantiles at even steps from the least to the largest, the share that was not
     scored, and how many independent targets the scored ones count for (without: all)."""
@@ -249,7 +249,7 @@ class Reference(Part):
         return self
 
 
-class Ensemble(Part):
+class Ensemble(UntrustedPart):
     """A tuned ensemble.
 
     Attributes:
@@ -265,7 +265,7 @@ class Ensemble(Part):
     components: Annotated[tuple[Component, ...], Field(min_length=1, max_length=MOST_COMPONENTS)]
     fit: Fit
     strata: Strata | None = None
-    objective: Objective | None = None
+    objective: StoredObjective | None = None
     fitted_on: FittedOn
     honest: Honest | None = None
     reference: Reference | None = None

@@ -53,7 +53,7 @@ def newest(risks: Floats) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class ExitProblem:
     """What thresholds are sought for.
 
     Attributes:
@@ -144,7 +144,7 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundExits:
     """The cheapest thresholds that were found, their cost and margin."""
 
     exits: Exits
@@ -152,20 +152,20 @@ class Found:
     margin: float
 
 
-def find(problem: Problem) -> Found | None:
+def find(problem: ExitProblem) -> FoundExits | None:
     """The cheapest thresholds whose margin is not negative; None where even a cascade that never
     stops early has a negative one."""
     return _Search(problem).run()
 
 
 class _Search:
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: ExitProblem) -> None:
         self.problem = problem
         self.tiers = problem.risks.shape[1]
-        self.best: Found | None = None
+        self.best: FoundExits | None = None
         self._known: dict[Exits, tuple[float, float]] = {}
 
-    def run(self) -> Found | None:
+    def run(self) -> FoundExits | None:
         none = (np.inf,) * (self.tiers - 1)
         never = Exits(tuple(-x for x in none), none)
         self._try(never)
@@ -191,7 +191,7 @@ class _Search:
         margin, cost = self.problem.margin(tier), self.problem.cost(tier)
         best = self.best
         if margin >= 0 and (best is None or (cost, -margin) < (best.cost, -best.margin)):
-            self.best = Found(exits, cost, margin)
+            self.best = FoundExits(exits, cost, margin)
         self._known[exits] = margin, cost
         return margin, cost
 

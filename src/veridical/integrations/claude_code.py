@@ -31,7 +31,7 @@ _SHOWN = 8  # statements that the agent is told of
 
 
 @dataclass(frozen=True)
-class Turn:
+class AgentTurn:
     """What is to be checked.
 
     Attributes:
@@ -74,7 +74,7 @@ class Turn:
         return f'{name} says: "{short(item.text)}"'
 
 
-def turn_of(event: Mapping[str, Any]) -> Turn | None:
+def turn_of(event: Mapping[str, Any]) -> AgentTurn | None:
     """The turn that has ended; None where the agent has said nothing.
 
     Args:
@@ -101,7 +101,7 @@ def turn_of(event: Mapping[str, Any]) -> Turn | None:
             break
     if not answer.strip():
         return None
-    return Turn(answer, question, _latest(contexts_of(messages)))
+    return AgentTurn(answer, question, _latest(contexts_of(messages)))
 
 
 def _messages(path: Path) -> Iterator[Message]:

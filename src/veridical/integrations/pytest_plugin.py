@@ -23,7 +23,7 @@ _MARKER = (
 )
 
 
-class Checker:
+class AnswerChecker:
     """What the fixture ``veridical`` is.
 
     Its assertions return the :class:`~veridical.Result`, and add the properties
@@ -91,13 +91,13 @@ class Checker:
             raise AssertionError(f"the answer is not {wanted}:\n  {lines}")
 
 
-_CHECKER = pytest.StashKey[Checker]()
+_CHECKER = pytest.StashKey[AnswerChecker]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Declare the marker."""
     config.addinivalue_line("markers", _MARKER)
-    config.stash[_CHECKER] = Checker()
+    config.stash[_CHECKER] = AnswerChecker()
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -116,6 +116,6 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, None, None]:
 
 
 @pytest.fixture(scope="session")
-def veridical(request: pytest.FixtureRequest) -> Checker:
+def veridical(request: pytest.FixtureRequest) -> AnswerChecker:
     """Asserts that answers are supported by sources, or consistent with other answers."""
     return request.config.stash[_CHECKER]

@@ -1,5 +1,6 @@
 """Records from files, standard input, rows in memory and data frames."""
 
-from veridical.io.source import Source, open_source
+from veridical.io.source import InputSource as Source
+from veridical.io.source import open_source
 
 __all__ = ["Source", "open_source"]

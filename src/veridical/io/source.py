@@ -37,7 +37,7 @@ _NAMED_COLUMNS = 100  # in a message, to find one that was misspelt
 _LOOKED_AT_PARTS = 16  # inputs whose columns are looked at
 
 
-class Place(NamedTuple):
+class RowPlace(NamedTuple):
     """Where a row stands: in ``line`` (from 1; None where there are no lines) of the input
     ``file``."""
 
@@ -46,7 +46,7 @@ class Place(NamedTuple):
     line: int | None
 
 
-class Part(Protocol):
+class InputPart(Protocol):
     """One input among several."""
 
     @property
@@ -63,7 +63,7 @@ class Part(Protocol):
     def digest(self) -> str: ...
 
 
-class Source:
+class InputSource:
     """A sequence of records, numbered over all inputs from 0.
 
     Attributes:
@@ -74,7 +74,7 @@ class Source:
 
     read = 64
 
-    def __init__(self, parts: list[Part], columns: Columns, reader: Reader | None) -> None:
+    def __init__(self, parts: list[InputPart], columns: Columns, reader: Reader | None) -> None:
         self._parts = parts
         self._columns = columns
         self._reader = reader
@@ -99,7 +99,7 @@ class Source:
         return (item for item, *_ in self._walk(start))
 
     @property
-    def given(self) -> Source:
+    def given(self) -> InputSource:
         """The input itself: of a source over another, the innermost one."""
         return self
 
@@ -119,10 +119,10 @@ class Source:
                 row = row.model_dump(by_alias=True, exclude={"row"}, exclude_defaults=True)
             yield dict(row) if isinstance(row, dict) else {}
 
-    def places(self) -> Iterator[Place]:
+    def places(self) -> Iterator[RowPlace]:
         """Where each record and row error stands, in their order."""
         self._begin()
-        return (Place(item.row, file, line) for item, _, file, line in self._walk(0))
+        return (RowPlace(item.row, file, line) for item, _, file, line in self._walk(0))
 
     def _begin(self) -> None:
         if self._begun and not self.reiterable:
@@ -162,7 +162,12 @@ class Source:
         self._reading = len(self._parts)
 
     def _item(
-        self, row: Any, original: dict[str, Any] | None, ordinal: int, part: Part, line: int | None
+        self,
+        row: Any,
+        original: dict[str, Any] | None,
+        ordinal: int,
+        part: InputPart,
+        line: int | None,
     ) -> Item:
         if isinstance(row, Record):
             identity = ordinal if row.id is None else row.id
@@ -301,7 +306,7 @@ class Source:
         passed = sum(weights[: self._reading]) + position * weights[self._reading]
         return passed / (sum(weights) or 1)
 
-    def spool(self, path: str | os.PathLike[str]) -> Source:
+    def spool(self, path: str | os.PathLike[str]) -> InputSource:
         """Copy what can be read only once to ``path`` and return a source that can be read again.
 
         Standard input is copied as it is, bad lines and all. Rows of a generator are written as
@@ -311,7 +316,7 @@ class Source:
             UsageError: the input was already read, or ``path`` cannot be written.
         """
         self._begin()
-        parts: list[Part] = []
+        parts: list[InputPart] = []
         copied: dict[int, FilePart] = {}
         for i, part in enumerate(self._parts):
             if part.reiterable:
@@ -327,7 +332,7 @@ class Source:
                 parts.append(copied[i])
             except OSError as e:
                 raise UsageError(f"cannot copy the input to {taken}: {e.strerror}") from None
-        source = Source(parts, self._columns, self._reader)
+        source = InputSource(parts, self._columns, self._reader)
         source._spooled = copied
         return source
 
@@ -339,10 +344,10 @@ class Source:
             part.path = place
 
 
-class SourceSlice(Source):
+class SourceSlice(InputSource):
     """Rows ``start`` to ``stop`` (exclusive) of another source, numbered as there."""
 
-    def __init__(self, whole: Source, start: int, stop: int) -> None:
+    def __init__(self, whole: InputSource, start: int, stop: int) -> None:
         super().__init__(whole._parts, whole._columns, whole._reader)
         self._whole = whole
         self._start = start
@@ -368,7 +373,7 @@ class SourceSlice(Source):
 
 
 def spooled_path(path: str | os.PathLike[str], i: int, n: int) -> str:
-    """Where :meth:`Source.spool` copies the ``i``-th of ``n`` inputs to."""
+    """Where :meth:`InputSource.spool` copies the ``i``-th of ``n`` inputs to."""
     return os.fspath(path) if n == 1 else f"{os.fspath(path)}.{i}"
 
 
@@ -378,7 +383,7 @@ def open_source(
     mapping: Mapping[str, str] | None = None,
     reader: str | None = None,
     prompts: bool = False,
-) -> Source:
+) -> InputSource:
     """The records of ``inputs``.
 
     Args:
@@ -404,11 +409,11 @@ def open_source(
     if frame is not None:
         if shape is None and frame.columns is not None:
             columns.check_answers(frame.columns)
-        return Source([frame], columns, shape)
+        return InputSource([frame], columns, shape)
     if isinstance(inputs, dict) and shape is None:
         rows = table_rows(inputs, columns.field_of, prompts=prompts)
         if rows is not None:
-            return Source([MemoryPart(rows)], columns, shape)
+            return InputSource([MemoryPart(rows)], columns, shape)
     if isinstance(inputs, (dict, Record)):
         inputs = [inputs]
     if isinstance(inputs, bytes) or not isinstance(inputs, Iterable):
@@ -426,20 +431,20 @@ def open_source(
         wrong = next((p for p in paths if not isinstance(p, (str, os.PathLike))), None)
         if wrong is not None:
             raise UsageError(f"paths and rows cannot be mixed: found {shown(wrong)}")
-        return Source(_file_parts(paths, columns, shape), columns, shape)
+        return InputSource(_file_parts(paths, columns, shape), columns, shape)
     whole = inputs if items is not inputs else chain([first], items)
-    return Source([MemoryPart(whole)], columns, shape)
+    return InputSource([MemoryPart(whole)], columns, shape)
 
 
 def _file_parts(
     paths: list[str | Path | os.PathLike[str]], columns: Columns, reader: Reader | None
-) -> list[Part]:
+) -> list[InputPart]:
     if sum(p == "-" for p in paths) > 1:
         raise UsageError("standard input ('-') can be given only once")
     field_of = columns.field_of if reader is None else _no_field
     quotes = reader is None or reader.quotes
     whole = reader is not None and reader.whole
-    parts: list[Part] = []
+    parts: list[InputPart] = []
     for path in paths:
         if path == "-":
             parts.append(open_stdin(field_of, quotes, whole))

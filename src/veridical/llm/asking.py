@@ -14,7 +14,7 @@ from veridical.core.messages import ChatRequest, LlmError, Reply
 from veridical.core.prompt_text import images, question_text
 from veridical.core.scores import Score
 from veridical.errors import NotApplicable, UsageError
-from veridical.llm.verdicts import ALTERNATIVES, Verdict, read_verdict
+from veridical.llm.verdicts import ALTERNATIVES, JudgeVerdict, read_verdict
 from veridical.prompts import Numbers, Prompt, load_prompt
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ async def ask_verdicts(
     *,
     explain: bool = False,
     again: bool = True,
-) -> list[Verdict | LlmError]:
+) -> list[JudgeVerdict | LlmError]:
     """The verdict in the reply to each of ``requests``, or why it has none.
 
     Of a reply that states no verdict that is clearly the model's own, one more is asked for, by
@@ -197,7 +197,7 @@ async def ask_verdicts(
 
 async def ask_all(
     chat: Chat, requests: Sequence[ChatRequest], prompts: Sequence[Prompt], *, explain: bool = False
-) -> list[Verdict]:
+) -> list[JudgeVerdict]:
     """:func:`ask_verdicts`, where every reply must have one.
 
     Raises:
@@ -216,7 +216,7 @@ async def ask_each(
     llm: str | None,
     form: Form = "schema",
     explain: bool = False,
-) -> tuple[list[Verdict | None], list[LlmError]]:
+) -> tuple[list[JudgeVerdict | None], list[LlmError]]:
     """Verdicts asked for by ``requests``, once more where there is none, and why there is none.
 
     Raises:
@@ -234,17 +234,21 @@ async def ask_each(
 
 def read_all(
     replies: Sequence[Reply], prompt: Prompt, explain: bool = False
-) -> tuple[list[Verdict | None], list[LlmError]]:
+) -> tuple[list[JudgeVerdict | None], list[LlmError]]:
     """Verdicts of ``replies``, None where there is none, and why there is none."""
     return _parted([_read(reply, prompt, explain) for reply in replies])
 
 
-def _parted(outcomes: Sequence[Verdict | LlmError]) -> tuple[list[Verdict | None], list[LlmError]]:
+def _parted(
+    outcomes: Sequence[JudgeVerdict | LlmError],
+) -> tuple[list[JudgeVerdict | None], list[LlmError]]:
     verdicts = [None if isinstance(o, LlmError) else o for o in outcomes]
     return verdicts, [o for o in outcomes if isinstance(o, LlmError)]
 
 
-def _read(reply: Reply, prompt: Prompt, explain: bool, *, cut: bool = False) -> Verdict | LlmError:
+def _read(
+    reply: Reply, prompt: Prompt, explain: bool, *, cut: bool = False
+) -> JudgeVerdict | LlmError:
     try:
         return read_verdict(reply, prompt, explain=explain, cut=cut)
     except LlmError as e:
@@ -272,7 +276,7 @@ def _text(text: str) -> dict[str, str]:
     return {"type": "text", "text": text}
 
 
-def report(verdict: Verdict, prompt: Prompt) -> dict[str, Any]:
+def report(verdict: JudgeVerdict, prompt: Prompt) -> dict[str, Any]:
     """A verdict as it stands in a raw value; ``confidence`` is 1 - risk."""
     return {
         "confidence": 1 - verdict.risk,

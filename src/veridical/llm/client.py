@@ -28,7 +28,7 @@ _REASONS = "reasons"  # what is known of a model that reasons before it answers
 
 
 @dataclass
-class Counts:
+class CallCounts:
     """What a client has done.
 
     Attributes:
@@ -66,7 +66,7 @@ class LlmClient:
 
     def __init__(self, endpoint: Endpoint, *, http: httpx.AsyncClient | None = None) -> None:
         self.endpoint = endpoint
-        self.counts = Counts()
+        self.counts = CallCounts()
         self.most_calls = _CALLS_A_SLOT * endpoint.max_concurrency
         self.limiter = Limiter(endpoint.max_concurrency)
         self._transport = Transport(endpoint, http)

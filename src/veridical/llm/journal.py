@@ -30,7 +30,7 @@ from veridical.core.messages import ChatRequest, Reply
 from veridical.errors import UsageError
 from veridical.files.atomic import PRIVATE_FILE
 from veridical.llm import journal_rows as rows
-from veridical.llm.journal_rows import Answered, Held, Leaving, Settled
+from veridical.llm.journal_rows import HeldReply, JournaledCall, Leaving, Settled
 from veridical.llm.ledger import Ledger
 from veridical.llm.writers import Writers
 
@@ -126,7 +126,7 @@ class Journal:
         that they are possibly paid, so no other session of the run may be at work."""
         return self._now(lambda db: rows.totals(db, run))
 
-    async def find(self, keys: Sequence[bytes]) -> dict[bytes, Held]:
+    async def find(self, keys: Sequence[bytes]) -> dict[bytes, HeldReply]:
         """The newest reply under each of ``keys`` that has one. A damaged one counts as none."""
         return await self._later(lambda db: rows.find(db, keys, self.damaged))
 
@@ -172,7 +172,7 @@ class Journal:
 
     async def end(
         self,
-        answers: Sequence[Answered],
+        answers: Sequence[JournaledCall],
         failures: Sequence[tuple[int, str]] = (),
         settled: Sequence[Settled] = (),
     ) -> None:
@@ -187,7 +187,7 @@ class Journal:
         await self._later(write)
 
     async def reject(self, keys: Sequence[tuple[bytes, int]]) -> None:
-        """Mark the replies under ``(key, attempt)`` as of no use: see :class:`Held`."""
+        """Mark the replies under ``(key, attempt)`` as of no use: see :class:`HeldReply`."""
         await self._later(lambda db: rows.insert(db, "rejected", keys))
 
     def close(self) -> None:

@@ -57,7 +57,7 @@ _LOOKUP = 500  # sqlite's variable limit is 999 in old builds
 _SHORT = 512  # bytes that are not worth packing
 
 
-class Held(NamedTuple):
+class HeldReply(NamedTuple):
     """The newest reply under a key. ``rejected``: whoever asked could make nothing of it."""
 
     reply: Reply
@@ -65,7 +65,7 @@ class Held(NamedTuple):
     rejected: bool
 
 
-class Answered(NamedTuple):
+class JournaledCall(NamedTuple):
     """What is written of a call that brought a reply."""
 
     call: int
@@ -93,7 +93,7 @@ class Settled(NamedTuple):
     lost: int = 0
 
 
-def write_replies(db: sqlite3.Connection, answers: Sequence[Answered]) -> None:
+def write_replies(db: sqlite3.Connection, answers: Sequence[JournaledCall]) -> None:
     """Put replies in, sealed."""
     rows = []
     for a in answers:
@@ -127,9 +127,11 @@ def open_session(db: sqlite3.Connection, run: str) -> int:
     return number
 
 
-def find(db: sqlite3.Connection, keys: Sequence[bytes], damaged: set[bytes]) -> dict[bytes, Held]:
+def find(
+    db: sqlite3.Connection, keys: Sequence[bytes], damaged: set[bytes]
+) -> dict[bytes, HeldReply]:
     """Newest good replies; keys of which a newer one is not good go to ``damaged``."""
-    newest: dict[bytes, Held] = {}
+    newest: dict[bytes, HeldReply] = {}
     bad: dict[bytes, int] = {}
     for i in range(0, len(keys), _LOOKUP):
         part = keys[i : i + _LOOKUP]
@@ -152,7 +154,7 @@ def find(db: sqlite3.Connection, keys: Sequence[bytes], damaged: set[bytes]) -> 
                 if not whole:
                     raise ValueError("not its seal")
                 reply = _load(_unpack(body), Usage(prompt, completion))
-                newest[key] = Held(reply, attempt, (key, attempt) in useless)
+                newest[key] = HeldReply(reply, attempt, (key, attempt) in useless)
             except (zlib.error, ValueError, TypeError, AttributeError):
                 bad[key] = attempt if isinstance(attempt, int) else 0
     damaged.update(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from veridical.core.messages import LlmError, Reply, Usage
 from veridical.llm.budget import Budget
 from veridical.llm.endpoints import Endpoint
-from veridical.llm.journal_rows import Answered, Leaving, Settled
+from veridical.llm.journal_rows import JournaledCall, Leaving, Settled
 
 if TYPE_CHECKING:
     from veridical.llm.service import Account
@@ -103,7 +103,7 @@ class Tab(Payer):
     async def write(self, outcomes: Sequence[Reply | LlmError]) -> None:
         """Enter what became of the calls into ledger and journal."""
         ledger = self.account.ledger
-        answered: list[Answered] = []
+        answered: list[JournaledCall] = []
         failed: list[tuple[int, str]] = []
         for i, outcome in enumerate(outcomes):
             if isinstance(outcome, LlmError):
@@ -113,7 +113,7 @@ class Tab(Payer):
                     ledger.failed += 1
             else:
                 cost = self.endpoint.cost(outcome.usage.prompt, outcome.usage.completion)
-                answered.append(Answered(self.calls[i], *self.keys[i], outcome, cost))
+                answered.append(JournaledCall(self.calls[i], *self.keys[i], outcome, cost))
                 ledger.answer(outcome, cost)
         if self.calls:
             await self.account.journal.end(answered, failed, self.settled)

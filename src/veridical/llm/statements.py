@@ -44,7 +44,7 @@ _REST = re.compile(r"[\s\"'“”‘’»`*_.)\]}!|]*\Z")
 _ALONE = re.compile(rf"[*_)\]]*[.!]?\n|{_REST.pattern}")
 
 
-class Statement(NamedTuple):
+class VerdictStatement(NamedTuple):
     """A verdict in a text: the answer's name, its value, and where the text has it."""
 
     name: str
@@ -53,7 +53,7 @@ class Statement(NamedTuple):
     end: int
 
 
-class Reading(NamedTuple):
+class StatedVerdict(NamedTuple):
     """What a text says.
 
     Attributes:
@@ -61,7 +61,7 @@ class Reading(NamedTuple):
         why: why it has none: None where it mentions no verdict at all.
     """
 
-    statement: Statement | None
+    statement: VerdictStatement | None
     why: str | None = None
 
 
@@ -86,41 +86,41 @@ class _Mention(NamedTuple):
     sure: bool
 
 
-def stated(text: str, scale: Scale, key: str) -> Reading:
+def stated(text: str, scale: Scale, key: str) -> StatedVerdict:
     """What ``text`` says: ``key`` is what the verdict is called ("Score: 5")."""
     begin = reasoned(text)
     if begin is None:
-        return Reading(None, "its reasoning has no clear end")
+        return StatedVerdict(None, "its reasoning has no clear end")
     if len(text) - begin > _LONGEST:
-        return Reading(None, "it is too long for a verdict")
+        return StatedVerdict(None, "it is too long for a verdict")
     grammar = _grammar(scale, key)
     seen = visible(text, begin, grammar.own)
     mentions = grammar.mentions(seen)
     if not mentions:
-        return Reading(None)
+        return StatedVerdict(None)
     first = [m for m in mentions if m.sure and _opens(m, seen)]
     last = [m for m in mentions if m.sure and _closes(m, seen)]
     counted = [m for m in (*first, *last) if not seen.quotes(m.start, m.end)]
     if not counted:
-        return Reading(None, "a verdict is mentioned in it and none is given")
+        return StatedVerdict(None, "a verdict is mentioned in it and none is given")
     verdict = counted[0]
     if any(m.name != verdict.name for m in mentions):
-        return Reading(None, "it has several verdicts")
+        return StatedVerdict(None, "it has several verdicts")
     why = _doubted(seen, verdict, grammar, opens=verdict in first)
     if why is not None:
-        return Reading(None, why)
+        return StatedVerdict(None, why)
     assert verdict.name is not None
     start, end = seen.places[verdict.start], seen.places[verdict.end - 1] + 1
-    return Reading(Statement(verdict.name, verdict.value, start, end))
+    return StatedVerdict(VerdictStatement(verdict.name, verdict.value, start, end))
 
 
-def statement_of(text: str, scale: Scale) -> Statement | None:
+def statement_of(text: str, scale: Scale) -> VerdictStatement | None:
     """The verdict that ``text`` is, whole."""
     if isinstance(scale, Choices):
         plain = " ".join(text.casefold().split())
         for choice in scale.choices:
             if plain in (" ".join(w.casefold().split()) for w in choice.words):
-                return Statement(choice.name, choice.value, 0, len(text))
+                return VerdictStatement(choice.name, choice.value, 0, len(text))
         return None
     read = _scaled(text, 0, scale)
     return None if read is None or read.end < len(text) else read
@@ -330,7 +330,7 @@ def _may_open(text: str, at: int, items: set[int]) -> bool:
     )
 
 
-def _scaled(text: str, at: int, scale: Numbers) -> Statement | None:
+def _scaled(text: str, at: int, scale: Numbers) -> VerdictStatement | None:
     """Return the number at ``at`` with its "%" or "out of 5" as a verdict; None where there is
     none, or it is off the scale or of another one than was asked for."""
     figure = _NUMBER.match(text, at)
@@ -347,8 +347,8 @@ def _scaled(text: str, at: int, scale: Numbers) -> Statement | None:
     return number(value, scale, at, end)
 
 
-def number(value: float, scale: Numbers, start: int = 0, end: int = 0) -> Statement | None:
+def number(value: float, scale: Numbers, start: int = 0, end: int = 0) -> VerdictStatement | None:
     """``value`` as a verdict; None where it is off the scale."""
     if not scale.low <= value <= scale.high or (scale.whole and not value.is_integer()):
         return None
-    return Statement(f"{value:g}", value, start, end)
+    return VerdictStatement(f"{value:g}", value, start, end)

@@ -7,7 +7,14 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from veridical.core.messages import LlmError, Reply
-from veridical.llm.statements import OPENING, Reading, Statement, number, stated, statement_of
+from veridical.llm.statements import (
+    OPENING,
+    StatedVerdict,
+    VerdictStatement,
+    number,
+    stated,
+    statement_of,
+)
 from veridical.llm.structured import read_json
 from veridical.llm.verdict_tokens import Spread, spread
 from veridical.llm.visible import reasoned
@@ -26,7 +33,7 @@ _EXPLANATION = re.compile(r"(?<!\w)explanation[\"'*_`]*\s*[:=]\s*", re.IGNORECAS
 
 
 @dataclass(frozen=True)
-class Verdict:
+class JudgeVerdict:
     """A judge's verdict.
 
     Attributes:
@@ -52,7 +59,7 @@ class Verdict:
 
 def read_verdict(
     reply: Reply, prompt: Prompt, *, explain: bool = False, cut: bool = False
-) -> Verdict:
+) -> JudgeVerdict:
     """The verdict of ``reply`` to ``prompt``.
 
     The text must state one verdict: as JSON under the prompt's key, or at its beginning or its
@@ -80,10 +87,10 @@ def read_verdict(
     if as_json is None:
         read = stated(text, scale, prompt.key)
         if cut and not _ended(read, text, scale):
-            read = Reading(None)
+            read = StatedVerdict(None)
         explanation = _explained(text)
     else:
-        read = Reading(_of_json(as_json, text, prompt.key, scale))
+        read = StatedVerdict(_of_json(as_json, text, prompt.key, scale))
         explanation = as_json.get("explanation")
     verdict = read.statement
     may_open = as_json is None and read.why is None and not (explain or prompt.explains)
@@ -103,10 +110,10 @@ def read_verdict(
     if masses is not None and masses.total >= masses.undecided:
         return _expected(masses, verdict.name, scale, explanation, text)
     name, value = verdict.name, verdict.value
-    return Verdict(name, value, scale.risk(value), "text", None, None, explanation, text)
+    return JudgeVerdict(name, value, scale.risk(value), "text", None, None, explanation, text)
 
 
-def _ended(read: Reading, text: str, scale: Scale) -> bool:
+def _ended(read: StatedVerdict, text: str, scale: Scale) -> bool:
     """Whether a text that was cut surely had its verdict before: a number that something follows.
     A word ("No") may be the beginning of another statement ("No doubt ...")."""
     return isinstance(scale, Numbers) and (
@@ -116,7 +123,7 @@ def _ended(read: Reading, text: str, scale: Scale) -> bool:
 
 def _expected(
     masses: Spread, name: str | None, scale: Scale, explanation: str | None, text: str
-) -> Verdict:
+) -> JudgeVerdict:
     total = masses.total
     if isinstance(scale, Numbers):
         worths = {n: float(n) for n in sorted(masses.mass, key=float)}
@@ -125,7 +132,7 @@ def _expected(
     shares = {n: masses.mass[n] / total for n in worths}
     value = sum(p * worths[n] for n, p in shares.items())
     value = min(max(value, min(scale.best, scale.worst)), max(scale.best, scale.worst))  # rounding
-    return Verdict(
+    return JudgeVerdict(
         name if name is not None else max(shares, key=lambda n: shares[n]),
         value,
         scale.risk(value),
@@ -154,7 +161,7 @@ def _object(text: str) -> dict[str, Any] | None:
     return fields
 
 
-def _of_json(fields: dict[str, Any], text: str, key: str, scale: Scale) -> Statement:
+def _of_json(fields: dict[str, Any], text: str, key: str, scale: Scale) -> VerdictStatement:
     verdict = _field(fields.get(key), scale)
     others = (_field(fields[name], scale) for name in fields if name.lower() in _SAYERS)
     if verdict is None or any(o is not None and o.name != verdict.name for o in others):
@@ -165,7 +172,7 @@ def _of_json(fields: dict[str, Any], text: str, key: str, scale: Scale) -> State
     return verdict._replace(start=places[0] if len(places) == 1 else -1)
 
 
-def _field(value: Any, scale: Scale) -> Statement | None:
+def _field(value: Any, scale: Scale) -> VerdictStatement | None:
     """The verdict that the value of a JSON field is, and nothing besides."""
     if isinstance(value, (int, float)) and isinstance(scale, Numbers):
         on_scale = not isinstance(value, bool) and scale.low <= value <= scale.high

@@ -6,13 +6,15 @@ from veridical.core.protocols import LABELS, Encoded, Encoder, NliModel, Pair, W
 from veridical.models.catalog import (
     MODEL_FORMS,
     NLI_FORMS,
-    ModelRow,
     list_models,
     llm_nli,
     load_encoder,
     load_nli,
     nli_in,
     trained_on,
+)
+from veridical.models.catalog import (
+    CatalogRow as ModelRow,
 )
 from veridical.models.nli.names import published_nli
 

@@ -40,7 +40,7 @@ _NLI_OPTIONS: dict[str, dict[str, Any]] = {
 
 
 @dataclass(frozen=True)
-class ModelRow:
+class CatalogRow:
     """One line of ``veridical models``."""
 
     name: str
@@ -206,18 +206,18 @@ def _published(
         from veridical.models.nli.hhem import HhemNli
 
         return HhemNli(place, **place_options)
-    from veridical.models.nli.torch import Recipe, TorchNli
+    from veridical.models.nli.torch import CheckpointRecipe, TorchNli
     from veridical.models.nli.windowed import SUPPORTED_FIRST, SUPPORTED_LAST
 
     if family == "critic":
-        return TorchNli(place, recipe=Recipe(SUPPORTED_FIRST), **place_options)
+        return TorchNli(place, recipe=CheckpointRecipe(SUPPORTED_FIRST), **place_options)
     from veridical.models.nli.minicheck import CHUNK_TOKENS, LONGEST, MiniCheckT5, is_t5
 
     if is_t5(place, options.get("revision")):
         if "labels" in options:
             raise UsageError(f"{place} has no classes of its own to state the order of")
         return MiniCheckT5(place, **place_options)
-    recipe = Recipe(SUPPORTED_LAST, joined=True, chunk=CHUNK_TOKENS, longest=LONGEST)
+    recipe = CheckpointRecipe(SUPPORTED_LAST, joined=True, chunk=CHUNK_TOKENS, longest=LONGEST)
     return TorchNli(place, recipe=recipe, **place_options)
 
 
@@ -241,7 +241,7 @@ def trained_on(name: str) -> dict[str, tuple[str, ...]]:
     return packaged.TRAINED_ON if name in (packaged.MINI, packaged.BASE) else {}
 
 
-def list_models() -> list[ModelRow]:
+def list_models() -> list[CatalogRow]:
     """This project's models that are here. Others are named by :data:`MODEL_FORMS` and
     :data:`NLI_FORMS`."""
     from veridical.models.images import onnx as images
@@ -266,11 +266,11 @@ def list_models() -> list[ModelRow]:
 
 def _embedded(
     name: str, kind: str, folder: Path, revision: str, reads: str = "English"
-) -> ModelRow:
+) -> CatalogRow:
     size = sum(p.stat().st_size for p in folder.rglob("*") if p.is_file())
     inside = folder.is_relative_to(EMBEDDED.parent)
     where = f"{f'embedded: {folder.name}' if inside else folder}, {reads}, ONNX Runtime"
-    return ModelRow(name, kind, "Apache-2.0", size, revision, where)
+    return CatalogRow(name, kind, "Apache-2.0", size, revision, where)
 
 
 def local_model(

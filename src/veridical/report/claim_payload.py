@@ -27,7 +27,7 @@ MAX_LEFT_OUT = 20
 Json = Any
 
 
-class Fact(NamedTuple):
+class ClaimFact(NamedTuple):
     """What is said of one claim; ``says`` has a verdict for each item of its evidence."""
 
     shown: dict[str, Json]
@@ -48,7 +48,7 @@ def claims_of(score: Score) -> dict[str, Json] | None:
     return {"abstained": abstained, "left_out": left_out[:MAX_LEFT_OUT]}
 
 
-def claim_facts(score: Score) -> list[Fact]:
+def claim_facts(score: Score) -> list[ClaimFact]:
     """For each unit of a score that :func:`claims_of` knows: its verdict ``v``, and where the
     scorer tells them ``text`` (if it is not the unit's), ``triplet``, ``parts``, ``kind`` (number,
     date, name, other), ``conflict`` and ``why``."""
@@ -62,7 +62,7 @@ def claim_facts(score: Score) -> list[Fact]:
         verdict = VERDICTS[unit.label or ""]
         says = [VERDICTS.get(s) if isinstance(s, str) else None for s in _list(fact.get("says"))]
         repeated = [verdict] * len(unit.evidence) if "says" not in fact else []
-        facts.append(Fact({"v": verdict, **_facts(unit.text, fact)}, [*says, *repeated]))
+        facts.append(ClaimFact({"v": verdict, **_facts(unit.text, fact)}, [*says, *repeated]))
     return facts
 
 

@@ -39,7 +39,7 @@ class Rate(NamedTuple):
     high: float | None = None
 
 
-class ModelRow(NamedTuple):
+class ModelRates(NamedTuple):
     """A model's line of the table.
 
     Attributes:
@@ -58,7 +58,7 @@ class ModelRow(NamedTuple):
     total: bool = False
 
 
-class Tally:
+class RateTally:
     """Rates of one scorer by model, filled one response at a time."""
 
     def __init__(self) -> None:
@@ -73,7 +73,7 @@ class Tally:
         for counts in (self._models.setdefault(name, _Counts()), self._all):
             counts.add(score)
 
-    def rows(self) -> list[ModelRow]:
+    def rows(self) -> list[ModelRates]:
         """A row a model, the lowest rate of hallucination first, then one of all where there are
         several. None if no response was judged."""
         if not self._all.responses:
@@ -102,7 +102,7 @@ class _Counts:
         for name in RATES[:-1] if score.units else ():
             self.shares[name].add(float(shares[name] or 0))
 
-    def row(self, model: str) -> ModelRow:
+    def row(self, model: str) -> ModelRates:
         rates = {
             name: Rate(
                 m.mean, *share_interval(m, self.responses if name == "abstain" else self.claims)
@@ -110,7 +110,7 @@ class _Counts:
             for name, m in self.shares.items()
             if m.n
         }
-        return ModelRow(model, rates, self.responses, self.claims, self.apart)
+        return ModelRates(model, rates, self.responses, self.claims, self.apart)
 
 
 def share_interval(shares: Moments, trials: int) -> tuple[float, float] | tuple[None, None]:
@@ -142,9 +142,9 @@ def model_of(record: Record) -> str | None:
 
 def rates_by_model(
     pairs: Iterable[tuple[Record, Result]], scorers: Sequence[str]
-) -> dict[str, list[ModelRow]]:
+) -> dict[str, list[ModelRates]]:
     """Rows of those of ``scorers`` that judged claims; every pair is read once."""
-    tallies = {name: Tally() for name in scorers}
+    tallies = {name: RateTally() for name in scorers}
     for record, result in pairs:
         model = model_of(record)
         for name, tally in tallies.items():
@@ -152,7 +152,7 @@ def rates_by_model(
     return {name: rows for name, tally in tallies.items() if (rows := tally.rows())}
 
 
-def rates_tables(by_scorer: Mapping[str, Sequence[ModelRow]]) -> list[Markup]:
+def rates_tables(by_scorer: Mapping[str, Sequence[ModelRates]]) -> list[Markup]:
     """The table of each scorer; the last one says how rates are reckoned from responses."""
     last = len(by_scorer) - 1
     return [
@@ -161,7 +161,7 @@ def rates_tables(by_scorer: Mapping[str, Sequence[ModelRow]]) -> list[Markup]:
     ]
 
 
-def rates_table(caption: str, rows: Sequence[ModelRow], note: str = "") -> Markup:
+def rates_table(caption: str, rows: Sequence[ModelRates], note: str = "") -> Markup:
     """The rows as a table with bars and intervals, for a page with ``report.css`` and
     ``claims.css``. Texts are escaped; there is no inline style.
 
@@ -180,7 +180,7 @@ class _Bar(NamedTuple):
     high: float | None
 
 
-def _bar(row: ModelRow) -> _Bar | None:
+def _bar(row: ModelRates) -> _Bar | None:
     """Contradicted, unsupported, supported: the second ends at the rate of hallucination."""
     shares = [(name, row.rates.get(name)) for name in ("contradiction", "neutral", "entailment")]
     pieces: list[tuple[str, float, float]] = []

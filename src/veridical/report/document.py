@@ -43,7 +43,7 @@ _NAME = 24  #: characters of a name that a table leaves room for before it is dr
 _COMMAND = 72  #: the longest command on one line
 
 
-class Shown(NamedTuple):
+class ShownFlag(NamedTuple):
     """A flag as a view prints it."""
 
     name: str
@@ -52,18 +52,18 @@ class Shown(NamedTuple):
     severity: Severity
 
 
-class Span(NamedTuple):
+class StyledText(NamedTuple):
     """Words of one style."""
 
     text: str
     style: Style = ""
 
 
-Words = str | Span | Sequence[str | Span]
+Words = str | StyledText | Sequence[str | StyledText]
 
 
 @dataclass(frozen=True)
-class Answer:
+class Opening:
     """What a document says first.
 
     Attributes:
@@ -104,7 +104,7 @@ class Paragraph:
 
 
 @dataclass(frozen=True)
-class Items:
+class BulletList:
     """A list. In a terminal each line begins with ``mark``."""
 
     lines: Sequence[Words]
@@ -112,7 +112,7 @@ class Items:
     only: Form | None = None
 
 
-class Figure(NamedTuple):
+class TableFigure(NamedTuple):
     """A figure of a table, its interval and the one printed in a paper."""
 
     value: str
@@ -126,8 +126,8 @@ class Line:
     """A line of a table: a name with its flags, and figures."""
 
     name: Words
-    figures: Sequence[Figure]
-    flags: Sequence[Shown] = ()
+    figures: Sequence[TableFigure]
+    flags: Sequence[ShownFlag] = ()
     dim: bool = False
     section: bool = False  # begins one
 
@@ -149,13 +149,13 @@ class Table:
         return any(getattr(line.figures[column], part) for line in self.lines)
 
 
-Block = Answer | Heading | Paragraph | Items | Table
+Block = Opening | Heading | Paragraph | BulletList | Table
 
 
 def plain_table(heads: Sequence[str], rows: Iterable[Sequence[str]], least: int = 12) -> Table:
     """A table of texts."""
     return Table(
-        heads, [Line(row[0], [Figure(cell) for cell in row[1:]]) for row in rows], least=least
+        heads, [Line(row[0], [TableFigure(cell) for cell in row[1:]]) for row in rows], least=least
     )
 
 
@@ -191,7 +191,7 @@ def markdown(blocks: Iterable[Block]) -> str:
 
 def _lines(block: Block) -> Iterator[str]:
     match block:
-        case Answer():
+        case Opening():
             yield from (f"**{text(block.sentence)}**", "")
             for said in block.meaning:
                 yield from (text(said), "")
@@ -202,7 +202,7 @@ def _lines(block: Block) -> Iterator[str]:
             yield from (f"{'#' * block.level} {text(words)}", "")
         case Paragraph():
             yield from (_marked(block.words), "")
-        case Items():
+        case BulletList():
             yield from (f"- {_marked(line)}" for line in block.lines)
             if block.lines:
                 yield ""
@@ -211,12 +211,12 @@ def _lines(block: Block) -> Iterator[str]:
 
 
 def _marked(words: Words) -> str:
-    spans = [words] if isinstance(words, (str, Span)) else words
+    spans = [words] if isinstance(words, (str, StyledText)) else words
     return "".join(_span(span) for span in spans)
 
 
-def _span(span: str | Span) -> str:
-    words, style = span if isinstance(span, Span) else (span, "")
+def _span(span: str | StyledText) -> str:
+    words, style = span if isinstance(span, StyledText) else (span, "")
     if style == "name":
         return code(words)
     if style == "quote":
@@ -239,11 +239,11 @@ def _rows(table: Table) -> Iterator[str]:
     for line in table.lines:
         cells = [("*baseline:* " if line.dim else "") + _marked(line.name)]
         for i, figure in enumerate(line.figures):
-            cell = Span(figure.value, figure.style)
+            cell = StyledText(figure.value, figure.style)
             cells.append(f"{_marked(cell)} {figure.interval}".strip())
             cells += [figure.paper] * table.has(i, "paper")
         if table.flagged:
-            spans = (_span(Span(f.label, f.severity)) for f in line.flags)
+            spans = (_span(StyledText(f.label, f.severity)) for f in line.flags)
             cells.append(", ".join(spans))
         yield f"| {' | '.join(cells)} |"
     yield ""
@@ -260,8 +260,8 @@ def show(blocks: Iterable[Block], console: Console) -> None:
         if block.only == "markdown":
             continue
         match block:
-            case Answer():
-                console.print(_styled(Span(block.sentence, "strong")))
+            case Opening():
+                console.print(_styled(StyledText(block.sentence, "strong")))
                 for said in block.meaning:
                     console.print(_styled(said))
                 if block.command:
@@ -273,7 +273,7 @@ def show(blocks: Iterable[Block], console: Console) -> None:
                 console.print(Text(one_line(block.words), style="bold"))
             case Paragraph():
                 console.print(_styled(block.words))
-            case Items():
+            case BulletList():
                 for line in block.lines:
                     _hanging(_styled(block.mark), _styled(line), console)
             case Table():
@@ -291,8 +291,8 @@ def _hanging(mark: Text, words: Text, console: Console) -> None:
 
 
 def _styled(words: Words) -> Text:
-    spans = [words] if isinstance(words, (str, Span)) else words
-    pairs = (span if isinstance(span, Span) else Span(span) for span in spans)
+    spans = [words] if isinstance(words, (str, StyledText)) else words
+    pairs = (span if isinstance(span, StyledText) else StyledText(span) for span in spans)
     return Text.assemble(*((one_line(t), _TERMINAL.get(style, "")) for t, style in pairs))
 
 

@@ -31,7 +31,7 @@ SCRIPTS = ("theme.js", "claims.js", "decisions.js", "overview.js", "report.js")
 BLOCK_CHARACTERS = 1_000_000  #: a block of long records is closed at this size
 
 
-class Block(NamedTuple):
+class DataBlock(NamedTuple):
     """An inert block of the page: ``data`` is base64 of zlib of a JSON list."""
 
     kind: str
@@ -88,7 +88,7 @@ def write_report(
     write_whole(path, parts)
 
 
-def blocks(pairs: Iterable[tuple[Record, Result]]) -> Iterator[Block]:
+def blocks(pairs: Iterable[tuple[Record, Result]]) -> Iterator[DataBlock]:
     """Detail, index and search blocks, in the order in which they fill up."""
     details, index, search = _Packer("detail", 32), _Packer("index", 512), _Packer("search", 512)
     for record, result in pairs:
@@ -107,17 +107,17 @@ class _Packer:
         self._items: list[str] = []
         self._size = self._first = 0
 
-    def add(self, item: Any) -> Iterator[Block]:
+    def add(self, item: Any) -> Iterator[DataBlock]:
         self._items.append(_json(item))
         self._size += len(self._items[-1])
         if len(self._items) >= self._most or self._size >= BLOCK_CHARACTERS:
             yield from self.rest()
 
-    def rest(self) -> Iterator[Block]:
+    def rest(self) -> Iterator[DataBlock]:
         if not self._items:
             return
         packed = zlib.compress(f"[{','.join(self._items)}]".encode("ascii"), 6)
-        yield Block(self._kind, self._first, base64.b64encode(packed).decode("ascii"))
+        yield DataBlock(self._kind, self._first, base64.b64encode(packed).decode("ascii"))
         self._first += len(self._items)
         self._items, self._size = [], 0
 

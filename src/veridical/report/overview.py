@@ -61,7 +61,7 @@ class Card(NamedTuple):
     share: float
 
 
-class Bar(NamedTuple):
+class HistogramBar(NamedTuple):
     """A histogram bar in per cent of the plot; ``height`` is of the highest bar."""
 
     low: float
@@ -189,11 +189,11 @@ def trust(summary: Mapping[str, Any]) -> list[str]:
     return remarks
 
 
-def bars(histogram: list[int]) -> list[Bar]:
+def bars(histogram: list[int]) -> list[HistogramBar]:
     """One bar per bin; the bins share [0, 1] equally."""
     n, top = len(histogram), max(histogram, default=0)
     return [
-        Bar(i / n, (i + 1) / n, c, 100 * i / n, 100 / n, 100 * c / top if top else 0.0)
+        HistogramBar(i / n, (i + 1) / n, c, 100 * i / n, 100 / n, 100 * c / top if top else 0.0)
         for i, c in enumerate(histogram)
     ]
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from veridical.core.records import Record
 from veridical.core.scores import EvidenceItem, Result, Score, Unit
-from veridical.report.claim_payload import Fact, claim_facts, claims_of
+from veridical.report.claim_payload import ClaimFact, claim_facts, claims_of
 from veridical.report.decision_payload import decision_of
 from veridical.report.unexplained import Unexplained
 
@@ -173,7 +173,7 @@ def _score(
 ) -> dict[str, Json]:
     raw, matrix = score.raw, heat_map(score.raw)
     claims = claims_of(score)
-    facts = claim_facts(score) if claims else [Fact({}, [])] * len(score.units)
+    facts = claim_facts(score) if claims else [ClaimFact({}, [])] * len(score.units)
     shown_apart = ("matrix", "order", "outlier") if matrix else ()
     shown_apart = (*shown_apart, "claims", "left_out") if claims else shown_apart
     units = list(zip(score.units, facts, strict=True))
@@ -196,7 +196,7 @@ def _score(
     }
 
 
-def _unit(record: Record, unit: Unit, fact: Fact, notes: list[str]) -> dict[str, Json]:
+def _unit(record: Record, unit: Unit, fact: ClaimFact, notes: list[str]) -> dict[str, Json]:
     out: dict[str, Json] = {
         "level": unit.level,
         "start": unit.start,

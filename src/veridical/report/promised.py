@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _TEMPLATE = "promises.html"
 
 
-class Row(NamedTuple):
+class PromiseRow(NamedTuple):
     """A line of a table: its name, and either ``cells`` or why there are none."""
 
     name: str
@@ -72,11 +72,11 @@ def drift_remarks(drifts: Mapping[str, Mapping[str, Drift]]) -> list[str]:
     ]
 
 
-def _promise(name: str, promise: Promise | None) -> Row:
+def _promise(name: str, promise: Promise | None) -> PromiseRow:
     if promise is None:
-        return Row(name, reason="No guarantee.")
+        return PromiseRow(name, reason="No guarantee.")
     if promise.threshold is None:
-        return Row(name, reason=f"No guarantee: {promise.reason or 'none holds'}.")
+        return PromiseRow(name, reason=f"No guarantee: {promise.reason or 'none holds'}.")
     cells = (
         number(promise.threshold, 4),
         percent(promise.alpha),
@@ -86,14 +86,16 @@ def _promise(name: str, promise: Promise | None) -> Row:
         percent(promise.observed),
         percent(promise.bound),
     )
-    return Row(name, cells)
+    return PromiseRow(name, cells)
 
 
-def _drift(name: str, drift: Drift) -> Row:
+def _drift(name: str, drift: Drift) -> PromiseRow:
     if drift.ks is None or drift.p_holm is None:
-        return Row(name, reason="Nothing to compare: it scored none here, or none when tuned.")
+        return PromiseRow(
+            name, reason="Nothing to compare: it scored none here, or none when tuned."
+        )
     p = "< 0.001" if drift.p_holm < 0.001 else number(drift.p_holm)
     drifted = "yes" if drift.drifted else "no"
-    return Row(
+    return PromiseRow(
         name, (number(drift.mean), number(drift.mean_before), number(drift.ks, 2), p, drifted)
     )

@@ -18,7 +18,7 @@ from veridical.retrieval.query_writing import PROMPTS, QueryWriter, queries_of
 from veridical.retrieval.search import Found, RefusedQuery, Retriever
 
 if TYPE_CHECKING:
-    from veridical.io import Source
+    from veridical.io.source import InputSource
     from veridical.io.unused import UnusedColumn
     from veridical.sampling.stream import SampledSource
 
@@ -57,7 +57,7 @@ class RetrievedSource:
 
     def __init__(
         self,
-        inner: Source | SampledSource,
+        inner: InputSource | SampledSource,
         folder: Path,
         *,
         top: int = TOP,
@@ -84,7 +84,7 @@ class RetrievedSource:
         return True
 
     @property
-    def given(self) -> Source:
+    def given(self) -> InputSource:
         """The rows of the input."""
         return self.inner.given
 

@@ -20,7 +20,7 @@ from veridical.files.temporary import TemporaryFolder
 from veridical.io.public_pages import Page, PageError, PublicPages
 from veridical.retrieval.corpus.documents import decoded
 from veridical.retrieval.corpus.files import Entry, Unreadable
-from veridical.retrieval.corpus.reader import Cut, Reader
+from veridical.retrieval.corpus.reader import CutDocument, FileReader
 from veridical.retrieval.search import Found, Retriever
 from veridical.text.words import words
 
@@ -32,7 +32,7 @@ _KEPT = 20_000_000
 #: Pages that are fetched at once.
 _AT_ONCE = 8
 #: A page's text with the places of its passages, or why it cannot be had.
-_Read = Cut | str
+_Read = CutDocument | str
 
 
 class PageSearch:
@@ -59,7 +59,7 @@ class PageSearch:
         self._under_way: dict[str, asyncio.Task[_Read]] = {}
         self._size = 0
         self._free: asyncio.Semaphore | None = None
-        self._reader = Reader(longest=_SECONDS, memory=_MEMORY)
+        self._reader = FileReader(longest=_SECONDS, memory=_MEMORY)
         self._reading = threading.Lock()
         self._folder: TemporaryFolder | None = None
 
@@ -137,7 +137,7 @@ class PageSearch:
                 return str(e)
             except OSError as e:
                 return f"its text cannot be kept: {e.strerror}"
-            return read if isinstance(read, Cut) else read.reason
+            return read if isinstance(read, CutDocument) else read.reason
 
     def _keep(self, url: str, text: _Read) -> None:
         self._kept[url] = text
@@ -168,7 +168,7 @@ def _size(text: _Read) -> int:
     return len(text) if isinstance(text, str) else len(text.document.text)
 
 
-def _passages(source: str, page: Cut) -> list[Found]:
+def _passages(source: str, page: CutDocument) -> list[Found]:
     title, text = page.document.title, page.document.text
     return [
         Found(f"{source}#char={start},{end}", text[start:end], source, start, end, None, title)

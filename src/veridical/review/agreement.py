@@ -33,7 +33,7 @@ class Shared:
 
 
 @dataclass(frozen=True)
-class Cell:
+class LabelCell:
     """How often one person said the first label and another the second, of ``n`` of the first;
     with Wilson's interval."""
 
@@ -65,7 +65,7 @@ class Agreement:
     agree: float | None
     agree_low: float | None
     agree_high: float | None
-    confusion: list[Cell]
+    confusion: list[LabelCell]
     disagreements: list[Shared]
 
     def as_dict(self) -> dict[str, Any]:
@@ -146,7 +146,7 @@ def agreement(labels: Labels, *, resamples: int = RESAMPLES, seed: int = 0) -> A
     )
 
 
-def _cells(pairs: Any) -> list[Cell]:
+def _cells(pairs: Any) -> list[LabelCell]:
     cells = []
     for i, first in enumerate(CLASSES):
         total = int(pairs[i].sum())
@@ -154,7 +154,7 @@ def _cells(pairs: Any) -> list[Cell]:
             if total:
                 count = int(pairs[i, j])
                 cells.append(
-                    Cell(first, second, count, count / total, *wilson(count / total, total))
+                    LabelCell(first, second, count, count / total, *wilson(count / total, total))
                 )
     return cells
 

@@ -22,10 +22,10 @@ from veridical.review.agreement import agreement
 from veridical.review.estimate import forecast
 from veridical.review.events import (
     LABELS,
-    Event,
     Label,
     LabelLog,
-    Place,
+    ReviewEvent,
+    SourceMark,
     UnitPlace,
     now,
 )
@@ -121,7 +121,7 @@ class Desk:
         self._log.close()
         os.close(self._lock)
 
-    def add(self, *events: Event) -> None:
+    def add(self, *events: ReviewEvent) -> None:
         """Take events: they are on the disk when this returns."""
         with self._guard:
             self._log.append(*events)
@@ -327,7 +327,7 @@ class Desk:
             if said.done is None and not self.queue.lease(place, who):
                 raise UsageError("the answer is before somebody else now; go on to the next one")
             self.add(
-                Event(
+                ReviewEvent(
                     event="label",
                     at=now(),
                     who=who,
@@ -362,7 +362,7 @@ class Desk:
                 raise UsageError(f"{missing} of {len(asked)} statements have no label yet")
             if said.done is None:
                 self.add(
-                    Event(
+                    ReviewEvent(
                         event="done",
                         at=now(),
                         who=who,
@@ -386,7 +386,7 @@ class Desk:
         self._need_annotator(who)
         place, _, _ = self._answer(row)
         self.add(
-            Event(
+            ReviewEvent(
                 event="comment",
                 at=now(),
                 who=who,
@@ -416,7 +416,7 @@ class Desk:
             if events is None:
                 raise UsageError("nobody has labelled such a unit")
             self.add(
-                Event(
+                ReviewEvent(
                     event="adjudicated",
                     at=now(),
                     who=who,
@@ -466,7 +466,7 @@ def _plain(unit: UnitPlace | None) -> dict[str, Any]:
     return unit.model_dump(exclude_none=True)
 
 
-def _where(place: Place | None) -> list[Any] | None:
+def _where(place: SourceMark | None) -> list[Any] | None:
     return None if place is None else [place.kind, place.index, place.start, place.end]
 
 
@@ -507,12 +507,12 @@ def _sources(record: Record) -> list[dict[str, Any]]:
     return out
 
 
-def _evidence(record: Record, kind: str, index: int, start: int, end: int) -> Place:
+def _evidence(record: Record, kind: str, index: int, start: int, end: int) -> SourceMark:
     text = next((t for k, i, _, t in _texts(record) if (k, i) == (kind, index)), None)
     if text is None or not 0 <= start < end <= len(text):
         raise UsageError("evidence: it is no part of a source")
     shown: Any = kind
-    return Place(kind=shown, index=index, start=start, end=end, text=text[start:end][:100_000])
+    return SourceMark(kind=shown, index=index, start=start, end=end, text=text[start:end][:100_000])
 
 
 def _reveal(result: Result) -> dict[str, Any]:

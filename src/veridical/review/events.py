@@ -1,9 +1,9 @@
 """Labels that people gave, as a file that only grows: ``labels.jsonl`` in the run directory.
 
-Each line is an :class:`Event`. Nothing is ever altered: a change of mind, an undo, a comment are
-further lines, and the newest of a person on a unit counts. A line is on the disk before the page
-hears that it was taken, so that a killed server loses none. The files of several people of the same
-run can be put together by ``cat``.
+Each line is a :class:`ReviewEvent`. Nothing is ever altered: a change of mind, an undo, a comment
+are further lines, and the newest of a person on a unit counts. A line is on the disk before the
+page hears that it was taken, so that a killed server loses none. The files of several people of the
+same run can be put together by ``cat``.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _FROZEN = ConfigDict(frozen=True, extra="forbid")
 Offset = Annotated[int, Field(ge=0, le=2**31)]
 
 
-class Place(BaseModel):
+class SourceMark(BaseModel):
     """A slice of a source: ``text`` is ``[start:end]`` of the source of this kind and index."""
 
     model_config = _FROZEN
@@ -84,7 +84,7 @@ class Draw(BaseModel):
     stratum: Annotated[int, Field(ge=0)] | None = None
 
 
-class Event(BaseModel):
+class ReviewEvent(BaseModel):
     """A line of the file.
 
     Attributes:
@@ -113,7 +113,7 @@ class Event(BaseModel):
     unit: UnitPlace | None = None
     label: Label | None = None
     missed: bool = False
-    evidence: Annotated[tuple[Place, ...], Field(max_length=100)] = ()
+    evidence: Annotated[tuple[SourceMark, ...], Field(max_length=100)] = ()
     seconds: Annotated[float, Field(ge=0, le=1e7, allow_inf_nan=False)] | None = None
     blind: bool = True
     draw: Draw | None = None
@@ -140,7 +140,7 @@ def now() -> str:
     return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="microseconds")
 
 
-def read_events(path: Path) -> Iterator[Event]:
+def read_events(path: Path) -> Iterator[ReviewEvent]:
     """The events of a file, in its order; none where it is not there. A last line without an end
     is what a killed process left half written, and is no event.
 
@@ -151,7 +151,7 @@ def read_events(path: Path) -> Iterator[Event]:
         if not line.strip():
             continue
         try:
-            yield Event.model_validate_json(line)
+            yield ReviewEvent.model_validate_json(line)
         except ValidationError as e:
             first = e.errors()[0]
             field = ".".join(map(str, first["loc"])) or "line"
@@ -174,7 +174,7 @@ class LabelLog:
         self.events = list(read_events(path))
         self._file: int | None = append_to(path)
 
-    def append(self, *events: Event) -> None:
+    def append(self, *events: ReviewEvent) -> None:
         """Add events. They are on the disk when this returns."""
         assert self._file is not None
         write_all(self._file, b"".join(event.line() + b"\n" for event in events))
@@ -187,7 +187,7 @@ class LabelLog:
             self._file = None
 
 
-def in_order(events: Iterable[Event]) -> list[Event]:
+def in_order(events: Iterable[ReviewEvent]) -> list[ReviewEvent]:
     """Events by their time, those of the same line once; files of several people may be put
     together in any order."""
     unique = dict.fromkeys(events)

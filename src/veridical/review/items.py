@@ -17,7 +17,7 @@ from veridical.core.prompt_text import question_text
 from veridical.core.records import Record
 from veridical.core.scores import Headline, Result, Unit
 from veridical.errors import UsageError
-from veridical.review.events import Place, UnitPlace
+from veridical.review.events import SourceMark, UnitPlace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,7 +32,7 @@ MOST_UNITS = 500
 _LONGEST = 100_000
 
 
-class Asked(NamedTuple):
+class AskedUnit(NamedTuple):
     """A unit of an answer that is asked about.
 
     Attributes:
@@ -40,7 +40,7 @@ class Asked(NamedTuple):
     """
 
     unit: UnitPlace
-    deciding: Place | None
+    deciding: SourceMark | None
 
 
 class Items:
@@ -127,7 +127,7 @@ class Items:
                 found.append(place)
         return found
 
-    def asked(self, record: Record, result: Result) -> list[Asked]:
+    def asked(self, record: Record, result: Result) -> list[AskedUnit]:
         """The units of an answer that are asked about, in their order in the answer."""
         found = self._of(result)
         if found:
@@ -137,7 +137,7 @@ class Items:
         else:
             looked = _looked(result)
             asked = [
-                Asked(
+                AskedUnit(
                     UnitPlace(level="sentence", start=s.start, end=s.end, text=s.text),
                     looked.get((s.start, s.end)),
                 )
@@ -147,10 +147,10 @@ class Items:
         if not asked:
             n = len(record.response)
             whole = UnitPlace(level="response", start=0, end=n, text=record.response[:_LONGEST])
-            asked = [Asked(whole, None)]
+            asked = [AskedUnit(whole, None)]
         return asked[:MOST_UNITS]
 
-    def _of(self, result: Result) -> list[Asked]:
+    def _of(self, result: Result) -> list[AskedUnit]:
         """The units of a score that are asked about, where those are not the sentences."""
         levels = {"auto": ("claim",), "claim": ("claim",), "span": ("span",)}.get(self._units, ())
         for score in result.scores.values():
@@ -158,7 +158,7 @@ class Items:
             facts = raw.get("claims")
             facts = facts if isinstance(facts, list) and len(facts) == len(score.units) else []
             asked = [
-                Asked(_unit(unit, fact), _deciding(unit))
+                AskedUnit(_unit(unit, fact), _deciding(unit))
                 for unit, fact in zip_longest(score.units, facts)
                 if unit.level in levels and unit.end > unit.start
             ]
@@ -215,19 +215,19 @@ def _unit(unit: Unit, fact: Any) -> UnitPlace:
     )
 
 
-def _told_apart(asked: list[Asked]) -> list[Asked]:
+def _told_apart(asked: list[AskedUnit]) -> list[AskedUnit]:
     """The units, those alike numbered."""
     seen: Counter[UnitPlace] = Counter()
     out = []
     for unit, deciding in asked:
-        out.append(Asked(unit.model_copy(update={"again": seen[unit]}), deciding))
+        out.append(AskedUnit(unit.model_copy(update={"again": seen[unit]}), deciding))
         seen[unit] += 1
     return out
 
 
-def _looked(result: Result) -> Mapping[tuple[int, int], Place]:
+def _looked(result: Result) -> Mapping[tuple[int, int], SourceMark]:
     """Where scorers looked for each sentence: that of the risk first."""
-    found: dict[tuple[int, int], Place] = {}
+    found: dict[tuple[int, int], SourceMark] = {}
     first = [result.by] if result.by is not None else []
     names = [*(n for n in result.scores if n.split("(")[0] in first), *result.scores]
     for name in names:
@@ -238,10 +238,10 @@ def _looked(result: Result) -> Mapping[tuple[int, int], Place]:
     return found
 
 
-def _deciding(unit: Unit) -> Place | None:
+def _deciding(unit: Unit) -> SourceMark | None:
     items = [e for e in unit.evidence if e.kind != "token"]
     if not items:
         return None
     e = max(items, key=lambda item: item.probability or 0.0)
     kind: Any = e.kind
-    return Place(kind=kind, index=e.index, start=e.start, end=e.end, text=e.text[:_LONGEST])
+    return SourceMark(kind=kind, index=e.index, start=e.start, end=e.end, text=e.text[:_LONGEST])

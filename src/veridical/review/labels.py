@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from veridical.review.events import Event, UnitPlace, in_order
+from veridical.review.events import ReviewEvent, UnitPlace, in_order
 
 UnitKey = tuple[str, int, int, str, int]
 
@@ -22,12 +22,12 @@ class Said:
         comment: the newest, "" without one.
     """
 
-    units: dict[UnitKey, Event] = field(default_factory=dict)
-    blind: dict[UnitKey, Event] = field(default_factory=dict)
-    done: Event | None = None
+    units: dict[UnitKey, ReviewEvent] = field(default_factory=dict)
+    blind: dict[UnitKey, ReviewEvent] = field(default_factory=dict)
+    done: ReviewEvent | None = None
     comment: str = ""
 
-    def take(self, event: Event) -> None:
+    def take(self, event: ReviewEvent) -> None:
         """Add an event, newer than all before."""
         if event.event == "done":
             self.done = self.done or event
@@ -53,17 +53,17 @@ class Labels:
     """
 
     of: dict[int, dict[str, Said]] = field(default_factory=dict)
-    decided: dict[int, dict[UnitKey, Event]] = field(default_factory=dict)
+    decided: dict[int, dict[UnitKey, ReviewEvent]] = field(default_factory=dict)
     digests: dict[int, set[str]] = field(default_factory=dict)
 
     @classmethod
-    def from_events(cls, events: Iterable[Event]) -> Labels:
+    def from_events(cls, events: Iterable[ReviewEvent]) -> Labels:
         labels = cls()
         for event in in_order(events):
             labels.take(event)
         return labels
 
-    def take(self, event: Event) -> None:
+    def take(self, event: ReviewEvent) -> None:
         """Add an event, newer than all before."""
         self.digests.setdefault(event.row, set()).add(event.record)
         if event.event == "adjudicated" and event.unit is not None:
@@ -98,13 +98,15 @@ class Labels:
         return [row for _, row in sorted(times)]
 
 
-def opinions(said: Mapping[str, Said], *, blind: bool = False) -> dict[UnitKey, dict[str, Event]]:
+def opinions(
+    said: Mapping[str, Said], *, blind: bool = False
+) -> dict[UnitKey, dict[str, ReviewEvent]]:
     """The labels of an answer by unit and person: of those who are done with it.
 
     Args:
         blind: those given before scores were shown.
     """
-    found: dict[UnitKey, dict[str, Event]] = {}
+    found: dict[UnitKey, dict[str, ReviewEvent]] = {}
     for who, one in said.items():
         if one.done is None:
             continue
@@ -114,8 +116,8 @@ def opinions(said: Mapping[str, Said], *, blind: bool = False) -> dict[UnitKey, 
 
 
 def by_place(
-    units: Mapping[UnitKey, dict[str, Event]],
-) -> list[tuple[UnitKey, dict[str, Event]]]:
+    units: Mapping[UnitKey, dict[str, ReviewEvent]],
+) -> list[tuple[UnitKey, dict[str, ReviewEvent]]]:
     """Units by where they are in the answer; those of one place as they came."""
     return sorted(units.items(), key=lambda item: item[0][1:3])
 

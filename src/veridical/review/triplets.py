@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from veridical.errors import UsageError
 from veridical.io.files import raw_rows
 from veridical.io.problems import RowProblem
-from veridical.review.events import Draw, Event, Label, UnitPlace, now
+from veridical.review.events import Draw, Label, ReviewEvent, UnitPlace, now
 from veridical.review.labels import finals
 from veridical.text.display import display, shown
 
@@ -44,7 +44,7 @@ BAD = "bad triplet"
 _APART = ("setting", "dataset", "model")
 
 
-def import_triplets(path: Path, items: Items, *, who: str = "refchecker") -> list[Event]:
+def import_triplets(path: Path, items: Items, *, who: str = "refchecker") -> list[ReviewEvent]:
     """Labels of a file in RefChecker's format as events: each answer of the run whose id and text
     are those of claims, labelled by ``who`` and done with.
 
@@ -56,7 +56,7 @@ def import_triplets(path: Path, items: Items, *, who: str = "refchecker") -> lis
         UsageError: a row cannot be read, or is about no answer of the run; the message names it.
     """
     answers = _by_text(items)
-    units: dict[int, list[Event]] = {}
+    units: dict[int, list[ReviewEvent]] = {}
     seen: Counter[tuple[int, tuple[str, str, str]]] = Counter()
     at = now()
     for place, row in _claims(path):
@@ -80,7 +80,7 @@ def import_triplets(path: Path, items: Items, *, who: str = "refchecker") -> lis
             again=seen[at_place, triplet],
         )
         seen[at_place, triplet] += 1
-        event = Event(
+        event = ReviewEvent(
             event="label",
             at=at,
             who=who,
@@ -91,11 +91,11 @@ def import_triplets(path: Path, items: Items, *, who: str = "refchecker") -> lis
             draw=Draw(order="chosen"),
         )
         units.setdefault(at_place, []).append(event)
-    events: list[Event] = []
+    events: list[ReviewEvent] = []
     for at_place, labelled in units.items():
         events += labelled
         done = {"at": at, "who": who, "record": items.digests[at_place]}
-        events.append(Event(event="done", row=items.rows[at_place], **done))
+        events.append(ReviewEvent(event="done", row=items.rows[at_place], **done))
     return events
 
 

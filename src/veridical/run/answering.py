@@ -19,10 +19,10 @@ from veridical.run.counting import CountingChat
 from veridical.run.pretending import PretendJournal
 from veridical.run.writing import FIGURES, of_ledger, summed, told
 from veridical.sampling.sample_run import count_rows, rows_to_ask
-from veridical.sampling.sampling import Answered, Failed, Progress, Sampler, answers
+from veridical.sampling.sampling import Answered, Failed, Sampler, SamplingProgress, answers
 
 if TYPE_CHECKING:
-    from veridical.io import Source
+    from veridical.io.source import InputSource
     from veridical.llm.endpoints import Endpoint
     from veridical.llm.ledger import Ledger
     from veridical.run.options import SpeedOptions
@@ -45,7 +45,7 @@ class Answering:
 
     legs: Sequence[Leg]
     endpoints: Sequence[Endpoint]
-    source: Source
+    source: InputSource
     kept: KeptAnswers
     store: Path | None
     budget: float | None
@@ -108,7 +108,7 @@ class Answering:
         leg, endpoint = self.legs[number], self.endpoints[number]
         llms = Llms(endpoint, budget=self.budget, connect=open_client)
         sampling, least = leg.sampling.with_all_draws()
-        progress, bad_row = Progress(), None
+        progress, bad_row = SamplingProgress(), None
         try:
             drawn = least + (sampling.response == "first")
             chat = CountingChat(endpoint, llms.identity(), journal, drawn)

@@ -33,7 +33,7 @@ class Watched(Protocol[T_co]):
     def cancel(self) -> None: ...
 
 
-class Estimate:
+class StageEstimate:
     """What may be said of a stage of the work: a share that never falls, and the time left where
     it means something."""
 
@@ -76,7 +76,7 @@ class Display:
     def __init__(self, console: Console | None) -> None:
         self._console = console
         self._stage = ""
-        self._estimate = Estimate(time.monotonic())
+        self._estimate = StageEstimate(time.monotonic())
         self._last_line, self._last_share = time.monotonic(), 0.0
         self._bar: Any = None
         self._handle: Any = None
@@ -95,7 +95,7 @@ class Display:
         and as many ``details`` as there is room for."""
         now = time.monotonic()
         if stage != self._stage:
-            self._stage, self._estimate = stage, Estimate(now)
+            self._stage, self._estimate = stage, StageEstimate(now)
             self._last_share = 0.0
         estimate = self._estimate
         estimate.update(now, share)

@@ -18,7 +18,7 @@ from veridical.sampling.stream import Prompts, SampledSource
 
 if TYPE_CHECKING:
     from veridical.files.rowlog import Rows
-    from veridical.io import Source
+    from veridical.io.source import InputSource
     from veridical.llm.llms import Llms
     from veridical.retrieval.retrieved import RetrievedSource, Submit
     from veridical.retrieval.search import Retriever
@@ -42,13 +42,13 @@ class Inputs:
         writes: whether an LLM writes what is searched for.
     """
 
-    rows: Source
+    rows: InputSource
     prompts: Prompts | None = None
     top: int | None = None
     writes: bool = False
 
     @classmethod
-    def of(cls, rows: Source, options: RunOptions, llms: Llms) -> Inputs:
+    def of(cls, rows: InputSource, options: RunOptions, llms: Llms) -> Inputs:
         """The inputs that ``options`` ask for.
 
         Raises:
@@ -127,7 +127,7 @@ class Inputs:
 class Opened:
     """The sources of a run: each reads the one before it."""
 
-    rows: Source
+    rows: InputSource
     sampled: SampledSource | None
     retrieved: RetrievedSource | None
 
@@ -142,7 +142,7 @@ def default_sampling(samples: int | None) -> Sampling:
     return Sampling(n=samples or Sampling.n, logprobs=ANSWER_LOGPROBS)
 
 
-def _asks(source: Source, sampling: Sampling | None, limit: int | None) -> bool:
+def _asks(source: InputSource, sampling: Sampling | None, limit: int | None) -> bool:
     """Whether prompts of ``source`` are to be answered.
 
     Raises:

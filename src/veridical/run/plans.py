@@ -14,7 +14,7 @@ from veridical.run.inputs import Inputs
 
 if TYPE_CHECKING:
     from veridical.engine.options import EngineOptions
-    from veridical.io.source import Source
+    from veridical.io.source import InputSource
     from veridical.run.request import Request
 
 
@@ -27,7 +27,7 @@ class Plans:
     """
 
     engine: Engine
-    rows: Source
+    rows: InputSource
     stores: bool
 
     def of(self, request: Request, rounds: int | None = None, **how: Any) -> dict[str, Any]:

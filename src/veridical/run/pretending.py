@@ -17,7 +17,7 @@ from veridical.files.rowlog import Rows
 from veridical.files.rundir import RunDirectory
 from veridical.files.store import Store
 from veridical.llm.journal import Journal
-from veridical.llm.journal_rows import Held
+from veridical.llm.journal_rows import HeldReply
 
 
 def nothing_follows(width: int) -> NDArray[np.float32]:
@@ -35,7 +35,7 @@ class PretendJournal(Journal):
         super().__init__(path)
         self._real = real
 
-    async def find(self, keys: Sequence[bytes]) -> dict[bytes, Held]:
+    async def find(self, keys: Sequence[bytes]) -> dict[bytes, HeldReply]:
         stored = {} if self._real is None else await self._real.find(keys)
         return await super().find([k for k in keys if k not in stored]) | stored
 

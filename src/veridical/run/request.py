@@ -14,7 +14,7 @@ from veridical.engine.engine import Engine
 from veridical.engine.options import EngineOptions
 from veridical.errors import UsageError, option_named
 from veridical.io import open_source
-from veridical.io.source import Source
+from veridical.io.source import InputSource
 from veridical.run.options import RunOptions
 
 if TYPE_CHECKING:
@@ -100,14 +100,14 @@ class Request:
         """Field -> column, empty where the usual names serve."""
         return dict(self.options.mapping or {})
 
-    def open(self, inputs: Any) -> Source:
+    def open(self, inputs: Any) -> InputSource:
         """The rows of ``inputs``; prompts are among them where there is an LLM to answer them. A
         source that is open already is taken as it is.
 
         Raises:
             UsageError: there is no such input, or it cannot be read.
         """
-        if isinstance(inputs, Source):
+        if isinstance(inputs, InputSource):
             return inputs
         llm = self.engine_options.llm if self.engine is None else self.engine.llms.default
         return open_source(

@@ -57,7 +57,7 @@ class Load(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Choice:
+class ScoringChoice:
     """A way to score the records.
 
     Attributes:
@@ -182,7 +182,7 @@ def _choices(
     request: Request,
     scorers: str | Iterable[str | BoundScorer] | None,
     options: ScaleOptions,
-) -> list[Choice]:
+) -> list[ScoringChoice]:
     fast = measuring.preset("fast")
     stopped = _cascade_of(request)
     if stopped:
@@ -193,9 +193,9 @@ def _choices(
             load = load.plus(after.beyond(before), max(0.0, reach))
         every = "all its tiers"
         return [
-            Choice("fast", fast, every),
-            Choice("the cascade", load, every),
-            Choice(every, tiers[-1]),
+            ScoringChoice("fast", fast, every),
+            ScoringChoice("the cascade", load, every),
+            ScoringChoice(every, tiers[-1]),
         ]
     if scorers is not None:
         dear = [("scorers", measuring.of(request))]
@@ -203,10 +203,10 @@ def _choices(
         dear = [(name, measuring.preset(name)) for name in ("auto", "all")]
     share = _deferral(options)
     return [
-        Choice("fast", fast, dear[0][0]),
-        *(Choice(name, load) for name, load in dear),
+        ScoringChoice("fast", fast, dear[0][0]),
+        *(ScoringChoice(name, load) for name, load in dear),
         *(
-            Choice(f"fast, then {name} ({100 * share:.3g}%)", fast.plus(load, share), name)
+            ScoringChoice(f"fast, then {name} ({100 * share:.3g}%)", fast.plus(load, share), name)
             for name, load in dear
         ),
     ]
@@ -228,7 +228,7 @@ def _cascade_of(request: Request) -> Sequence[float]:
 
 
 def _told(
-    choice: Choice, loads: dict[str, Load], machine: float, options: ScaleOptions
+    choice: ScoringChoice, loads: dict[str, Load], machine: float, options: ScaleOptions
 ) -> dict[str, Any]:
     """Return the figures of a choice; ``machine`` is what this computer is of a machine, by
     cores."""

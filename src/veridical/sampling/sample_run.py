@@ -12,10 +12,10 @@ from veridical.core.records import Record
 from veridical.errors import RowError
 from veridical.files.rowlog import Rows
 from veridical.sampling.answers_file import AnswersFile, KeptAnswers, Rewrite
-from veridical.sampling.sampling import Progress, Sampler, Sampling, answers
+from veridical.sampling.sampling import Sampler, Sampling, SamplingProgress, answers
 
 if TYPE_CHECKING:
-    from veridical.io import Source
+    from veridical.io.source import InputSource
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,9 @@ class Leg:
 
 async def sample_into(
     file: AnswersFile,
-    source: Source,
+    source: InputSource,
     sampler: Sampler,
-    progress: Progress,
+    progress: SamplingProgress,
     *,
     limit: int | None = None,
     retry_failed: bool = False,
@@ -68,7 +68,7 @@ async def sample_into(
 
 
 def rows_to_ask(
-    file: KeptAnswers, source: Source, offset: int, *, limit: int | None, retry_failed: bool
+    file: KeptAnswers, source: InputSource, offset: int, *, limit: int | None, retry_failed: bool
 ) -> tuple[Iterator[Record | RowError] | None, Iterator[Record | RowError]]:
     """Rows that are asked again, None where ``file`` lacks none before its end, and those that it
     has not come to.
@@ -88,7 +88,7 @@ def rows_to_ask(
     return again, rows(max(0, file.next_row - offset))
 
 
-def count_rows(source: Source, limit: int | None) -> int:
+def count_rows(source: InputSource, limit: int | None) -> int:
     """Rows to ask, of each leg where there are several: they are numbered over all."""
     total = 0
     for total, _ in enumerate(source.rows(), 1):
@@ -101,8 +101,8 @@ async def _write(
     rows: Iterator[Record | RowError],
     sampler: Sampler,
     file: AnswersFile | Rewrite,
-    source: Source,
-    progress: Progress,
+    source: InputSource,
+    progress: SamplingProgress,
     window: int,
 ) -> None:
     async with aclosing(answers(rows, sampler, window=window)) as outcomes:

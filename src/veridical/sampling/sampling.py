@@ -171,7 +171,7 @@ Outcome: TypeAlias = Answered | Failed | RowError | Record
 
 
 @dataclass
-class Progress:
+class SamplingProgress:
     """How far the sampling is.
 
     Attributes:

@@ -26,14 +26,14 @@ from veridical.sampling.sampling import (
     Chat,
     Failed,
     Outcome,
-    Progress,
     Sampler,
     Sampling,
+    SamplingProgress,
     answers,
 )
 
 if TYPE_CHECKING:
-    from veridical.io import Source
+    from veridical.io.source import InputSource
     from veridical.io.unused import UnusedColumn
 
 #: The log of answers in a run directory, with one of failures beside it.
@@ -54,7 +54,7 @@ class Prompts:
         about: put into ``meta.sampling`` of every record, beside run, row and parameters.
     """
 
-    source: Source
+    source: InputSource
     sampling: Sampling
     llm: str
     about: Mapping[str, Any] = field(default_factory=dict)
@@ -120,14 +120,14 @@ class SampledSource:
         self._limit, self._window, self._again = limit, window, again
         self._file: _Kept | None = None  # of the reading that asks
         self._lock = threading.Lock()  # of the file: rows are read in another thread
-        self.progress = Progress()
+        self.progress = SamplingProgress()
 
     @property
     def reiterable(self) -> bool:
         return True
 
     @property
-    def given(self) -> Source:
+    def given(self) -> InputSource:
         """The prompts' rows."""
         return self.prompts
 

@@ -14,8 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from veridical.errors import UsageError
 from veridical.io import open_source
-from veridical.io.source import Source
-from veridical.scale.place import Place
+from veridical.io.source import InputSource
+from veridical.scale.place import ShardStore
 
 SHARDS, OPTIONS = "shards.json", "options.json"
 #: Records of a shard unless said otherwise.
@@ -76,7 +76,7 @@ class Manifest(BaseModel):
             raise UsageError(f"--index {index}: there are {len(shards)} shards, from 0")
         return shards[index]
 
-    def open(self) -> Source:
+    def open(self) -> InputSource:
         """The whole input, as it was when the shards were planned.
 
         Raises:
@@ -92,7 +92,7 @@ class Manifest(BaseModel):
 
 def plan(
     inputs: Sequence[str],
-    place: Place,
+    place: ShardStore,
     *,
     rows: int = ROWS,
     mapping: Mapping[str, str] | None = None,
@@ -125,7 +125,7 @@ def plan(
     return manifest
 
 
-def read(place: Place) -> Manifest:
+def read(place: ShardStore) -> Manifest:
     """The shards of a place.
 
     Raises:
@@ -139,7 +139,7 @@ def read(place: Place) -> Manifest:
         ) from None
 
 
-def _parsed(place: Place, content: bytes) -> Manifest:
+def _parsed(place: ShardStore, content: bytes) -> Manifest:
     try:
         return Manifest.model_validate_json(content)
     except ValidationError as e:
@@ -147,7 +147,7 @@ def _parsed(place: Place, content: bytes) -> Manifest:
         raise UsageError(f"{place.name}/{SHARDS} cannot be read ({where})") from None
 
 
-def settled(place: Place, given: Mapping[str, Any]) -> dict[str, Any]:
+def settled(place: ShardStore, given: Mapping[str, Any]) -> dict[str, Any]:
     """How the shards are scored: as ``given``, unless a run has settled it before.
 
     Args:

@@ -15,14 +15,14 @@ from veridical.files.rundir import RunDirectory
 from veridical.report.results import Results
 from veridical.scale import manifest as manifests
 from veridical.scale.part import errors_of, left, lines_of, read_part
-from veridical.scale.place import Folder, Place
+from veridical.scale.place import Folder, ShardStore
 from veridical.scale.spending import added
 
 RUN = "run"
 _NAMED = 10
 
 
-def run_folder(place: Place) -> Path:
+def run_folder(place: ShardStore) -> Path:
     """Where the merged run goes: into the folder of the shards; of those in an object store, to
     where other runs go, under the current folder."""
     if isinstance(place, Folder):
@@ -31,7 +31,7 @@ def run_folder(place: Place) -> Path:
     return RUNS / which
 
 
-def merge(place: Place) -> Results:
+def merge(place: ShardStore) -> Results:
     """Make the run directory of the whole input; doing so again makes it anew.
 
     Raises:

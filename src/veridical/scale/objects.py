@@ -34,7 +34,7 @@ _COPY = 5.0  # seconds between two copies of a journal, at most
 _TRIES = 200  # of a change that others make at the same time
 
 
-class Lease(BaseModel):
+class ShardLease(BaseModel):
     """Who has a shard.
 
     Attributes:
@@ -64,7 +64,7 @@ class HeldLease:
         lost: another has taken it over, or may have.
     """
 
-    def __init__(self, place: ObjectPlace, name: str, lease: Lease, tag: str) -> None:
+    def __init__(self, place: ObjectPlace, name: str, lease: ShardLease, tag: str) -> None:
         self._place, self._name, self._tag = place, name, tag
         self.lease = lease
         self.lost = False
@@ -82,7 +82,7 @@ class HeldLease:
             if self.lost:
                 return
 
-    def _write(self, lease: Lease) -> None:
+    def _write(self, lease: ShardLease) -> None:
         sent = time.monotonic()
         tag = self._place.replace(self._name, lease.model_dump_json().encode(), self._tag)
         if tag is None:  # of a write whose first answer was lost, the second is refused
@@ -105,7 +105,7 @@ class ObjectPlace:
     """Shards under ``s3://BUCKET/PREFIX``.
 
     Args:
-        seconds: of a lease, see :class:`Lease`.
+        seconds: of a lease, see :class:`ShardLease`.
 
     Raises:
         UsageError: it is no such address, or the extra or the credentials are not there.
@@ -206,7 +206,7 @@ class ObjectPlace:
                 held.release()
 
     def _take(self, name: str) -> HeldLease | None:
-        lease = Lease(
+        lease = ShardLease(
             token=secrets.token_hex(8),
             owner=f"{socket.gethostname()}:{os.getpid()}",
             seconds=self._seconds,
@@ -321,8 +321,8 @@ class ObjectPlace:
         return key.removeprefix(f"{self._address.key}/") if self._address.key else key
 
 
-def _lease(content: bytes) -> Lease | None:
+def _lease(content: bytes) -> ShardLease | None:
     try:
-        return Lease.model_validate_json(content)
+        return ShardLease.model_validate_json(content)
     except ValidationError:
         return None

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from veridical.files.s3 import is_address
-from veridical.scale.place import Folder, Place
+from veridical.scale.place import Folder, ShardStore
 
 #: Seconds without a sign of life after which the owner of a shard in an object store has lost it.
 LEASE = 60.0
 
 
-def place_of(text: str, lease: float = LEASE) -> Place:
+def place_of(text: str, lease: float = LEASE) -> ShardStore:
     """The place that ``text`` names: a folder, or ``s3://BUCKET/PREFIX``.
 
     Args:

@@ -16,16 +16,16 @@ from veridical.engine.results import LEDGER
 from veridical.errors import RowError, UsageError, VeridicalError
 from veridical.files.atomic import replacing
 from veridical.files.rundir import RunFiles, Stored
-from veridical.io.source import Source, SourceSlice
+from veridical.io.source import InputSource, SourceSlice
 from veridical.scale.manifest import Manifest, Shard
-from veridical.scale.place import PARTS, Held, Journaled, Place, digest, remove
+from veridical.scale.place import PARTS, Held, Journaled, ShardStore, digest, remove
 from veridical.scale.spending import added
 
 _BATCH = 4096  # result lines of a row group
 _LOOK = 1.0  # seconds between two looks whether the shard is still this process's
 
 
-class Part(BaseModel):
+class PartFile(BaseModel):
     """What the JSON file of a part says.
 
     Attributes:
@@ -55,7 +55,7 @@ def files(shard: Shard) -> tuple[str, str]:
     return f"{PARTS}/part-{shard.name}.parquet", f"{PARTS}/part-{shard.name}.json"
 
 
-def left(place: Place, manifest: Manifest) -> list[Shard]:
+def left(place: ShardStore, manifest: Manifest) -> list[Shard]:
     """The shards that are not done."""
     there = place.names(PARTS)
     return [
@@ -66,9 +66,9 @@ def left(place: Place, manifest: Manifest) -> list[Shard]:
 
 
 def score_shard(
-    place: Place,
+    place: ShardStore,
     manifest: Manifest,
-    whole: Source,
+    whole: InputSource,
     shard: Shard,
     options: Mapping[str, Any],
     engine: Engine,
@@ -127,7 +127,9 @@ def score_shard(
     return True
 
 
-def write_part(place: Place, shard: Shard, run: RunFiles, journal: Journaled | None = None) -> None:
+def write_part(
+    place: ShardStore, shard: Shard, run: RunFiles, journal: Journaled | None = None
+) -> None:
     """Write the part of a shard from the run directory that holds its results.
 
     Args:
@@ -161,7 +163,7 @@ def write_part(place: Place, shard: Shard, run: RunFiles, journal: Journaled | N
     bills = [json.loads(ledger.read_text("utf-8"))] if ledger.exists() else []
     if journal is not None:
         bills += journal.bills(manifest["request"]["run"])
-    part = Part(
+    part = PartFile(
         shard=shard,
         identity={k: v for k, v in manifest["identity"].items() if k != "inputs"},
         request=manifest["request"],
@@ -199,7 +201,7 @@ def _batches(stored: Iterator[Stored]) -> Iterator[list[dict[str, Any]]]:
         yield batch
 
 
-def read_part(place: Place, shard: Shard) -> Part:
+def read_part(place: ShardStore, shard: Shard) -> PartFile:
     """What the JSON file of a shard's part says.
 
     Raises:
@@ -207,7 +209,7 @@ def read_part(place: Place, shard: Shard) -> Part:
     """
     parquet, about = files(shard)
     try:
-        part = Part.model_validate_json(place.read(about))
+        part = PartFile.model_validate_json(place.read(about))
         with place.local(parquet) as there:
             if part.shard != shard or digest(there) != part.parquet:
                 raise UsageError(
@@ -218,7 +220,7 @@ def read_part(place: Place, shard: Shard) -> Part:
     return part
 
 
-def lines_of(place: Place, shard: Shard) -> Iterator[Stored]:
+def lines_of(place: ShardStore, shard: Shard) -> Iterator[Stored]:
     """The result lines of a part, in row order."""
     import pyarrow.parquet as pq
 
@@ -228,6 +230,6 @@ def lines_of(place: Place, shard: Shard) -> Iterator[Stored]:
                 yield Stored(row["row"], row["record"], row["line"].encode())
 
 
-def errors_of(part: Part) -> Iterator[RowError]:
+def errors_of(part: PartFile) -> Iterator[RowError]:
     """The rows of a part that were no valid records."""
     return (RowError(**error) for error in part.errors)

@@ -65,7 +65,7 @@ class Journaled(Protocol):
         ...
 
 
-class Place(Protocol):
+class ShardStore(Protocol):
     """See the module.
 
     Attributes:
@@ -179,7 +179,7 @@ class Folder:
         self.name = str(path)
 
     def prepare(self, first: str) -> None:
-        """See :meth:`Place.prepare`."""
+        """See :meth:`ShardStore.prepare`."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             strange = next((p.name for p in self.path.iterdir() if p.name != first), None)
@@ -189,7 +189,7 @@ class Folder:
             raise UsageError(f"{self.name} is not empty (it holds {strange!r}): name a new folder")
 
     def read(self, name: str) -> bytes:
-        """See :meth:`Place.read`."""
+        """See :meth:`ShardStore.read`."""
         try:
             return (self.path / name).read_bytes()
         except FileNotFoundError:
@@ -198,7 +198,7 @@ class Folder:
             raise UsageError(f"{self.name}: {e.strerror}") from None
 
     def fixed(self, name: str, text: str) -> str:
-        """See :meth:`Place.fixed`."""
+        """See :meth:`ShardStore.fixed`."""
         path = self.path / name
         draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
         try:
@@ -215,7 +215,7 @@ class Folder:
             raise UsageError(f"cannot write {path}: {e.strerror}") from None
 
     def names(self, folder: str) -> set[str]:
-        """See :meth:`Place.names`."""
+        """See :meth:`ShardStore.names`."""
         try:
             return {entry.name for entry in os.scandir(self.path / folder)}
         except FileNotFoundError:
@@ -224,7 +224,7 @@ class Folder:
             raise UsageError(f"{self.path / folder}: {e.strerror}") from None
 
     def commit(self, parquet: str, draft: Path, about: str, said: Callable[[str], str]) -> None:
-        """See :meth:`Place.commit`."""
+        """See :meth:`ShardStore.commit`."""
         place = self.path / parquet
         place.parent.mkdir(parents=True, exist_ok=True)
         content = said(digest(draft))
@@ -233,12 +233,12 @@ class Folder:
 
     @contextlib.contextmanager
     def local(self, name: str) -> Iterator[Path]:
-        """See :meth:`Place.local`."""
+        """See :meth:`ShardStore.local`."""
         yield self.path / name
 
     @contextlib.contextmanager
     def taking(self, shard: str) -> Iterator[Held | None]:
-        """See :meth:`Place.taking`."""
+        """See :meth:`ShardStore.taking`."""
         (self.path / LOCKS).mkdir(exist_ok=True)
         lock = try_lock(self.path / LOCKS / f"{shard}.lock")
         try:
@@ -248,14 +248,14 @@ class Folder:
                 os.close(lock)
 
     def work_folder(self, shard: str) -> Path:
-        """See :meth:`Place.work_folder`."""
+        """See :meth:`ShardStore.work_folder`."""
         return self.path / WORK / shard
 
     def journal(self, shard: str) -> None:
-        """See :meth:`Place.journal`."""
+        """See :meth:`ShardStore.journal`."""
 
     def update(self, name: str, change: Callable[[bytes | None], bytes | None]) -> None:
-        """See :meth:`Place.update`."""
+        """See :meth:`ShardStore.update`."""
         path = self.path / name
         lock = None
         try:

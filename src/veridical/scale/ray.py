@@ -29,7 +29,7 @@ from veridical.scale import manifest as manifests
 from veridical.scale.manifest import Manifest
 from veridical.scale.opening import place_of
 from veridical.scale.part import left
-from veridical.scale.place import Place
+from veridical.scale.place import ShardStore
 from veridical.scale.work import Tell, Worker
 from veridical.text.display import cut, printable, shown
 
@@ -159,7 +159,7 @@ def score(
     )
 
 
-def run(place: Place, manifest: Manifest, workers: int, tell: Tell, *, lease: float) -> None:
+def run(place: ShardStore, manifest: Manifest, workers: int, tell: Tell, *, lease: float) -> None:
     """Score all shards by ``workers`` actors. Ray starts those anew that are killed.
 
     The cluster is that of ``RAY_ADDRESS``; without it, one is started on this computer and
@@ -249,7 +249,7 @@ def _share(ray: Any, workers: int) -> float:
 class _Telling(threading.Thread):
     """Tells how many shards are done, while Ray works."""
 
-    def __init__(self, place: Place, manifest: Manifest, tell: Tell) -> None:
+    def __init__(self, place: ShardStore, manifest: Manifest, tell: Tell) -> None:
         super().__init__(daemon=True, name="veridical-ray-progress")
         self._place, self._manifest, self._tell = place, manifest, tell
         self._known = -1

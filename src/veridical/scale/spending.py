@@ -20,13 +20,13 @@ from veridical.errors import UsageError
 from veridical.llm.budget import Budget, check_budgeted
 from veridical.llm.endpoints import find_endpoint
 from veridical.llm.ledger import Ledger
-from veridical.scale.place import Place
+from veridical.scale.place import ShardStore
 
 PURSE = "budget.json"
 _SLICES = 1000  # a worker borrows this part of the whole, or what a call needs
 
 
-class Purse(BaseModel):
+class SpendingFile(BaseModel):
     """What the file says.
 
     Attributes:
@@ -47,7 +47,7 @@ class Purse(BaseModel):
         return max(0.0, self.limit - self.spent - sum(self.lent.values()))
 
 
-def set_limit(place: Place, limit: float, llm: str | None = None) -> None:
+def set_limit(place: ShardStore, limit: float, llm: str | None = None) -> None:
     """From now on, the calls for the shards of a place may cost ``limit`` in all, what they have
     cost before included.
 
@@ -64,13 +64,13 @@ def set_limit(place: Place, limit: float, llm: str | None = None) -> None:
         check_budgeted(find_endpoint(llm))
 
     def change(content: bytes | None) -> bytes:
-        purse = Purse(limit=limit) if content is None else _parsed(place, content)
+        purse = SpendingFile(limit=limit) if content is None else _parsed(place, content)
         return purse.model_copy(update={"limit": limit}).model_dump_json().encode()
 
     place.update(PURSE, change)
 
 
-def purse_of(place: Place) -> Purse | None:
+def purse_of(place: ShardStore) -> SpendingFile | None:
     """The money of a place; None where there is no limit.
 
     Raises:
@@ -82,9 +82,9 @@ def purse_of(place: Place) -> Purse | None:
         return None
 
 
-def _parsed(place: Place, content: bytes) -> Purse:
+def _parsed(place: ShardStore, content: bytes) -> SpendingFile:
     try:
-        return Purse.model_validate_json(content)
+        return SpendingFile.model_validate_json(content)
     except ValidationError:
         raise UsageError(f"{place.name}/{PURSE} cannot be read") from None
 
@@ -96,11 +96,11 @@ class Borrowed(Budget):
         name: of the worker, nobody else's.
     """
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: ShardStore) -> None:
         super().__init__(0.0)
         self.name = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
         self._place = place
-        self._purse = Purse(limit=0.0)
+        self._purse = SpendingFile(limit=0.0)
         self._asking = asyncio.Lock()
 
     def resume(self, run: tuple[str, str], before: Ledger) -> None:

@@ -25,7 +25,7 @@ from veridical.scale import manifest as manifests
 from veridical.scale.manifest import Manifest, Shard
 from veridical.scale.opening import place_of
 from veridical.scale.part import left, score_shard
-from veridical.scale.place import Held, Place
+from veridical.scale.place import Held, ShardStore
 from veridical.scale.spending import Borrowed, purse_of
 
 _STOPPING = 30.0  # seconds that a worker has to end in
@@ -54,7 +54,7 @@ class Worker:
     """
 
     def __init__(
-        self, place: Place, manifest: Manifest, options: Mapping[str, Any], threads: int | None
+        self, place: ShardStore, manifest: Manifest, options: Mapping[str, Any], threads: int | None
     ) -> None:
         self._place, self._manifest = place, manifest
         self._whole = manifest.open()
@@ -121,7 +121,12 @@ class Worker:
 
 
 def work(
-    place: Place, manifest: Manifest, options: Mapping[str, Any], *, index: int | None, workers: int
+    place: ShardStore,
+    manifest: Manifest,
+    options: Mapping[str, Any],
+    *,
+    index: int | None,
+    workers: int,
 ) -> None:
     """Score shards by this process.
 
@@ -141,7 +146,7 @@ def work(
 
 
 def work_together(
-    place: Place, manifest: Manifest, workers: int, tell: Tell, *, lease: float
+    place: ShardStore, manifest: Manifest, workers: int, tell: Tell, *, lease: float
 ) -> None:
     """Score all shards by ``workers`` processes. Those that are killed are not replaced: the
     others do their shards.

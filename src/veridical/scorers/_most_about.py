@@ -21,5 +21,15 @@ def sentence_most_about(
 ) -> EvidenceItem:
     """The sentence of ``source`` that shares most words with ``text``."""
     spans: Sequence[Span] = evidence.once(("sentences of a source", source), source.sentences)
-    span = spans[place_most_about(evidence, text, [s.text for s in spans])]
+    return most_about_of(evidence, text, [(source, s) for s in spans], probability)
+
+
+def most_about_of(
+    evidence: Evidence,
+    text: str,
+    sentences: Sequence[tuple[Source, Span]],
+    probability: float | None = None,
+) -> EvidenceItem:
+    """The one of ``sentences``, each with its source, that shares most words with ``text``."""
+    source, span = sentences[place_most_about(evidence, text, [s.text for _, s in sentences])]
     return EvidenceItem.at(source, span.start, span.end, probability)

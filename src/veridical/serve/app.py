@@ -16,7 +16,7 @@ from veridical.core.registry import REGISTRY
 from veridical.core.resolving import resolve
 from veridical.engine.run import Task
 from veridical.serve import events, facades
-from veridical.serve.jobs import Asked, Jobs, new_id, now, records_as_lines
+from veridical.serve.jobs import Jobs, StoredJob, new_id, now, records_as_lines
 from veridical.serve.metrics import CONTENT_TYPE
 from veridical.serve.problems import App, Problem, answer_problems, invalid_request
 from veridical.serve.schemas import (
@@ -35,7 +35,7 @@ from veridical.serve.schemas import (
     Scoring,
 )
 from veridical.serve.security import Limits, Secured, names_for
-from veridical.serve.service import Service, until_gone
+from veridical.serve.service import ScoringServer, until_gone
 from veridical.serve.wanted import records_of
 from veridical.version import __version__
 
@@ -68,7 +68,7 @@ def lines_answer(lines: Iterable[bytes]) -> Response:
     return Response(b'{"results":[' + b",".join(lines) + b"]}", media_type=_JSON)
 
 
-def make_app(service: Service) -> FastAPI:
+def make_app(service: ScoringServer) -> FastAPI:
     """The application, without what stands before it (see :func:`secured`)."""
 
     @asynccontextmanager
@@ -114,7 +114,7 @@ def _say_problems(app: FastAPI) -> None:
     app.openapi = openapi  # type: ignore[method-assign]
 
 
-def _add_checks(app: FastAPI, service: Service) -> None:
+def _add_checks(app: FastAPI, service: ScoringServer) -> None:
     @app.post(
         "/v1/check",
         response_class=Response,
@@ -155,7 +155,7 @@ def _add_checks(app: FastAPI, service: Service) -> None:
         )
 
 
-def _add_lists(app: FastAPI, service: Service) -> None:
+def _add_lists(app: FastAPI, service: ScoringServer) -> None:
     @app.get("/v1/scorers")
     async def scorers() -> ScorerList:
         """The scorers that there are."""
@@ -183,7 +183,7 @@ def _add_lists(app: FastAPI, service: Service) -> None:
         return ModelList.model_validate({"models": rows})
 
 
-def _add_health(app: FastAPI, service: Service) -> None:
+def _add_health(app: FastAPI, service: ScoringServer) -> None:
     @app.get("/healthz")
     async def healthz() -> Health:
         """The process is there."""
@@ -212,7 +212,7 @@ def _parsed(shape: type[Body], content: bytes) -> Body:
         raise invalid_request(e.errors(include_url=False)) from None
 
 
-def _add_jobs(app: FastAPI, service: Service, jobs: Jobs) -> None:
+def _add_jobs(app: FastAPI, service: ScoringServer, jobs: Jobs) -> None:
     def owner(request: Request) -> str | None:
         key = service.key_of(request.scope)
         return None if key is None else key.name
@@ -255,7 +255,7 @@ def _add_jobs(app: FastAPI, service: Service, jobs: Jobs) -> None:
             raise Problem(422, "there are no records")
         key = service.key_of(request.scope)
         service.purse(key, asks=service.asks(service.wanted(body, key)))
-        job = Asked(
+        job = StoredJob(
             id=new_id(),
             owner=owner(request),
             created=now(),
@@ -298,7 +298,7 @@ def _add_jobs(app: FastAPI, service: Service, jobs: Jobs) -> None:
 
 
 def secured(
-    service: Service,
+    service: ScoringServer,
     host: str,
     *,
     allow_hosts: Iterable[str] = (),

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from veridical.core.registry import BoundScorer
     from veridical.engine.engine import Engine
     from veridical.serve.keys import Key
-    from veridical.serve.service import Service
+    from veridical.serve.service import ScoringServer
 
 _ALIVE = 10.0  # seconds after which something is sent, so that nobody thinks the server has gone
 
@@ -47,7 +47,7 @@ def sentence_scorer(engine: Engine, scorers: Sequence[BoundScorer]) -> BoundScor
 
 
 async def answer(
-    service: Service,
+    service: ScoringServer,
     records: Sequence[Record],
     wanted: Wanted,
     key: Key | None,
@@ -109,7 +109,7 @@ async def answer(
 
 
 async def _previews(
-    service: Service,
+    service: ScoringServer,
     records: Sequence[Record],
     wanted: Wanted,
     options: dict[str, Any],

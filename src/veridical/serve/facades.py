@@ -21,7 +21,7 @@ from veridical.io.conversations import Context, contexts_of, from_chat, said
 from veridical.io.problems import RowProblem
 from veridical.serve.problems import Problem
 from veridical.serve.schemas import Scoring
-from veridical.serve.service import Service, until_gone
+from veridical.serve.service import ScoringServer, until_gone
 from veridical.serve.wanted import records_of
 
 Text = Annotated[str, Field(max_length=1_000_000)]
@@ -103,7 +103,7 @@ class PortkeyAnswer(BaseModel):
     data: dict[str, Any]
 
 
-def add(app: FastAPI, service: Service) -> None:
+def add(app: FastAPI, service: ScoringServer) -> None:
     """Add the routes."""
 
     async def check(

@@ -52,7 +52,7 @@ Status = Literal["queued", "running", "stopped", "done", "failed"]
 _TICK = 0.25
 
 
-class Asked(BaseModel):
+class StoredJob(BaseModel):
     """What is written down of a job."""
 
     model_config = ConfigDict(extra="ignore")
@@ -93,7 +93,7 @@ class Jobs:
         self._keys = keys
         self._paid = paid
         self._most = most
-        self._jobs: dict[str, Asked] = {}
+        self._jobs: dict[str, StoredJob] = {}
         self._waiting: asyncio.Queue[str] = asyncio.Queue()
         self._running: tuple[str, PaidRun] | None = None
         self._worker: asyncio.Task[None] | None = None
@@ -105,7 +105,7 @@ class Jobs:
         found = []
         for file in self._folder.glob("*/job.json"):
             try:
-                found.append(Asked.model_validate_json(file.read_bytes()))
+                found.append(StoredJob.model_validate_json(file.read_bytes()))
             except (OSError, ValueError):
                 _log.warning("%s is no job", file.parent.name)
         for job in sorted(found, key=lambda j: j.created):
@@ -122,7 +122,7 @@ class Jobs:
             self._worker.cancel()
             await asyncio.gather(self._worker, return_exceptions=True)
 
-    def add(self, asked: Asked, lines: bytes) -> Asked:
+    def add(self, asked: StoredJob, lines: bytes) -> StoredJob:
         """Write a job down; :meth:`enqueue` lets it be done.
 
         Raises:
@@ -137,11 +137,11 @@ class Jobs:
         self._save(asked)
         return asked
 
-    def enqueue(self, asked: Asked) -> None:
+    def enqueue(self, asked: StoredJob) -> None:
         """Let a job that was added be done in its turn."""
         self._waiting.put_nowait(asked.id)
 
-    def get(self, id: str, owner: str | None) -> Asked:
+    def get(self, id: str, owner: str | None) -> StoredJob:
         """
         Raises:
             Problem: 404; a job of somebody else's is not there either.
@@ -151,11 +151,11 @@ class Jobs:
             raise Problem(404, "there is no such job")
         return job
 
-    def owned(self, owner: str | None) -> list[Asked]:
+    def owned(self, owner: str | None) -> list[StoredJob]:
         """The jobs of ``owner``, the oldest first."""
         return [job for job in self._jobs.values() if job.owner == owner]
 
-    def state(self, job: Asked) -> dict[str, Any]:
+    def state(self, job: StoredJob) -> dict[str, Any]:
         """What a client is told of a job."""
         state: dict[str, Any] = {
             "id": job.id,
@@ -175,7 +175,7 @@ class Jobs:
             state |= summary
         return state
 
-    def results(self, job: Asked) -> Iterator[bytes]:
+    def results(self, job: StoredJob) -> Iterator[bytes]:
         """Result lines, with newlines.
 
         Raises:
@@ -197,7 +197,7 @@ class Jobs:
 
         return lines()
 
-    async def delete(self, job: Asked) -> None:
+    async def delete(self, job: StoredJob) -> None:
         """Stop a job and forget it."""
         self._jobs.pop(job.id, None)
         timer = self._tomorrow.pop(job.id, None)
@@ -223,7 +223,7 @@ class Jobs:
                 _log.exception("job %s failed", job.id)
                 self._settle(job, "failed", "the server failed; its log says why")
 
-    async def _do(self, job: Asked) -> None:
+    async def _do(self, job: StoredJob) -> None:
         wanted = self._wanted(job)
         try:
             purse = Purse(self._budget(job, asks=bool(self._engine.llms_of(wanted.task))))
@@ -291,7 +291,7 @@ class Jobs:
             working.exception()  # of which the run itself tells
         return not working.cancelled()
 
-    def _budget(self, job: Asked, *, asks: bool) -> Budget | None:
+    def _budget(self, job: StoredJob, *, asks: bool) -> Budget | None:
         """What pays for the LLM calls of a job.
 
         Raises:
@@ -305,7 +305,7 @@ class Jobs:
             raise UsageError("the key of this job is not there any more")
         return self._keys.budget(key)
 
-    def _stop(self, job: Asked, why: str) -> None:
+    def _stop(self, job: StoredJob, why: str) -> None:
         """Let a job wait for the money of the next day."""
         self._settle(job, "stopped", f"{why}: the job goes on after midnight UTC")
         if job.id in self._jobs:
@@ -313,7 +313,7 @@ class Jobs:
                 seconds_left_today() + 1, self._waiting.put_nowait, job.id
             )
 
-    def _wanted(self, job: Asked) -> Wanted:
+    def _wanted(self, job: StoredJob) -> Wanted:
         return self._offers.wanted(
             self._engine,
             job.scorers,
@@ -323,12 +323,12 @@ class Jobs:
             strictness=job.strictness,
         )
 
-    def _settle(self, job: Asked, status: Status, error: str | None = None) -> None:
+    def _settle(self, job: StoredJob, status: Status, error: str | None = None) -> None:
         job.status, job.error = status, error
         if job.id in self._jobs:
             self._save(job)
 
-    def _save(self, job: Asked) -> None:
+    def _save(self, job: StoredJob) -> None:
         text = job.model_dump_json() + "\n"
         write_atomic(self._folder / job.id / "job.json", text, private=True)
 

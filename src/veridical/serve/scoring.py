@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from pydantic_core import to_json
 
 from veridical.core.scores import Headline, Result
 from veridical.engine.fair import CALLER, Caller
-from veridical.engine.progress import Progress
-from veridical.errors import RowError, VeridicalError
 from veridical.files.decisions import with_decision
-from veridical.files.rowlog import Rows
 from veridical.files.rundir import stored_line
 
 if TYPE_CHECKING:
@@ -46,26 +42,11 @@ async def score(
         deadline: time of the monotonic clock at which scores that are not done have failed.
         purse: pays for their LLM calls.
     """
-    task = wanted.task
-    services = await asyncio.to_thread(engine.services, task)
-    account = None
-    if engine.llms_of(task):
-        account = engine.llms.account(uuid.uuid4().hex, None)
-        if purse is not None:
-            purse.open(account)
-    sink = _Sink(done)
-
-    async def work() -> None:
-        try:
-            source = Given(records)
-            await engine.run(source, task, sink, Progress(), services, account, deadline=deadline)
-        finally:
-            if account is not None:
-                await asyncio.to_thread(engine.llms.leave, account)
-
+    pay = None if purse is None else purse.open
+    scoring = engine.score(records, wanted.task, done, pay=pay, deadline=deadline)
     context = contextvars.copy_context()
     context.run(CALLER.set, caller)
-    await asyncio.wrap_future(context.run(engine.submit, work()))
+    await asyncio.wrap_future(context.run(engine.submit, scoring))
 
 
 def decided(line: bytes, policy: Policy | None, record: Record | None = None) -> bytes:
@@ -82,32 +63,3 @@ def decided(line: bytes, policy: Policy | None, record: Record | None = None) ->
     verdict = policy.decide(result, stratum)
     entry = {"row": result.row, "decision": verdict.decision, "why": verdict.why}
     return with_decision(stored_line(result.row, line), to_json(entry)).line
-
-
-class Given:
-    """A source of records that are there."""
-
-    read = 32
-
-    def __init__(self, records: Sequence[Record]) -> None:
-        self._records = records
-
-    def rows(self, start: int = 0) -> Iterator[Record | RowError]:
-        return iter(self._records[start:])
-
-    def fraction(self) -> float | None:
-        return None
-
-
-class _Sink:
-    """Hands each line on."""
-
-    def __init__(self, done: Done) -> None:
-        self.done = Rows()
-        self._hand_on = done
-
-    def write(self, record: Record, line: bytes) -> None:
-        self._hand_on(record, line)
-
-    def write_error(self, error: RowError) -> None:
-        raise VeridicalError(str(error))

@@ -45,7 +45,7 @@ QUEUE_TOKENS = 32_768
 
 
 @dataclass
-class Service:
+class ScoringServer:
     """The state of one server.
 
     Args:

@@ -21,9 +21,9 @@ from veridical.decide.policy import Policy
 from veridical.decide.policy_file import policy_of
 from veridical.engine.run import Task
 from veridical.errors import RowError, UsageError
-from veridical.io import Source
 from veridical.io.columns import Columns
 from veridical.io.memory import MemoryPart
+from veridical.io.source import InputSource
 from veridical.run.request import Request
 from veridical.serve.problems import Problem, place
 from veridical.text.display import visible
@@ -149,7 +149,7 @@ def records_of(
     errors: list[dict[str, Any]] = []
     try:
         part = MemoryPart([dict(r) for r in rows])
-        for row in Source([part], Columns(fixed=True), None).rows():
+        for row in InputSource([part], Columns(fixed=True), None).rows():
             if isinstance(row, RowError):
                 errors.append({"index": row.row, "field": row.field, "error": row.error})
             else:

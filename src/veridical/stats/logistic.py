@@ -9,7 +9,7 @@ import numpy as np
 from veridical.arrays import Floats
 
 
-class Logistic(NamedTuple):
+class LogisticFit(NamedTuple):
     """``log_odds = intercept + x @ coefficients``, and the mean loss reached, in nats."""
 
     coefficients: Floats
@@ -24,7 +24,7 @@ def sigmoid(x: Floats) -> Floats:
 
 def fit_logistic(
     x: Floats, targets: Floats, *, ridge: float = 0.0, intercept: bool = True
-) -> Logistic:
+) -> LogisticFit:
     """The logistic regression of the least ``sum of cross-entropies + ridge |w|^2 / 2``; the
     intercept is not penalised. With ``ridge`` 1 it is that of scikit-learn's defaults.
 
@@ -58,4 +58,4 @@ def fit_logistic(
         before, value = value, loss(weights)
         if gradient @ step < 1e-16 or before - value <= 0:
             break
-    return Logistic(weights[:d], float(weights[d]) if intercept else 0.0, value)
+    return LogisticFit(weights[:d], float(weights[d]) if intercept else 0.0, value)

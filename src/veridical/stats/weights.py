@@ -29,7 +29,7 @@ _GAIN = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class Weights:
+class SearchedWeights:
     """The result of :func:`search`.
 
     Attributes:
@@ -89,7 +89,7 @@ def search(
     positive: Positive = "hallucinated",
     seed: int = 0,
     start: Floats | None = None,
-) -> Weights:
+) -> SearchedWeights:
     """The weights, and the threshold, at which an objective is best, as far as is found.
 
     Without a threshold of its own an objective is tuned for by weights (eq. 20-21 of "Black-Box
@@ -144,7 +144,7 @@ def search(
     risk = np.nan_to_num(combine(risks, weights), nan=_UNDECIDED)
     cut_by = objective if chosen.needs_threshold else "f_beta"
     threshold = best_threshold(truth, risk, cut_by, beta, positive)
-    return Weights(weights, threshold, chosen.value(truth, risk, threshold, beta, positive))
+    return SearchedWeights(weights, threshold, chosen.value(truth, risk, threshold, beta, positive))
 
 
 def _checked(risks: Floats, labels: Floats) -> tuple[Floats, Bools]:

@@ -23,7 +23,7 @@ _MAX_CLAUSES = 16  # of a sentence: one of more states something
 Kind = Literal["abstains", "covers", "filler", "states"]
 
 
-class Clause(NamedTuple):
+class RefusalClause(NamedTuple):
     """A part of a sentence, ``sentence[start:end]``."""
 
     start: int
@@ -286,7 +286,7 @@ def abstention(sentence: str) -> bool:
 
 def checked_clauses(
     sentence: str, known: Callable[[str], bool] | None = None
-) -> tuple[Clause, ...]:
+) -> tuple[RefusalClause, ...]:
     """:func:`clauses`, where what a source is said to be about must be ``known`` to state
     nothing."""
     found = clauses(sentence)
@@ -332,28 +332,28 @@ def stated_part(sentence: str, known: Callable[[str], bool] | None = None) -> tu
 
 
 @kept
-def clauses(sentence: str) -> tuple[Clause, ...]:
+def clauses(sentence: str) -> tuple[RefusalClause, ...]:
     """The clauses of one sentence, in order, each with its kind."""
     if len(sentence) > _MAX_SENTENCE_CHARACTERS:
-        return (Clause(0, len(sentence), "states"),)
+        return (RefusalClause(0, len(sentence), "states"),)
     text = "".join(_fold(c) for c in sentence)
     text = _ASIDE.sub(lambda m: " " * len(m.group()), text)
     if not _HINT.search(text):
         only: Kind = _kind(text, False, may_refuse=False) or "states"
-        return (Clause(0, len(sentence), only),)
-    found: list[Clause] = []
+        return (RefusalClause(0, len(sentence), only),)
+    found: list[RefusalClause] = []
     english = text.isascii() or not _REFUSES_ABROAD.search(text)
     last_is_main = bool(_SUBORDINATE.match(text))
     pieces = _pieces(text)
     if len(pieces) > _MAX_CLAUSES:
-        return (Clause(0, len(sentence), "states"),)
+        return (RefusalClause(0, len(sentence), "states"),)
     for place, (start, end, border) in enumerate(pieces):
         piece = text[start:end]
         kind = _kind(piece, any(c.kind in ("covers", "abstains") for c in found))
         before = found[-1] if found else None
         main = last_is_main and place == len(pieces) - 1 and place > 0
         if kind == "abstains" and border == "comma" and before and _asks_first(text, before):
-            found[-1] = Clause(before.start, end, kind)
+            found[-1] = RefusalClause(before.start, end, kind)
             continue
         listed = _QUESTION_FOLLOWS.match(text, end)
         if (
@@ -377,21 +377,21 @@ def clauses(sentence: str) -> tuple[Clause, ...]:
             both = _kind(text[before.start : end], len(found) > 1)
             still = "states" if before.kind == "covers" and both != "covers" else before.kind
             kind = "covers" if both == "covers" and still == "states" else still
-            found[-1] = Clause(before.start, end, kind)
+            found[-1] = RefusalClause(before.start, end, kind)
             continue
         if kind == "covers" and before and before.kind == "states":
             kind = None
         head = _HEAD.match(piece)
         lead = head.end() if head and head.end() < len(piece) and kind is None else 0
-        found.append(Clause(start + lead, end, kind or "states"))
+        found.append(RefusalClause(start + lead, end, kind or "states"))
     if all(c.kind != "abstains" for c in found):
         only_filler = bool(found) and all(c.kind == "filler" for c in found)
         whole = _kind(text, False) if len(found) > 1 else None
         filler = only_filler or whole == "filler"
         covers = bool(found) and all(c.kind in ("covers", "filler") for c in found)
         if covers and not filler:
-            return (Clause(0, len(sentence), "covers"),)
-        return (Clause(0, len(sentence), "filler" if filler else "states"),)
+            return (RefusalClause(0, len(sentence), "covers"),)
+        return (RefusalClause(0, len(sentence), "filler" if filler else "states"),)
     return tuple(found)
 
 
@@ -452,7 +452,7 @@ _TOPIC = re.compile(
 _AND = frozenset(["and", "und", "et", "y", "e", "en", "i", "и"])
 
 
-def _asks_first(text: str, before: Clause) -> bool:
+def _asks_first(text: str, before: RefusalClause) -> bool:
     return before.kind == "states" and bool(_ASKED_FIRST.match(text, before.start, before.end))
 
 
@@ -471,7 +471,7 @@ def _says_of(before: str, piece: str) -> bool:
     return asserts(f"it {found['verb']}" if found["verb"] else found["clause"])
 
 
-def _goes_on(piece: str, border: str, before: Clause, english: bool) -> bool:
+def _goes_on(piece: str, border: str, before: RefusalClause, english: bool) -> bool:
     """Return True if a piece without a meaning of its own belongs to the clause before it."""
     plain = " ".join(piece.split()).strip(" \"'“”")
     if border == "hard":

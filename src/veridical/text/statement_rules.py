@@ -45,14 +45,14 @@ _QUESTION_WORDS = frozenset(
 )
 
 
-class Reply(NamedTuple):
+class ShortReply(NamedTuple):
     """An answer that is no sentence: its words, and those in lower case without marks."""
 
     words: tuple[str, ...]
     low: tuple[str, ...]
 
     @classmethod
-    def of(cls, text: str) -> Reply:
+    def of(cls, text: str) -> ShortReply:
         words = tuple(text.split())
         return cls(words, tuple(bare(x) for x in words))
 
@@ -83,11 +83,11 @@ class Reply(NamedTuple):
         return all(x in w.NUMBERS or _FIGURE.fullmatch(x) for x in self.low)
 
 
-class Question(AskingClause):
+class AskedQuestion(AskingClause):
     """A question, and what it and its answer state."""
 
     @classmethod
-    def of(cls, text: str) -> Question | None:
+    def of(cls, text: str) -> AskedQuestion | None:
         """The question, or None where it begins with nothing that asks in English."""
         words = tuple(_CONTRACTED.sub(r"\1 is", text).rstrip(" ?？\"'").split())
         low = tuple(bare(x) for x in words)
@@ -118,7 +118,7 @@ class Question(AskingClause):
         head, tail = clause
         return self._join(*(x for x in (*head, *tail) if not (yes and x == "ever")))
 
-    def _choice(self, reply: Reply) -> Template | None:
+    def _choice(self, reply: ShortReply) -> Template | None:
         """ "Is it A or B?", with A or B for an answer."""
         if "or" not in self.low:
             return None
@@ -132,7 +132,7 @@ class Question(AskingClause):
                 continue
             other = self._other_option(place, size, after=n == 0)
             first, last = min(begin, other[0]), max(end, other[1])
-            cut = Question(
+            cut = AskedQuestion(
                 (*self.words[:first], ANSWER, *self.words[last:]),
                 (*self.low[:first], ANSWER, *self.low[last:]),
                 self.lead,
@@ -164,7 +164,7 @@ class Question(AskingClause):
     def _ends_option(self, i: int) -> bool:
         return self.low[i] in w.PREPOSITIONS and self.low[i] != "of" and self.words[i].islower()
 
-    def _chosen(self, reply: Reply) -> Template | None:
+    def _chosen(self, reply: ShortReply) -> Template | None:
         place = self.low.index(ANSWER)
         if self.low[0] in w.AUXILIARIES:
             begin = place
@@ -186,7 +186,7 @@ class Question(AskingClause):
         if not words or place < len(self.words) - 1:
             return None
         words = (*words[:-1], words[-1].rstrip(","))
-        return Question(words, tuple(bare(x) for x in words), self.lead).answered(reply)
+        return AskedQuestion(words, tuple(bare(x) for x in words), self.lead).answered(reply)
 
     def _clause_at(self, subject: int) -> Template | None:
         auxiliary = self.low[0]
@@ -198,7 +198,7 @@ class Question(AskingClause):
         change = {"did": w.past_of, "does": w.third_person_of}.get(auxiliary, str)
         return [*self.words[1:subject], change(verb), *self.words[subject + 1 :]]
 
-    def answered(self, reply: Reply) -> Template | None:
+    def answered(self, reply: ShortReply) -> Template | None:
         """The statement, with :data:`ANSWER` where the answer stands; None where no rule is
         sure."""
         if len(self.low) < 2:
@@ -210,14 +210,14 @@ class Question(AskingClause):
         preposition = ""
         words, low = self.words, self.low
         if first in ("until", "since", "till") and low[1] == "when":
-            return Question(words[1:], low[1:], self.lead)._adverbial(reply, words[0].lower())
+            return AskedQuestion(words[1:], low[1:], self.lead)._adverbial(reply, words[0].lower())
         if first in w.PREPOSITIONS and low[1] in ("what", "which", "whom", "how", "whose"):
             preposition = words[0].lower()
             words, low = words[1:], low[1:]
             first = low[0]
             if len(low) < 2:
                 return None
-        question = Question(words, low, self.lead)
+        question = AskedQuestion(words, low, self.lead)
         if first == "how":
             return question._how(reply, preposition)
         if first in ("where", "when", "why"):
@@ -228,7 +228,7 @@ class Question(AskingClause):
             return None
         return question._in_place(reply)
 
-    def _in_place(self, reply: Reply) -> Template | None:
+    def _in_place(self, reply: ShortReply) -> Template | None:
         """ "X was held in what country": the words that ask end the question."""
         low = self.low
         for i in range(len(low) - 1, 0, -1):
@@ -250,7 +250,7 @@ class Question(AskingClause):
             return None if link is None else self._join(tuple(before), link, ANSWER)
         return None
 
-    def _how(self, reply: Reply, preposition: str) -> Template | None:
+    def _how(self, reply: ShortReply, preposition: str) -> Template | None:
         low = self.low
         asked = low[1]
         if asked in ("many", "much"):
@@ -288,7 +288,7 @@ class Question(AskingClause):
                 return i
         return len(self.low)
 
-    def _how_many(self, reply: Reply, preposition: str) -> Template | None:
+    def _how_many(self, reply: ShortReply, preposition: str) -> Template | None:
         low = self.low
         verb = self._verb(2)
         if verb is None:
@@ -332,7 +332,7 @@ class Question(AskingClause):
         return None
 
     def _around(
-        self, verb: int, value: tuple[str, ...], reply: Reply, preposition: str
+        self, verb: int, value: tuple[str, ...], reply: ShortReply, preposition: str
     ) -> Template | None:
         """The clause from ``verb``, with what was asked for as its subject or its object."""
         low, n = self.low, len(self.low)
@@ -382,7 +382,7 @@ class Question(AskingClause):
         )
 
     def _with_object(
-        self, clause: tuple[Template, Template], value: tuple[str, ...], reply: Reply
+        self, clause: tuple[Template, Template], value: tuple[str, ...], reply: ShortReply
     ) -> Template:
         """The object after the verb; after a preposition that has lost its noun; at the end where
         another noun follows the verb."""
@@ -405,7 +405,7 @@ class Question(AskingClause):
         first = bare(tail[0]) if tail else "to"
         return first not in w.PREPOSITIONS | w.SUBORDINATORS and not w.is_adverb(first)
 
-    def _what(self, reply: Reply, preposition: str) -> Template | None:
+    def _what(self, reply: ShortReply, preposition: str) -> Template | None:
         low, n = self.low, len(self.low)
         if low[0] in ("who", "whom") and n > 1 and not preposition:
             verb: int | None = 1
@@ -439,7 +439,7 @@ class Question(AskingClause):
         start = self._back_over_adverbs(verb, 1) if verb > 1 else verb
         return self._join(value, self.words[start:])
 
-    def _complement(self, verb: int, value: tuple[str, ...], reply: Reply) -> Template | None:
+    def _complement(self, verb: int, value: tuple[str, ...], reply: ShortReply) -> Template | None:
         """ "What is X?", "Who was born in X?", "What is X used for?"."""
         low, n = self.low, len(self.low)
         if low[verb + 1 :][:1] == ("it",) and low[verb + 2 : verb + 3] in (("that",), ("who",)):
@@ -478,7 +478,7 @@ class Question(AskingClause):
             and self.low[i] not in (w.DETERMINERS | w.PRONOUNS)
         )
 
-    def _adverbial(self, reply: Reply, preposition: str = "") -> Template | None:
+    def _adverbial(self, reply: ShortReply, preposition: str = "") -> Template | None:
         """Where, when and why; ``preposition`` before it, as in "until when"."""
         kind, low = self.low[0], self.low
         if len(low) < 3 or low[1] not in w.AUXILIARIES:
@@ -527,7 +527,7 @@ def _asks(low: tuple[str, ...], i: int) -> bool:
     return word in w.AUXILIARIES or word in w.NEGATED
 
 
-def _link(kind: str, reply: Reply) -> str | None:
+def _link(kind: str, reply: ShortReply) -> str | None:
     """The preposition between a clause and a place, a time or a reason; None where unsure."""
     if reply.leads:
         return ""

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 
 from veridical.text.sentences import split_sentences
 from veridical.text.statement_clauses import Template
-from veridical.text.statement_rules import ANSWER, Question, Reply
+from veridical.text.statement_rules import ANSWER, AskedQuestion, ShortReply
 from veridical.text.statement_words import (
     AUXILIARIES,
     BASES,
@@ -139,7 +139,7 @@ def answers_yes_or_no(question: str | None, sentence: str) -> bool:
     >>> answers_yes_or_no("Is it in Rome?", "No."), answers_yes_or_no("Where is it?", "Sure!")
     (True, False)
     """
-    asking = Question.of(_asked(question)) if question and question.strip() else None
+    asking = AskedQuestion.of(_asked(question)) if question and question.strip() else None
     if asking is None or NEGATED.get(asking.low[0], asking.low[0]) not in AUXILIARIES:
         return False
     if _PERSONAL.match(" ".join(asking.low)):
@@ -172,7 +172,7 @@ def _asked(question: str) -> str:
 def _joined(asked: str, answer: str) -> Statement:
     """Question and a short answer, shorter where the question is none in English: nothing tells
     whether a longer one is a sentence."""
-    most = _JOINED if Question.of(asked) else _FEW
+    most = _JOINED if AskedQuestion.of(asked) else _FEW
     if len(asked.split()) > _LONGEST_QUESTION or len(answer.split()) > most:
         return Statement(answer, 0, len(answer), "answer")
     text = f"{asked} {answer}"
@@ -285,7 +285,7 @@ def _verdict(asked: str, answer: str) -> Statement | None:
     after = answer.strip()[match.end(1) : match.end(1) + 1]
     if remainder and after not in tuple(",.;:!–—"):
         return None  # "No rings", "Yes Minister"
-    question = Question.of(asked)
+    question = AskedQuestion.of(asked)
     if question is None:
         return None
     template = question.verdict(word in YES)
@@ -313,7 +313,7 @@ def _verdict_and_reason(asked: str, answer: str) -> Statement | None:
     said = _JOINS.match(reason)
     if not is_sentence(reason[said.end() :] if said else reason) or _refers(reason):
         return None
-    question = Question.of(asked) if len(asked.split()) <= _LONGEST_VERDICT else None
+    question = AskedQuestion.of(asked) if len(asked.split()) <= _LONGEST_VERDICT else None
     template = question.verdict(word in YES) if question else None
     if template is None or len(reason.split()) > _LONGEST_REASON:
         own = _capital(reason[said.end() :] if said and said["but"] else reason)
@@ -344,10 +344,10 @@ def _converted(asked: str, answer: str) -> Statement | None:
     if len(asked.split()) > _LONGEST_QUESTION:
         return None
     core = answer.strip().rstrip(".!").strip()
-    question = Question.of(asked)
+    question = AskedQuestion.of(asked)
     if question is None or not core:
         return None
-    template = question.answered(Reply.of(core))
+    template = question.answered(ShortReply.of(core))
     if template is None:
         return None
     return _filled(template, core)

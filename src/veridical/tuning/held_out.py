@@ -15,7 +15,7 @@ from veridical.stats.weights import DECIMALS
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class HeldOutTargets:
     """Each target by fits that have not seen it.
 
     Attributes:
@@ -44,14 +44,14 @@ def out_of_fold(
     starts: Sequence[Fits] = (),
     *,
     decide: bool = True,
-) -> tuple[Judged, list[Fits]]:
+) -> tuple[HeldOutTargets, list[Fits]]:
     """Each target by the fit to the other folds, and these fits.
 
     Args:
         starts: for each fold, fits whose weights the search goes on from.
         decide: whether more is wanted than the order of risks; see :func:`fit`.
     """
-    judged = Judged(
+    judged = HeldOutTargets(
         np.full(len(graded), np.nan),
         np.full(len(graded), np.nan),
         np.zeros(len(graded), dtype=np.bool_),

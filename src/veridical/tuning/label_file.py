@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from veridical.report.results import Results
 
 
-class Said(NamedTuple):
+class ReviewLabel(NamedTuple):
     """A label of a review: where it stands, the ``row`` and ``id`` it names, itself, and how its
     answer was drawn, where the file says."""
 
@@ -28,7 +28,7 @@ class Said(NamedTuple):
     draw: Drawn | None = None
 
 
-def read_review(path: str | Path) -> list[Said]:
+def read_review(path: str | Path) -> list[ReviewLabel]:
     """The labels of a review.
 
     Args:
@@ -45,13 +45,13 @@ def read_review(path: str | Path) -> list[Said]:
         if label is not None:
             about = {k: row.get(k) for k in ("row", "id")}
             try:
-                labels.append(Said(place, about, label, drawn(row)))
+                labels.append(ReviewLabel(place, about, label, drawn(row)))
             except UsageError as e:
                 raise UsageError(f"{place}: {e}") from None
     return labels
 
 
-def check_promise(review: list[Said], path: str | Path) -> None:
+def check_promise(review: list[ReviewLabel], path: str | Path) -> None:
     """See that a promise may rest on labels of a review.
 
     Raises:
@@ -61,7 +61,7 @@ def check_promise(review: list[Said], path: str | Path) -> None:
         raise no_promise(display(path))
 
 
-def put_over(review: Iterable[Said], results: Results) -> dict[int, float | None]:
+def put_over(review: Iterable[ReviewLabel], results: Results) -> dict[int, float | None]:
     """Labels of a run's records by their row, a review's in place of their own; None where there
     is none.
 
@@ -73,7 +73,7 @@ def put_over(review: Iterable[Said], results: Results) -> dict[int, float | None
 
 
 def labels_and_draws(
-    review: Iterable[Said], results: Results
+    review: Iterable[ReviewLabel], results: Results
 ) -> tuple[dict[int, float | None], dict[int, Drawn]]:
     """:func:`put_over`, and how the answers of the review were drawn, by their row."""
     labels: dict[int, float | None] = {}

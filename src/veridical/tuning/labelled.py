@@ -13,7 +13,7 @@ from veridical.tuning.draws import drawn, no_promise
 if TYPE_CHECKING:
     from veridical.api import Job
     from veridical.ensembles.graded import Level
-    from veridical.io import Source
+    from veridical.io.source import InputSource
     from veridical.tuning.options import TuneOptions
 
 
@@ -27,7 +27,7 @@ def labelled_job(tuning: TuneOptions, reviewed: bool, *arguments: Any, **options
     from veridical.api import Job
 
     class Labelled(Job):
-        def _see(self, rows: Source) -> None:
+        def _see(self, rows: InputSource) -> None:
             unused = rows.unused_columns()
             likely = next((u.sentence for u in unused if u.meaning in ("label", "unit_labels")), "")
             some = islice(rows.rows(), options.get("limit"))

@@ -26,7 +26,7 @@ from veridical.stats.metrics.metric import finite
 from veridical.stats.objectives import named
 from veridical.stats.resampling import Resampler, interval
 from veridical.stats.thresholds import best_threshold
-from veridical.tuning.held_out import Judged, out_of_fold
+from veridical.tuning.held_out import HeldOutTargets, out_of_fold
 
 Tell = Callable[[str], None]
 
@@ -42,7 +42,7 @@ _OF_RISK = ("brier", "log_loss")
 
 
 @dataclass(frozen=True)
-class Figure:
+class NestedFigure:
     """A value with its 95 % interval; None where it is undefined or too few replicates are not."""
 
     value: float | None
@@ -60,7 +60,7 @@ class Caught(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Row:
+class ComponentRow:
     """A component beside the ensemble.
 
     Attributes:
@@ -77,12 +77,12 @@ class Row:
 
     name: str
     n: int
-    alone: Figure
-    gain: Figure
+    alone: NestedFigure
+    gain: NestedFigure
     p: float | None = None
     p_holm: float | None = None
-    weight: Figure | None = None
-    needed: Figure | None = None
+    weight: NestedFigure | None = None
+    needed: NestedFigure | None = None
     caught: Caught | None = None
 
     @property
@@ -95,8 +95,8 @@ class OfStratum(NamedTuple):
     """The figure on ``n`` targets of one stratum: of a fit of its own, and of one fit for all."""
 
     n: int
-    own_fit: Figure
-    one_fit: Figure
+    own_fit: NestedFigure
+    one_fit: NestedFigure
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,18 +117,18 @@ class Nested:
     folds: int
     n: int
     total: int
-    ensemble: Figure
-    rows: list[Row]
-    without_strata: Figure | None
+    ensemble: NestedFigure
+    rows: list[ComponentRow]
+    without_strata: NestedFigure | None
     before: dict[str, object] | None
     after: dict[str, object] | None
     of_strata: Mapping[str, OfStratum]
     caught: Caught | None
-    judged: Judged = field(repr=False)
+    judged: HeldOutTargets = field(repr=False)
     labels: Floats = field(repr=False)
 
     @property
-    def best(self) -> Row | None:
+    def best(self) -> ComponentRow | None:
         """The component that is best alone."""
         scored = [r for r in self.rows if r.alone.value is not None]
         larger = named(self.metric).larger_is_better
@@ -220,17 +220,17 @@ def nested(
     for i, name in enumerate(graded.scorers):
         component = _component(graded, i, recipe, fold)
         gain, p = whole.gain(judged, component)
-        weight = None if weights is None else Figure(float(weights[i]), *intervals[i])
+        weight = None if weights is None else NestedFigure(float(weights[i]), *intervals[i])
         needed = None
         if several and weights is not None and weights[i] == 0.0:
-            needed = Figure(0.0)
+            needed = NestedFigure(0.0)
         elif several:
             others = graded.select([s for s in graded.scorers if s != name])
             starts = [f.without(i) for f in fits]
             without, _ = out_of_fold(others, recipe, fold, starts, decide=decided)
             needed, _ = whole.gain(judged, without)
             say(f"tuned without {name}")
-        row = Row(name, int(component.scored.sum()), whole.figure(component), gain, p)
+        row = ComponentRow(name, int(component.scored.sum()), whole.figure(component), gain, p)
         found = caught(graded.labels, component.order)
         rows.append(replace(row, weight=weight, needed=needed, caught=found))
     corrected = holm([r.p for r in rows])
@@ -263,7 +263,7 @@ def nested(
 
 
 def _of_strata(
-    graded: Graded, whole: _Measure, judged: Judged, one_fit: Judged
+    graded: Graded, whole: _Measure, judged: HeldOutTargets, one_fit: HeldOutTargets
 ) -> dict[str, OfStratum]:
     """Figures of each stratum with enough targets for a fit of its own."""
     strata, within = np.array(graded.strata), replace(judged, rank=judged.within)
@@ -286,13 +286,15 @@ class _Measure:
         self._bootstrap = bootstrap
         self._sign = 1.0 if named(recipe.objective).larger_is_better else -1.0
 
-    def figure(self, judged: Judged, among: NDArray[np.bool_] | None = None) -> Figure:
+    def figure(
+        self, judged: HeldOutTargets, among: NDArray[np.bool_] | None = None
+    ) -> NestedFigure:
         """On the targets (of a mask) that are scored."""
         where = judged.scored if among is None else judged.scored & among
         value, replicates = self._of(judged, where)
-        return Figure(finite(value), *interval(replicates))
+        return NestedFigure(finite(value), *interval(replicates))
 
-    def gain(self, one: Judged, other: Judged) -> tuple[Figure, float | None]:
+    def gain(self, one: HeldOutTargets, other: HeldOutTargets) -> tuple[NestedFigure, float | None]:
         """By how much ``one`` is better on the targets that both scored, and the p-value."""
         both = one.scored & other.scored
         (a, of_a), (b, of_b) = self._of(one, both), self._of(other, both)
@@ -300,9 +302,9 @@ class _Measure:
         p = bootstrap_p(differences, len(np.unique(self._graded.groups[both])))
         if a == b and not np.any(differences):
             p = 1.0 if len(differences) else None
-        return Figure(finite(self._sign * (a - b)), *interval(differences)), p
+        return NestedFigure(finite(self._sign * (a - b)), *interval(differences)), p
 
-    def _of(self, judged: Judged, where: NDArray[np.bool_]) -> tuple[float, Floats]:
+    def _of(self, judged: HeldOutTargets, where: NDArray[np.bool_]) -> tuple[float, Floats]:
         metric, beta = self._recipe.objective, self._recipe.beta
         truth = self._graded.labels[where]
         if not len(truth):
@@ -318,7 +320,7 @@ class _Measure:
         return value, np.concatenate([np.empty(0), *replicates])
 
 
-def _component(graded: Graded, i: int, recipe: Recipe, fold: Ints) -> Judged:
+def _component(graded: Graded, i: int, recipe: Recipe, fold: Ints) -> HeldOutTargets:
     """One component alone, judged as the ensemble is."""
     order = graded.risks[:, i]
     risk = order.copy()
@@ -339,7 +341,7 @@ def _component(graded: Graded, i: int, recipe: Recipe, fold: Ints) -> Judged:
                 labels, order[of_others], recipe.objective, recipe.beta, recipe.positive
             )
             called[of_fold] = order[of_fold] >= cut
-    return Judged(order, risk, called, order, order)
+    return HeldOutTargets(order, risk, called, order, order)
 
 
 def _weight_intervals(

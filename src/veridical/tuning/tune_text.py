@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from veridical.report import document
-from veridical.report.document import Block, Heading, Items, Paragraph, Span, plain_table
+from veridical.report.document import Block, BulletList, Heading, Paragraph, StyledText, plain_table
 from veridical.tuning.tune_view import sections, verdict
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def _document(tuned: Tuned) -> Iterator[Block]:
         yield Heading(section.title, capital=True)
         yield from map(Paragraph, section.facts)
         yield plain_table(section.heads, section.rows, least=_NAME)
-        yield Items(section.notes, Span("note: ", "dim"))
+        yield BulletList(section.notes, StyledText("note: ", "dim"))
         yield Paragraph("", only="terminal")
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from veridical.ensembles.graded import UNIT
-from veridical.report.document import Answer
+from veridical.report.document import Opening
 from veridical.report.formats import (
     check_command,
     interval,
@@ -24,14 +24,14 @@ from veridical.tuning.tuned import NOT_HELPING
 
 if TYPE_CHECKING:
     from veridical.ensembles.ensemble_file import Fit
-    from veridical.tuning.nested import Caught, Figure, Row
+    from veridical.tuning.nested import Caught, ComponentRow, NestedFigure
     from veridical.tuning.tuned import Tuned
 
 _FEW = 200  # targets under which intervals are wide
 
 
 @dataclass(frozen=True)
-class Section:
+class TableSection:
     """A table with a heading, sentences before it and notes after it; all text is plain."""
 
     title: str
@@ -41,7 +41,7 @@ class Section:
     notes: Sequence[str] = ()
 
 
-def sections(tuned: Tuned) -> list[Section]:
+def sections(tuned: Tuned) -> list[TableSection]:
     """All sections, in the order in which they are read."""
     parts = [_honest(tuned)]
     if tuned.ensemble.strata is not None:
@@ -69,7 +69,7 @@ def headline(tuned: Tuned) -> str:
     return text
 
 
-def verdict(tuned: Tuned) -> Answer:
+def verdict(tuned: Tuned) -> Opening:
     """Whether the ensemble is worth more than its best component, and the command that uses the
     better of the two."""
     nested, best = tuned.nested, tuned.nested.best
@@ -85,7 +85,7 @@ def verdict(tuned: Tuned) -> Answer:
         )
         whole = tuned.ensemble.level == "response" and best.caught is not None
         over = best.caught.threshold if whole and best.caught is not None else None
-        return Answer(sentence, meaning, check_command(best.name.removesuffix(UNIT), _gate(over)))
+        return Opening(sentence, meaning, check_command(best.name.removesuffix(UNIT), _gate(over)))
     sentence = (
         f"The tuned ensemble finds {_found(nested.caught, tuned)} at {ALARMS:.0%} false alarms, "
         "on answers it was not fitted to"
@@ -98,7 +98,7 @@ def verdict(tuned: Tuned) -> Answer:
     parts = check_command(name, None)
     if one_gate and fit.threshold is not None:
         parts.append(f"--fail-over {_gate(fit.threshold):g}")
-    return Answer(sentence, meaning, parts)
+    return Opening(sentence, meaning, parts)
 
 
 def _found(found: Caught | None, tuned: Tuned) -> str:
@@ -116,7 +116,7 @@ def _gate(threshold: float | None) -> float | None:
     return None if threshold is None else round(min(1.0, max(0.0, threshold)), 4)
 
 
-def _honest(tuned: Tuned) -> Section:
+def _honest(tuned: Tuned) -> TableSection:
     nested = tuned.nested
     weighted = any(r.weight is not None for r in nested.rows)
     needed = any(r.needed is not None for r in nested.rows)
@@ -130,7 +130,7 @@ def _honest(tuned: Tuned) -> Section:
         rows.append([label, *_pair(nested.without_strata), "", *[""] * (len(heads) - 4)])
     larger = nested.metric not in ("brier", "log_loss")
 
-    def key(row: Row) -> float:
+    def key(row: ComponentRow) -> float:
         value = row.alone.value
         return float("inf") if value is None else -value if larger else value
 
@@ -147,10 +147,10 @@ def _honest(tuned: Tuned) -> Section:
     notes = [note for note in tuned.notes if not note.startswith(NOT_HELPING)]
     if on.n < _FEW:
         notes.append(f"{on.n} graded {_what(tuned)} are few: intervals are wide, grade more")
-    return Section("tuned ensemble", facts, heads, rows, notes)
+    return TableSection("tuned ensemble", facts, heads, rows, notes)
 
 
-def _strata(tuned: Tuned) -> Section:
+def _strata(tuned: Tuned) -> TableSection:
     strata = tuned.ensemble.strata
     assert strata is not None
     nested = tuned.nested
@@ -172,10 +172,10 @@ def _strata(tuned: Tuned) -> Section:
             f"without --calibrate the risks of each {strata.by} are on a scale of their own: the "
             f"figure of all ranks answers across these scales; go by that of each {strata.by}"
         )
-    return Section(f"fits by {strata.by}", facts, heads, rows)
+    return TableSection(f"fits by {strata.by}", facts, heads, rows)
 
 
-def _calibration(tuned: Tuned) -> Section:
+def _calibration(tuned: Tuned) -> TableSection:
     before, after = tuned.nested.before or {}, tuned.nested.after or {}
     rows = [
         [label, *(number(_number(part[name])) for name in ("ece", "mce", "brier", "log_loss"))]
@@ -183,14 +183,14 @@ def _calibration(tuned: Tuned) -> Section:
     ]
     facts = [f"{tuned.recipe.calibrate}; both on answers that it was not fitted to"]
     heads = ["calibration", "ECE", "MCE", "Brier", "log loss"]
-    return Section("calibration", facts, heads, rows)
+    return TableSection("calibration", facts, heads, rows)
 
 
 def _number(value: object) -> float | None:
     return value if isinstance(value, float) else None
 
 
-def _guarantees(tuned: Tuned) -> Section:
+def _guarantees(tuned: Tuned) -> TableSection:
     strata = tuned.ensemble.strata
     parts = {"all": tuned.ensemble.fit, **({} if strata is None else strata.of)}
     promise = tuned.ensemble.fit.guarantee
@@ -218,7 +218,7 @@ def _guarantees(tuned: Tuned) -> Section:
         for name, fit in parts.items()
         if fit.guarantee is not None and fit.guarantee.threshold is None
     ]
-    return Section("guarantee", facts, heads, rows, notes)
+    return TableSection("guarantee", facts, heads, rows, notes)
 
 
 def _promise(name: str, fit: Fit) -> list[str]:
@@ -257,11 +257,11 @@ def _what(tuned: Tuned) -> str:
     return "answers" if tuned.ensemble.level == "response" else "sentences"
 
 
-def _shown(figure: Figure) -> str:
+def _shown(figure: NestedFigure) -> str:
     return f"{number(figure.value)} {interval(figure.low, figure.high)}".rstrip()
 
 
-def _pair(figure: Figure | None) -> list[str]:
+def _pair(figure: NestedFigure | None) -> list[str]:
     if figure is None:
         return ["-", ""]
     return [number(figure.value), interval(figure.low, figure.high)]

@@ -12,13 +12,13 @@ import numpy as np
 from veridical.ensembles.ensemble_file import (
     Component,
     Ensemble,
-    Figure,
     Fit,
     FittedOn,
     Honest,
-    Objective,
     Promise,
     Reference,
+    StoredFigure,
+    StoredObjective,
     Strata,
 )
 from veridical.ensembles.fitting import Fits, Recipe, fit, folds
@@ -27,7 +27,7 @@ from veridical.errors import UsageError
 from veridical.files.trained_files import write_trained
 from veridical.tuning.draws import Drawn, parted, unweighed_counts, weighed
 from veridical.tuning.nested import ALARMS, Caught, Nested, Tell, check_enough, nested
-from veridical.tuning.nested import Figure as Found
+from veridical.tuning.nested import NestedFigure as Found
 from veridical.version import __version__
 
 if TYPE_CHECKING:
@@ -203,7 +203,7 @@ def tune_graded(
             },
             simultaneous=delta if options.simultaneous else None,
         ),
-        objective=Objective(
+        objective=StoredObjective(
             name=recipe.objective, joint=recipe.joint, beta=recipe.beta, positive=recipe.positive
         ),
         fitted_on=FittedOn(
@@ -304,7 +304,7 @@ def _honest(honest: Nested, recipe: Recipe) -> Honest | None:
         metric=honest.metric,
         folds=honest.folds,
         seed=recipe.seed,
-        ensemble=Figure(**asdict(honest.ensemble)),
+        ensemble=StoredFigure(**asdict(honest.ensemble)),
         components={r.name: f for r in honest.rows if (f := _figure(r.alone)) is not None},
         weights=weights or None,
         not_helping=honest.not_helping,
@@ -312,8 +312,8 @@ def _honest(honest: Nested, recipe: Recipe) -> Honest | None:
     )
 
 
-def _figure(measured: Found | None) -> Figure | None:
-    return None if measured is None or measured.value is None else Figure(**asdict(measured))
+def _figure(measured: Found | None) -> StoredFigure | None:
+    return None if measured is None or measured.value is None else StoredFigure(**asdict(measured))
 
 
 def _plain(measured: Found) -> dict[str, float | None]:

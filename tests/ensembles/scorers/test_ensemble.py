@@ -22,7 +22,7 @@ from veridical.files.trained_files import write_trained
 TEXT = "One is here. Two is there."
 
 
-def table_of(key: str, samples: int) -> one_risk.Table | None:
+def table_of(key: str, samples: int) -> one_risk.QuantileTable | None:
     return one_risk.table_of(Identity.read(key), samples)
 
 

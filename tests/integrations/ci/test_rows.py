@@ -11,22 +11,22 @@ from veridical.core.records import Record
 from veridical.core.scores import Headline, Result
 from veridical.decide.gates import Gates, Tally
 from veridical.errors import RowError
-from veridical.integrations.ci.rows import Row, case, findings
-from veridical.io.source import Place
+from veridical.integrations.ci.rows import CiRow, case, findings
+from veridical.io.source import RowPlace
 
 
-def row(verdict: str = "supported", risk: float | None = 0.1, **more: Any) -> Row:
+def row(verdict: str = "supported", risk: float | None = 0.1, **more: Any) -> CiRow:
     result = Result.model_validate(line(4, verdict, risk, **more))
     record = Record(row=4, id=4, prompt="Why?", response="It is so.")
-    return Row(Place(4, "a.jsonl", 5), record, result, None)
+    return CiRow(RowPlace(4, "a.jsonl", 5), record, result, None)
 
 
-def bad_row() -> Row:
+def bad_row() -> CiRow:
     error = RowError(4, "a.jsonl", 5, "response", "is missing")
-    return Row(Place(4, "a.jsonl", 5), None, None, error)
+    return CiRow(RowPlace(4, "a.jsonl", 5), None, None, error)
 
 
-def outcome(found: Row, row_errors: int = 0, policy: bool = False, **gates: Any) -> str:
+def outcome(found: CiRow, row_errors: int = 0, policy: bool = False, **gates: Any) -> str:
     tally = Tally(Gates.parse(**gates, policy=policy))
     if found.result is not None:
         tally.add(Headline.model_validate(found.result.model_dump()))

@@ -12,17 +12,19 @@ import pytest
 from ci_schemas import SARIF
 from hostile import TEXTS
 
-from veridical.integrations.ci.sarif import MOST, Finding, Rule, write_sarif
+from veridical.integrations.ci.sarif import MOST, SarifFinding, SarifRule, write_sarif
 
-BAD = Rule("contradicted/ensemble", "A source says otherwise.", "error")
-DOUBT = Rule("unsupported/ensemble", "No source says so.", "warning")
-
-
-def finding(rule: Rule = BAD, line: int | None = 3, text: str = "x", risk: float = 0.5) -> Finding:
-    return Finding(rule, text, "answers.jsonl", line, ("q", text), risk, {"id": text})
+BAD = SarifRule("contradicted/ensemble", "A source says otherwise.", "error")
+DOUBT = SarifRule("unsupported/ensemble", "No source says so.", "warning")
 
 
-def written(*found: Finding) -> tuple[int, dict[str, Any]]:
+def finding(
+    rule: SarifRule = BAD, line: int | None = 3, text: str = "x", risk: float = 0.5
+) -> SarifFinding:
+    return SarifFinding(rule, text, "answers.jsonl", line, ("q", text), risk, {"id": text})
+
+
+def written(*found: SarifFinding) -> tuple[int, dict[str, Any]]:
     out = io.StringIO()
     omitted = write_sarif(out, found)
     content = json.loads(out.getvalue())

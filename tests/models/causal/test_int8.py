@@ -10,7 +10,7 @@ import pytest
 
 from veridical.models.causal import int8
 from veridical.models.causal.int8 import Int8Model
-from veridical.models.causal.int8_weights import Weights
+from veridical.models.causal.int8_weights import TurnedWeights
 from veridical.models.gguf import Gguf
 from veridical.models.onnx_graph import multiplies_exactly
 
@@ -27,7 +27,7 @@ def test_both_ways_of_multiplying_are_the_same(
 ) -> None:
     if exact and not multiplies_exactly():
         pytest.skip("this processor cuts sums of products")
-    weights = Weights(Gguf(gguf_files.save(tmp_path / "m.gguf")))
+    weights = TurnedWeights(Gguf(gguf_files.save(tmp_path / "m.gguf")))
     tables = []
     for way in (exact, False):
         monkeypatch.setattr(int8, "multiplies_exactly", lambda _, way=way: way)
@@ -38,7 +38,7 @@ def test_both_ways_of_multiplying_are_the_same(
 
 
 def test_rounding_twice_is_finer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    weights = Weights(Gguf(gguf_files.save(tmp_path / "m.gguf", packing=gguf_files.F32)))
+    weights = TurnedWeights(Gguf(gguf_files.save(tmp_path / "m.gguf", packing=gguf_files.F32)))
     logs, _ = gguf_files.reference("llama", IDS.tolist(), packing=gguf_files.F32)
     expected = logs[np.arange(len(IDS) - 1), IDS[1:]]
     found = {}
@@ -55,7 +55,7 @@ def test_rounding_twice_is_finer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_most_alternatives_are_the_vocabulary(tmp_path: Path) -> None:
-    weights = Weights(Gguf(gguf_files.save(tmp_path / "m.gguf")))
+    weights = TurnedWeights(Gguf(gguf_files.save(tmp_path / "m.gguf")))
     model = Int8Model(weights, 1, 1 << 20)
     assert model.top == weights.shape.vocabulary
     after, states, present = model.read(weights.vectors(IDS[:5]), model.nothing)
@@ -68,5 +68,5 @@ def test_most_alternatives_are_the_vocabulary(tmp_path: Path) -> None:
     assert model.measured(after[:0], IDS[:0]).shape == (0, 3 + 2 * model.top)
 
 
-def weights_states(weights: Weights) -> tuple[int, int]:
+def weights_states(weights: TurnedWeights) -> tuple[int, int]:
     return weights.shape.layers + 1, weights.shape.width

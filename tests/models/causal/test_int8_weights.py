@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 from gguf_files import F32, GROUPS, HEAD, INNER, WIDTH
 
-from veridical.models.causal.int8_weights import Matrix, Weights, hadamard, turned
+from veridical.models.causal.int8_weights import Matrix, TurnedWeights, hadamard, turned
 from veridical.models.gguf import Gguf
 
 VOCABULARY = len(gguf_files.metadata("llama")["tokenizer.ggml.tokens"])
 
 
-def weights(path: Path, kind: str = "llama", **changes: Any) -> Weights:
-    return Weights(Gguf(gguf_files.save(path, kind, packing=F32, **changes)))
+def weights(path: Path, kind: str = "llama", **changes: Any) -> TurnedWeights:
+    return TurnedWeights(Gguf(gguf_files.save(path, kind, packing=F32, **changes)))
 
 
 @pytest.mark.parametrize("length", [1, 2, 7, 64, 96, 128, 160, 576, 896])

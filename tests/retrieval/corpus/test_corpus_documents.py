@@ -18,7 +18,7 @@ from veridical.retrieval.corpus.documents import Document, decoded, read
 from veridical.retrieval.corpus.files import Entry, Skipped, Unreadable, content_hash, listing
 from veridical.retrieval.corpus.html import read_html
 from veridical.retrieval.corpus.pieces import pieces
-from veridical.retrieval.corpus.reader import Cut, Reader
+from veridical.retrieval.corpus.reader import CutDocument, FileReader
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_what_cannot_be_read_is_skipped(tmp_path: Path, name: str, data: bytes, 
     path.write_bytes(data)
     (entry,) = listing(tmp_path)
     assert isinstance(entry, Entry)
-    reader = Reader()
+    reader = FileReader()
     try:
         (found,) = reader.read(entry)
         assert isinstance(found, Skipped)
@@ -221,10 +221,10 @@ def test_what_is_no_plain_file_is_not_waited_for(tmp_path: Path) -> None:
 def test_a_reader_that_hangs_or_dies_loses_one_file(tmp_path: Path) -> None:
     good = tmp_path / "good.txt"
     good.write_text("Ada was born in London.")
-    reader = Reader(longest=4.0)
+    reader = FileReader(longest=4.0)
     try:
         (cut,) = reader.read(Entry("good.txt", good, "text"))
-        assert isinstance(cut, Cut) and cut.pieces == [(0, 23)]
+        assert isinstance(cut, CutDocument) and cut.pieces == [(0, 23)]
         child = reader._child
         assert child is not None
         os.kill(child.pid, signal.SIGSTOP)  # hangs for ever
@@ -233,13 +233,13 @@ def test_a_reader_that_hangs_or_dies_loses_one_file(tmp_path: Path) -> None:
         assert time.monotonic() - started < 20
         assert found == Skipped("good.txt", "reading it took longer than 4 s", again=True)
         (cut,) = reader.read(Entry("good.txt", good, "text"))
-        assert isinstance(cut, Cut)
+        assert isinstance(cut, CutDocument)
         child = reader._child
         assert child is not None
         os.kill(child.pid, signal.SIGKILL)
         child.wait()
         (cut,) = reader.read(Entry("good.txt", good, "text"))
-        assert isinstance(cut, Cut)
+        assert isinstance(cut, CutDocument)
     finally:
         reader.close()
 

@@ -10,7 +10,7 @@ from review_runs import make_run, rows
 
 from veridical.diff import diff
 from veridical.errors import UsageError
-from veridical.serve.pages.compared import Comparison
+from veridical.serve.pages.compared import RunComparison
 from veridical.serve.pages.opened import OpenRun
 
 
@@ -27,7 +27,7 @@ def test_a_page_is_told_how_far_it_is_and_then_what_diff_says(both: tuple[Path, 
     turn = threading.Lock()
     turn.acquire()  # another comparison is being made
     runs = [OpenRun(path) for path in both]
-    made = Comparison(runs[0], runs[1], turn)
+    made = RunComparison(runs[0], runs[1], turn)
     assert made.look() is None and made.share == 0 and made.holds()
     turn.release()
     found = made.wait()
@@ -42,19 +42,19 @@ def test_a_page_is_told_how_far_it_is_and_then_what_diff_says(both: tuple[Path, 
 
 def test_a_run_that_goes_on_is_compared_anew(both: tuple[Path, Path]) -> None:
     runs = [OpenRun(path) for path in both]
-    made = Comparison(runs[0], runs[1], threading.Lock())
+    made = RunComparison(runs[0], runs[1], threading.Lock())
     made.wait()
     with (both[1] / "results.jsonl").open("ab") as file:
         file.write(b"{}\n")  # a line that nobody sealed
     assert not made.holds()
     assert runs[1].read() is None  # what was read of it is older
-    again = Comparison(runs[0], runs[1], threading.Lock())
+    again = RunComparison(runs[0], runs[1], threading.Lock())
     assert again.wait().diff.endpoints == made.wait().diff.endpoints
 
 
 def test_a_run_whose_input_is_gone_is_compared_by_its_results(both: tuple[Path, Path]) -> None:
     both[1].with_suffix(".jsonl").unlink()
-    found = Comparison(OpenRun(both[0]), OpenRun(both[1]), threading.Lock()).wait()
+    found = RunComparison(OpenRun(both[0]), OpenRun(both[1]), threading.Lock()).wait()
     assert any("only its results are read" in note for note in found.diff.notes)
     assert found.page(0, 50, "all").pairs[0].a.whole
 
@@ -62,7 +62,7 @@ def test_a_run_whose_input_is_gone_is_compared_by_its_results(both: tuple[Path, 
 def test_a_run_that_has_not_ended_is_not_compared(both: tuple[Path, Path]) -> None:
     lines = (both[1] / "results.jsonl").read_bytes().splitlines(keepends=True)
     (both[1] / "results.jsonl").write_bytes(b"".join(lines[:-1]))
-    made = Comparison(OpenRun(both[0]), OpenRun(both[1]), threading.Lock())
+    made = RunComparison(OpenRun(both[0]), OpenRun(both[1]), threading.Lock())
     with pytest.raises(UsageError, match="the run has not ended, 1 records have no result"):
         made.wait()
     assert not made.holds()  # it is tried again

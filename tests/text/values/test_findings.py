@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from veridical.text.values.compare import Finding, findings
+from veridical.text.values.compare import ValueFinding, findings
 from veridical.text.values.order import turned_round
 from veridical.text.values.places import placed
 from veridical.text.values.read import values_of
@@ -140,7 +140,7 @@ PAIRS = [
 ]  # fmt: skip
 
 
-def found(statement: str, source: str, question: str = "") -> list[Finding]:
+def found(statement: str, source: str, question: str = "") -> list[ValueFinding]:
     spans = placed(statement).sentences()
     return [f for span in spans for f in findings(statement, span, question, (source,))]
 

@@ -105,14 +105,14 @@ def test_train_then_score(tmp_path: Path) -> None:
 
 
 def test_figures_are_those_of_the_held_out_records(tmp_path: Path) -> None:
-    from veridical_lab.scorers.halludetect_train import Labelled, train
+    from veridical_lab.scorers.halludetect_train import LabelledAnswer, train
 
     rng = np.random.default_rng(0)
     n = 300
     truth = (rng.random(n) < 0.5).astype(float)
     x = rng.random((n, 4)) + 0.3 * truth[:, None]
     groups = np.arange(n) // 3
-    data = Labelled(x, truth, groups, rng.random(n), n, {})
+    data = LabelledAnswer(x, truth, groups, rng.random(n), n, {})
     for kind in ("logistic", "network"):
         made = train(data, kind, seed=5, bootstrap=50, epochs=20)
         names = np.unique(groups)
@@ -129,7 +129,7 @@ def test_figures_are_those_of_the_held_out_records(tmp_path: Path) -> None:
         # nothing of what is held out has a part in it: other values there, the same classifier
         spoiled = np.where(test[:, None], 99.0, x)
         again = train(
-            Labelled(spoiled, truth, groups, data.length, n, {}),
+            LabelledAnswer(spoiled, truth, groups, data.length, n, {}),
             kind,
             seed=5,
             bootstrap=0,

@@ -8,7 +8,8 @@ import pytest
 from scipy.stats import binomtest
 
 from veridical.prompts import load_prompt, prompt_names
-from veridical_lab.injections import Rate, attempts, items, measure, records
+from veridical_lab.injections import Rate as AttackRate
+from veridical_lab.injections import attempts, items, measure, records
 from veridical_lab.injections.attempts import best
 
 TEMPLATE = load_prompt("correct_incorrect")
@@ -110,7 +111,7 @@ def test_a_judge_that_gives_no_verdict_at_all():
 
 @pytest.mark.parametrize(("hits", "n"), [(0, 10), (3, 10), (10, 10), (57, 145)])
 def test_the_interval_is_wilsons(hits, n):
-    rate = Rate.of(hits, n)
+    rate = AttackRate.of(hits, n)
     expected = binomtest(hits, n).proportion_ci(method="wilson")
     assert rate.low == pytest.approx(expected.low, abs=1e-6)
     assert rate.high == pytest.approx(expected.high, abs=1e-6)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from veridical_lab.rank.answers import Answer
+from veridical_lab.rank.answers import RankedAnswer
 from veridical_lab.rank.people import by_people
 
 
 def answer(label=None, units=None):
-    return Answer("m", "all", "p", "1", "scored", "", (1, 0, 0), 1, False, label, units)
+    return RankedAnswer("m", "all", "p", "1", "scored", "", (1, 0, 0), 1, False, label, units)
 
 
 def told(answers, name="hallucination", **more):

@@ -166,12 +166,42 @@ def test_the_file_is_pinned_to_its_content(tmp_path):
     assert found.status == "failed" and f"it was {version}" in found.reason
 
 
+PARTS = ("weights", "biases")
 HEAD = json.dumps({"a": 1}).encode()
 
 
+def earlier(made):
+    """The content of a file as versions before 0.3 wrote it."""
+    layers = enumerate(made.layers)
+    of_layers = {f"layer{i}.{n}": a for i, of in layers for n, a in zip(PARTS, of, strict=True)}
+    arrays = {"mean": made.mean, "scale": made.scale, **of_layers}
+    return {
+        "format": "veridical-halludetect-1",
+        "kind": made.kind,
+        "features": ["mtp", "avgtp", "mpd", "mps"],
+        "proxy": made.proxy,
+        "condition": made.condition,
+        "notes": dict(made.notes),
+        "weights": {name: array.astype(np.float32).tolist() for name, array in arrays.items()},
+    }
+
+
+@pytest.mark.parametrize("kind", ["logistic", "network"])
+def test_a_file_of_an_earlier_version_is_read(tmp_path, kind):
+    old, new = tmp_path / "old.json", tmp_path / "new.json"
+    made = detector("torch:x", "prompt", kind)
+    old.write_text(json.dumps(earlier(made)))
+    write_detector(new, made)
+    assert "arrays" in json.loads(new.read_text())
+    found, again = read_detector(str(old)), read_detector(str(new))
+    x = np.random.default_rng(1).random((5, 4))
+    assert found.log_odds(x).tolist() == again.log_odds(x).tolist()
+    assert found.log_odds(x) == pytest.approx(made.log_odds(x), abs=1e-5)
+    assert (found.proxy, found.condition, found.notes) == ("torch:x", "prompt", {"n": 3})
+
+
 def broken(path, **changes):
-    write_detector(path, detector())
-    content = json.loads(path.read_text())
+    content = earlier(detector())
     for name, value in changes.items():
         place = content["weights"] if name in ("mean", "scale", "layer0") else content
         key = {"layer0": "layer0.weights"}.get(name, name)

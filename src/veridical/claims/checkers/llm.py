@@ -14,7 +14,7 @@ from veridical.core.messages import LlmError
 from veridical.core.protocols import LABELS
 from veridical.errors import UsageError
 from veridical.llm.asking import ask_all, form_for, request
-from veridical.llm.verdicts import Verdict
+from veridical.llm.verdicts import JudgeVerdict
 from veridical.prompts import Prompt, load_prompt
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _NAMES = tuple(label.capitalize() for label in LABELS)  # of the classes, in the
 _ROUNDED = 6  # decimals, before anything is compared with a threshold
 
 
-class Asked(NamedTuple):
+class AskedClaim(NamedTuple):
     """A claim as the model reads it, and the passage it is judged by.
 
     Attributes:
@@ -44,7 +44,7 @@ class Asked(NamedTuple):
     claim: str
 
     @classmethod
-    def of(cls, claim: Claim, passage: str) -> Asked:
+    def of(cls, claim: Claim, passage: str) -> AskedClaim:
         """A triplet is shown as one, as published; any other claim by its text."""
         if claim.triplet is None:
             return cls(passage, _SENTENCE, claim.text)
@@ -84,14 +84,14 @@ class LlmChecker:
             LlmError: a call brought no answer, or one that states no class. Nothing stands in its
                 place.
         """
-        every = [Asked.of(claim, passage) for claim, passage in pairs]
+        every = [AskedClaim.of(claim, passage) for claim, passage in pairs]
         judged = await judge_singly(every, evidence, self.llm, self.shots)
         return table(every, judged)
 
 
 async def judge_singly(
-    queries: Iterable[Asked], evidence: Evidence, llm: str | None, shots: Shots
-) -> dict[Asked, list[float]]:
+    queries: Iterable[AskedClaim], evidence: Evidence, llm: str | None, shots: Shots
+) -> dict[AskedClaim, list[float]]:
     """Probabilities of the classes for each, by a call of its own."""
     prompt, parts = template(PROMPTS, evidence, shots)
     distinct = [a for group in by_passage(queries) for a in group]
@@ -120,21 +120,21 @@ def template(
     return load_prompt(with_question), {"question": question}
 
 
-def filled(prompt: Prompt, query: Asked, parts: dict[str, Any]) -> dict[str, Any]:
+def filled(prompt: Prompt, query: AskedClaim, parts: dict[str, Any]) -> dict[str, Any]:
     """``parts`` with those that a template takes from a claim's passage and form."""
     form = {"form": query.form} if "form" in prompt.parts else {}
     return {**parts, **form, "reference": query.passage}
 
 
-def by_passage(queries: Iterable[Asked]) -> list[list[Asked]]:
+def by_passage(queries: Iterable[AskedClaim]) -> list[list[AskedClaim]]:
     """The distinct ones, those of one passage and form together."""
-    groups: dict[tuple[str, str], list[Asked]] = {}
+    groups: dict[tuple[str, str], list[AskedClaim]] = {}
     for a in dict.fromkeys(queries):
         groups.setdefault((a.passage, a.form), []).append(a)
     return list(groups.values())
 
 
-def row_of(verdict: Verdict) -> list[float]:
+def row_of(verdict: JudgeVerdict) -> list[float]:
     """Probabilities in the order of LABELS.
 
     Raises:
@@ -147,7 +147,9 @@ def row_of(verdict: Verdict) -> list[float]:
     return row
 
 
-def table(queries: Sequence[Asked], judged: dict[Asked, list[float]]) -> NDArray[np.float64]:
+def table(
+    queries: Sequence[AskedClaim], judged: dict[AskedClaim, list[float]]
+) -> NDArray[np.float64]:
     """The rows of ``queries``, as an array."""
     rows = np.array([judged[a] for a in queries], np.float64).reshape(-1, len(LABELS))
     rounded: NDArray[np.float64] = rows.round(_ROUNDED)

@@ -12,7 +12,7 @@ import numpy as np
 from veridical.claims.asking import verdicts_request
 from veridical.claims.checkers.llm import PROMPTS as SINGLY
 from veridical.claims.checkers.llm import (
-    Asked,
+    AskedClaim,
     LlmChecker,
     by_passage,
     filled,
@@ -76,11 +76,11 @@ class JointChecker(LlmChecker):
             LlmError: a call brought no answer; or a claim asked about in a call of its own has no
                 verdict either. Nothing stands in its place.
         """
-        every = [Asked.of(claim, passage) for claim, passage in pairs]
+        every = [AskedClaim.of(claim, passage) for claim, passage in pairs]
         n = self.per_call
         groups = [g[i : i + n] for g in by_passage(every) for i in range(0, len(g), n)]
         several = [g for g in groups if len(g) > 1]
-        judged: dict[Asked, list[float]] = {}
+        judged: dict[AskedClaim, list[float]] = {}
         if several:
             prompt, parts = template(JOINT, evidence, self.shots)
             requests = [_request(prompt, group, parts) for group in several]
@@ -105,7 +105,7 @@ def _numbered(prompt: Prompt, count: int) -> Prompt:
     return replace(prompt, turns=tuple(turns))
 
 
-def _request(prompt: Prompt, group: Sequence[Asked], parts: dict[str, Any]) -> ChatRequest:
+def _request(prompt: Prompt, group: Sequence[AskedClaim], parts: dict[str, Any]) -> ChatRequest:
     names = _names(len(group))
     scale = prompt.scale
     if not isinstance(scale, Choices):
@@ -122,7 +122,9 @@ def _request(prompt: Prompt, group: Sequence[Asked], parts: dict[str, Any]) -> C
     return verdicts_request(_numbered(prompt, len(group)), filling, schema, len(group))
 
 
-def _read(reply: Reply, prompt: Prompt, group: Sequence[Asked]) -> dict[Asked, list[float]]:
+def _read(
+    reply: Reply, prompt: Prompt, group: Sequence[AskedClaim]
+) -> dict[AskedClaim, list[float]]:
     """Probabilities for those of ``group`` on which ``reply`` has a verdict."""
     names = _names(len(group))
     try:

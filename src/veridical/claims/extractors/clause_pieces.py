@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from veridical.claims.extractors.clause_words import CALLING, COLLECTIVE, Reading
+from veridical.claims.extractors.clause_words import CALLING, COLLECTIVE, TaggedSentence
 
 _ITEMS = 40
 _NAME = r"(?:D?N+(?:I[aD]?N+)*|Q)"
@@ -20,7 +20,7 @@ Range = tuple[int, int]
 """Tokens from the first to one past the last."""
 
 
-class Piece(NamedTuple):
+class ClausePiece(NamedTuple):
     """Tokens of a clause: what is carried in front, its own, and what is left out of those."""
 
     body: Range
@@ -28,7 +28,9 @@ class Piece(NamedTuple):
     holes: tuple[Range, ...] = ()
 
 
-def listed(reading: Reading, piece: Piece, subject: Range, verb: int) -> Iterator[Piece]:
+def listed(
+    reading: TaggedSentence, piece: ClausePiece, subject: Range, verb: int
+) -> Iterator[ClausePiece]:
     """A piece once for each name or calling that it lists."""
     begin, end = piece.body
     tags, words = reading.tags, reading.lower
@@ -48,13 +50,13 @@ def listed(reading: Reading, piece: Piece, subject: Range, verb: int) -> Iterato
     for i, (item, item_end) in enumerate(items):
         if callings and i:
             front = (*(piece.carried or (subject,)), (verb, verb + 1))
-            yield Piece((item, end), front, ((item_end, stop),))
+            yield ClausePiece((item, end), front, ((item_end, stop),))
         else:
             holes = (*piece.holes, (first, item), (item_end, stop))
             yield piece._replace(holes=holes)
 
 
-def _items(reading: Reading, begin: int, end: int) -> list[Range]:
+def _items(reading: TaggedSentence, begin: int, end: int) -> list[Range]:
     """The items of a list, none where one of them is no plain name."""
     items: list[Range] = []
     for separator in (*_SEPARATOR.finditer(reading.tags, begin, end), None):
@@ -69,7 +71,7 @@ def _items(reading: Reading, begin: int, end: int) -> list[Range]:
     return items
 
 
-def places(reading: Reading, piece: Piece) -> list[tuple[int, int]]:
+def places(reading: TaggedSentence, piece: ClausePiece) -> list[tuple[int, int]]:
     """Places of a piece's words in the sentence: of what is carried, then its own runs."""
     spans, tags = reading.spans, reading.tags
     parts = [(spans[a][0], spans[b - 1][1]) for a, b in piece.carried]

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from veridical.claims.extractors.clause_pieces import Piece, Range, listed, places
+from veridical.claims.extractors.clause_pieces import ClausePiece, Range, listed, places
 from veridical.claims.extractors.clause_words import (
     ACTIVE,
     CLAUSAL,
@@ -18,7 +18,7 @@ from veridical.claims.extractors.clause_words import (
     LEADS,
     OWN_PARTICIPLES,
     PASSIVE,
-    Reading,
+    TaggedSentence,
     read,
 )
 
@@ -121,12 +121,12 @@ def clauses_of(sentence: str) -> list[Clause]:
 class Rules:
     """The rules on one sentence."""
 
-    def __init__(self, reading: Reading) -> None:
+    def __init__(self, reading: TaggedSentence) -> None:
         self.tags = reading.tags
         self.words = reading.lower
         self.reading = reading
 
-    def pieces(self) -> Iterator[Piece]:
+    def pieces(self) -> Iterator[ClausePiece]:
         """The sentence's pieces."""
         end = len(self.tags)
         begin = self.reading.begin
@@ -155,7 +155,7 @@ class Rules:
         between = frame.span("between")
         return Main(subject, between if between[0] >= 0 else (verb, verb), verb)
 
-    def _clause(self, begin: int, end: int) -> Iterator[Piece]:
+    def _clause(self, begin: int, end: int) -> Iterator[ClausePiece]:
         """Pieces of one independent clause."""
         tags = self.tags
         while begin < end - 1 and tags[begin] in "CK,":
@@ -163,15 +163,15 @@ class Rules:
         fronted = _FRONTED.match(tags, begin, end)
         main = self.main(fronted.end() if fronted else begin, end)
         if main is None or self._length(main.subject) > _CARRIED:
-            yield Piece((begin, end))
+            yield ClausePiece((begin, end))
             return
         subject = main.subject
         if fronted and self.words[begin] not in LEADS:
-            yield Piece((begin, subject[1]))
+            yield ClausePiece((begin, subject[1]))
             begin = subject[0]
         holes: list[Range] = []
         if self._tells(subject[1]):
-            yield Piece(subject)
+            yield ClausePiece(subject)
             holes.append((subject[1], subject[1]))
         i, j = main.between
         if i < j:
@@ -183,7 +183,7 @@ class Rules:
             elif self.words[i + 1] != "such" and (
                 self.words[i + 1] == "whose" or not _FINITE.search(tags, i + 1, j - 1)
             ):
-                yield Piece((subject[0], j - 1))
+                yield ClausePiece((subject[0], j - 1))
                 holes.append((i, j))
         yield from self._predicates(subject, begin, main.verb, end, holes=tuple(holes))
 
@@ -196,15 +196,15 @@ class Rules:
         *,
         carried: tuple[Range, ...] = (),
         holes: tuple[Range, ...] = (),
-    ) -> Iterator[Piece]:
+    ) -> Iterator[ClausePiece]:
         """Pieces of ``begin..end``, whose first finite verb is at ``verb``: one a predicate."""
         cuts = self._coordinated(verb, end)
         stop = cuts[0].at if cuts else end
-        yield from self._trailing(Piece((begin, stop), carried, holes), subject, verb)
+        yield from self._trailing(ClausePiece((begin, stop), carried, holes), subject, verb)
         for i, cut in enumerate(cuts):
             stop = cuts[i + 1].at if i + 1 < len(cuts) else end
             front = (subject, cut.auxiliary) if cut.auxiliary else (subject,)
-            yield from self._trailing(Piece((cut.after, stop), front), subject, cut.verb)
+            yield from self._trailing(ClausePiece((cut.after, stop), front), subject, cut.verb)
 
     def _coordinated(self, verb: int, end: int) -> list[_Cut]:
         """Where further predicates of the same subject begin."""
@@ -261,7 +261,7 @@ class Rules:
             return None
         return "active"
 
-    def _trailing(self, piece: Piece, subject: Range, verb: int) -> Iterator[Piece]:
+    def _trailing(self, piece: ClausePiece, subject: Range, verb: int) -> Iterator[ClausePiece]:
         """A piece of one predicate, and what follows in it: a relative clause, an apposition or a
         participle."""
         tags = self.tags
@@ -275,7 +275,7 @@ class Rules:
         ):
             yield from listed(self.reading, piece._replace(body=(begin, who)), subject, verb)
             if tags[who] == "U":
-                yield Piece((who, end), (subject,))
+                yield ClausePiece((who, end), (subject,))
                 return
             second = who + 1 + self._adverbs(who + 1)
             yield from self._predicates(subject, who + 1, second, end, carried=(subject,))
@@ -290,20 +290,22 @@ class Rules:
         apposition = _APPOSITION.search(tags, verb, end)
         if apposition and tags[apposition.start() - 1] not in ",C":
             yield piece._replace(body=(begin, apposition.end("name")))
-            yield Piece((apposition.start(), end))
+            yield ClausePiece((apposition.start(), end))
             return
         for comma in re.finditer(",(?=G)", tags[verb:end]):
             at = verb + comma.start()
             follows_subject = self.words[at + 1] in OWN_PARTICIPLES and tags[at + 2 : at + 3] != "o"
             if follows_subject and not _GUARD.search(tags, verb, at):
                 yield from listed(self.reading, piece._replace(body=(begin, at)), subject, verb)
-                yield from listed(self.reading, Piece((at + 1, end), (subject,)), subject, at + 1)
+                yield from listed(
+                    self.reading, ClausePiece((at + 1, end), (subject,)), subject, at + 1
+                )
                 return
         yield from listed(self.reading, piece, subject, verb)
 
     def _with_relative(
-        self, piece: Piece, subject: Range, verb: int, relative: re.Match[str]
-    ) -> Iterator[Piece]:
+        self, piece: ClausePiece, subject: Range, verb: int, relative: re.Match[str]
+    ) -> Iterator[ClausePiece]:
         tags = self.tags
         begin, end = piece.body
         comma = relative.start()
@@ -314,7 +316,7 @@ class Rules:
         yield from listed(self.reading, piece._replace(body=(begin, comma)), subject, verb)
         carried = antecedent.span()
         if relative["whose"]:
-            yield Piece((carried[0], end))
+            yield ClausePiece((carried[0], end))
             return
         if tags[verb] == "B" and antecedent.start() == verb + 1 and tags[verb + 1] == "a":
             carried = subject  # "is a singer, who ..."

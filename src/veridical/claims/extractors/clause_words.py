@@ -153,7 +153,7 @@ _THIRD_PERSON = re.compile(r"[PW]R{0,2}x")
 _INFLECTED = re.compile(r"[^su']s$")
 
 
-class Reading(NamedTuple):
+class TaggedSentence(NamedTuple):
     """A sentence's tokens: their classes as one string, the words in lower case, and their places.
 
     Quoted matter is one token of class ``Q``. What stands in brackets is no token: ``brackets``
@@ -168,7 +168,7 @@ class Reading(NamedTuple):
     begin: int
 
 
-def read(sentence: str) -> Reading:
+def read(sentence: str) -> TaggedSentence:
     """The sentence's words and what they may be."""
     words: list[str] = []
     spans: list[tuple[int, int]] = []
@@ -197,7 +197,7 @@ def read(sentence: str) -> Reading:
     for match in _THIRD_PERSON.finditer(tags):
         if _INFLECTED.search(words[match.end() - 1]):
             tags = tags[: match.end() - 1] + "V" + tags[match.end() :]
-    return Reading(tags, [w.lower() for w in words], spans, brackets, begin)
+    return TaggedSentence(tags, [w.lower() for w in words], spans, brackets, begin)
 
 
 def _first(word: str, following: str) -> str:

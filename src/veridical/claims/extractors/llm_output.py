@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from veridical.claims.asking import question_of
 from veridical.claims.claim import Claim, Extraction
 from veridical.claims.extractors.sentences import sentence_claims
-from veridical.claims.triplets import Place, Places, content, statement
+from veridical.claims.triplets import ClaimPlace, Places, content, statement
 from veridical.core.messages import ChatRequest, LlmError
 from veridical.llm.structured import read_json
 from veridical.prompts import load_prompt
@@ -259,7 +259,7 @@ class Taken:
                 return f"{_shown(stated[fact.start : fact.end])} is not in the response"
         return None
 
-    def _turned(self, stated: str, place: Place) -> bool:
+    def _turned(self, stated: str, place: ClaimPlace) -> bool:
         """Whether a claim denies what its sentence does not, or states what is denied there."""
         sentences = self._record.sentences
         near = sentences[max(0, place.sentence - 1) : place.sentence + 1]
@@ -355,7 +355,7 @@ def _says(text: str) -> bool:
     return any(map(str.isalnum, text))
 
 
-def _claim(said: Triplet | str, place: Place) -> Claim:
+def _claim(said: Triplet | str, place: ClaimPlace) -> Claim:
     triplet = None if isinstance(said, str) else said
     return Claim(
         said if isinstance(said, str) else statement(said),

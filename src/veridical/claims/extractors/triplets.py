@@ -51,7 +51,7 @@ async def extract(record: Record, evidence: Evidence) -> Extraction:
     return replace(extraction, claims=tuple(claims))
 
 
-class Frame(NamedTuple):
+class TripletFrame(NamedTuple):
     """Places of a triplet's elements in a clause."""
 
     head: Place
@@ -59,7 +59,7 @@ class Frame(NamedTuple):
     tail: Place
 
 
-def frames_of(clause: str) -> list[Frame]:
+def frames_of(clause: str) -> list[TripletFrame]:
     """The triplets of a clause: none, one, or one more for its date.
 
     >>> text = "Ann Lee moved to Oslo in 1990."
@@ -71,7 +71,7 @@ def frames_of(clause: str) -> list[Frame]:
     born = _BORN.fullmatch(clause)
     if born:
         relation = born.end("head") + 2, born.start("tail") - 1
-        return [Frame(born.span("head"), relation, born.span("tail"))]
+        return [TripletFrame(born.span("head"), relation, born.span("tail"))]
     reading = read(clause)
     tags, spans = reading.tags, reading.spans
     end = len(tags.rstrip("."))
@@ -93,18 +93,18 @@ def frames_of(clause: str) -> list[Frame]:
     close = reading.brackets.get(end, spans[end - 1])[1]
     tail = spans[group.end()][0]
     date = _DATE.search(tags, group.end() + 1, end)
-    frames = [Frame(head, (begin, spans[group.end() - 1][1]), (tail, close))]
+    frames = [TripletFrame(head, (begin, spans[group.end() - 1][1]), (tail, close))]
     if date and end not in reading.brackets:
         link = date.start()
         before = reading.brackets.get(link, spans[link - 1])[1]
         frames = [
             frames[0]._replace(tail=(tail, before)),
-            Frame(head, (begin, spans[link][1]), (spans[link + 1][0], close)),
+            TripletFrame(head, (begin, spans[link][1]), (spans[link + 1][0], close)),
         ]
     return frames
 
 
-def _triplet(claim: Claim, frame: Frame, response: str) -> Claim:
+def _triplet(claim: Claim, frame: TripletFrame, response: str) -> Claim:
     head, relation, tail = (claim.text[a:b] for a, b in frame)
     parts = [p for place in frame for p in _in_response(claim, place)]
     joined = _joined(parts, response)

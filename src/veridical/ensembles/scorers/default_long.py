@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from veridical.core.records import Record
     from veridical.core.registry import BoundScorer
     from veridical.core.scores import Score
-    from veridical.ensembles.scorers.default_set import Field, Said
+    from veridical.ensembles.scorers.default_set import Field, MemberRisk
 
 
 class LongAnswer(NamedTuple):
@@ -33,13 +33,13 @@ class LongAnswer(NamedTuple):
         nli: the NLI model whose fit holds.
     """
 
-    choice: off_the_shelf.Choice
+    choice: off_the_shelf.ChosenSets
     bound: Mapping[str, BoundScorer]
     samples: int
     nli: str
 
     def odds(
-        self, response: Mapping[str, Said], sentence: Mapping[str, Said] | None = None
+        self, response: Mapping[str, MemberRisk], sentence: Mapping[str, MemberRisk] | None = None
     ) -> float | None:
         """Log-odds of being wrong of the response; of a sentence, half by what is said of it and
         half by what is said of the response: an error seldom stands alone. None where nothing is
@@ -77,7 +77,7 @@ class LongAnswer(NamedTuple):
     def _weight(self, name: str) -> float:
         return self.choice.weights[self.bound[name].key]
 
-    def _mean(self, said: Mapping[str, Said]) -> float | None:
+    def _mean(self, said: Mapping[str, MemberRisk]) -> float | None:
         risks = {self.bound[name].key: s.risk for name, s in said.items()}
         return self.choice.risk(risks, self.samples)
 

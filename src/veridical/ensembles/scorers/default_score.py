@@ -12,7 +12,7 @@ from veridical.core.verdict_cuts import UNCLEAR
 from veridical.ensembles.scorers import default_set as default
 from veridical.ensembles.scorers.components import missing, scores_of, unscored
 from veridical.ensembles.scorers.default_long import LongAnswer, long_answer
-from veridical.ensembles.scorers.default_set import Field, Said
+from veridical.ensembles.scorers.default_set import Field, MemberRisk
 from veridical.ensembles.scorers.unread import wrong_values
 from veridical.errors import NotApplicable
 from veridical.scorers.grounding._cited import miscited
@@ -35,7 +35,7 @@ class _Sentence(NamedTuple):
 
     span: Span
     odds: float | None
-    said: Mapping[str, Said]
+    said: Mapping[str, MemberRisk]
     unread: bool = False
 
 
@@ -50,14 +50,16 @@ class _Members(NamedTuple):
     scores: Mapping[str, Score]
     gate: LanguageGate = OPEN
 
-    def unread(self, record: Record, field: Field, span: Span, said: Mapping[str, Said]) -> bool:
+    def unread(
+        self, record: Record, field: Field, span: Span, said: Mapping[str, MemberRisk]
+    ) -> bool:
         """Return True if no member judged a sentence as no model reads it, or its sources."""
         if self.gate.open or any(not default.lexical(name) for name in said):
             return False
         sources = self.gate.sources(given := _sources(record, field))
         return not self.gate.reads_sentence(span) or len(sources) < len(given)
 
-    def wrong_values(self, record: Record, field: Field, span: Span) -> Said | None:
+    def wrong_values(self, record: Record, field: Field, span: Span) -> MemberRisk | None:
         """What ``support`` says of a sentence whose figures or names are surely wrong."""
         bound = self.by_field[field].get(default.FIGURES)
         if bound is None:
@@ -65,7 +67,7 @@ class _Members(NamedTuple):
         texts = [s.text for s in _sources(record, field)]
         wrong = wrong_values(self.scores[bound.key], span, self.gate.answer, texts)
         evidence = [item for unit in wrong for item in unit.evidence]
-        return Said(1.0, "unsupported", evidence=evidence) if wrong else None
+        return MemberRisk(1.0, "unsupported", evidence=evidence) if wrong else None
 
     def response(self, field: Field) -> float | None:
         """Log-odds by what the members of a field say of the whole response."""
@@ -73,26 +75,26 @@ class _Members(NamedTuple):
         long = self.long.get(field)
         return default.odds_of(field, said, self.nli) if long is None else long.odds(said)
 
-    def sentence(self, field: Field, said: Mapping[str, Said]) -> float | None:
+    def sentence(self, field: Field, said: Mapping[str, MemberRisk]) -> float | None:
         """Log-odds by what the members of a field say of a sentence."""
         long = self.long.get(field)
         if long is None:
             return default.odds_of(field, said, self.nli)
         return long.odds(self._said_of_response(field), said)
 
-    def part(self, field: Field, said: Mapping[str, Said], name: str) -> float:
+    def part(self, field: Field, said: Mapping[str, MemberRisk], name: str) -> float:
         """What a member adds to the risk of a sentence."""
         rule = self.long.get(field) or default.fit(field, frozenset(said), self.nli)
         return rule.part(name, said[name].risk)
 
-    def _said_of_response(self, field: Field) -> dict[str, Said]:
+    def _said_of_response(self, field: Field) -> dict[str, MemberRisk]:
         return {
             name: s
             for name, b in self.by_field[field].items()
             if (s := default.said_of_response(self.scores[b.key])) is not None
         }
 
-    def said(self, field: Field, span: Span, alone: bool) -> dict[str, Said]:
+    def said(self, field: Field, span: Span, alone: bool) -> dict[str, MemberRisk]:
         """What they say of one sentence, by name."""
         return {
             name: s
@@ -421,7 +423,7 @@ def _pieces(
             yield unit.model_copy(update={"risk": risk, "raw": unit.risk})
 
 
-def _probabilities(even: float, said: Mapping[str, Said]) -> dict[str, float] | None:
+def _probabilities(even: float, said: Mapping[str, MemberRisk]) -> dict[str, float] | None:
     """Entailment is 1 - risk; the rest is shared as the members share it."""
     given = [s.probabilities for s in said.values() if s.probabilities is not None]
     neutral = sum(p.get("neutral", 0.0) for p in given)
@@ -441,7 +443,7 @@ def _label(
     probabilities: Mapping[str, float],
     lead: Field,
     nli: str,
-    said: Mapping[str, Said],
+    said: Mapping[str, MemberRisk],
 ) -> str:
     """Return the label of a sentence at the balanced cuts. It is a contradiction where what speaks
     against it is mostly that, and a member shows a source that contradicts it."""
@@ -477,7 +479,7 @@ def _evidence(
     ]
 
 
-def _distinct(said: Iterator[Said] | Any) -> Iterator[EvidenceItem]:
+def _distinct(said: Iterator[MemberRisk] | Any) -> Iterator[EvidenceItem]:
     seen = set()
     for one in said:
         for item in one.evidence:

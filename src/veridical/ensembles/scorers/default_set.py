@@ -72,7 +72,7 @@ FIGURES = "support"
 READERS = frozenset({"explained_surprisal"})
 
 
-class Said(NamedTuple):
+class MemberRisk(NamedTuple):
     """What one member says of a sentence, or of a response."""
 
     risk: float
@@ -81,13 +81,13 @@ class Said(NamedTuple):
     evidence: Sequence[EvidenceItem] = ()
 
 
-class Fit(NamedTuple):
+class LogOddsFit(NamedTuple):
     """``log-odds of being wrong = intercept + sum of coefficients x log-odds of the risks``."""
 
     intercept: float
     coefficients: Mapping[str, float]
 
-    def __call__(self, said: Mapping[str, Said]) -> float:
+    def __call__(self, said: Mapping[str, MemberRisk]) -> float:
         return self.intercept + sum(self.part(name, s.risk) for name, s in said.items())
 
     def part(self, name: str, risk: float) -> float:
@@ -200,11 +200,11 @@ def contradicted_from(field: Field, nli: str = MINI) -> Contradicted:
 
 
 @cache
-def fit(field: Field, members: frozenset[str], nli: str = MINI) -> Fit:
+def fit(field: Field, members: frozenset[str], nli: str = MINI) -> LogOddsFit:
     """The fit of a field by those of its members that are scored."""
     names = member_names(field, nli)
     entry = _entry(field, nli)["fits"][fit_name(names, members)]
-    return Fit(entry["intercept"], entry["coefficients"])
+    return LogOddsFit(entry["intercept"], entry["coefficients"])
 
 
 def of_many(field: Field, nli: str, sentences: int) -> float:
@@ -291,14 +291,14 @@ def _calls(name: str, field: Field, language_model: str | None) -> tuple[BoundSc
     return (REGISTRY.bind(name, given), explicit) if default == "auto" else (explicit,)
 
 
-def said_of(score: Score, sentence: Span, alone: bool) -> Said | None:
+def said_of(score: Score, sentence: Span, alone: bool) -> MemberRisk | None:
     """What a score says of a sentence: the worst of its units there; of a scorer of whole
     responses its risk, where the sentence is ``alone``. None where it says nothing."""
     if score.status != "scored" or score.risk is None:
         return None
     units = [u for u in score.units if u.level in ("sentence", "claim")]
     if not units:
-        return Said(score.risk) if alone else None
+        return MemberRisk(score.risk) if alone else None
     here = [
         u
         for u in units
@@ -310,15 +310,15 @@ def said_of(score: Score, sentence: Span, alone: bool) -> Said | None:
     if not here:
         return None
     worst = max(here, key=lambda u: u.risk or 0.0)
-    return Said(worst.risk or 0.0, worst.label, worst.probabilities, worst.evidence)
+    return MemberRisk(worst.risk or 0.0, worst.label, worst.probabilities, worst.evidence)
 
 
-def said_of_response(score: Score) -> Said | None:
+def said_of_response(score: Score) -> MemberRisk | None:
     """What a score says of the whole response."""
-    return Said(score.risk) if score.status == "scored" and score.risk is not None else None
+    return MemberRisk(score.risk) if score.status == "scored" and score.risk is not None else None
 
 
-def restated(said: Mapping[str, Said], sentence: str) -> bool:
+def restated(said: Mapping[str, MemberRisk], sentence: str) -> bool:
     """Return True if all figures of a sentence are supported, and one of them in another form than
     that of its source ("two hours" for "120 minutes"), or as the result of a computation."""
     figures = said.get(FIGURES)
@@ -328,13 +328,13 @@ def restated(said: Mapping[str, Said], sentence: str) -> bool:
     return any(item.computed or item.text.lower() not in low for item in figures.evidence)
 
 
-def figures_contradicted(said: Mapping[str, Said]) -> bool:
+def figures_contradicted(said: Mapping[str, MemberRisk]) -> bool:
     """Return True if a source has another value in the place of one of a sentence's."""
     figures = said.get(FIGURES)
     return figures is not None and figures.label == CONTRADICTION
 
 
-def odds_of(field: Field, said: Mapping[str, Said], nli: str) -> float | None:
+def odds_of(field: Field, said: Mapping[str, MemberRisk], nli: str) -> float | None:
     """Log-odds of being wrong by what members say; None where none says anything."""
     if not said:
         return None

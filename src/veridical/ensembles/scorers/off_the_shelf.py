@@ -25,7 +25,7 @@ CLAIMS = "claims"
 _CLAIMS_ORDER = ("contexts", "reference", "samples")
 
 
-class Choice(NamedTuple):
+class ChosenSets(NamedTuple):
     """The sets that a record has, and the weight of each scorer's key, adding up to 1."""
 
     sets: tuple[str, ...]
@@ -65,7 +65,7 @@ def choose(
     against: Comparison = "auto",
     claims: bool = False,
     language_model: str | None = None,
-) -> Choice:
+) -> ChosenSets:
     """The sets for ``record``: of the field ``against``, or of all that it has; none where it has
     none. Which of a field's sets counts is a matter of the response's length. Members that read
     by a language model count where one is named."""
@@ -89,7 +89,7 @@ def choose(
             key = _bound(member, against, language_model).key
             weights[key] = weights.get(key, 0.0) + share * weight
     total = sum(weights.values())
-    return Choice(tuple(sets), {key: w / total for key, w in weights.items()})
+    return ChosenSets(tuple(sets), {key: w / total for key, w in weights.items()})
 
 
 @cache

@@ -9,7 +9,7 @@ from veridical.diff.result import Diff, Flip
 from veridical.diff.view import outcome_of, said
 from veridical.integrations.ci.junit import Case, Outcome, write_junit
 from veridical.integrations.ci.rows import VERDICTS
-from veridical.integrations.ci.sarif import Finding, Rule, write_sarif
+from veridical.integrations.ci.sarif import SarifFinding, SarifRule, write_sarif
 from veridical.integrations.words import shortened
 
 _SUITE = "veridical.diff"
@@ -83,13 +83,13 @@ def _case(flip: Flip, *, failed: bool) -> Case:
     )
 
 
-def _findings(diff: Diff) -> Iterator[Finding]:
+def _findings(diff: Diff) -> Iterator[SarifFinding]:
     for flip in diff.flips:
         if flip.direction != "worse":
             continue
         now = flip.b
         level = VERDICTS.get(now.verdict, ("", "error"))[1]
-        rule = Rule(
+        rule = SarifRule(
             f"worse/{now.verdict}", f"The answer was better before: {now.verdict} now.", level
         )
         text = now.sentence or now.answer
@@ -99,4 +99,4 @@ def _findings(diff: Diff) -> Iterator[Finding]:
             message += f'; {item.kind} {item.index + 1}: "{shortened(item.text, 300)}"'
         facts = {"id": flip.id, "row": now.row, "risk": now.risk, "risk_before": flip.a.risk}
         about = (rule.id, flip.question or f"id {flip.id}", text)
-        yield Finding(rule, message, now.file, now.line, about, now.risk, facts)
+        yield SarifFinding(rule, message, now.file, now.line, about, now.risk, facts)

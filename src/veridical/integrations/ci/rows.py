@@ -10,9 +10,9 @@ from veridical.core.prompt_text import question_text
 from veridical.core.verdict_cuts import FLAGGED
 from veridical.decide.gates import NO_STATEMENT
 from veridical.integrations.ci.junit import Case, Outcome
-from veridical.integrations.ci.sarif import Finding, Level, Rule
+from veridical.integrations.ci.sarif import Level, SarifFinding, SarifRule
 from veridical.integrations.words import headline, shortened, told
-from veridical.io.source import Place
+from veridical.io.source import RowPlace
 
 if TYPE_CHECKING:
     from veridical.core.records import Record
@@ -29,19 +29,19 @@ VERDICTS: dict[str, tuple[str, Level]] = {
     "unclear": ("Something speaks against it, not enough to say so.", "note"),
     "unchecked": ("The answer could not be checked.", "note"),
 }
-INVALID = Rule("invalid-row", "The row is no valid record.", "error")
+INVALID = SarifRule("invalid-row", "The row is no valid record.", "error")
 
 
-class Row(NamedTuple):
+class CiRow(NamedTuple):
     """A row of the input with what came of it: a record with its result, or an error."""
 
-    place: Place
+    place: RowPlace
     record: Record | None
     result: Result | None
     error: RowError | None
 
 
-def rows(results: Results) -> Iterator[Row]:
+def rows(results: Results) -> Iterator[CiRow]:
     """Every row that the run has read, in input order."""
     pairs, errors = results.pairs(), results.errors()
     pair, error = next(pairs, None), next(errors, None)
@@ -49,14 +49,14 @@ def rows(results: Results) -> Iterator[Row]:
         if pair is None and error is None:
             return
         if pair is not None and pair[0].row == place.row:
-            yield Row(place, *pair, None)
+            yield CiRow(place, *pair, None)
             pair = next(pairs, None)
         elif error is not None and error.row == place.row:
-            yield Row(place, None, None, error)
+            yield CiRow(place, None, None, error)
             error = next(errors, None)
 
 
-def case(row: Row, tally: Tally) -> Case:
+def case(row: CiRow, tally: Tally) -> Case:
     """The test case of a row.
 
     An invalid row is an error. With gates, an answer that does not pass them is a failure, and one
@@ -98,7 +98,7 @@ def case(row: Row, tally: Tally) -> Case:
     return Case(name, suite, outcome, kind, message, "\n".join(lines), facts)
 
 
-def _worst_text(row: Row) -> str:
+def _worst_text(row: CiRow) -> str:
     """Return the worst sentence; the answer where none was judged."""
     assert row.result is not None and row.record is not None
     worst = row.result.worst
@@ -124,11 +124,11 @@ def _outcome(result: Result, tally: Tally) -> tuple[str, Outcome]:
     return result.verdict, "failure" if result.verdict in FLAGGED else "passed"
 
 
-def findings(row: Row, tally: Tally) -> Iterator[Finding]:
+def findings(row: CiRow, tally: Tally) -> Iterator[SarifFinding]:
     """What code scanning is to show of a row: each sentence that its verdict speaks against, an
     answer that could not be checked or does not pass a gate, an invalid row."""
     if row.error is not None:
-        yield Finding(
+        yield SarifFinding(
             INVALID,
             row.error.error,
             row.place.file,
@@ -148,7 +148,7 @@ def findings(row: Row, tally: Tally) -> Iterator[Finding]:
             yield _finding(row, unit, result.verdict)
     causes = list(tally.gates.causes(cast("Headline", result)))
     if causes and not found:
-        rule = Rule("gate", "The answer does not pass a gate.", "error")
+        rule = SarifRule("gate", "The answer does not pass a gate.", "error")
         yield _finding(row, result.worst, "gate", rule, ", ".join(causes))
 
 
@@ -162,15 +162,15 @@ def _wrong(result: Result) -> Iterator[Unit]:
 
 
 def _finding(
-    row: Row, unit: Unit | None, verdict: str, rule: Rule | None = None, why: str = ""
-) -> Finding:
+    row: CiRow, unit: Unit | None, verdict: str, rule: SarifRule | None = None, why: str = ""
+) -> SarifFinding:
     assert row.result is not None and row.record is not None
     record, result = row.record, row.result
     of_unit = verdict if unit is None else verdict_of(unit, result.verdict)
     if rule is None:
         description, level = VERDICTS[of_unit]
         by = (result.by or "").partition("(")[0]
-        rule = Rule(f"{of_unit}/{by}" if by else of_unit, description, level)
+        rule = SarifRule(f"{of_unit}/{by}" if by else of_unit, description, level)
         why = rule.id.partition("/")[0]
     text = record.response if unit is None else unit.text
     risk = result.risk if unit is None else unit.risk
@@ -188,6 +188,6 @@ def _finding(
     facts = {"id": result.id, "row": result.row, "risk": risk, "verdict": result.verdict}
     if unit is not None and unit.kind is not None:
         facts["kind"] = unit.kind
-    return Finding(
+    return SarifFinding(
         rule, message, row.place.file, row.place.line, (rule.id, prompt, text), risk, facts
     )

@@ -22,7 +22,7 @@ _SEVERITY: dict[Level, int] = {"error": 2, "warning": 1, "note": 0}
 _LONGEST = 1_000
 
 
-class Rule(NamedTuple):
+class SarifRule(NamedTuple):
     """What a finding is an example of: a verdict, with the scorer that gave it."""
 
     id: str
@@ -30,7 +30,7 @@ class Rule(NamedTuple):
     level: Level
 
 
-class Finding(NamedTuple):
+class SarifFinding(NamedTuple):
     """One thing that was found.
 
     Attributes:
@@ -40,7 +40,7 @@ class Finding(NamedTuple):
         properties: further facts.
     """
 
-    rule: Rule
+    rule: SarifRule
     message: str
     file: str
     line: int | None
@@ -49,14 +49,14 @@ class Finding(NamedTuple):
     properties: dict[str, Any]
 
 
-def write_sarif(out: IO[str], findings: Iterable[Finding]) -> int:
+def write_sarif(out: IO[str], findings: Iterable[SarifFinding]) -> int:
     """Write the findings, of more than :data:`MOST` the worst, in their order.
 
     Returns:
         How many were left out; the file says so too.
     """
     total = 0
-    kept: list[tuple[int, float, int, Finding]] = []
+    kept: list[tuple[int, float, int, SarifFinding]] = []
     for total, finding in enumerate(findings, 1):
         risk = -1.0 if finding.risk is None else finding.risk
         ranked = (_SEVERITY[finding.rule.level], risk, -total, finding)
@@ -87,7 +87,7 @@ def write_sarif(out: IO[str], findings: Iterable[Finding]) -> int:
     return omitted
 
 
-def _rule(rule: Rule) -> dict[str, Any]:
+def _rule(rule: SarifRule) -> dict[str, Any]:
     return {
         "id": rule.id,
         "shortDescription": {"text": rule.description},
@@ -102,7 +102,7 @@ def _notification(omitted: int) -> dict[str, Any]:
     return {"toolExecutionNotifications": [{"level": "warning", "message": {"text": text}}]}
 
 
-def _result(finding: Finding, rule: int) -> dict[str, Any]:
+def _result(finding: SarifFinding, rule: int) -> dict[str, Any]:
     text = " ".join(finding.message.split()).replace("](", "] (")  # no link is made of it
     if len(text) > _LONGEST:
         text = text[: _LONGEST - 1] + "…"

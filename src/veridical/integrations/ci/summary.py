@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any, get_args
 from veridical.core.prompt_text import question_text
 from veridical.core.verdict_cuts import FLAGGED, Verdict
 from veridical.engine.outcome import outcome
-from veridical.integrations.ci.rows import Row
+from veridical.integrations.ci.rows import CiRow
 from veridical.integrations.words import headline, shortened
 from veridical.report.document import (
-    Answer,
     Block,
+    BulletList,
     Heading,
-    Items,
+    Opening,
     Paragraph,
-    Span,
+    StyledText,
     markdown,
     plain_table,
 )
@@ -34,13 +34,13 @@ _CAUSES = 5
 _LONGEST = 300
 
 
-class Worst:
+class WorstRows:
     """The worst answers of a run, met one at a time."""
 
     def __init__(self) -> None:
         self._heap: list[tuple[bool, float, int, Record, Result]] = []
 
-    def add(self, row: Row) -> None:
+    def add(self, row: CiRow) -> None:
         """Consider a row; one without a verdict that speaks against it is passed over."""
         if row.result is None or row.record is None:
             return
@@ -57,7 +57,7 @@ class Worst:
         return [(x[3], x[4]) for x in sorted(self._heap, key=lambda x: x[:3], reverse=True)]
 
 
-def run_summary(results: Results, worst: Worst, failed: Sequence[str]) -> str:
+def run_summary(results: Results, worst: WorstRows, failed: Sequence[str]) -> str:
     """The run as a page of Markdown.
 
     Args:
@@ -66,11 +66,11 @@ def run_summary(results: Results, worst: Worst, failed: Sequence[str]) -> str:
     return markdown(_blocks(results, worst, failed))
 
 
-def _blocks(results: Results, worst: Worst, failed: Sequence[str]) -> Iterator[Block]:
+def _blocks(results: Results, worst: WorstRows, failed: Sequence[str]) -> Iterator[Block]:
     summary = results.summary()
-    yield Answer(outcome(summary))
+    yield Opening(outcome(summary))
     if failed:
-        yield Items([[Span(text, "strong")] for text in failed])
+        yield BulletList([[StyledText(text, "strong")] for text in failed])
     counts = [(v, summary.verdicts[v]) for v in get_args(Verdict) if summary.verdicts[v]]
     rows = [[v, str(n), share(n / summary.records)] for v, n in counts]
     if rows:
@@ -86,14 +86,14 @@ def _blocks(results: Results, worst: Worst, failed: Sequence[str]) -> Iterator[B
     if shown:
         yield Heading("The worst answers", 3)
     for record, result in shown:
-        name: list[str | Span] = [f"row {result.row}"]
+        name: list[str | StyledText] = [f"row {result.row}"]
         if result.id != result.row:
-            name += [" ", Span(str(result.id), "quote")]
+            name += [" ", StyledText(str(result.id), "quote")]
         yield Paragraph([*name, f": {headline(result)}"])
-        yield Items(list(_details(record, result)))
+        yield BulletList(list(_details(record, result)))
     if summary.row_errors:
         yield Heading(f"Rows that are no valid records: {summary.row_errors}", 3)
-        yield Items([[Span(str(e), "quote")] for e in islice(results.errors(), _CAUSES)])
+        yield BulletList([[StyledText(str(e), "quote")] for e in islice(results.errors(), _CAUSES)])
 
 
 def _scorer(s: dict[str, Any]) -> list[str]:
@@ -101,7 +101,7 @@ def _scorer(s: dict[str, Any]) -> list[str]:
     return [s["name"], share(s["coverage"]), number(s["mean"]), spread]
 
 
-def _details(record: Record, result: Result) -> Iterator[list[str | Span]]:
+def _details(record: Record, result: Result) -> Iterator[list[str | StyledText]]:
     question = question_text(record.prompt)
     if question:
         yield ["question: ", _quote(question)]
@@ -111,5 +111,5 @@ def _details(record: Record, result: Result) -> Iterator[list[str | Span]]:
         yield [f"{e.kind} {e.index + 1}: ", _quote(e.text)]
 
 
-def _quote(text: str) -> Span:
-    return Span(shortened(text, _LONGEST), "quote")
+def _quote(text: str) -> StyledText:
+    return StyledText(shortened(text, _LONGEST), "quote")

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import IO, TYPE_CHECKING
 
 from veridical.integrations.ci.junit import Case, write_junit
-from veridical.integrations.ci.rows import INVALID, Row, case, findings, rows
+from veridical.integrations.ci.rows import INVALID, case, findings, rows
 from veridical.integrations.ci.sarif import write_sarif
-from veridical.integrations.ci.summary import Worst, run_summary
+from veridical.integrations.ci.summary import WorstRows, run_summary
 
 if TYPE_CHECKING:
     from veridical.decide.gates import Tally
@@ -43,7 +43,7 @@ def write_run(
         if omitted:
             left_out.append(f"SARIF: the worst findings are listed, {omitted} are left out")
     if markdown is not None:
-        worst = Worst()
+        worst = WorstRows()
         for row in rows(results):
             worst.add(row)
         markdown.write(run_summary(results, worst, failed))
@@ -56,6 +56,3 @@ def _cases(results: Results, tally: Tally) -> Iterator[Case]:
     if uncounted:
         text = f"{uncounted} more rows are no valid records"
         yield Case("further rows", "veridical", "error", INVALID.id, text, text)
-
-
-__all__ = ["Row", "write_run"]

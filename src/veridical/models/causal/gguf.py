@@ -17,8 +17,8 @@ from veridical.errors import ModelError
 from veridical.models.causal import tokens
 from veridical.models.causal.chat import plain_prompt, template_prompt
 from veridical.models.causal.int8 import Int8Model
-from veridical.models.causal.int8_weights import Weights
-from veridical.models.causal.tokens import Reading, ReadWindower
+from veridical.models.causal.int8_weights import TurnedWeights
+from veridical.models.causal.tokens import ReadWindower, WindowTokens
 from veridical.models.folder import digest_of
 from veridical.models.gguf import Gguf
 from veridical.models.gguf_tokenizer import read_tokenizer, token_id, token_text
@@ -63,7 +63,7 @@ class GgufLanguageModel:
         check_gguf(path)
         file = Gguf(path)
         self.name = name or path.stem
-        self._weights = Weights(file)
+        self._weights = TurnedWeights(file)
         need_memory(str(path), self._weights.size)
         shape = self._weights.shape
         self._template = file.metadata.get("tokenizer.chat_template")
@@ -88,12 +88,12 @@ class GgufLanguageModel:
         return self._windower(texts)
 
     def order(self, window: Window) -> bytes:
-        piece: Reading = window.content
+        piece: WindowTokens = window.content
         return piece.ids.astype(">u4").tobytes()
 
     def shared(self, before: Window, window: Window) -> int:
-        one: Reading = before.content
-        other: Reading = window.content
+        one: WindowTokens = before.content
+        other: WindowTokens = window.content
         return min(_common(one.ids, other.ids), other.first - 1)
 
     def run(self, batch: Sequence[Window]) -> list[Any]:
@@ -102,7 +102,7 @@ class GgufLanguageModel:
         with self._lock:
             return [self._measured(window.content) for window in batch]
 
-    def _measured(self, piece: Reading) -> Floats32:
+    def _measured(self, piece: WindowTokens) -> Floats32:
         tables = [np.zeros((0, 3 + 2 * self._model.top), np.float32)]
         if piece.first < len(piece.ids):
             asked = piece.first - 1  # a token is foretold by the one before

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from veridical.arrays import Floats32
-from veridical.models.causal.int8_weights import NEIGHBOURS, Matrix, Weights, hadamard
+from veridical.models.causal.int8_weights import NEIGHBOURS, Matrix, TurnedWeights, hadamard
 from veridical.models.onnx_graph import GraphWriter, multiplies_exactly
 
 _ZERO = 128  # what stands for 0 in a token's bytes
@@ -42,7 +42,7 @@ class Int8Model:
         ModelError: weights are damaged.
     """
 
-    def __init__(self, weights: Weights, threads: int, top: int) -> None:
+    def __init__(self, weights: TurnedWeights, threads: int, top: int) -> None:
         shape = weights.shape
         self.top = min(top, shape.vocabulary)
         exact = multiplies_exactly(threads)
@@ -93,7 +93,7 @@ class _Drawing:
         twice: name of the input that tells which are rounded twice; empty for none.
     """
 
-    def __init__(self, weights: Weights, exact: bool, vectors: str, twice: str = "") -> None:
+    def __init__(self, weights: TurnedWeights, exact: bool, vectors: str, twice: str = "") -> None:
         self.graph = GraphWriter()
         self._exact = exact
         self._twice = twice
@@ -168,7 +168,7 @@ class _Drawing:
         return self.graph("Expand", self._zero, self.graph("Shape", scales))
 
 
-def _draw_body(weights: Weights, exact: bool, threads: int) -> Any:
+def _draw_body(weights: TurnedWeights, exact: bool, threads: int) -> Any:
     shape = weights.shape
     drawing = _Drawing(weights, exact, "vectors", "twice")
     draw = drawing.graph
@@ -222,7 +222,7 @@ def _draw_body(weights: Weights, exact: bool, threads: int) -> Any:
     return draw.session(inputs_of_graph, threads)
 
 
-def _draw_head(weights: Weights, exact: bool, threads: int, top: int) -> Any:
+def _draw_head(weights: TurnedWeights, exact: bool, threads: int, top: int) -> Any:
     drawing = _Drawing(weights, exact, "after")
     draw = drawing.graph
     inputs, scales = drawing.normed("after")

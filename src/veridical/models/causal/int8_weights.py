@@ -151,7 +151,7 @@ class Layer(NamedTuple):
     down: Matrix
 
 
-class Weights:
+class TurnedWeights:
     """The weights of a file's model, turned.
 
     Attributes:

@@ -21,7 +21,7 @@ _MARK = "\u2581"  # what SentencePiece writes for a space, and before a text's f
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Reading:
+class WindowTokens:
     """What a window holds.
 
     Attributes:
@@ -226,7 +226,9 @@ class ReadWindower:
             ids = np.array(head + body[begin:stop], np.int64)
             first = len(head) + scored_to - begin
             some = slice(scored_to - len(before), stop - len(before))
-            yield Window(max(len(ids), 1), Reading(ids, first, starts[some], ends[some]), first)
+            yield Window(
+                max(len(ids), 1), WindowTokens(ids, first, starts[some], ends[some]), first
+            )
             scored_to = stop
             if scored_to >= len(body):
                 return
@@ -235,7 +237,7 @@ class ReadWindower:
 def assembled(windows: Sequence[Window], outputs: Sequence[Any]) -> TokenProbabilities:
     """The tokens of one text, from a (tokens, 3 + 2k) array for each of its windows:
     log-probability, entropy, least log-probability, the k greatest, and the ids of their tokens."""
-    pieces: list[Reading] = [w.content for w in windows]
+    pieces: list[WindowTokens] = [w.content for w in windows]
     table = np.concatenate(list(outputs)).astype(np.float64)
     top, ids = np.split(table[:, 3:], 2, axis=1)
     return TokenProbabilities(

@@ -21,7 +21,7 @@ from veridical.models import torch_loading as loading
 from veridical.models.causal import tokens
 from veridical.models.causal.chat import plain_prompt, text_messages
 from veridical.models.causal.states import LastStates, shape_of
-from veridical.models.causal.tokens import Reading, ReadWindower
+from veridical.models.causal.tokens import ReadWindower, WindowTokens
 from veridical.models.folder import digest_of, max_length, read_json
 from veridical.models.windows import padded
 from veridical.weights import download
@@ -157,7 +157,7 @@ class TorchLanguageModel:
         """One (tokens, 3 + 2k) float32 array per window: log-probability, entropy, least
         log-probability, the k greatest, and the ids of these, of each token asked for."""
         torch = self._torch
-        pieces: list[Reading] = [w.content for w in batch]
+        pieces: list[WindowTokens] = [w.content for w in batch]
         outputs = [np.zeros((0, 3 + 2 * min(TOP, self._vocabulary)), np.float32) for _ in pieces]
         scored = [i for i, p in enumerate(pieces) if p.first < len(p.ids)]
         if not scored:

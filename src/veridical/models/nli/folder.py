@@ -26,7 +26,7 @@ from veridical.models.nli.labels import (
     settle,
 )
 from veridical.models.nli.pairs import merge
-from veridical.models.nli.tokens import PairWindower, Rows
+from veridical.models.nli.tokens import PairWindower, TokenRows
 
 
 class PairJudge(ABC):
@@ -109,7 +109,7 @@ class NliSettings:
         """Whether the torch ``model`` is given token types."""
         return self.takes_types and "token_type_ids" in inspect.signature(model.forward).parameters
 
-    def rows(self, windower: PairWindower, batch: Sequence[Window]) -> Rows:
+    def rows(self, windower: PairWindower, batch: Sequence[Window]) -> TokenRows:
         """The arrays of ``batch``; types are zero for models that are given none."""
         rows = windower.rows(batch, self.pad)
         return rows if self.takes_types else rows._replace(types=np.zeros_like(rows.types))

@@ -13,7 +13,7 @@ from veridical.core.protocols import LABELS
 from veridical.core.verdicts import Verdicts
 from veridical.errors import UsageError
 from veridical.llm.asking import Chat, ask_all, request
-from veridical.llm.verdicts import ALTERNATIVES, Verdict
+from veridical.llm.verdicts import ALTERNATIVES, JudgeVerdict
 from veridical.models.folder import digest_of
 from veridical.prompts import load_prompt
 
@@ -97,7 +97,7 @@ class LlmNli:
             schema=self._prompt.schema(),
         )
 
-    def _row(self, verdict: Verdict) -> list[float]:
+    def _row(self, verdict: JudgeVerdict) -> list[float]:
         """Probabilities in the order of LABELS."""
         shares = verdict.probabilities or {verdict.answer: 1.0}
         if not self.contradicts:

@@ -23,7 +23,7 @@ Integers = NDArray[np.int64]
 KEPT = 1_000_000
 
 
-class Rows(NamedTuple):
+class TokenRows(NamedTuple):
     """A batch, padded on the right. ``ids``, ``mask`` and ``types`` are (batch, width)."""
 
     ids: Integers
@@ -160,7 +160,7 @@ class PairWindower:
             self._known.keep(text, known[text], len(text))
         return {text: _Tokens(known[text]) for text in texts}
 
-    def rows(self, batch: Sequence[Window], pad: int = 0) -> Rows:
+    def rows(self, batch: Sequence[Window], pad: int = 0) -> TokenRows:
         """The arrays that the model takes for ``batch``.
 
         Args:
@@ -179,7 +179,7 @@ class PairWindower:
                 kinds[at : at + len(field)] = kind
                 at += len(field)
         lengths = np.array([w.length for w in batch])
-        return Rows(ids, np.arange(width) < lengths[:, None], types)
+        return TokenRows(ids, np.arange(width) < lengths[:, None], types)
 
 
 class _Encoded:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Recipe:
+class CheckpointRecipe:
     """How a published checkpoint is fed, and what it answers.
 
     Attributes:
@@ -64,7 +64,7 @@ class TorchNli(PairJudge, loading.TorchBackEnd):
         name_or_path: str | Path,
         *,
         labels: str | None = None,
-        recipe: Recipe | None = None,
+        recipe: CheckpointRecipe | None = None,
         **options: Unpack[loading.TorchOptions],
     ) -> None:
         super().__init__(name_or_path, **options)
@@ -110,7 +110,9 @@ class TorchNli(PairJudge, loading.TorchBackEnd):
         return logits
 
 
-def _windower(tokenizer: Any, settings: NliSettings, recipe: Recipe | None) -> PairWindower:
+def _windower(
+    tokenizer: Any, settings: NliSettings, recipe: CheckpointRecipe | None
+) -> PairWindower:
     if recipe is None:
         return PairWindower(tokenizer, settings.max_length)
     tokenizer.no_truncation()

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from veridical.errors import UsageError
 from veridical.retrieval.corpus.files import Entry, Skipped, Unreadable, content_hash, listing
 from veridical.retrieval.corpus.index import Counts
-from veridical.retrieval.corpus.reader import Cut, Reader
+from veridical.retrieval.corpus.reader import CutDocument, FileReader
 from veridical.retrieval.corpus.vectors import VectorWriter, missing_passages
 from veridical.retrieval.corpus.writer import Writer
 from veridical.text.display import display, reason
@@ -161,24 +161,24 @@ def _changed(
 
 def _read(
     changed: Iterator[tuple[Entry, bytes]],
-) -> Generator[tuple[Entry, bytes, Iterator[Cut | Skipped]], None, None]:
+) -> Generator[tuple[Entry, bytes, Iterator[CutDocument | Skipped]], None, None]:
     """What files hold, in their order. Files of rows are read as their rows are taken, the others
     some ahead."""
-    ahead: deque[tuple[Entry, bytes, Future[list[Cut | Skipped]]]] = deque()
+    ahead: deque[tuple[Entry, bytes, Future[list[CutDocument | Skipped]]]] = deque()
     n = min(_READERS, os.cpu_count() or 1)
-    rows, *others = every = [Reader() for _ in range(n + 1)]
-    free: SimpleQueue[Reader] = SimpleQueue()
+    rows, *others = every = [FileReader() for _ in range(n + 1)]
+    free: SimpleQueue[FileReader] = SimpleQueue()
     for reader in others:
         free.put(reader)
 
-    def whole(entry: Entry) -> list[Cut | Skipped]:
+    def whole(entry: Entry) -> list[CutDocument | Skipped]:
         reader = free.get()
         try:
             return list(reader.read(entry))
         finally:
             free.put(reader)
 
-    def finished(most: int) -> Iterator[tuple[Entry, bytes, Iterator[Cut | Skipped]]]:
+    def finished(most: int) -> Iterator[tuple[Entry, bytes, Iterator[CutDocument | Skipped]]]:
         """The first ones ahead, until there are no more than ``most``."""
         while len(ahead) > most:
             entry, digest, future = ahead.popleft()
@@ -202,7 +202,7 @@ def _read(
 
 
 def _keep(
-    index: Writer, entry: Entry, digest: bytes, cuts: Iterator[Cut | Skipped], turn: int
+    index: Writer, entry: Entry, digest: bytes, cuts: Iterator[CutDocument | Skipped], turn: int
 ) -> Iterator[int]:
     """Put a file's documents in, some at once, and say how many each time. A file counts as read
     when all of them are."""
@@ -214,7 +214,7 @@ def _keep(
         with index.transaction():
             some = list(islice(cuts, _COMMIT))
             for item in some:
-                if isinstance(item, Cut):
+                if isinstance(item, CutDocument):
                     if not index.add(file, item.document, item.pieces, turn):
                         why = "another document of this name has come before"
                         index.skip(file, Skipped(item.document.name, why))
@@ -226,7 +226,7 @@ def _keep(
             if ended:
                 held = None if problem is not None and problem.again else digest
                 index.finish(file, turn, held, None if problem is None else problem.reason)
-        yield sum(isinstance(item, Cut) for item in some)
+        yield sum(isinstance(item, CutDocument) for item in some)
 
 
 def _embed(index: Writer, embedder: Embedder, progress: IndexProgress, tell: Notify) -> None:

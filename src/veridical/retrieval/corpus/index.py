@@ -36,7 +36,7 @@ _PURPOSE = "corpus index"
 _LOOKUP = 500  # sqlite's variable limit is 999 in old builds
 
 
-class Passage(NamedTuple):
+class IndexedPassage(NamedTuple):
     """One passage of the corpus: ``text`` is that of the document from ``start`` to ``end``."""
 
     id: int
@@ -130,10 +130,10 @@ class Index:
             ).fetchone()
         return None if row is None else zlib.decompress(row[0]).decode()
 
-    def passages(self, ids: Iterable[int]) -> dict[int, Passage]:
+    def passages(self, ids: Iterable[int]) -> dict[int, IndexedPassage]:
         """Passages by their numbers."""
         wanted = list(ids)
-        passages: dict[int, Passage] = {}
+        passages: dict[int, IndexedPassage] = {}
         with self.mutex:
             for i in range(0, len(wanted), _LOOKUP):
                 part = wanted[i : i + _LOOKUP]
@@ -142,7 +142,9 @@ class Index:
                     number, name, title, pages, start, end, key, text = row
                     starts = json.loads(pages)
                     page = sum(s <= start for s in starts) if starts else None
-                    passages[number] = Passage(number, name, title, page, start, end, key, text)
+                    passages[number] = IndexedPassage(
+                        number, name, title, page, start, end, key, text
+                    )
         return passages
 
     def by_words(self, query: str, k: int) -> list[int]:

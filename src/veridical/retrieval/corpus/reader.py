@@ -2,7 +2,7 @@
 
 ``python -m veridical.retrieval.corpus.reader`` takes an entry a message and answers with messages
 of documents, cut into passages, and an empty one at the end, as at its own start. Its parent is
-:class:`Reader`.
+:class:`FileReader`.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ _MESSAGE = 200_000
 MEMORY = 4 << 30
 
 
-class Cut(NamedTuple):
+class CutDocument(NamedTuple):
     """A document and its passages' places."""
 
     document: Document
     pieces: list[tuple[int, int]]
 
 
-class Reader:
+class FileReader:
     """A child process that reads files, one at a time. It is started when first needed, and
     again after it has died or has been stopped for taking too long.
 
@@ -57,7 +57,7 @@ class Reader:
         self._memory = memory
         self._child: subprocess.Popen[bytes] | None = None
 
-    def read(self, entry: Entry) -> Iterator[Cut | Skipped]:
+    def read(self, entry: Entry) -> Iterator[CutDocument | Skipped]:
         """The documents of a file. Whatever may be wrong with it comes as :class:`Skipped`."""
         child = self._started()
         assert child.stdin is not None
@@ -140,11 +140,11 @@ class Reader:
                     pipe.close()
 
 
-def _taken(answer: dict[str, Any]) -> Cut | Skipped:
+def _taken(answer: dict[str, Any]) -> CutDocument | Skipped:
     if "reason" in answer:
         return Skipped(**answer)
     places = [(start, end) for start, end in answer.pop("pieces")]
-    return Cut(Document(**{**answer, "pages": tuple(answer["pages"])}), places)
+    return CutDocument(Document(**{**answer, "pages": tuple(answer["pages"])}), places)
 
 
 def _answers(entry: Entry) -> Iterator[dict[str, Any]]:

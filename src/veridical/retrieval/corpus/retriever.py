@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from veridical.retrieval.corpus.index import Index, Passage
+from veridical.retrieval.corpus.index import Index, IndexedPassage
 from veridical.retrieval.corpus.vectors import VectorSearch
 from veridical.retrieval.search import Found
 from veridical.text.scripts import reads
@@ -108,7 +108,7 @@ class CorpusRetriever:
         self.index.close()
 
 
-def _as_found(passage: Passage, score: float) -> Found:
+def _as_found(passage: IndexedPassage, score: float) -> Found:
     """The id is the document's name with fragments that say where in it: characters of the text
     (RFC 5147) and the page of a PDF (RFC 8118)."""
     page = "" if passage.page is None else f"page={passage.page}&"

@@ -50,7 +50,7 @@ def ngrams(tokens: Iterable[str], n: int, lowercase: bool = True) -> Grams:
     return list(zip(*(padded[i:] for i in range(n)), strict=False))
 
 
-class Model(NamedTuple):
+class NgramModel(NamedTuple):
     """Probabilities of n-grams, ``(counts[gram] + k) / total``."""
 
     counts: Counter[Gram]
@@ -68,7 +68,7 @@ class Model(NamedTuple):
 
 def count_model(
     response: Sequence[Grams], sources: Sequence[Sequence[Grams]], counting: Counting, k: float
-) -> Model:
+) -> NgramModel:
     """Joint relative frequencies, ``(count + k) / (N + k V)``.
 
     ``paper`` counts the response in with the sources; ``leave_out`` does not. V is the number of
@@ -79,14 +79,14 @@ def count_model(
     if counting == "paper":
         counts = seen + Counter(chain.from_iterable(response))
     distinct = len(seen) + len(set(chain.from_iterable(response)).difference(seen))
-    return Model(counts, counts.total() + k * distinct, k, seen)
+    return NgramModel(counts, counts.total() + k * distinct, k, seen)
 
 
-def presence_model(sources: Sequence[Sequence[Grams]], k: float) -> Model:
+def presence_model(sources: Sequence[Sequence[Grams]], k: float) -> NgramModel:
     """Shares of the m sources that hold a gram, ``(count + k) / (m + 2 k)``."""
     distinct = (set(chain.from_iterable(source)) for source in sources)
     counts = Counter(chain.from_iterable(distinct))
-    return Model(counts, len(sources) + 2 * k, k, counts)
+    return NgramModel(counts, len(sources) + 2 * k, k, counts)
 
 
 def passage_raw(sentences: Iterable[Sequence[float]], stat: Stat) -> float:
@@ -283,7 +283,7 @@ def _read_once(record: Record, reading: _Reading, against: Against) -> _Text:
     return _Text(n, given, record.sentences, sentences, places, pieces, {}, {})
 
 
-def _score(text: _Text, model: Model, stat: Stat, scale: float) -> Score:
+def _score(text: _Text, model: NgramModel, stat: Stat, scale: float) -> Score:
     units = []
     values = []
     every = iter(model.surprisals(list(chain.from_iterable(text.response))))

@@ -33,7 +33,7 @@ _PRESENT = 0.7  # share of the words that the right source has, at least
 _Item = TypeVar("_Item", Marker, Link, Quotation)
 
 
-class Found(NamedTuple):
+class QuotedPlace(NamedTuple):
     """Where a quotation stands word for word: of a context, by its index."""
 
     context: int
@@ -45,8 +45,8 @@ class Quoted(NamedTuple):
     """A quotation and where it stands: in what the sentence cites, or else in any context."""
 
     quotation: Quotation
-    cited: Found | None
-    elsewhere: Found | None
+    cited: QuotedPlace | None
+    elsewhere: QuotedPlace | None
 
 
 @dataclass
@@ -270,9 +270,9 @@ def _look_up_quotations(
             sentence.quoted.append(Quoted(quotation, found, elsewhere))
 
 
-def _find(quotation: Quotation, places: Iterable[int], record: Record) -> Found | None:
+def _find(quotation: Quotation, places: Iterable[int], record: Record) -> QuotedPlace | None:
     for place in places:
         span = verbatim(record.contexts[place].text).find(quotation.pieces)
         if span is not None:
-            return Found(place, *span)
+            return QuotedPlace(place, *span)
     return None

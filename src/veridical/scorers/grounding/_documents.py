@@ -16,7 +16,7 @@ _JOINT = "\n"
 
 
 @dataclass(frozen=True)
-class Document:
+class JoinedSources:
     """One text made of one source or of several, joined by newlines."""
 
     text: str
@@ -53,14 +53,14 @@ class Document:
         return self.items(start + best.start, start + best.end, probability)
 
 
-def documents(sources: Sequence[Source]) -> list[Document]:
+def documents(sources: Sequence[Source]) -> list[JoinedSources]:
     """Contexts are parts of one document; each reference and each sample is one of its own."""
     if sources[0].kind == "context":
-        return [Document(_JOINT.join(s.text for s in sources), tuple(sources))]
-    return [Document(s.text, (s,)) for s in sources]
+        return [JoinedSources(_JOINT.join(s.text for s in sources), tuple(sources))]
+    return [JoinedSources(s.text, (s,)) for s in sources]
 
 
-def over_documents(docs: Sequence[Document], values: Sequence[float]) -> float:
+def over_documents(docs: Sequence[JoinedSources], values: Sequence[float]) -> float:
     """One number from those of :func:`documents`, larger being better: of references the best
     counts, over samples the mean."""
     return fmean(values) if docs[0].kind == "sample" else max(values)

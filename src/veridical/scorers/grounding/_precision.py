@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
-from veridical.claims.attribution import Reading, judge
+from veridical.claims.attribution import ReadingOptions, judge
 from veridical.claims.checkers import find_checker
 from veridical.claims.claim import Claim, Extraction, Extractor
-from veridical.claims.select import select
+from veridical.claims.select import select, source_windows
 from veridical.core.evidence import Evidence
 from veridical.core.records import Against, Record, Source
 from veridical.core.registry import Cost
@@ -17,8 +17,7 @@ from veridical.core.scores import EvidenceItem, Unit
 from veridical.errors import NotApplicable, UsageError
 from veridical.llm.asking import ask_all, form_for, request
 from veridical.prompts import Prompt
-from veridical.scorers._most_about import place_most_about
-from veridical.text.passages import Passage, windows
+from veridical.scorers._most_about import most_about_of
 
 Sources = Literal["auto", "contexts", "reference"]
 AUTO: tuple[Against, ...] = ("contexts", "reference")
@@ -50,11 +49,6 @@ class Supported(NamedTuple):
             label="supported" if self.supported else "unsupported",
             evidence=self.evidence,
         )
-
-
-class _Window(NamedTuple):
-    source: Source
-    passage: Passage
 
 
 def costs(name: str, extracting: set[Cost], checker: Judge, nli: str | None) -> set[Cost]:
@@ -93,7 +87,7 @@ async def by_nli(
     """Verdicts of an NLI model: a claim is supported if one of its best ``top`` passages entails
     it."""
     verdicts = await judge(
-        claims, sources, evidence, find_checker("nli", nli=nli), Reading(top=top)
+        claims, sources, evidence, find_checker("nli", nli=nli), ReadingOptions(top=top)
     )
     return [
         Supported(v.claim, v.label == "entailment", v.probabilities["entailment"], v.evidence)
@@ -120,7 +114,7 @@ async def by_llm(
     Raises:
         LlmError: a call brought no answer, or one without a verdict.
     """
-    all_windows = [_Window(s, p) for s in sources for p in windows(s.text)]
+    all_windows = source_windows([s.text for s in sources])
     distinct = list(dict.fromkeys(w.passage.text for w in all_windows))
     chosen = await select([c.text for c in claims], distinct, evidence, top=top)
     texts = [[distinct[i] for i in ids] for ids in chosen]
@@ -136,14 +130,12 @@ async def by_llm(
         supported = probability > 0.5
         names = set(chosen_texts)
         spans = [
-            (w.source, s)
+            (sources[w.source], s)
             for w in all_windows
             if w.passage.text in names
             for s in w.passage.sentences
         ]
-        source, span = spans[place_most_about(evidence, claim.text, [s.text for _, s in spans])]
-        item_probability = probability if supported else None
-        item = EvidenceItem.at(source, span.start, span.end, item_probability)
+        item = most_about_of(evidence, claim.text, spans, probability if supported else None)
         supports.append(Supported(claim, supported, probability, (item,), verdict.explanation))
     return supports
 

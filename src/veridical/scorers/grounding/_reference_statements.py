@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 from veridical.claims import checkers, extractors
-from veridical.claims.attribution import Reading, Verdict, judge
+from veridical.claims.attribution import ReadingOptions, Verdict, judge
 from veridical.claims.claim import Checker, Claim
 from veridical.core.evidence import Evidence
 from veridical.core.protocols import LABELS
@@ -117,7 +117,7 @@ async def verdicts(
     claims: Sequence[Claim], sources: Sequence[Source], evidence: Evidence, judging: Judging
 ) -> list[Verdict]:
     """A verdict on each statement by ``sources`` read together."""
-    return await judge(claims, sources, evidence, judging.check(), Reading(top=judging.top))
+    return await judge(claims, sources, evidence, judging.check(), ReadingOptions(top=judging.top))
 
 
 def entailed(judged: Sequence[Verdict], counting: str) -> float:

@@ -4,27 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from veridical.claims.select import Screened, screen
+from veridical.claims.select import Screened, SourceWindow, screen
+from veridical.claims.select import source_windows as windows_of
 from veridical.core.evidence import Evidence
 from veridical.core.language_gate import LanguageGate
 from veridical.core.records import Against, Record, Source
 from veridical.core.stated import need_statements, stated, stated_window
-from veridical.text.passages import Passage
-from veridical.text.passages import windows as text_windows
 from veridical.text.spans import Span
 from veridical.text.statements import Statement
-
-
-class SourceWindow(NamedTuple):
-    """A window of a source, by the source's place among the sources."""
-
-    source: int
-    passage: Passage
 
 
 @dataclass(frozen=True)
@@ -94,7 +85,7 @@ def windowed(
     )
     sentences = [s for s, r in zip(said, read, strict=True) if r]
     unread = [s for s, r in zip(said, read, strict=True) if not r]
-    windows = [SourceWindow(n, p) for n, x in enumerate(sources) for p in text_windows(x.text)]
+    windows = windows_of([x.text for x in sources])
     separate = against == "samples"
     groups = [
         np.array([i for i, w in enumerate(windows) if w.source == n or not separate])

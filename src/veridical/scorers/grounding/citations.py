@@ -7,16 +7,16 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field
 
-from veridical.claims.select import screen
+from veridical.claims.select import SourceWindow, screen
 from veridical.core.evidence import Evidence
 from veridical.core.records import Record, Source
 from veridical.core.registry import scorer
 from veridical.core.scores import SHOWN, EvidenceItem, Score, Unit
 from veridical.core.stated import stated_sentences
 from veridical.errors import NotApplicable
-from veridical.scorers._most_about import place_most_about
+from veridical.scorers._most_about import most_about_of
 from veridical.scorers.grounding._cited import CitedSentence, cited_sentences
-from veridical.text.passages import SIZE, Passage, windows
+from veridical.text.passages import SIZE, windows
 from veridical.text.spans import Span
 
 #: A passage supports a sentence from this P(entailment) on.
@@ -112,25 +112,20 @@ def _need_citations(sentences: Sequence[CitedSentence], uncited: str) -> None:
         raise NotApplicable("the response cites nothing")
 
 
-class _Window(NamedTuple):
-    context: int
-    passage: Passage
-
-
 class _Support(NamedTuple):
     """How what a sentence cites supports it: P(entailment) of the best of it, of each passage
     that was read by its context, and the windows that say most, best first."""
 
     best: float
     by_context: dict[int, float]
-    windows: list[tuple[_Window, float]]
+    windows: list[tuple[SourceWindow, float]]
 
 
 class _Reading(NamedTuple):
     """The windows that judge a sentence, and the text of all that it cites, if that is short."""
 
     text: str
-    windows: list[_Window]
+    windows: list[SourceWindow]
     joined: str | None
 
     def pairs(self) -> list[tuple[str, str]]:
@@ -142,7 +137,7 @@ class _Reading(NamedTuple):
         found.sort(key=lambda x: -x[1])
         by_context: dict[int, float] = {}
         for window, probability in found:
-            by_context.setdefault(window.context, probability)
+            by_context.setdefault(window.source, probability)
         best = found[0][1]
         if self.joined is not None:
             best = max(best, judged[self.joined, self.text])
@@ -159,7 +154,7 @@ def _readings(
     """By sentence, what judges it; of those alone that state something and cite what is there."""
     said = [Span(s.span.start, s.span.end, s.said) for s in sentences]
     texts = stated_sentences(record, said)
-    cut: dict[int, list[_Window]] = {}
+    cut: dict[int, list[SourceWindow]] = {}
     groups: dict[tuple[int, ...], list[int]] = {}
     for i, sentence in enumerate(sentences):
         places = dict.fromkeys(sentence.contexts)
@@ -172,7 +167,7 @@ def _readings(
         own = []
         for place in cited:
             if place not in cut:
-                cut[place] = [_Window(place, p) for p in windows(sources[place].text)]
+                cut[place] = [SourceWindow(place, p) for p in windows(sources[place].text)]
             own += cut[place]
         joined = "\n".join(sources[p].text for p in cited[:SHOWN])
         together = joined if 1 < len(cited) <= SHOWN and len(joined) <= _JOINED else None
@@ -198,10 +193,8 @@ def _unit(
     ]
     if support is not None:
         for window, probability in support.windows[:SHOWN]:
-            spans = window.passage.sentences
-            span = spans[place_most_about(evidence, sentence.said, [s.text for s in spans])]
-            source = sources[window.context]
-            items.append(EvidenceItem.at(source, span.start, span.end, probability))
+            spans = [(sources[window.source], s) for s in window.passage.sentences]
+            items.append(most_about_of(evidence, sentence.said, spans, probability))
     risk, label = _judged(sentence, support, uncited)
     return Unit.of(sentence.span, risk, raw=risk, label=label, evidence=items[:SHOWN])
 

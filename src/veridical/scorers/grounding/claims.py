@@ -10,7 +10,7 @@ from pydantic import Field
 
 from veridical.claims import aggregate as rules
 from veridical.claims import extractors, majority
-from veridical.claims.attribution import Merge, Reading, Verdict
+from veridical.claims.attribution import Merge, ReadingOptions, Verdict
 from veridical.claims.checkers import RepcFile
 from veridical.claims.claim import Checker, Claim, Extraction
 from veridical.claims.extractors import ExtractorName
@@ -50,7 +50,7 @@ def _costs(
         raise UsageError(f"ranker={ranker} is for select=cross_encoder, not select={select}")
     _checkers(checker, options)
     rules.find_rule(others["aggregate"])
-    Reading(select, others["top"], ranker, others["window"])
+    ReadingOptions(select, others["top"], ranker, others["window"])
     return others_ask | majority.costs_of(checker)
 
 
@@ -176,7 +176,7 @@ async def claims(
     ``abstain``, without units. To one that claims nothing else the scorer does not apply. A claim
     that could not be checked fails the record: what is not known must not look harmless.
     """
-    reading = Reading(select, top, ranker or nli, window, merge)
+    reading = ReadingOptions(select, top, ranker or nli, window, merge)
     sources = record.against(against)
     extraction = await extractors.find_extractor(extractor, llm)(record, evidence)
     if extraction.abstained:

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from veridical.claims.select import Screened
 from veridical.core.evidence import Evidence
 from veridical.core.language_gate import language_gate, unread_unit
-from veridical.core.passage_verdicts import passage_verdicts
+from veridical.core.passage_verdicts import best_and_about, passage_verdicts
 from veridical.core.protocols import LABELS
 from veridical.core.records import Against, Record
 from veridical.core.registry import scorer
-from veridical.core.scores import SHOWN, EvidenceItem, Score, Unit
+from veridical.core.scores import SHOWN, Score, Unit
 from veridical.core.stated import unit_of_each
 from veridical.errors import NotApplicable
-from veridical.scorers._most_about import place_most_about
+from veridical.scorers._most_about import most_about_of
 from veridical.scorers.grounding._source_windows import Windowed, source_windows
 
 _ENTAILMENT, _NEUTRAL, _CONTRADICTION = range(len(LABELS))
@@ -106,22 +105,22 @@ def grounded_units(
     probabilities of each pair of :meth:`~Windowed.pairs`."""
     units = []
     for i, sentence in enumerate(read.sentences):
-        merged = [
-            _merge(np.array([judged[read.pair(i, k)] for k in r.read]), r) for r in read.readings[i]
-        ]
-        probabilities = np.mean([m.probabilities for m in merged], axis=0)
+        merged = []
+        for r in read.readings[i]:
+            table = np.array([judged[read.pair(i, k)] for k in r.read])
+            of_group, best = best_and_about(table, int(r.read.searchsorted(r.about)))
+            merged.append((of_group, int(r.read[best]), r.about))
+        probabilities = np.mean([of_group for of_group, *_ in merged], axis=0)
         label = int(probabilities.argmax())
-        order = sorted(merged, key=lambda m: -m.probabilities[label])
+        merged.sort(key=lambda m: -m[0][label])
         items = []
-        for m in order[:SHOWN]:
-            place = m.about if label == _CONTRADICTION else m.best
+        for _, best, about in merged[:SHOWN]:
+            place = about if label == _CONTRADICTION else best
             window = read.windows[place]
-            spans = window.passage.sentences
-            text = read.statements[i].text
-            span = spans[place_most_about(evidence, text, [s.text for s in spans])]
-            probability = float(judged[read.pair(i, place)][label])
             source = read.sources[window.source]
-            items.append(EvidenceItem.at(source, span.start, span.end, probability))
+            spans = [(source, s) for s in window.passage.sentences]
+            probability = float(judged[read.pair(i, place)][label])
+            items.append(most_about_of(evidence, read.statements[i].text, spans, probability))
         if read.partly and label == _NEUTRAL:  # a source that is not read may say it
             units.append(unread_unit(sentence))
             continue
@@ -138,21 +137,3 @@ def grounded_units(
             )
         )
     return units
-
-
-class _Merged(NamedTuple):
-    """What the windows of a source say together, and the two windows it rests on."""
-
-    probabilities: NDArray[np.float64]
-    best: int
-    about: int
-
-
-def _merge(judged: NDArray[np.float64], reading: Screened) -> _Merged:
-    """Join the (windows, 3) probabilities of the windows that were read, in order."""
-    best = int(judged[:, _ENTAILMENT].argmax())
-    about = int(reading.read.searchsorted(reading.about))
-    e = float(judged[best, _ENTAILMENT])
-    c = min(float(judged[about, _CONTRADICTION]), 1 - e)
-    neutral = max(0.0, round(1 - e - c, 9))
-    return _Merged(np.array([e, neutral, c]), int(reading.read[best]), reading.about)

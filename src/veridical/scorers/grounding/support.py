@@ -19,10 +19,10 @@ from veridical.text.fact_sources import FactSources, Match, Mentions
 from veridical.text.facts import Fact, Facts, same_length_lower
 from veridical.text.polarity import opposes
 from veridical.text.spans import Span
-from veridical.text.values.compare import Finding, findings
+from veridical.text.values.compare import ValueFinding, findings
 from veridical.text.values.order import turned_round
 from veridical.text.values.places import placed
-from veridical.text.values.sources import Place, source_values
+from veridical.text.values.sources import ValuePlace, source_values
 from veridical.text.values.value import Value
 
 NO_ITEMS = "nothing to look up"
@@ -223,7 +223,7 @@ class _LookUp:
             if finding.status != "open"
         ]
 
-    def _value(self, found: Finding) -> _Found:
+    def _value(self, found: ValueFinding) -> _Found:
         value = found.value
         date = value.kind in ("date", "time")
         kind: Literal["number", "date"] = "date" if date else "number"
@@ -269,7 +269,7 @@ class _LookUp:
             for year, match in zip(years, figures, strict=True)
         ]
 
-    def _voted(self, value: Value, places: Sequence[Place]) -> _Found:
+    def _voted(self, value: Value, places: Sequence[ValuePlace]) -> _Found:
         kind: Literal["number", "date"] = "date" if value.kind in ("date", "time") else "number"
         finding: FindingKind = "date" if kind == "date" else "figure"
         share = self._share(len({p.source for p in places}), len(self._sources))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from veridical.core.messages import ChatRequest, LlmError
 from veridical.llm.asking import Chat, ask_verdicts, request
 from veridical.llm.structured import read_json
-from veridical.llm.verdicts import ALTERNATIVES, Verdict
+from veridical.llm.verdicts import ALTERNATIVES, JudgeVerdict
 from veridical.prompts import Choices, Prompt, load_prompt
 from veridical.scorers.judges._mqag import OPTIONS, Question
 
@@ -118,7 +118,7 @@ class ChatQuestions:
         self.troubles += unread
         if unread:
             raise unread[0]
-        return [v.probabilities or {v.answer: 1.0} for v in verdicts if isinstance(v, Verdict)]
+        return [v.probabilities or {v.answer: 1.0} for v in verdicts if isinstance(v, JudgeVerdict)]
 
     def _request(self, prompt: Prompt, parts: dict[str, Any]) -> ChatRequest:
         if self._by_token:

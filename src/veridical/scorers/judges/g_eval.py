@@ -21,7 +21,7 @@ from veridical.llm.asking import (
     report,
     request,
 )
-from veridical.llm.verdicts import Verdict
+from veridical.llm.verdicts import JudgeVerdict
 from veridical.prompts import Prompt, PromptName, load_prompt
 
 Draws = Annotated[int, Field(ge=1, le=100)]
@@ -71,7 +71,7 @@ async def g_eval(
         form = form_for(evidence, llm)
         first = request(prompt, parts, record, fenced=fences, form=form)
         (verdict,) = await ask_verdicts(lambda calls: evidence.chat(calls, llm), [first], [prompt])
-        if isinstance(verdict, Verdict) and verdict.how == "probability":
+        if isinstance(verdict, JudgeVerdict) and verdict.how == "probability":
             return Score.of(verdict.risk, raw=report(verdict, prompt))
         requests = [
             request(prompt, parts, record, fenced=fences, temperature=1.0, ordinal=i)
@@ -87,7 +87,7 @@ async def g_eval(
     return _drawn(clear, troubles, prompt)
 
 
-def _drawn(verdicts: list[Verdict], troubles: list[LlmError], prompt: Prompt) -> Score:
+def _drawn(verdicts: list[JudgeVerdict], troubles: list[LlmError], prompt: Prompt) -> Score:
     value = sum(v.value for v in verdicts) / len(verdicts)
     risk = sum(v.risk for v in verdicts) / len(verdicts)  # the scale is linear
     answers = [v.answer for v in verdicts]

@@ -17,9 +17,9 @@ from veridical.core.scores import EvidenceItem, Score, Unit
 from veridical.core.stated import need_statements, stated, stated_source, unit_of_each
 from veridical.errors import NotApplicable
 from veridical.llm.asking import Form, ask_all, failed, request
-from veridical.llm.verdicts import Verdict
+from veridical.llm.verdicts import JudgeVerdict
 from veridical.prompts import load_prompt
-from veridical.scorers._most_about import place_most_about
+from veridical.scorers._most_about import most_about_of
 from veridical.text.passages import windows
 from veridical.text.statements import Statement
 
@@ -148,7 +148,7 @@ def risk_of(log_odds: float, intercept: float = INTERCEPT, slope: float = SLOPE)
     return _sigmoid(intercept + slope * log_odds)
 
 
-def _label(risk: float, verdicts: Sequence[Verdict]) -> str:
+def _label(risk: float, verdicts: Sequence[JudgeVerdict]) -> str:
     if risk < 0.5:
         return "supported"
     shares = [v.probabilities or {v.answer: 1.0} for v in verdicts]
@@ -207,11 +207,10 @@ def _most_about(evidence: Evidence, text: str, sources: Sequence[Source]) -> lis
     )
     if not spans:
         return []
-    source, span = spans[place_most_about(evidence, text, [s.text for _, s in spans])]
-    return [EvidenceItem.at(source, span.start, span.end)]
+    return [most_about_of(evidence, text, spans)]
 
 
-def _log_odds(verdict: Verdict) -> float:
+def _log_odds(verdict: JudgeVerdict) -> float:
     edge = _EDGE if verdict.how == "probability" else _SAID
     p = min(max(verdict.risk, edge), 1 - edge)
     return math.log(p / (1 - p))

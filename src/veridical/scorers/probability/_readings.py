@@ -21,7 +21,7 @@ Condition = Literal["all", "prompt", "none"]
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
+class TokenReading:
     """A text's tokens with their probabilities.
 
     Attributes:
@@ -38,7 +38,7 @@ class Reading:
 
 async def read_response(
     record: Record, evidence: Evidence, proxy: str | None, condition: Condition
-) -> Reading:
+) -> TokenReading:
     """The response's tokens: by ``record.logprobs`` without a proxy, else as the proxy reads them.
 
     Raises:
@@ -54,7 +54,7 @@ async def read_response(
 
 async def read_answers(
     record: Record, evidence: Evidence, proxy: str | None, condition: Condition
-) -> list[Reading]:
+) -> list[TokenReading]:
     """:func:`read_response`, and the same of each sample that has a text.
 
     Raises:
@@ -78,14 +78,14 @@ async def read_answers(
     return readings
 
 
-def _own(record: Record, evidence: Evidence) -> Reading:
+def _own(record: Record, evidence: Evidence) -> TokenReading:
     tokens = record.logprobs
     if not tokens:
         raise NotApplicable("the record has no logprobs; proxy=MODEL reads the response instead")
     return evidence.once(_own, lambda: of_record(tokens, record.response))
 
 
-def of_record(tokens: Sequence[TokenLogprob], text: str) -> Reading:
+def of_record(tokens: Sequence[TokenLogprob], text: str) -> TokenReading:
     """Log-probabilities as a record carries them, each with its place in ``text``.
 
     Raises:
@@ -109,19 +109,19 @@ def of_record(tokens: Sequence[TokenLogprob], text: str) -> Reading:
         top_text=(lambda place: [t.token for t in listed[place]]) if width else None,
     )
     places = np.array([s.place for s in spans], dtype=np.int64)
-    return Reading(text, probabilities.bounded(), places)
+    return TokenReading(text, probabilities.bounded(), places)
 
 
 async def _by_proxy(
     record: Record, evidence: Evidence, texts: Sequence[str], proxy: str, condition: Condition
-) -> list[Reading]:
+) -> list[TokenReading]:
     prompt = await _prompt(record, evidence, proxy, condition)
     tokens_by_text = await evidence.read([GivenText(prompt, text) for text in texts], proxy)
     readings = []
     for text, tokens in zip(texts, tokens_by_text, strict=True):
         if not len(tokens):
             raise NotApplicable("the proxy model found no tokens in the text")
-        readings.append(Reading(text, tokens.bounded(), np.arange(len(tokens))))
+        readings.append(TokenReading(text, tokens.bounded(), np.arange(len(tokens))))
     return readings
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from veridical.core.records import Record
 from veridical.core.scores import SHOWN, EvidenceItem, Score, Unit
 from veridical.errors import NotApplicable
-from veridical.scorers.probability._readings import Reading
+from veridical.scorers.probability._readings import TokenReading
 from veridical.text.spans import Span
 
 #: What scorers of sentences, and those of the whole response, by its tokens declare alike.
@@ -28,7 +28,7 @@ TOKENS_SHOWN = 16
 
 def of_sentences(
     record: Record,
-    reading: Reading,
+    reading: TokenReading,
     values: NDArray[np.float64],
     join: Literal["mean", "max"],
     risk: Callable[[float], float],
@@ -63,7 +63,7 @@ def of_sentences(
     return Score.of(risk(whole), raw=whole, units=units)
 
 
-def tokens_of(reading: Reading, span: Span) -> NDArray[np.int64]:
+def tokens_of(reading: TokenReading, span: Span) -> NDArray[np.int64]:
     """Indices of the tokens that share a character with ``span``."""
     tokens = reading.tokens
     first = int(np.searchsorted(tokens.ends, span.start, side="right"))
@@ -73,7 +73,7 @@ def tokens_of(reading: Reading, span: Span) -> NDArray[np.int64]:
 
 
 def riskiest_tokens(
-    reading: Reading, raws: NDArray[np.float64], risks: NDArray[np.float64]
+    reading: TokenReading, raws: NDArray[np.float64], risks: NDArray[np.float64]
 ) -> list[Unit]:
     """The (up to 16) tokens of the highest ``risks`` (n,), as units in the order of the text.
 
@@ -92,12 +92,12 @@ def riskiest_tokens(
     ]
 
 
-def _span(reading: Reading, i: int) -> Span:
+def _span(reading: TokenReading, i: int) -> Span:
     start, end = int(reading.tokens.starts[i]), int(reading.tokens.ends[i])
     return Span(start, end, reading.text[start:end])
 
 
-def token_item(reading: Reading, i: int) -> EvidenceItem:
+def token_item(reading: TokenReading, i: int) -> EvidenceItem:
     """Token ``i`` as evidence, with its probability."""
     start, end, text = _span(reading, i)
     return EvidenceItem(

@@ -21,7 +21,7 @@ from veridical.core.verdicts import Verdicts
 from veridical.errors import NotApplicable
 from veridical.scorers._claim_units import claim_costs, claim_prompts, claims_to_judge
 from veridical.scorers.consistency.luq import Aggregate
-from veridical.scorers.probability._readings import Condition, Reading, read_response
+from veridical.scorers.probability._readings import Condition, TokenReading, read_response
 from veridical.scorers.probability._units import token_item, tokens_of
 from veridical.scorers.probability.token_alternatives import Share, likeliest
 from veridical.text.spans import Span
@@ -130,7 +130,7 @@ def _inside(word: Span, places: Sequence[tuple[int, int]]) -> bool:
 
 def _compared(
     record: Record,
-    reading: Reading,
+    reading: TokenReading,
     words: Sequence[Span],
     k: int,
     least: float,
@@ -192,7 +192,7 @@ def joined_classes(forward: NDArray[np.int64], backward: NDArray[np.int64]) -> N
 
 def _scored(
     record: Record,
-    reading: Reading,
+    reading: TokenReading,
     claims: Sequence[Claim],
     spans: Sequence[Sequence[tuple[int, int]]],
     logs: Floats,

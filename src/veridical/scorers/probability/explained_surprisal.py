@@ -16,7 +16,7 @@ from veridical.core.registry import scorer
 from veridical.core.scores import SHOWN, Score, Unit
 from veridical.core.tokens import GivenText, TokenProbabilities
 from veridical.errors import ModelError, NotApplicable
-from veridical.scorers.probability._readings import Reading
+from veridical.scorers.probability._readings import TokenReading
 from veridical.scorers.probability._units import token_item, tokens_of
 from veridical.text.facts import Facts
 from veridical.text.passages import passages
@@ -83,7 +83,7 @@ async def explained_surprisal(
     logprobs = np.array([tokens.logprobs for tokens in informed])
     shares = explained(alone.logprobs, logprobs)
     of_all = np.mean if against == "samples" else np.max
-    reading = Reading(
+    reading = TokenReading(
         text,
         TokenProbabilities(alone.starts, alone.ends, of_all(logprobs, axis=0)),
         np.arange(len(alone)),
@@ -124,7 +124,7 @@ class _Item(NamedTuple):
     tokens: NDArray[np.int64]
 
 
-def _of_items(record: Record, reading: Reading, shares: Floats) -> Score:
+def _of_items(record: Record, reading: TokenReading, shares: Floats) -> Score:
     """The score, from the (n,) explained shares of the response's tokens."""
     units, raws = [], []
     sentences = record.need_sentences()
@@ -149,7 +149,7 @@ def _of_items(record: Record, reading: Reading, shares: Floats) -> Score:
     return Score.of(whole, raw=whole, units=units)
 
 
-def _items(reading: Reading, sentences: Sequence[Span]) -> list[list[_Item]]:
+def _items(reading: TokenReading, sentences: Sequence[Span]) -> list[list[_Item]]:
     """The names, numbers and dates of each sentence where any has some, else its words."""
     facts = Facts(reading.text)
     places = zip(reading.tokens.starts.tolist(), reading.tokens.ends.tolist(), strict=True)

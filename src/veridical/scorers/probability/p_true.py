@@ -8,7 +8,7 @@ from veridical.core.records import Record
 from veridical.core.registry import scorer
 from veridical.core.scores import Score
 from veridical.llm.asking import Form, ask_all, failed, parts_of, request
-from veridical.llm.verdicts import Verdict
+from veridical.llm.verdicts import JudgeVerdict
 from veridical.prompts import load_prompt
 
 #: Templates: of the answer alone, and of it among the samples.
@@ -69,7 +69,7 @@ async def p_true(
     return Score.of(1 - confidence, raw=confidence)
 
 
-def _confidence(verdict: Verdict) -> float:
+def _confidence(verdict: JudgeVerdict) -> float:
     """The probability of True: of the verdict where both answers' are known or neither is, else by
     the one that is known."""
     shares, outside = verdict.probabilities, verdict.outside

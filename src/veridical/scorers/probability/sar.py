@@ -14,7 +14,12 @@ from veridical.core.evidence import Evidence
 from veridical.core.records import Record
 from veridical.core.registry import scorer
 from veridical.core.scores import Score
-from veridical.scorers.probability._readings import Condition, Reading, read_answers, read_response
+from veridical.scorers.probability._readings import (
+    Condition,
+    TokenReading,
+    read_answers,
+    read_response,
+)
 from veridical.scorers.probability._units import riskiest_tokens, tokens_of
 from veridical.text.spans import Span
 from veridical.text.words import content_spans
@@ -126,7 +131,7 @@ def relevant_surprise(surprisal: Matrix, similarity: Matrix, lam: float) -> floa
     return float(-np.logaddexp.reduce(logs, axis=1).mean())
 
 
-async def token_shares(evidence: Evidence, readings: Sequence[Reading]) -> list[Floats]:
+async def token_shares(evidence: Evidence, readings: Sequence[TokenReading]) -> list[Floats]:
     """Of each text the (n,) shares of its tokens, which add up to 1, by one request.
 
     A content word's relevance is ``(1 - cos) / 2`` of the embeddings of the text and of the text
@@ -151,7 +156,7 @@ def _without(text: str, span: Span) -> str:
     return " ".join((text[: span.start] + text[span.end :]).split())
 
 
-def _shared(reading: Reading, spans: Sequence[Span], relevance: Floats) -> Floats:
+def _shared(reading: TokenReading, spans: Sequence[Span], relevance: Floats) -> Floats:
     n = len(reading.tokens)
     shares: Floats = np.zeros(n)
     for span, value in zip(spans, relevance.tolist(), strict=True):

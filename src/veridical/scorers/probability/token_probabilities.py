@@ -10,7 +10,12 @@ from veridical.core.evidence import Evidence
 from veridical.core.records import Record
 from veridical.core.registry import scorer
 from veridical.core.scores import Score
-from veridical.scorers.probability._readings import Condition, Reading, read_answers, read_response
+from veridical.scorers.probability._readings import (
+    Condition,
+    TokenReading,
+    read_answers,
+    read_response,
+)
 from veridical.scorers.probability._units import (
     OF_RESPONSE,
     OF_SENTENCES,
@@ -214,7 +219,7 @@ async def monte_carlo_probability(
     return Score.of(1 - raw, raw=raw)
 
 
-def log_probability(reading: Reading, length_normalize: bool) -> float:
+def log_probability(reading: TokenReading, length_normalize: bool) -> float:
     """Sum of the tokens' log-probabilities, or their mean."""
     logs = reading.tokens.logprobs
     return float(logs.mean() if length_normalize else logs.sum())

@@ -25,7 +25,7 @@ _VERDICTS = WORST_FIRST
 
 
 @dataclass(frozen=True)
-class Step:
+class AnswerStep:
     """A piece of an answer, and what was done about it.
 
     Attributes:
@@ -81,7 +81,7 @@ class Answer:
     handling: Handling
     enforce: bool = True
     whole: bool = False
-    steps: list[Step] = field(default_factory=list)
+    steps: list[AnswerStep] = field(default_factory=list)
     blocked: bool = False
     retried: bool = False
     delivered: str = ""
@@ -146,7 +146,7 @@ class Answer:
 
     async def _one(self, piece: str, finding: Finding | None) -> str:
         if finding is None or not finding.rejected or not self.enforce:
-            self.steps.append(Step(piece, finding, "released", piece))
+            self.steps.append(AnswerStep(piece, finding, "released", piece))
             if finding is not None:
                 self._replaced = False
             return piece
@@ -169,12 +169,12 @@ class Answer:
         # a sentence that nobody could judge is not one to mend
         how = "block" if finding.status == "failed" else self.handling.rules.on_reject
         if how == "drop":
-            self.steps.append(Step(piece, finding, "dropped", ""))
+            self.steps.append(AnswerStep(piece, finding, "dropped", ""))
             return ""
         if how == "replace":
             out = "" if self._replaced else lead + self.handling.rules.replacement
             self._replaced = True
-            self.steps.append(Step(piece, finding, "replaced", out))
+            self.steps.append(AnswerStep(piece, finding, "replaced", out))
             return out
         if how == "repair":
             return await self._repair(piece, lead, finding)
@@ -184,7 +184,7 @@ class Answer:
         return ""
 
     def _block(self, piece: str, finding: Finding) -> None:
-        self.steps.append(Step(piece, finding, "blocked", ""))
+        self.steps.append(AnswerStep(piece, finding, "blocked", ""))
         self.blocked = True
 
     async def _repair(self, piece: str, lead: str, finding: Finding) -> str:
@@ -194,15 +194,15 @@ class Answer:
             again = [await self.judge.find(part) for part in _cut(text.strip())]
             if not any(f is not None and f.rejected for f in again):
                 out = lead + text.strip()
-                self.steps.append(Step(piece, finding, "repaired", out))
+                self.steps.append(AnswerStep(piece, finding, "repaired", out))
                 return out
-        self.steps.append(Step(piece, finding, "dropped", ""))
+        self.steps.append(AnswerStep(piece, finding, "dropped", ""))
         return ""
 
     async def _retry(self, piece: str, finding: Finding) -> str:
         """The rest of the answer anew, if every sentence of it passes; else the answer ends."""
         said = "" if self.whole else self.delivered
-        self.steps.append(Step(piece, finding, "retried", ""))
+        self.steps.append(AnswerStep(piece, finding, "retried", ""))
         for attempt in range(1, self.handling.rules.retries + 1):
             text = await self.handling.again(said)
             if text is None:
@@ -211,7 +211,7 @@ class Answer:
             steps = []
             for part in pieces:
                 found = await self.judge.find(part)
-                steps.append(Step(part, found, "released", part, attempt))
+                steps.append(AnswerStep(part, found, "released", part, attempt))
                 if found is not None and found.rejected:
                     break
             if steps and not any(s.finding is not None and s.finding.rejected for s in steps):
@@ -220,7 +220,7 @@ class Answer:
                 if self.whole:
                     self._held = []
                 return "".join(pieces)
-        self.steps[-1] = Step(piece, finding, "blocked", "")
+        self.steps[-1] = AnswerStep(piece, finding, "blocked", "")
         self.blocked = True
         return ""
 
@@ -249,7 +249,7 @@ def _cut(text: str) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Summary:
+class AnswerSummary:
     """What is said of an answer, in headers, in bodies and in its record."""
 
     decision: Decision
@@ -279,7 +279,7 @@ class Summary:
         }
 
 
-def described(step: Step, start: int, end: int) -> dict[str, Any]:
+def described(step: AnswerStep, start: int, end: int) -> dict[str, Any]:
     """A sentence with its place in the answer as it came (of one asked for anew, in that one)."""
     finding = step.finding
     assert finding is not None
@@ -296,7 +296,7 @@ def described(step: Step, start: int, end: int) -> dict[str, Any]:
     }
 
 
-def summary(answers: Sequence[Answer]) -> Summary:
+def summary(answers: Sequence[Answer]) -> AnswerSummary:
     """What is said of an answer of several channels."""
     told: list[dict[str, Any]] = []
     findings: list[Finding] = []
@@ -318,7 +318,7 @@ def summary(answers: Sequence[Answer]) -> Summary:
 
 def of_findings(
     findings: Sequence[Finding], told: Sequence[dict[str, Any]], notes: Sequence[str] = ()
-) -> Summary:
+) -> AnswerSummary:
     """The worst of the findings; where nothing was judged, that nothing was."""
     telling = [f for f in findings if f.reason != "no_statement"]
     review: Decision = "review"
@@ -330,4 +330,4 @@ def of_findings(
         status = "failed"
     elif any(f.status == "unchecked" for f in telling):
         status = "unchecked"
-    return Summary(decision, verdict, risk, status, tuple(told), tuple(dict.fromkeys(notes)))
+    return AnswerSummary(decision, verdict, risk, status, tuple(told), tuple(dict.fromkeys(notes)))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from veridical.serve.guard.chat import ChatApi
 from veridical.serve.guard.messages import MessagesApi
-from veridical.serve.guard.requests import Request, send_whole
+from veridical.serve.guard.requests import GuardRequest, send_whole
 from veridical.serve.guard.responses import ResponsesApi
 from veridical.serve.keys import KEY
 from veridical.serve.problems import Problem, Receive, Scope, Send
@@ -19,7 +19,7 @@ from veridical.serve.problems import Problem, Receive, Scope, Send
 if TYPE_CHECKING:
     from veridical.decide.policy_file import GuardRules
     from veridical.serve.guard.answers import Mode
-    from veridical.serve.guard.checking import Checker
+    from veridical.serve.guard.checking import SentenceChecker
     from veridical.serve.guard.kept import Kept
     from veridical.serve.guard.pieces import Api
     from veridical.serve.guard.upstream import Upstream
@@ -44,7 +44,7 @@ class Guard:
     """
 
     upstream: Upstream
-    checker: Checker
+    checker: SentenceChecker
     rules: GuardRules
     mode: Mode = "annotate"
     kept: Kept | None = None
@@ -70,7 +70,7 @@ class Guard:
         if key is not None:
             key.check_scorers((), [self.upstream.endpoint.name])
         body = await _body(receive)
-        work = asyncio.ensure_future(Request(self, api, body, scope).answer(send))
+        work = asyncio.ensure_future(GuardRequest(self, api, body, scope).answer(send))
         gone = asyncio.ensure_future(_until_gone(receive))
         try:
             await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)

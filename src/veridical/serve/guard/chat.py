@@ -8,16 +8,16 @@ from typing import Any
 from veridical.io.conversations import contexts_of, documents_of, from_chat
 from veridical.serve.guard.pieces import (
     Channel,
+    ChannelText,
     End,
     Over,
     Pass,
     Piece,
-    Text,
     Whole,
     entries_of,
     tokens_of,
 )
-from veridical.serve.guard.sse import Event, Unreadable, rendered
+from veridical.serve.guard.sse import SseEvent, UnreadableEvent, rendered
 
 #: What is passed on of an event, a choice and a delta: what has no known meaning may hold text
 #: that was not checked.
@@ -42,7 +42,7 @@ class ChatStream:
         self._base: dict[str, Any] = {}
         self.delivered: dict[Channel, str] = {}
 
-    def read(self, event: Event) -> Iterator[Piece]:
+    def read(self, event: SseEvent) -> Iterator[Piece]:
         if event.data is None:
             yield Pass(None, lambda: event.raw)
             return
@@ -55,24 +55,24 @@ class ChatStream:
             yield Pass(None, lambda: event.raw)
             return
         if not isinstance(choices, list):
-            raise Unreadable("an event has no choices")
+            raise UnreadableEvent("an event has no choices")
         base = {k: found[k] for k in _OF_EVENT if k in found}
         self._base = {k: v for k, v in base.items() if k != "usage"}
         if not choices:
             yield Pass(None, lambda: rendered({**base, "choices": []}))
         for choice in choices:
             if not isinstance(choice, dict) or not isinstance(choice.get("index", 0), int):
-                raise Unreadable("a choice is no object")
+                raise UnreadableEvent("a choice is no object")
             yield from self._choice(choice, base)
 
     def _choice(self, choice: Mapping[str, Any], base: Mapping[str, Any]) -> Iterator[Piece]:
         channel = (int(choice.get("index", 0)),)
         delta: Any = choice.get("delta") or {} if self._chat else {"content": choice.get("text")}
         if not isinstance(delta, dict):
-            raise Unreadable("a delta is no object")
+            raise UnreadableEvent("a delta is no object")
         text = delta.get("content")
         if text is not None and not isinstance(text, str):
-            raise Unreadable("a delta's content is no text")
+            raise UnreadableEvent("a delta's content is no text")
         rest = {k: delta[k] for k in _OF_DELTA if delta.get(k) not in (None, "", [])}
         calls = {k: rest.pop(k) for k in _TOOLS if k in rest}
         if rest:
@@ -86,7 +86,7 @@ class ChatStream:
             yield self._pass(channel, rest, base, None, notes[0] if notes else None)
         if text:
             logprobs = choice.get("logprobs")
-            yield Text(channel, text, self._tokens(logprobs))
+            yield ChannelText(channel, text, self._tokens(logprobs))
         if calls:
             yield End(channel)
             yield self._pass(channel, calls, base, None, "tool calls")
@@ -115,7 +115,7 @@ class ChatStream:
             said = {"text": delta.get("content", "")}
         return {"index": channel[0], **said, "finish_reason": finish}
 
-    def stripped(self, event: Event) -> bytes:
+    def stripped(self, event: SseEvent) -> bytes:
         """An event without the log-probabilities that the guard asked for."""
         if not self._strip or event.data is None or '"logprobs"' not in event.data:
             return event.raw
@@ -207,13 +207,13 @@ class ChatApi:
         for i, choice in enumerate(_choices(reply)):
             message = choice.get("message") if self._chat else {"content": choice.get("text")}
             if not isinstance(message, dict):
-                raise Unreadable("a choice has no message")
+                raise UnreadableEvent("a choice has no message")
             content = message.get("content")
             if isinstance(content, list):
                 parts = [p.get("text") for p in content if isinstance(p, dict)]
                 content = "".join(t for t in parts if isinstance(t, str))
             if content is not None and not isinstance(content, str):
-                raise Unreadable("a message's content is no text")
+                raise UnreadableEvent("a message's content is no text")
             notes = [
                 note
                 for note, keys in (
@@ -250,7 +250,7 @@ class ChatApi:
 def _choices(reply: Mapping[str, Any]) -> list[dict[str, Any]]:
     choices = reply.get("choices")
     if not isinstance(choices, list) or not all(isinstance(c, dict) for c in choices):
-        raise Unreadable("the reply has no choices")
+        raise UnreadableEvent("the reply has no choices")
     return choices
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import uuid
 from collections.abc import Awaitable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
@@ -12,10 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from veridical.core.records import Record
 from veridical.core.scores import Decision, Result
 from veridical.core.verdict_cuts import Verdict
-from veridical.engine.progress import Progress
 from veridical.engine.run import Task
-from veridical.errors import RowError, VeridicalError
-from veridical.files.rowlog import Rows
 from veridical.io.columns import Columns
 from veridical.io.problems import RowProblem
 from veridical.text.spans import Span
@@ -58,7 +54,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Checker:
+class SentenceChecker:
     """Judges by certain scorers and a policy, with an engine that stays warm.
 
     Attributes:
@@ -98,21 +94,9 @@ class Checker:
         Raises:
             VeridicalError: a model failed.
         """
-        engine, task, sink = self.engine, self.task, _Sink()
-        services = await asyncio.to_thread(engine.services, task)
-        account = None
-        if engine.llms_of(task):
-            account = engine.llms.account(uuid.uuid4().hex, None)
-
-        async def work() -> None:
-            try:
-                await engine.run(_One(record), task, sink, Progress(), services, account)
-            finally:
-                if account is not None:
-                    await asyncio.to_thread(engine.llms.leave, account)
-
-        await asyncio.wrap_future(engine.submit(work()))
-        return sink.line
+        return await asyncio.wrap_future(
+            self.engine.submit(self.engine.score_one(record, self.task))
+        )
 
     async def find(self, piece: str, record: Record) -> Finding:
         """Judge a piece by its record; it fails by what it says, not by an exception."""
@@ -158,7 +142,7 @@ class Judge:
 
     def __init__(
         self,
-        checker: Checker,
+        checker: SentenceChecker,
         contexts: Sequence[dict[str, Any]],
         prompt: Any,
         samples: Awaitable[list[str]] | None = None,
@@ -230,32 +214,3 @@ def spans_of(pieces: Sequence[str], start: int = 0) -> Iterator[Span]:
             at = start + piece.index(sentence)
             yield Span(at, at + len(sentence), sentence)
         start += len(piece)
-
-
-class _One:
-    """A source of one record."""
-
-    read = 1
-
-    def __init__(self, record: Record) -> None:
-        self._record = record
-
-    def rows(self, start: int = 0) -> Iterator[Record | RowError]:
-        return iter([self._record])
-
-    def fraction(self) -> float | None:
-        return None
-
-
-class _Sink:
-    """Keeps a line."""
-
-    def __init__(self) -> None:
-        self.done = Rows()
-        self.line = b""
-
-    def write(self, record: Record, line: bytes) -> None:
-        self.line = line
-
-    def write_error(self, error: RowError) -> None:
-        raise VeridicalError(str(error))

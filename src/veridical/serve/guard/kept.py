@@ -26,8 +26,8 @@ from veridical.version import __version__
 
 if TYPE_CHECKING:
     from veridical.core.records import Record
-    from veridical.serve.guard.answers import Summary
-    from veridical.serve.guard.checking import Checker
+    from veridical.serve.guard.answers import AnswerSummary
+    from veridical.serve.guard.checking import SentenceChecker
 
 RECORDS = "records.jsonl"
 _log = logging.getLogger("veridical.guard")
@@ -44,7 +44,7 @@ class Kept:
         UsageError: it holds another run, or cannot be written.
     """
 
-    def __init__(self, path: Path, checker: Checker, settings: dict[str, Any]) -> None:
+    def __init__(self, path: Path, checker: SentenceChecker, settings: dict[str, Any]) -> None:
         self._checker = checker
         identity = {
             "inputs": "guard",
@@ -73,7 +73,7 @@ class Kept:
         self._writing = asyncio.Lock()
         self.answers = self._next
 
-    async def add(self, row: dict[str, Any], found: Summary, mine: dict[str, Any]) -> None:
+    async def add(self, row: dict[str, Any], found: AnswerSummary, mine: dict[str, Any]) -> None:
         """Keep an answer, and score it as a whole.
 
         Args:
@@ -102,7 +102,7 @@ class Kept:
         except Exception:  # the answer is kept nevertheless
             _log.exception("the answer in row %d was not scored", number)
 
-    def _write(self, record: Record, result: bytes, found: Summary) -> None:
+    def _write(self, record: Record, result: bytes, found: AnswerSummary) -> None:
         self.directory.write(record, result)
         why = tuple(
             dict.fromkeys(

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from veridical.io.conversations import contexts_of, documents_of, from_anthropic
-from veridical.serve.guard.pieces import Channel, End, Over, Pass, Piece, Text, Whole
-from veridical.serve.guard.sse import Event, Unreadable, rendered
+from veridical.serve.guard.pieces import Channel, ChannelText, End, Over, Pass, Piece, Whole
+from veridical.serve.guard.sse import SseEvent, UnreadableEvent, rendered
 
 _NOTES = {"thinking_delta": "reasoning", "input_json_delta": "tool calls"}
 
@@ -20,7 +20,7 @@ class MessagesStream:
         self._usage: dict[str, Any] = {}
         self.delivered: dict[Channel, str] = {}
 
-    def read(self, event: Event) -> Iterator[Piece]:
+    def read(self, event: SseEvent) -> Iterator[Piece]:
         if event.data is None:
             yield Pass(None, lambda: event.raw)
             return
@@ -28,7 +28,7 @@ class MessagesStream:
         kind = found.get("type", event.name)
         index = found.get("index", 0)
         if not isinstance(kind, str) or not isinstance(index, int):
-            raise Unreadable("an event has no type")
+            raise UnreadableEvent("an event has no type")
         usage = found.get("usage")
         if isinstance(usage, dict):
             self._usage = usage
@@ -39,12 +39,12 @@ class MessagesStream:
         elif kind == "content_block_delta":
             delta = found.get("delta")
             if not isinstance(delta, dict):
-                raise Unreadable("a delta is no object")
+                raise UnreadableEvent("a delta is no object")
             if delta.get("type") == "text_delta":
                 if not isinstance(delta.get("text"), str):
-                    raise Unreadable("a delta's text is none")
+                    raise UnreadableEvent("a delta's text is none")
                 self._texts.add(index)
-                yield Text((index,), delta["text"])
+                yield ChannelText((index,), delta["text"])
             else:
                 yield Pass(None, lambda: event.raw, _NOTES.get(str(delta.get("type"))))
         elif kind == "content_block_stop" and index in self._texts:
@@ -53,10 +53,10 @@ class MessagesStream:
         else:
             yield Pass(None, lambda: event.raw)
 
-    def _start(self, found: Mapping[str, Any], index: int, event: Event) -> Iterator[Piece]:
+    def _start(self, found: Mapping[str, Any], index: int, event: SseEvent) -> Iterator[Piece]:
         block = found.get("content_block")
         if not isinstance(block, dict):
-            raise Unreadable("a block is no object")
+            raise UnreadableEvent("a block is no object")
         if block.get("type") != "text":
             yield Pass(None, lambda: event.raw)
             return
@@ -64,9 +64,9 @@ class MessagesStream:
         made = rendered({**found, "content_block": {**block, "text": ""}}, event.name)
         yield Pass((index,), lambda: made)
         if isinstance(block.get("text"), str) and block["text"]:
-            yield Text((index,), block["text"])
+            yield ChannelText((index,), block["text"])
 
-    def stripped(self, event: Event) -> bytes:
+    def stripped(self, event: SseEvent) -> bytes:
         """An event as it is: this API has no log-probabilities."""
         return event.raw
 
@@ -127,7 +127,7 @@ class MessagesApi:
     def texts(self, reply: Mapping[str, Any]) -> dict[Channel, Whole]:
         content = reply.get("content")
         if not isinstance(content, list):
-            raise Unreadable("the reply has no content")
+            raise UnreadableEvent("the reply has no content")
         found: dict[Channel, Whole] = {}
         notes: list[str] = []
         for i, block in enumerate(content):

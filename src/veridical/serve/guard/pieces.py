@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from veridical.serve.guard.sse import Event
+from veridical.serve.guard.sse import SseEvent
 
 #: One text of an answer: a choice, a part of an output, a block.
 Channel = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Text:
+class ChannelText:
     """More text of a channel.
 
     Attributes:
@@ -54,7 +54,7 @@ class Over:
     render: Callable[[], bytes]
 
 
-Piece = Text | End | Pass | Over
+Piece = ChannelText | End | Pass | Over
 
 
 class Stream(Protocol):
@@ -63,7 +63,7 @@ class Stream(Protocol):
     #: What was let out of each channel, for events that repeat a text.
     delivered: dict[Channel, str]
 
-    def read(self, event: Event) -> Iterator[Piece]:
+    def read(self, event: SseEvent) -> Iterator[Piece]:
         """What an event carries, in order.
 
         Raises:
@@ -71,7 +71,7 @@ class Stream(Protocol):
         """
         ...
 
-    def stripped(self, event: Event) -> bytes:
+    def stripped(self, event: SseEvent) -> bytes:
         """An event without log-probabilities that the guard alone has asked for."""
         ...
 

@@ -16,11 +16,11 @@ from veridical.errors import VeridicalError
 from veridical.io.conversations import documents_of
 from veridical.io.http_body import BodyError, parse_json
 from veridical.io.problems import RowProblem
-from veridical.serve.guard.answers import Answer, Handling, Summary, summary
+from veridical.serve.guard.answers import Answer, AnswerSummary, Handling, summary
 from veridical.serve.guard.chat import ChatApi
 from veridical.serve.guard.checking import Finding, Judge, spans_of
 from veridical.serve.guard.pieces import Api, Channel, Whole
-from veridical.serve.guard.sse import Unreadable
+from veridical.serve.guard.sse import UnreadableEvent
 from veridical.serve.guard.streams import (
     BROKEN,
     UNREADABLE,
@@ -51,7 +51,7 @@ _ON = "Go on with the answer from where it stops, without repeating it. "
 _log = logging.getLogger("veridical.guard")
 
 
-class Request:
+class GuardRequest:
     """One request, from the client's body to what is kept of the answer."""
 
     def __init__(self, guard: Guard, api: Api, body: dict[str, Any], scope: Scope) -> None:
@@ -143,7 +143,7 @@ class Request:
     def _text(self, reply: Mapping[str, Any]) -> str | None:
         try:
             return "".join(w.text for w in self.api.texts(reply).values())
-        except Unreadable:
+        except UnreadableEvent:
             return None
 
     def make(self) -> Answer:
@@ -190,7 +190,7 @@ class Request:
         try:
             text = "".join(w.text for w in ChatApi(chat=True).texts(reply).values())
             written = read_rewriting(Reply(text), rewriting)
-        except (Unreadable, LlmError, VeridicalError):
+        except (UnreadableEvent, LlmError, VeridicalError):
             return None
         return " ".join(w.strip() for w in written if w.strip()) or None
 
@@ -297,9 +297,9 @@ class Request:
         try:
             reply = parse_json(body, LONGEST_REPLY)
             if not isinstance(reply, dict):
-                raise Unreadable("the reply is no JSON object")
+                raise UnreadableEvent("the reply is no JSON object")
             texts = self.api.texts(reply)
-        except (BodyError, Unreadable) as e:
+        except (BodyError, UnreadableEvent) as e:
             await self._unreadable(body, kind, str(e), send)
             return
         answers = await self._judged(texts)
@@ -362,7 +362,7 @@ class Request:
         try:
             reply = parse_json(body, LONGEST_REPLY)
             texts = self.api.texts(reply) if isinstance(reply, dict) else {}
-        except (BodyError, Unreadable) as e:
+        except (BodyError, UnreadableEvent) as e:
             self.notes.append(f"{UNREADABLE}: {e}")
             texts = {}
         groups: dict[int, list[Answer]] = {}
@@ -397,8 +397,8 @@ class Request:
             _log.exception("an answer could not be kept")
 
     async def _row(
-        self, index: int, answers: Sequence[Answer], notes: Sequence[str], found: Summary
-    ) -> tuple[dict[str, Any], Summary, dict[str, Any]]:
+        self, index: int, answers: Sequence[Answer], notes: Sequence[str], found: AnswerSummary
+    ) -> tuple[dict[str, Any], AnswerSummary, dict[str, Any]]:
         received = "".join(a.received for a in answers)
         delivered = "".join(a.delivered for a in answers)
         spans, base = [], 0

@@ -8,16 +8,16 @@ from typing import Any
 from veridical.io.conversations import contexts_of, from_responses
 from veridical.serve.guard.pieces import (
     Channel,
+    ChannelText,
     End,
     Over,
     Pass,
     Piece,
-    Text,
     Whole,
     entries_of,
     tokens_of,
 )
-from veridical.serve.guard.sse import Event, Unreadable, rendered
+from veridical.serve.guard.sse import SseEvent, UnreadableEvent, rendered
 
 _LAST = ("response.completed", "response.incomplete", "response.failed")
 _OF_TOOLS = ("call", "mcp", "function")
@@ -38,7 +38,7 @@ class ResponsesStream:
         self._number = 0
         self.delivered: dict[Channel, str] = {}
 
-    def read(self, event: Event) -> Iterator[Piece]:
+    def read(self, event: SseEvent) -> Iterator[Piece]:
         if event.data is None:
             yield Pass(None, lambda: event.raw)
             return
@@ -48,17 +48,17 @@ class ResponsesStream:
         found = event.object
         kind = found.get("type", event.name)
         if not isinstance(kind, str):
-            raise Unreadable("an event has no type")
+            raise UnreadableEvent("an event has no type")
         if isinstance(found.get("response"), dict):
             self._response = found["response"]
         if kind == "response.output_text.delta":
             delta = found.get("delta")
             if not isinstance(delta, str):
-                raise Unreadable("a delta is no text")
+                raise UnreadableEvent("a delta is no text")
             channel = self._channel(found)
             self._items[channel] = str(found.get("item_id", ""))
             self._seen[channel] = self._seen.get(channel, "") + delta
-            yield Text(channel, delta, tokens_of(found.get("logprobs")))
+            yield ChannelText(channel, delta, tokens_of(found.get("logprobs")))
             return
         for channel, text in self._texts(kind, found):
             yield from self._catch_up(channel, text)
@@ -92,9 +92,9 @@ class ResponsesStream:
         seen = self._seen.get(channel, "")
         if text != seen and channel not in self._ended:
             if not text.startswith(seen):
-                raise Unreadable("a text is not what its deltas said")
+                raise UnreadableEvent("a text is not what its deltas said")
             self._seen[channel] = text
-            yield Text(channel, text[len(seen) :])
+            yield ChannelText(channel, text[len(seen) :])
         if channel not in self._ended:
             self._ended.add(channel)
             yield End(channel)
@@ -149,7 +149,7 @@ class ResponsesStream:
         self._number += 1
         return rendered(made, kind)
 
-    def stripped(self, event: Event) -> bytes:
+    def stripped(self, event: SseEvent) -> bytes:
         """An event without the log-probabilities that the guard asked for."""
         if not self._strip or event.data is None or '"logprobs"' not in event.data:
             return event.raw
@@ -270,7 +270,7 @@ class ResponsesApi:
     def texts(self, reply: Mapping[str, Any]) -> dict[Channel, Whole]:
         output = reply.get("output")
         if not isinstance(output, list):
-            raise Unreadable("the reply has no output")
+            raise UnreadableEvent("the reply has no output")
         found: dict[Channel, Whole] = {}
         notes = []
         for i, item in enumerate(output):
@@ -331,7 +331,7 @@ def _is_text(part: Any) -> bool:
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise Unreadable("a text is none")
+        raise UnreadableEvent("a text is none")
     return value
 
 
@@ -339,5 +339,5 @@ def _index(value: Any) -> int:
     if value is None:
         return 0
     if not isinstance(value, int):
-        raise Unreadable("an index is no number")
+        raise UnreadableEvent("an index is no number")
     return value

@@ -18,12 +18,12 @@ _END = re.compile(rb"(?:\r\n|\r(?!\n)|\n){2}")
 _LINE = re.compile(r"\r\n|\r|\n")
 
 
-class Unreadable(Exception):
+class UnreadableEvent(Exception):
     """An event that is not what its API says, so that what it carries cannot be checked."""
 
 
 @dataclass(frozen=True)
-class Event:
+class SseEvent:
     """One event, as it came.
 
     Attributes:
@@ -37,7 +37,7 @@ class Event:
         try:
             text = self.raw.decode("utf-8")
         except UnicodeDecodeError:
-            raise Unreadable("an event is no UTF-8") from None
+            raise UnreadableEvent("an event is no UTF-8") from None
         name, data = None, []
         for line in _LINE.split(text.removeprefix("\ufeff")):
             field, _, value = line.partition(":")
@@ -68,9 +68,9 @@ class Event:
         try:
             value = from_json((self.data or "").encode("utf-8"), "no JSON")
         except RowProblem:
-            raise Unreadable("an event is no JSON") from None
+            raise UnreadableEvent("an event is no JSON") from None
         if not isinstance(value, dict):
-            raise Unreadable("an event is no JSON object")
+            raise UnreadableEvent("an event is no JSON object")
         return value
 
 
@@ -82,7 +82,7 @@ class Events:
         self._from = 0
         self._longest = longest
 
-    def feed(self, piece: bytes) -> list[Event]:
+    def feed(self, piece: bytes) -> list[SseEvent]:
         """The events that are complete with this piece.
 
         Raises:
@@ -95,12 +95,12 @@ class Events:
             # a last CR may be the first half of CRLF
             if match is None or (match.end() == len(self._buffer) and match[0].endswith(b"\r")):
                 break
-            found.append(Event(bytes(self._buffer[: match.end()])))
+            found.append(SseEvent(bytes(self._buffer[: match.end()])))
             del self._buffer[: match.end()]
             self._from = 0
         self._from = max(0, len(self._buffer) - 3)
         if len(self._buffer) > self._longest:
-            raise Unreadable(f"an event has over {self._longest:,} bytes")
+            raise UnreadableEvent(f"an event has over {self._longest:,} bytes")
         return found
 
     def rest(self) -> bytes:
@@ -108,18 +108,18 @@ class Events:
         missing (see :meth:`last`)."""
         return bytes(self._buffer)
 
-    def last(self) -> list[Event]:
+    def last(self) -> list[SseEvent]:
         """At the end of the bytes: the event whose blank line is all that is missing."""
         rest = self.rest()
         if not rest.strip():
             return []
         if _END.search(rest + b"\n") or rest.endswith((b"\r", b"\n")):
             self._buffer.clear()
-            return [Event(rest.rstrip(b"\r\n") + b"\n\n")]
+            return [SseEvent(rest.rstrip(b"\r\n") + b"\n\n")]
         return []
 
 
-async def events_of(pieces: AsyncIterator[bytes]) -> AsyncIterator[Event]:
+async def events_of(pieces: AsyncIterator[bytes]) -> AsyncIterator[SseEvent]:
     """The events of a stream of bytes.
 
     Raises:

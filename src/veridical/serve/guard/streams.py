@@ -8,11 +8,11 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from veridical.serve.guard.answers import Answer, Out, Step, described, joined, summary
+from veridical.serve.guard.answers import Answer, AnswerStep, Out, described, joined, summary
 from veridical.serve.guard.checking import spans_of
 from veridical.serve.guard.cutting import Cutter
-from veridical.serve.guard.pieces import Channel, End, Over, Pass, Piece, Text
-from veridical.serve.guard.sse import Event, Events, Unreadable, comment, events_of
+from veridical.serve.guard.pieces import Channel, ChannelText, End, Over, Pass, Piece
+from veridical.serve.guard.sse import Events, SseEvent, UnreadableEvent, comment, events_of
 
 if TYPE_CHECKING:
     from veridical.serve.guard.pieces import Api, Stream
@@ -82,11 +82,11 @@ async def monitored(flight: Flight, pieces: AsyncIterator[bytes]) -> AsyncGenera
             try:
                 for event in splitter.feed(piece):
                     _watch(flight, event)
-            except Unreadable as e:
+            except UnreadableEvent as e:
                 readable = False
                 flight.note(f"{UNREADABLE}: {e}")
         for event in splitter.last() if readable else ():
-            with contextlib.suppress(Unreadable):
+            with contextlib.suppress(UnreadableEvent):
                 _watch(flight, event)
         if readable and splitter.rest().strip():
             flight.note(BROKEN)
@@ -95,9 +95,9 @@ async def monitored(flight: Flight, pieces: AsyncIterator[bytes]) -> AsyncGenera
         raise
 
 
-def _watch(flight: Flight, event: Event) -> None:
+def _watch(flight: Flight, event: SseEvent) -> None:
     for piece in flight.stream.read(event):
-        if isinstance(piece, Text):
+        if isinstance(piece, ChannelText):
             answer = flight.answer(piece.channel)
             answer.received += piece.text
             answer.delivered += piece.text
@@ -112,7 +112,7 @@ async def judge_all(flight: Flight) -> None:
         cutter = Cutter()
         for piece in (*cutter.feed(answer.received), *cutter.end()):
             finding = await answer.judge.find(piece, answer._tokens_of(piece))
-            answer.steps.append(Step(piece, finding, "released", piece))
+            answer.steps.append(AnswerStep(piece, finding, "released", piece))
 
 
 class Annotating:
@@ -128,7 +128,7 @@ class Annotating:
     async def run(self, pieces: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
         """The events, and comments such as ``: veridical {"choice": 0, "start": 0, ...}``."""
         events = events_of(pieces)
-        coming: asyncio.Task[Event] | None = None
+        coming: asyncio.Task[SseEvent] | None = None
         over: bytes | None = None
         broken = False
         try:
@@ -144,7 +144,7 @@ class Annotating:
                     event = coming.result()
                 except StopAsyncIteration:
                     break
-                except (EOFError, OSError, Unreadable) as e:
+                except (EOFError, OSError, UnreadableEvent) as e:
                     broken = True
                     self._flight.note(BROKEN if isinstance(e, (EOFError, OSError)) else str(e))
                     break
@@ -175,13 +175,13 @@ class Annotating:
                 task.cancel()
             self._keep()
 
-    def _see(self, event: Event) -> tuple[bytes, bool]:
+    def _see(self, event: SseEvent) -> tuple[bytes, bool]:
         """The bytes to pass on, and whether they end the stream."""
         flight, ended = self._flight, False
         raw = event.raw
         try:
             for piece in flight.stream.read(event):
-                if isinstance(piece, Text):
+                if isinstance(piece, ChannelText):
                     answer = flight.answer(piece.channel)
                     answer.received += piece.text
                     answer.delivered += piece.text
@@ -195,7 +195,7 @@ class Annotating:
                 elif isinstance(piece, Over):
                     ended = True
             raw = flight.stream.stripped(event)
-        except Unreadable as e:
+        except UnreadableEvent as e:
             flight.note(f"{UNREADABLE}: {e}")
         return raw, ended
 
@@ -217,7 +217,7 @@ class Annotating:
             channel, at, piece, task = self._judging[self._told]
             self._told += 1
             finding = task.result()
-            step = Step(piece, finding, "released", piece)
+            step = AnswerStep(piece, finding, "released", piece)
             self._flight.answer(channel).steps.append(step)
             if finding is not None:
                 (span,) = spans_of([piece], at)
@@ -231,7 +231,7 @@ class Annotating:
             self._flight.note("not all sentences were judged: the stream was given up")
 
 
-async def _next(events: AsyncIterator[Event]) -> Event:
+async def _next(events: AsyncIterator[SseEvent]) -> SseEvent:
     return await events.__anext__()
 
 
@@ -287,7 +287,7 @@ class Holding:
                         break
         except (EOFError, OSError):
             trouble = BROKEN, "upstream_broken"
-        except Unreadable as e:
+        except UnreadableEvent as e:
             trouble = f"{UNREADABLE}: {e}", "unreadable"
         finally:
             self._stop()
@@ -312,7 +312,7 @@ class Holding:
         async for event in events_of(pieces):
             try:
                 carried = list(flight.stream.read(event))
-            except Unreadable as e:
+            except UnreadableEvent as e:
                 if not self._open:
                     raise
                 flight.note(f"{UNREADABLE}, and was let through: {e}")
@@ -320,7 +320,7 @@ class Holding:
                 continue
             for piece in carried:
                 work = None
-                if isinstance(piece, (Text, End)) or (
+                if isinstance(piece, (ChannelText, End)) or (
                     isinstance(piece, Pass) and piece.channel in flight.answers
                 ):
                     assert piece.channel is not None
@@ -329,7 +329,7 @@ class Holding:
                 if isinstance(piece, Over):
                     return
 
-    def _begin(self, channel: Channel, piece: Text | End | Pass) -> asyncio.Task[_Settled]:
+    def _begin(self, channel: Channel, piece: ChannelText | End | Pass) -> asyncio.Task[_Settled]:
         """Settle a piece once those before it in its channel are."""
         self._flight.answer(channel)
         work = self._settled(channel, piece, self._last.get(channel))
@@ -337,14 +337,17 @@ class Holding:
         return task
 
     async def _settled(
-        self, channel: Channel, piece: Text | End | Pass, before: asyncio.Task[_Settled] | None
+        self,
+        channel: Channel,
+        piece: ChannelText | End | Pass,
+        before: asyncio.Task[_Settled] | None,
     ) -> _Settled:
         if before is not None:
             await before
         answer = self._flight.answer(channel)
         over = answer.over
         out: list[Out] = []
-        if isinstance(piece, Text):
+        if isinstance(piece, ChannelText):
             out = await answer.take(piece.text, piece.tokens)
         elif isinstance(piece, End):
             out = await answer.end()
@@ -356,7 +359,7 @@ class Holding:
         if isinstance(piece, bytes):
             return [piece]
         settled = _Settled() if work is None else await work
-        if isinstance(piece, (Text, End)):
+        if isinstance(piece, (ChannelText, End)):
             return self._let_out(piece.channel, settled)
         assert isinstance(piece, Pass)
         if piece.note:

@@ -9,7 +9,7 @@ from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING
 
 from veridical.diff.paging import SideBySide
-from veridical.diff.reading import Read, Side, Text
+from veridical.diff.reading import Read, ShownText, Side
 from veridical.errors import UsageError, VeridicalError
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _PATIENCE = 0.5
 _READ, _SIDE = 0.35, 0.1
 
 
-class Comparison:
+class RunComparison:
     """Two runs, as they are now.
 
     Args:
@@ -97,7 +97,7 @@ class Comparison:
             return side, side.texts
         side = Side(run.path, read=Read(read.results, self._counted(read)))
 
-        def texts(places: AbstractSet[int]) -> dict[int, Text]:
+        def texts(places: AbstractSet[int]) -> dict[int, ShownText]:
             return {place: run.text(side.answers[place].row) for place in places}
 
         return side, texts

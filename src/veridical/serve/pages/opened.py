@@ -17,7 +17,7 @@ import numpy as np
 
 from veridical.api import reopen
 from veridical.core.prompt_text import question_text
-from veridical.diff.reading import Read, Text
+from veridical.diff.reading import Read, ShownText
 from veridical.engine.outcome import outcome
 from veridical.engine.results import MIN_COVERAGE
 from veridical.errors import UsageError, VeridicalError
@@ -148,7 +148,7 @@ class OpenRun:
         """
         return told(*self._whole(row))
 
-    def text(self, row: int) -> Text:
+    def text(self, row: int) -> ShownText:
         """What a comparison shows of a record.
 
         Raises:
@@ -156,7 +156,7 @@ class OpenRun:
         """
         record, result = self._whole(row)
         question = question_text(record.prompt) or None
-        return Text(question, record.response, True, result.worst, "", None)
+        return ShownText(question, record.response, True, result.worst, "", None)
 
     def _whole(self, row: int) -> tuple[Record, Result]:
         items = self._wait().items

@@ -20,7 +20,7 @@ from veridical.diff.view import HEADS, rows, said
 from veridical.errors import UsageError, VeridicalError
 from veridical.files.rundir import RunFiles
 from veridical.report.stored import BENCH_FILE, kind_of, write_stored
-from veridical.serve.pages.compared import Comparison
+from veridical.serve.pages.compared import RunComparison
 from veridical.serve.pages.opened import PAGE, REST, OpenRun, facts, is_live
 from veridical.text.display import display
 
@@ -37,7 +37,7 @@ _GLANCE = 16 << 20
 
 
 @dataclass(frozen=True)
-class Entry:
+class ShelfEntry:
     """Something to look at.
 
     Attributes:
@@ -73,9 +73,9 @@ class Shelf:
 
     def __init__(self, paths: Iterable[Path]) -> None:
         self.paths = list(paths)
-        self._entries: dict[str, Entry] = {}
+        self._entries: dict[str, ShelfEntry] = {}
         self._runs: OrderedDict[str, OpenRun] = OrderedDict()
-        self._compared: OrderedDict[tuple[str, str], Comparison] = OrderedDict()
+        self._compared: OrderedDict[tuple[str, str], RunComparison] = OrderedDict()
         self._kinds: dict[Path, tuple[tuple[int, int], str | None]] = {}
         self._glances: dict[str, _Glance] = {}
         self._guard = threading.RLock()
@@ -109,7 +109,7 @@ class Shelf:
 
     def entries(self) -> list[dict[str, Any]]:
         """What is there now, the newest first."""
-        found: dict[str, Entry] = {}
+        found: dict[str, ShelfEntry] = {}
         for path in self.paths:
             for entry in self._below(path, DEEPEST):
                 found[entry.key] = entry
@@ -126,7 +126,7 @@ class Shelf:
         found = (self._entry(path) for path in self.paths)
         return [entry.key for entry in found if entry is not None and entry.kind == "run"]
 
-    def entry(self, key: str) -> Entry:
+    def entry(self, key: str) -> ShelfEntry:
         """The entry of a key.
 
         Raises:
@@ -219,12 +219,12 @@ class Shelf:
             ],
         }
 
-    def _comparison(self, a: str, b: str) -> Comparison:
+    def _comparison(self, a: str, b: str) -> RunComparison:
         runs = self.run(a), self.run(b)
         with self._guard:
             known = self._compared.get((a, b))
             if known is None or not known.holds():
-                known = self._compared[a, b] = Comparison(*runs, self._comparing)
+                known = self._compared[a, b] = RunComparison(*runs, self._comparing)
             self._compared.move_to_end((a, b))
             while len(self._compared) > _COMPARED:
                 self._compared.popitem(last=False)
@@ -276,7 +276,7 @@ class Shelf:
             "notes": [str(note) for note in told.get("notes") or []],
         }
 
-    def _line(self, entry: Entry) -> dict[str, Any]:
+    def _line(self, entry: ShelfEntry) -> dict[str, Any]:
         glance = self._glances.get(entry.key)
         line = {
             "key": entry.key,
@@ -311,7 +311,7 @@ class Shelf:
         finally:
             self._glancing.release()
 
-    def _below(self, path: Path, depth: int) -> Iterator[Entry]:
+    def _below(self, path: Path, depth: int) -> Iterator[ShelfEntry]:
         found = self._entry(path)
         own = set()  # what belongs to it
         if found is not None:
@@ -329,7 +329,7 @@ class Shelf:
             if child.name not in own and (child.is_dir() or child.suffix == ".json"):
                 yield from self._below(child, depth - 1)
 
-    def _entry(self, path: Path) -> Entry | None:
+    def _entry(self, path: Path) -> ShelfEntry | None:
         kind = None
         if (path / "manifest.json").is_file() and (path / "run.lock").exists():
             kind = "run"
@@ -341,7 +341,7 @@ class Shelf:
             return None
         name = str(path.resolve())
         key = hashlib.blake2b(name.encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
-        return Entry(key, kind, path)
+        return ShelfEntry(key, kind, path)
 
     def _figures_kind(self, path: Path) -> str | None:
         """What figures a JSON file holds, by its members; read again where it has changed."""
@@ -378,7 +378,7 @@ def _written(write: Callable[[Path], Any]) -> str:
         return path.read_text("utf-8")
 
 
-def _changed(entry: Entry) -> float:
+def _changed(entry: ShelfEntry) -> float:
     """When an entry was last written to, in seconds."""
     paths = [entry.path]
     if entry.path.is_dir():

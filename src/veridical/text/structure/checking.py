@@ -30,7 +30,7 @@ _MOST_WORDS = 12  # of a value that is looked up
 _FEWEST_ANCHORS = 2
 
 
-class Asked(NamedTuple):
+class AskedValue(NamedTuple):
     """A value, the other values of its row, and the names of the other rows."""
 
     leaf: Leaf
@@ -46,12 +46,12 @@ class _Sentence(NamedTuple):
 
 
 @kept
-def asked_values(answer: str) -> dict[str, Asked]:
+def asked_values(answer: str) -> dict[str, AskedValue]:
     """The values of a structured answer by their statements. Not to be altered."""
     structured = read_structure(answer)
     if structured is None or not judged_units(answer):
         return {}
-    found: dict[str, Asked] = {}
+    found: dict[str, AskedValue] = {}
     for block in structured.blocks:
         if block.kind == "pairs":
             continue
@@ -61,11 +61,11 @@ def asked_values(answer: str) -> dict[str, Asked]:
                 if leaf.kind in ("text", "number") and leaf.said != (0, 0):
                     siblings = tuple(x for x in row.leaves if x is not leaf)[:24]
                     others = tuple(s for s in subjects if s != leaf.subject)
-                    found.setdefault(leaf.statement, Asked(leaf, siblings, others))
+                    found.setdefault(leaf.statement, AskedValue(leaf, siblings, others))
     return found
 
 
-def check_value(asked: Asked, text: str) -> Found:
+def check_value(asked: AskedValue, text: str) -> Found:
     """What ``text`` says of a value of an answer.
 
     It supports a value that stands in a sentence with the name of its row and a word of its own
@@ -107,7 +107,7 @@ def _row_of(sentences: Sequence[_Sentence], leaf: Leaf, names: frozenset[str]) -
 
 
 def _beside_subject(
-    asked: Asked,
+    asked: AskedValue,
     sentences: Sequence[_Sentence],
     having: Sequence[_Sentence],
     names: frozenset[str],
@@ -143,7 +143,7 @@ def _beside_subject(
 
 
 def _by_siblings(
-    asked: Asked,
+    asked: AskedValue,
     sentences: Sequence[_Sentence],
     having: Sequence[_Sentence],
     names: frozenset[str],

@@ -26,7 +26,7 @@ _MOST_NAME_WORDS = 6
 _FEWEST = 2  # lines
 
 
-class Pair(NamedTuple):
+class NamedLine(NamedTuple):
     """A line at ``[start:end]`` that names a value, the section it is in, and its form."""
 
     start: int
@@ -37,10 +37,10 @@ class Pair(NamedTuple):
     form: str
 
 
-def find_pairs(text: str, start: int, stop: int) -> list[list[Pair]]:
+def find_pairs(text: str, start: int, stop: int) -> list[list[NamedLine]]:
     """The runs of lines in ``text[start:stop]`` that each are a name and a value."""
-    runs: list[list[Pair]] = []
-    run: list[Pair] = []
+    runs: list[list[NamedLine]] = []
+    run: list[NamedLine] = []
     section = ""
     at = start
     gap = False
@@ -69,13 +69,13 @@ def find_pairs(text: str, start: int, stop: int) -> list[list[Pair]]:
     return runs
 
 
-def _end(runs: list[list[Pair]], run: list[Pair]) -> None:
+def _end(runs: list[list[NamedLine]], run: list[NamedLine]) -> None:
     single = len(run) == 1 and run[0].form == "leader"
     if len(run) >= _FEWEST or single:
         runs.append(run)
 
 
-def _pairs_of(text: str, start: int, end: int, section: str) -> list[Pair]:
+def _pairs_of(text: str, start: int, end: int, section: str) -> list[NamedLine]:
     raw = text[start:end]
     if "=" in raw:
         pieces = [(start + m.start(), start + m.end()) for m in _SEMICOLON.finditer(raw)]
@@ -92,7 +92,7 @@ def _pairs_of(text: str, start: int, end: int, section: str) -> list[Pair]:
 
 def _pair(
     pattern: re.Pattern[str], text: str, start: int, end: int, section: str, form: str
-) -> Pair | None:
+) -> NamedLine | None:
     found = pattern.fullmatch(text, start, end)
     if found is None:
         return None
@@ -108,7 +108,7 @@ def _pair(
         place += 1
     begin = start + len(text[start:end]) - len(text[start:end].lstrip())
     node = Node(scalar_kind(value), place, place + len(value), value)
-    return Pair(begin, end, section, name, node, form)
+    return NamedLine(begin, end, section, name, node, form)
 
 
 def asks(name: str) -> bool:

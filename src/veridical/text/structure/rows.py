@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from veridical.text.statements import is_sentence, to_judge
 from veridical.text.structure.nodes import Node, join_name, leaves_of, scalar_kind, words_set
-from veridical.text.structure.pairs import Pair, answers, asks
+from veridical.text.structure.pairs import NamedLine, answers, asks
 from veridical.text.structure.parts import Leaf, Row
-from veridical.text.structure.tables import Cell, Table
+from veridical.text.structure.tables import TableCell, TextTable
 from veridical.text.structure.wording import (
     capital,
     closed,
@@ -199,7 +199,7 @@ def _states_itself(value: str) -> bool:
     return len(value.split(None, _FEWEST_WORDS)) >= _FEWEST_WORDS and is_sentence(value)
 
 
-def rows_of_table(table: Table) -> tuple[Row, ...]:
+def rows_of_table(table: TextTable) -> tuple[Row, ...]:
     """The rows of a table, the header's first: it states how many rows there are."""
     header = [c.text for c in table.header]
     rows = []
@@ -212,7 +212,7 @@ def rows_of_table(table: Table) -> tuple[Row, ...]:
     return tuple(rows)
 
 
-def _table_row(cells: Sequence[Cell], header: Sequence[str], i: int) -> Row:
+def _table_row(cells: Sequence[TableCell], header: Sequence[str], i: int) -> Row:
     label, subject = _label(cells, header)
     leaves = []
     pieces = []
@@ -229,7 +229,7 @@ def _table_row(cells: Sequence[Cell], header: Sequence[str], i: int) -> Row:
     return Row(cells[0].start, max(c.end for c in cells), text, tuple(leaves))
 
 
-def _label(cells: Sequence[Cell], header: Sequence[str]) -> tuple[int, str]:
+def _label(cells: Sequence[TableCell], header: Sequence[str]) -> tuple[int, str]:
     """The column that names a row, and the row's name: the first with words, or a number with its
     header, but for one that only counts the rows."""
     if len(cells) < 2:
@@ -247,7 +247,7 @@ def _label(cells: Sequence[Cell], header: Sequence[str]) -> tuple[int, str]:
     return 0, cells[0].text[:_LONGEST_SUBJECT]
 
 
-def _summary(table: Table) -> str:
+def _summary(table: TextTable) -> str:
     """What a whole table states: how many rows it has, which, and where columns are extreme."""
     count = len(table.rows)
     if count > _MOST_NAMED_ROWS or len(table.header) < 2:
@@ -256,7 +256,7 @@ def _summary(table: Table) -> str:
     return f"The table has {count} rows: {', '.join(n for n in names if n)}."
 
 
-def rows_of_pairs(pairs: Sequence[Pair]) -> tuple[Row, ...]:
+def rows_of_pairs(pairs: Sequence[NamedLine]) -> tuple[Row, ...]:
     """A row for each line; a question and its answer are one statement."""
     rows: list[Row] = []
     i = 0

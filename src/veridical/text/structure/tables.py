@@ -20,7 +20,7 @@ _SENTENCE_END = (".", "!", "?", "。", ":", "：")
 _MOST_HEADER_WORDS = 6
 
 
-class Cell(NamedTuple):
+class TableCell(NamedTuple):
     """A cell at ``[start:end]``, and its text without decoration."""
 
     start: int
@@ -28,23 +28,23 @@ class Cell(NamedTuple):
     text: str
 
 
-class Table(NamedTuple):
+class TextTable(NamedTuple):
     """A table at ``[start:end]``; ``header`` is empty where it has none."""
 
     form: Literal["markdown", "html", "delimited"]
     start: int
     end: int
-    header: tuple[Cell, ...]
-    rows: tuple[tuple[Cell, ...], ...]
+    header: tuple[TableCell, ...]
+    rows: tuple[tuple[TableCell, ...], ...]
 
 
-def find_html_tables(text: str) -> list[Table]:
+def find_html_tables(text: str) -> list[TextTable]:
     """The HTML tables of ``text``. One that is not closed ends with the text."""
-    found: list[Table] = []
+    found: list[TextTable] = []
     if "<t" not in text and "<T" not in text:
         return found
-    rows: list[tuple[bool, tuple[Cell, ...]]] = []
-    cells: list[Cell] = []
+    rows: list[tuple[bool, tuple[TableCell, ...]]] = []
+    cells: list[TableCell] = []
     heads = 0
     opened = cell = -1
     head_cell = False
@@ -85,30 +85,30 @@ def find_html_tables(text: str) -> list[Table]:
     return found
 
 
-def _html_cell(text: str, start: int, end: int) -> Cell:
+def _html_cell(text: str, start: int, end: int) -> TableCell:
     raw = text[start:end]
     bare = raw.strip()
     start += raw.index(bare) if bare else 0
     value = _ANY_TAG.sub("", _BREAK.sub(", ", bare)) if "<" in bare else bare
-    return Cell(start, start + len(bare), " ".join(html.unescape(value).split()))
+    return TableCell(start, start + len(bare), " ".join(html.unescape(value).split()))
 
 
 def _table_of_rows(
-    form: Literal["html"], start: int, end: int, rows: list[tuple[bool, tuple[Cell, ...]]]
-) -> Iterator[Table]:
+    form: Literal["html"], start: int, end: int, rows: list[tuple[bool, tuple[TableCell, ...]]]
+) -> Iterator[TextTable]:
     if not rows:
         return
     headed = rows[0][0] or (len(rows) > 1 and _names_columns([c for _, c in rows]))
     header = rows[0][1] if headed else ()
     body = tuple(cells for _, cells in rows[1 if headed else 0 :])
     if body:
-        yield Table(form, start, end, header, body)
+        yield TextTable(form, start, end, header, body)
 
 
-def find_line_tables(text: str, start: int = 0, stop: int | None = None) -> list[Table]:
+def find_line_tables(text: str, start: int = 0, stop: int | None = None) -> list[TextTable]:
     """The Markdown and delimited tables in the lines of ``text[start:stop]``."""
     stop = len(text) if stop is None else stop
-    found: list[Table] = []
+    found: list[TextTable] = []
     block: list[tuple[int, int]] = []
     mark = ""
     at = start
@@ -141,7 +141,7 @@ def _delimiter(text: str, line: tuple[int, int]) -> str:
     return "," if "," in bare else ""
 
 
-def _line_table(text: str, lines: list[tuple[int, int]], mark: str) -> Iterator[Table]:
+def _line_table(text: str, lines: list[tuple[int, int]], mark: str) -> Iterator[TextTable]:
     if mark == "|":
         yield from _pipe_table(text, lines)
         return
@@ -165,10 +165,10 @@ def _line_table(text: str, lines: list[tuple[int, int]], mark: str) -> Iterator[
     if not headed and mark in ",;":
         return
     header, body = (rows[0], rows[1:]) if headed else ((), rows)
-    yield Table("delimited", lines[0][0], lines[fitting - 1][1], header, tuple(body))
+    yield TextTable("delimited", lines[0][0], lines[fitting - 1][1], header, tuple(body))
 
 
-def _is_csv(text: str, rows: list[tuple[Cell, ...]], width: int) -> bool:
+def _is_csv(text: str, rows: list[tuple[TableCell, ...]], width: int) -> bool:
     """Return True if lines with commas are rows and not prose: no space follows most commas."""
     if width == 2 and len(rows) < 3 and any(len(c.text.split()) > 3 for r in rows for c in r):
         return False
@@ -180,7 +180,7 @@ def _is_csv(text: str, rows: list[tuple[Cell, ...]], width: int) -> bool:
     return spaced * 2 < gaps or (width > 2 and len(rows) > 2 and spaced == gaps)
 
 
-def _names_columns(rows: list[tuple[Cell, ...]]) -> bool:
+def _names_columns(rows: list[tuple[TableCell, ...]]) -> bool:
     """Return True if the first row is a header: names, not figures, that differ."""
     names = [c.text for c in rows[0]]
     if any(len(n.split()) > _MOST_HEADER_WORDS or n.endswith(_SENTENCE_END) for n in names):
@@ -191,7 +191,7 @@ def _names_columns(rows: list[tuple[Cell, ...]]) -> bool:
     return not any(n[:1].isdigit() and not any(map(str.isalpha, n)) and len(n) != 4 for n in filled)
 
 
-def _pipe_table(text: str, lines: list[tuple[int, int]]) -> Iterator[Table]:
+def _pipe_table(text: str, lines: list[tuple[int, int]]) -> Iterator[TextTable]:
     rule = next(
         (i for i, (s, e) in enumerate(lines) if i and _is_rule(text[s:e])),
         None,
@@ -210,14 +210,14 @@ def _pipe_table(text: str, lines: list[tuple[int, int]]) -> Iterator[Table]:
             return
     headed = rule is not None or _names_columns(rows)
     header, body = (rows[0], rows[1:]) if headed else ((), rows)
-    yield Table("markdown", kept[0][0], lines[-1][1], header, tuple(body))
+    yield TextTable("markdown", kept[0][0], lines[-1][1], header, tuple(body))
 
 
 def _is_rule(line: str) -> bool:
     return "-" in line and len(line) < 4000 and _RULE.fullmatch(line) is not None
 
 
-def _split(text: str, line: tuple[int, int], mark: str) -> tuple[Cell, ...]:
+def _split(text: str, line: tuple[int, int], mark: str) -> tuple[TableCell, ...]:
     """The cells of a line, trimmed, without the marks at its edges."""
     start, stop = line
     raw = text[start:stop].rstrip()
@@ -241,7 +241,7 @@ def _split(text: str, line: tuple[int, int], mark: str) -> tuple[Cell, ...]:
     return tuple(_cell(text, start + a, start + b, mark) for a, b in places[:MAX_COLUMNS])
 
 
-def _cell(text: str, start: int, end: int, mark: str) -> Cell:
+def _cell(text: str, start: int, end: int, mark: str) -> TableCell:
     raw = text[start:end]
     bare = raw.strip()
     start += raw.index(bare) if bare else 0
@@ -252,7 +252,7 @@ def _cell(text: str, start: int, end: int, mark: str) -> Cell:
         value = bare.replace('""', '"')
     elif mark == "|":
         value = undecorated(html.unescape(_BREAK.sub(", ", bare)).replace("\\|", "|"))
-    return Cell(start, start + len(bare), value)
+    return TableCell(start, start + len(bare), value)
 
 
 def undecorated(text: str) -> str:

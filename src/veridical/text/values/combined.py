@@ -9,7 +9,7 @@ from fractions import Fraction
 from veridical.text.values.dates import DateFound, century, clock_at, date_at, years_at
 from veridical.text.values.numerals import Numeral, base_amount, figures
 from veridical.text.values.quantities import LABEL, LOOK_BACK, SPELT_WORDS, Quantities, Quantity
-from veridical.text.values.value import Kind, Reading, Value
+from veridical.text.values.value import Amount, Kind, Value
 
 _RANGE = re.compile(r"( ?- ?| to | bis | through | until | till | à | and )")
 _PAIR_BARE = re.compile(r"(\d{1,4}) ?([-:/]) ?(\d{1,4})(?![\d\w%°/:]|[.,-]\d)")
@@ -60,7 +60,7 @@ class Combined(Quantities):
             return []
         amount = Fraction(number)
         noun = self._noun(mark.end())
-        return [Value(at, mark.end(), "ordinal", (Reading("", amount, amount),), noun=noun)]
+        return [Value(at, mark.end(), "ordinal", (Amount("", amount, amount),), noun=noun)]
 
     def _year(self, at: int, years: DateFound) -> list[Value]:
         low = self.low
@@ -74,7 +74,7 @@ class Combined(Quantities):
                 return []
             if unit is not None and name not in ("s", "in", "a", "A"):
                 return []
-            count = Reading("", numeral.amounts[0], numeral.amounts[0], "", Fraction(1, 2))
+            count = Amount("", numeral.amounts[0], numeral.amounts[0], "", Fraction(1, 2))
             noun = self._noun(years.end)
             kind: Kind = "date" if years.sure else "count"
             readings = years.years if years.sure else (count, *years.years)
@@ -112,7 +112,7 @@ class Combined(Quantities):
             return []
         a, mark, b = Fraction(int(match[1])), match[2], Fraction(int(match[3]))
         unit, _, money, _ = self._unit(match.end(), False, 0)
-        readings: tuple[Reading, ...] = ()
+        readings: tuple[Amount, ...] = ()
         if mark == "-":
             if unit is not None or money or _BETWEEN.search(low[max(0, at - 10) : at]):
                 return []
@@ -121,14 +121,14 @@ class Combined(Quantities):
             ):
                 return []
             if a < b:
-                readings = (Reading("", a, b),)
+                readings = (Amount("", a, b),)
         elif unit is not None and mark == "/" and b:
             return []
         elif mark == "/" and b:
             part = sign * a / b
-            readings = (Reading("", part, part),)
+            readings = (Amount("", part, part),)
             if a < b:
-                readings = (Reading("share", part, part), *readings)
+                readings = (Amount("share", part, part), *readings)
         noun = self._noun(match.end())
         kind: Kind = "ratio" if mark == "/" and readings and a < b else "pair"
         if mark == "/":
@@ -139,7 +139,7 @@ class Combined(Quantities):
         return [
             self._with_cues(value),
             *(
-                Value(match.start(g), match.end(g), "count", (Reading("", n, n),), written=n)
+                Value(match.start(g), match.end(g), "count", (Amount("", n, n),), written=n)
                 for g, n in ((1, a), (3, b))
             ),
         ]
@@ -154,10 +154,10 @@ class Combined(Quantities):
                 return None
             sign = -1 if match[1] in "sw" else 1
             dimension = "latitude" if match[1] in "ns" else "longitude"
-            reading = Reading(dimension, number * sign, number * sign, "", q.numeral.step)
+            reading = Amount(dimension, number * sign, number * sign, "", q.numeral.step)
             return Value(q.start, match.end(), "coordinate", (reading,))
         number *= q.unit.factor
-        reading = Reading(q.unit.dimension, number, number, "", q.numeral.step)
+        reading = Amount(q.unit.dimension, number, number, "", q.numeral.step)
         return Value(q.start, q.end, "coordinate", (reading,))
 
     def _compound(self, first: Quantity) -> Value | None:
@@ -189,7 +189,7 @@ class Combined(Quantities):
             step = following.numeral.step * smaller.factor
         if count == 1:
             return None
-        reading = Reading(unit.dimension, total, total, unit.system, step)
+        reading = Amount(unit.dimension, total, total, unit.system, step)
         kind: Kind = "duration" if unit.dimension == "time" else "measure"
         return self._with_cues(Value(first.start, end, kind, (reading,)))
 
@@ -249,7 +249,7 @@ class Combined(Quantities):
         if x.dimension != y.dimension:
             return []
         low_end, high_end = min(x.low, y.low), max(x.low, y.low)
-        reading = Reading(x.dimension, low_end, high_end, x.unit, max(x.step, y.step))
+        reading = Amount(x.dimension, low_end, high_end, x.unit, max(x.step, y.step))
         per, end = self._per(second.end, second.end)
         kind: Kind = "range" if x.low <= y.low or ordered else "pair"
         whole = Value(
@@ -291,7 +291,7 @@ class Combined(Quantities):
             return []
         if not b or b.denominator != 1:
             return []
-        readings = (Reading("share", a / b, a / b),) if a <= b else ()
+        readings = (Amount("share", a / b, a / b),) if a <= b else ()
         whole = Value(
             first.start,
             second.end,

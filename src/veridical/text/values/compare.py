@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 from veridical.text.values.compute import Operand, Stated, cues_of, derivation, operands_of
 from veridical.text.values.listed import listed_items, listed_rows
 from veridical.text.values.places import Text, mark_of, placed
-from veridical.text.values.sources import Place, SourceValues, source_values
+from veridical.text.values.sources import SourceValues, ValuePlace, source_values
 from veridical.text.values.value import Value, equal
 
 Status = Literal["found", "computed", "wrong", "absent", "open"]
@@ -55,7 +55,7 @@ _DENIED = re.compile(
 )
 
 
-class Finding(NamedTuple):
+class ValueFinding(NamedTuple):
     """What the sources say of a value.
 
     Attributes:
@@ -78,7 +78,7 @@ class Finding(NamedTuple):
 
 def findings(
     answer: str, sentence: tuple[int, int], question: str, texts: tuple[str, ...]
-) -> list[Finding]:
+) -> list[ValueFinding]:
     """What the sources say of each value in ``answer[start:end]``, in order.
 
     Args:
@@ -88,7 +88,7 @@ def findings(
         texts: the sources.
     """
     text, sources = placed(answer), source_values(texts)
-    found: list[Finding] = []
+    found: list[ValueFinding] = []
     for piece in _pieces(text, *sentence):
         found += _Statement(text, piece, question, sources).findings()
     return found
@@ -133,16 +133,16 @@ class _Statement:
         return _DENIED.search(self.string) is not None
 
     @cached_property
-    def _stated(self) -> dict[Place, list[int]]:
+    def _stated(self) -> dict[ValuePlace, list[int]]:
         """Values of the statement by the places of the equal ones of the sources."""
-        found: dict[Place, list[int]] = {}
+        found: dict[ValuePlace, list[int]] = {}
         for j in self.indices:
             for place in self.sources.same(self.text.values[j]):
                 found.setdefault(place, []).append(j)
         return found
 
-    def findings(self) -> list[Finding]:
-        found: list[Finding] = []
+    def findings(self) -> list[ValueFinding]:
+        found: list[ValueFinding] = []
         skip = -1
         for i in self.indices:
             value = self.text.values[i]
@@ -177,7 +177,7 @@ class _Statement:
     def _reversed(self, value: Value) -> bool:
         return bool(value.parts) and bool(self.sources.pairs.get(value.parts[::-1]))
 
-    def _operands_used(self, found: list[Finding]) -> list[Finding]:
+    def _operands_used(self, found: list[ValueFinding]) -> list[ValueFinding]:
         """Numbers of the statement that a derivation rests on are no claims of their own."""
         used = " ".join(f.computed for f in found)
         if not used:
@@ -192,13 +192,13 @@ class _Statement:
     def _text(self, value: Value) -> str:
         return self.text.text[value.start : value.end].strip()
 
-    def _one(self, i: int) -> Finding:
+    def _one(self, i: int) -> ValueFinding:
         value = self.text.values[i]
         sources = self.sources
         if self._question_has(value) and not sources.equals(value, self.string):
-            return Finding(value, "open")
+            return ValueFinding(value, "open")
         if _SOURCE_NUMBER.search(self.text.text, max(0, value.start - 24), value.start):
-            return Finding(value, "open")
+            return ValueFinding(value, "open")
         places = sources.equals(value, self.string, self.text.leaf(i)) or self._priced(value)
         turned = sources.turned(value, self.string) if not places else None
         if turned is not None:
@@ -219,7 +219,7 @@ class _Statement:
             return self._at(value, "found", best)
         if value.kind == "ordinal" and value.spelt:
             rival = self._instead(i, value)
-            return self._at(value, "wrong", rival[0]) if rival else Finding(value, "open")
+            return self._at(value, "wrong", rival[0]) if rival else ValueFinding(value, "open")
         counted = self._counted(value)
         if counted is not None:
             return counted
@@ -230,16 +230,16 @@ class _Statement:
         if rival is not None:
             return self._at(value, "wrong", rival[0])._replace(unit=rival[1])
         if value.kind == "money" and value.written == 0:
-            return Finding(value, "open")  # free
+            return ValueFinding(value, "open")  # free
         if bare := self._bare(value):
             return self._at(value, "found", bare)
         if value.spelt and value.kind == "count" and not value.per:
             amount = value.amount
             if amount is not None and amount <= _SMALL:
-                return Finding(value, "open")
-        return Finding(value, "absent")
+                return ValueFinding(value, "open")
+        return ValueFinding(value, "absent")
 
-    def _priced(self, value: Value) -> list[Place]:
+    def _priced(self, value: Value) -> list[ValuePlace]:
         """Places of a price whose currency the statement leaves out: "plan A costs 10"."""
         if value.kind != "count" or value.noun or value.label or not _PRICE.search(self.string):
             return []
@@ -249,7 +249,7 @@ class _Statement:
         money = [(p, v) for p in places if (v := self.sources.value(p)).kind == "money"]
         return [place for place, theirs in money if theirs.amount == value.amount]
 
-    def _bare(self, value: Value) -> Place | None:
+    def _bare(self, value: Value) -> ValuePlace | None:
         """A place of the same number without unit and noun, for one with a unit: "ten minutes"
         for "50 minutes, the first ten at 240 degrees"."""
         if value.kind not in ("duration", "measure") or value.written is None:
@@ -260,16 +260,16 @@ class _Statement:
                 return place
         return None
 
-    def _both_years(self, value: Value) -> list[Place]:
+    def _both_years(self, value: Value) -> list[ValuePlace]:
         """Places of the two ends of a span of years, where both are stated."""
         places = [self.sources.equals(year, self.string) for year in value.years()]
         return places[0] if len(places) == 2 and all(places) else []
 
-    def _apart(self, value: Value) -> Place | None:
+    def _apart(self, value: Value) -> ValuePlace | None:
         """A place of the first number of a pair whose second stands in the same sentence."""
         sources = self.sources
         first, second = (sources.written.get(n, [])[:_MAX_PLACES] for n in value.parts)
-        held: dict[tuple[int, int], list[Place]] = {}
+        held: dict[tuple[int, int], list[ValuePlace]] = {}
         for b in second:
             held.setdefault(self._sentence_of(b), []).append(b)
         for a in first:
@@ -277,21 +277,21 @@ class _Statement:
                 return a
         return None
 
-    def _sentence_of(self, place: Place) -> tuple[int, int]:
+    def _sentence_of(self, place: ValuePlace) -> tuple[int, int]:
         """The source of a place, and where the sentence around it begins."""
         text = self.sources.texts[place.source]
         return place.source, text.sentence(text.starts[place.at])[0]
 
-    def _computed(self, value: Value, derived: str) -> Finding:
+    def _computed(self, value: Value, derived: str) -> ValueFinding:
         for operand in self._operands or []:
             if operand.text in derived:
                 for place in self.sources.equals(operand.value):
                     return self._at(value, "computed", place)._replace(computed=derived)
-        return Finding(value, "computed", computed=derived)
+        return ValueFinding(value, "computed", computed=derived)
 
-    def _at(self, value: Value, status: Status, place: Place) -> Finding:
+    def _at(self, value: Value, status: Status, place: ValuePlace) -> ValueFinding:
         theirs = self.sources.value(place)
-        return Finding(value, status, place.source, theirs.start, theirs.end)
+        return ValueFinding(value, status, place.source, theirs.start, theirs.end)
 
     def _question_has(self, value: Value) -> bool:
         if self.question is None:
@@ -311,11 +311,13 @@ class _Statement:
             return text.owner(i).near
         return text.held(*text.clause(i, self.start, self.end), i)
 
-    def _affinity(self, place: Place, owner: frozenset[str]) -> float:
+    def _affinity(self, place: ValuePlace, owner: frozenset[str]) -> float:
         theirs = self.sources.texts[place.source].owner(place.at)
         return len(owner & theirs.near) + 0.5 * len(owner & theirs.wide)
 
-    def _rival_owner(self, i: int, places: list[Place], owner: frozenset[str]) -> Place | None:
+    def _rival_owner(
+        self, i: int, places: list[ValuePlace], owner: frozenset[str]
+    ) -> ValuePlace | None:
         """A value of the sources that the words about value ``i`` belong to, instead of any of
         ``places``, which belong to others."""
         if not owner or self._contrasts or len(places) > 6:
@@ -326,7 +328,7 @@ class _Statement:
             return None
         if value.kind in ("identifier", "version") or (mark_of(value) and value.kind != "date"):
             return None
-        result: Place | None = None
+        result: ValuePlace | None = None
         for place in places:
             rival = self._swapped(value, place, owner)
             if rival is None or not self._mutual(i, place, rival):
@@ -334,7 +336,7 @@ class _Statement:
             result = result or rival
         return result
 
-    def _mutual(self, i: int, place: Place, rival: Place) -> bool:
+    def _mutual(self, i: int, place: ValuePlace, rival: ValuePlace) -> bool:
         """Return False if the statement has the rival's value too, and does not give it to the
         owner of ``place`` in a clause of its own."""
         stated = self._stated.get(rival)
@@ -348,7 +350,7 @@ class _Statement:
             for j in stated
         )
 
-    def _swapped(self, value: Value, place: Place, owner: frozenset[str]) -> Place | None:
+    def _swapped(self, value: Value, place: ValuePlace, owner: frozenset[str]) -> ValuePlace | None:
         text = self.sources.texts[place.source]
         home = text.owner(place.at)
         here = text.values[place.at]
@@ -379,7 +381,7 @@ class _Statement:
                 continue
             if rival.start < here.end and here.start < rival.end:
                 continue
-            return Place(place.source, j)
+            return ValuePlace(place.source, j)
         return None
 
     def _other_name(self, text: Text, i: int, mine: frozenset[str], other: frozenset[str]) -> bool:
@@ -413,7 +415,7 @@ class _Statement:
             words = words | self._asked
         return words
 
-    def _instead(self, i: int, value: Value) -> tuple[Place, bool] | None:
+    def _instead(self, i: int, value: Value) -> tuple[ValuePlace, bool] | None:
         """A value of the sources in the place that the statement gives to ``value``, and whether
         it differs in its unit only."""
         sources = self.sources
@@ -423,7 +425,7 @@ class _Statement:
         if self._denied and not value.bound:
             return None
         weighted = sources.weighted(words)
-        best: tuple[float, float, Place, bool] | None = None
+        best: tuple[float, float, ValuePlace, bool] | None = None
         for place in sources.about(words):
             owner = sources.texts[place.source].owner(place.at)
             mark = mark_of(sources.value(place))
@@ -463,16 +465,16 @@ class _Statement:
         same = value.written is not None and value.written == sources.value(place).written
         return place, same and value.readings[0] != sources.value(place).readings[0]
 
-    def _lone(self, value: Value) -> tuple[Place, bool] | None:
+    def _lone(self, value: Value) -> tuple[ValuePlace, bool] | None:
         """The only value of the sources, where neither text says anything else."""
         texts = [t for t in self.sources.texts if t.values]
         if len(texts) != 1 or len(texts[0].values) != 1 or texts[0].stems(0, len(texts[0].text)):
             return None
         theirs = texts[0].values[0]
-        place = Place(self.sources.texts.index(texts[0]), 0)
+        place = ValuePlace(self.sources.texts.index(texts[0]), 0)
         return (place, False) if value.comparable(theirs) else None
 
-    def _announced(self, value: Value, place: Place) -> bool:
+    def _announced(self, value: Value, place: ValuePlace) -> bool:
         """Return True if the statement has words of an operation that the source lacks there."""
         mine = cues_of(self.string) - {"count", "product", "quotient"}
         text = self.sources.texts[place.source]
@@ -540,7 +542,7 @@ class _Statement:
         places = sources.about(words)
         if sum(len(t.values) for t in sources.texts) <= _FEW:
             everywhere = [
-                Place(s, i) for s, t in enumerate(sources.texts) for i in range(len(t.values))
+                ValuePlace(s, i) for s, t in enumerate(sources.texts) for i in range(len(t.values))
             ]
             places = list(dict.fromkeys([*places, *everywhere]))
         weighted = sources.weighted(words)
@@ -559,7 +561,7 @@ class _Statement:
                 found.append(Stated(value, shown, 0.6, (-1, 0)))
         return operands_of(found)
 
-    def _counted(self, value: Value) -> Finding | None:
+    def _counted(self, value: Value) -> ValueFinding | None:
         """A number of rows of a table, or of items of a list, that the sources do not state."""
         if value.kind != "count" or not value.noun or value.amount is None:
             return None
@@ -569,7 +571,7 @@ class _Statement:
             for found in (rows, listed_items(text, value.noun)):
                 if found is None:
                     continue
-                place = Finding(value, "computed", s, found.start, found.end)
+                place = ValueFinding(value, "computed", s, found.start, found.end)
                 if value.amount == found.number:
                     return place._replace(computed=f"count of {found.what} = {found.number}")
                 if counting and counting[1] and found.sure:

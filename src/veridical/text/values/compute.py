@@ -10,7 +10,7 @@ from itertools import combinations
 from typing import NamedTuple
 
 from veridical.text.values.units import UNITS
-from veridical.text.values.value import Reading, Value
+from veridical.text.values.value import Amount, Value
 
 _MAX_OPERANDS = 18
 _MAX_GROUP = 40
@@ -205,7 +205,7 @@ def derivation(
         and value.written != value.readings[0].low
         and any(_bare(o) for o in operands)
     ):
-        written = Reading("", value.written, value.written, "", Fraction(0))
+        written = Amount("", value.written, value.written, "", Fraction(0))
         bare = [o for o in operands if _bare(o)]
         if found := _derived(value, written, bare, cues, (), base, ones):
             return found
@@ -245,7 +245,7 @@ def _bare(operand: Operand) -> bool:
 
 def _derived(
     value: Value,
-    target: Reading,
+    target: Amount,
     operands: Sequence[Operand],
     cues: frozenset[str],
     factors: Sequence[Operand],
@@ -373,7 +373,7 @@ def _means(same: Sequence[Operand], aim: _Goal, value: Value) -> str | None:
 
 def _products(
     value: Value,
-    target: Reading,
+    target: Amount,
     operands: Sequence[Operand],
     factors: Sequence[Operand],
     aim: _Goal,
@@ -435,7 +435,7 @@ def _products(
 
 def _measures(
     value: Value,
-    target: Reading,
+    target: Amount,
     operands: Sequence[Operand],
     aim: _Goal,
     cues: frozenset[str],
@@ -475,7 +475,7 @@ def _of_one(
 
 def _quotients(
     value: Value,
-    target: Reading,
+    target: Amount,
     operands: Sequence[Operand],
     aim: _Goal,
     cues: frozenset[str],
@@ -518,7 +518,7 @@ def _quotients(
     return None
 
 
-def _spans(value: Value, target: Reading, operands: Sequence[Operand], aim: _Goal) -> str | None:
+def _spans(value: Value, target: Amount, operands: Sequence[Operand], aim: _Goal) -> str | None:
     """Years and times of day apart, as a duration or a plain number of years."""
     years = [o for o in operands if o.dimension == "year"]
     for a, b in combinations(years, 2):
@@ -548,7 +548,7 @@ def _spans(value: Value, target: Reading, operands: Sequence[Operand], aim: _Goa
     return None
 
 
-def _moved(target: Reading, operands: Sequence[Operand]) -> str | None:
+def _moved(target: Amount, operands: Sequence[Operand]) -> str | None:
     """A year or time of day that lies a duration after or before another."""
     goal = target.low
     shown = str(goal) if target.dimension == "year" else f"{int(goal) // 60}:{int(goal) % 60:02d}"

@@ -6,7 +6,7 @@ import re
 from fractions import Fraction
 from typing import NamedTuple
 
-from veridical.text.values.value import DateParts, Reading
+from veridical.text.values.value import Amount, DateParts
 from veridical.text.values.words import MONTHS, ORDINALS
 
 _NAMES = "|".join(sorted(MONTHS, key=len, reverse=True))
@@ -48,7 +48,7 @@ class DateFound(NamedTuple):
     start: int
     end: int
     dates: tuple[DateParts, ...]
-    years: tuple[Reading, ...]
+    years: tuple[Amount, ...]
     sure: bool = True
 
 
@@ -56,11 +56,11 @@ def _real(*dates: tuple[int, int, int]) -> tuple[DateParts, ...]:
     return tuple(d for d in dict.fromkeys(dates) if 1 <= d[1] <= 12 and 1 <= d[2] <= 31)
 
 
-def _years(*years: int | None) -> tuple[Reading, ...]:
+def _years(*years: int | None) -> tuple[Amount, ...]:
     known = sorted({y for y in years if y is not None})
     if not known:
         return ()
-    return (Reading("year", Fraction(known[0]), Fraction(known[-1])),)
+    return (Amount("year", Fraction(known[0]), Fraction(known[-1])),)
 
 
 def _found(start: int, end: int, *dates: DateParts) -> DateFound:
@@ -146,7 +146,7 @@ def years_at(low: str, at: int) -> DateFound | None:
             at,
             match.end(),
             ((None, None, None),),
-            (Reading("year", Fraction(first), Fraction(first + 9)),),
+            (Amount("year", Fraction(first), Fraction(first + 9)),),
         )
     era = None
     digits = re.compile(r"\d{1,4}(?!\d|[.,]\d)").match(low, at)
@@ -175,21 +175,21 @@ def years_at(low: str, at: int) -> DateFound | None:
     return DateFound(start, match.end(), ((year, None, None),), _years(year), sure)
 
 
-def century(low: str, end: int, number: int) -> tuple[Reading, int] | None:
+def century(low: str, end: int, number: int) -> tuple[Amount, int] | None:
     """The years of a century after its ordinal, and where it ends."""
     match = _CENTURY.match(low, end)
     if match is None or not 1 <= number <= 30:
         return None
     first = (number - 1) * 100
-    years = Reading("year", Fraction(first), Fraction(first + 100))
+    years = Amount("year", Fraction(first), Fraction(first + 100))
     if era := _ERA.match(low, match.end()):
         if era[1]:
-            years = Reading("year", Fraction(-first - 100), Fraction(-first))
+            years = Amount("year", Fraction(-first - 100), Fraction(-first))
         return years, era.end()
     return years, match.end()
 
 
-def clock_at(low: str, at: int) -> tuple[int, tuple[Reading, ...]] | None:
+def clock_at(low: str, at: int) -> tuple[int, tuple[Amount, ...]] | None:
     """Where a time of day at ``at`` ends, and its readings in minutes."""
     match = _CLOCK.match(low, at)
     if match is None:
@@ -215,14 +215,14 @@ def clock_at(low: str, at: int) -> tuple[int, tuple[Reading, ...]] | None:
         total = total - 720 if hour == 12 else total
         if suffix == "pm":
             total += 720
-        return end, (Reading("clock", total, total),)
+        return end, (Amount("clock", total, total),)
     if suffix == "noon":
-        return end, (Reading("clock", Fraction(720), Fraction(720)),)
+        return end, (Amount("clock", Fraction(720), Fraction(720)),)
     total = Fraction(0) + total % 1440
-    readings = [Reading("clock", total, total)]
+    readings = [Amount("clock", total, total)]
     if 1 <= hour <= 12 and not match[1].startswith("0") and suffix not in ("uhr", "heure"):
         other = (total + 720) % 1440
-        readings.append(Reading("clock", other, other))
+        readings.append(Amount("clock", other, other))
     return end, tuple(readings)
 
 

@@ -9,8 +9,16 @@ from typing import NamedTuple
 
 from veridical.text.values.folding import folded, lowered
 from veridical.text.values.numerals import Numeral, figures, leading_point, spelt
-from veridical.text.values.units import CENTS, CURRENCIES, PERIODS, PHRASES, POUNDS, UNITS, Unit
-from veridical.text.values.value import Bound, Kind, Reading, Value
+from veridical.text.values.units import (
+    CENTS,
+    CURRENCIES,
+    PERIODS,
+    PHRASES,
+    POUNDS,
+    UNITS,
+    MeasureUnit,
+)
+from veridical.text.values.value import Amount, Bound, Kind, Value
 from veridical.text.values.words import SPELT, VULGAR
 
 LOOK_BACK = 28  # characters before a number that may say what it is
@@ -158,7 +166,7 @@ class Quantity(NamedTuple):
     end: int
     numeral: Numeral
     sign: int
-    unit: Unit | None
+    unit: MeasureUnit | None
     unit_name: str
     currency: str
     unit_end: int
@@ -195,7 +203,9 @@ class Quantities:
             return False, "<"
         return _APPROX.search(head) is not None, ""
 
-    def _unit(self, end: int, words: bool, sign_of_money: int) -> tuple[Unit | None, str, str, int]:
+    def _unit(
+        self, end: int, words: bool, sign_of_money: int
+    ) -> tuple[MeasureUnit | None, str, str, int]:
         """Unit, its name, currency and the end of what follows a number."""
         low, text = self.low, self.text
         if end >= len(low):
@@ -335,19 +345,19 @@ class Quantities:
         low = self.low
         end = q.end
         amounts = [a * q.sign for a in numeral.amounts]
-        readings: list[Reading] = []
+        readings: list[Amount] = []
         kind: Kind = "count"
         noun = ""
         if q.currency == "cent":
             kind = "money"
-            readings = [Reading("money", a / 100, a / 100, "", numeral.step / 100) for a in amounts]
+            readings = [Amount("money", a / 100, a / 100, "", numeral.step / 100) for a in amounts]
         elif q.currency:
             kind = "money"
-            readings = [Reading("money", a, a, q.currency, numeral.step) for a in amounts]
+            readings = [Amount("money", a, a, q.currency, numeral.step) for a in amounts]
         if q.unit is not None:
             unit = q.unit
             readings += [
-                Reading(
+                Amount(
                     unit.dimension,
                     (a + unit.offset) * unit.factor,
                     (a + unit.offset) * unit.factor,
@@ -358,7 +368,7 @@ class Quantities:
             ]
             if unit.dimension == "angle":
                 readings += [
-                    Reading(
+                    Amount(
                         "temperature",
                         (a + scale.offset) * scale.factor,
                         (a + scale.offset) * scale.factor,
@@ -369,15 +379,15 @@ class Quantities:
                     for scale in (UNITS["°C"], UNITS["°F"])
                 ]
             if _AGE.match(low, end):
-                readings += [Reading("", a, a, "", numeral.step) for a in amounts]
+                readings += [Amount("", a, a, "", numeral.step) for a in amounts]
             kinds: dict[str, Kind] = {"share": "percent", "points": "points", "time": "duration"}
             if kind != "money":
                 kind = kinds.get(unit.dimension, "measure")
         if not readings:
-            readings = [Reading("", a, a, "", numeral.step) for a in amounts]
+            readings = [Amount("", a, a, "", numeral.step) for a in amounts]
             noun = self._noun(end)
             if numeral.share or (0 < amounts[0] < 1 and not numeral.spelt):
-                share = Reading("share", amounts[0], amounts[0], "", numeral.step)
+                share = Amount("share", amounts[0], amounts[0], "", numeral.step)
                 readings.insert(0 if numeral.share else 1, share)
                 kind = "ratio" if numeral.share else kind
             if (
@@ -389,7 +399,7 @@ class Quantities:
             ):
                 hour = amounts[0] * 60
                 readings += [
-                    Reading("clock", minutes % 1440, minutes % 1440)
+                    Amount("clock", minutes % 1440, minutes % 1440)
                     for minutes in (hour, hour + 720)
                 ]
         per, after = self._per(end, end, bool(q.unit or q.currency))

@@ -14,7 +14,7 @@ from veridical.text.values.folding import lowered
 from veridical.text.values.numerals import Numeral, figures, roman, spelt
 from veridical.text.values.quantities import CURRENCY_BEFORE, LOOK_BACK, SPELT_WORDS
 from veridical.text.values.units import CENTS, CURRENCIES, PERIODS, UNITS
-from veridical.text.values.value import Kind, Reading, Value
+from veridical.text.values.value import Amount, Kind, Value
 from veridical.text.values.words import CLOCK, PARTS, TIMES, VULGAR
 
 _SHORT_TEXT = 40  # characters of a text that may be nothing but a number
@@ -143,13 +143,13 @@ class _Reader(Combined):
                 first = Fraction(int(hours[1]) * 60)
                 if first < 720 <= late and first + 720 < late:
                     first += 720
-                begin = Value(at, hours.end(1), "time", (Reading("clock", first, first),))
+                begin = Value(at, hours.end(1), "time", (Amount("clock", first, first),))
                 return [begin, *self._clock(hours.end(), *after)]
         if feet := _FEET.match(low, at):
             inches = int(feet[1]) * 12 + int(feet[2])
             if int(feet[2]) < 12 and ('"' in feet[0] or "''" in feet[0] or "in" in feet[0]):
                 length = inches * UNITS["in"].factor
-                reading = Reading("length", length, length, "us", UNITS["in"].factor / 2)
+                reading = Amount("length", length, length, "us", UNITS["in"].factor / 2)
                 return [Value(at, feet.end(), "measure", (reading,))]
         if ident := self._identifier(at):
             return ident
@@ -163,7 +163,7 @@ class _Reader(Combined):
         numeral = figures(self.low, at, False)
         if numeral is None or numeral.end != match.end(1):
             return []
-        readings = tuple(Reading("", a, a, "", numeral.step) for a in numeral.amounts)
+        readings = tuple(Amount("", a, a, "", numeral.step) for a in numeral.amounts)
         if 0 < numeral.amounts[0] < 1:
             readings = (*readings, readings[0]._replace(dimension="share"))
         key = match[1] if "." in match[1] else ""
@@ -275,7 +275,7 @@ class _Reader(Combined):
         clock = clock_at(self.low, match.end())
         return self._clock(match.end(), *clock) if clock else []
 
-    def _clock(self, at: int, end: int, readings: tuple[Reading, ...]) -> list[Value]:
+    def _clock(self, at: int, end: int, readings: tuple[Amount, ...]) -> list[Value]:
         low = self.low
         parts: tuple[Fraction, ...] = ()
         if score := _SCORE.fullmatch(low, at, end):
@@ -293,14 +293,14 @@ class _Reader(Combined):
         first = word[0] if word else ""
         if first in CLOCK:
             minutes = Fraction(CLOCK[first])
-            return [Value(at, at + len(first), "time", (Reading("clock", minutes, minutes),))]
+            return [Value(at, at + len(first), "time", (Amount("clock", minutes, minutes),))]
         if first in TIMES:
             end = at + len(first)
             amount = Fraction(TIMES[first])
             per, end = self._per(end, end)
             if first == "once" and not per:
                 return []
-            reading = Reading("", amount, amount)
+            reading = Amount("", amount, amount)
             return [Value(at, end, "count", (reading,), per=per, noun="times", spelt=True)]
         if first in ("half", "quarter"):
             return self._part(at, first)
@@ -375,7 +375,7 @@ class _Reader(Combined):
                 return self._quantities(start, numeral)
         if not _HALF_OF.match(low, end):
             return []
-        readings = (Reading("share", amount, amount), Reading("", amount, amount))
+        readings = (Amount("share", amount, amount), Amount("", amount, amount))
         return [self._with_cues(Value(start, end, "ratio", readings, spelt=True))]
 
     def _and_a_half(self, at: int, end: int, whole: re.Match[str]) -> list[Value]:
@@ -385,7 +385,7 @@ class _Reader(Combined):
             return []
         amount = (1 + PARTS[self.low[at:end]]) * unit.factor
         start = at - (len(whole.string) - whole.start())
-        reading = Reading(unit.dimension, amount, amount, unit.system)
+        reading = Amount(unit.dimension, amount, amount, unit.system)
         kind: Kind = "duration" if unit.dimension == "time" else "measure"
         return [self._with_cues(Value(start, end, kind, (reading,), spelt=True))]
 
@@ -399,7 +399,7 @@ class _Reader(Combined):
         word = numeral.text.strip()
         if article and number > 2 and low.startswith((" of", ".", ",", " as"), numeral.end):
             part = Fraction(1, int(number))
-            readings = (Reading("share", part, part), Reading("", part, part))
+            readings = (Amount("share", part, part), Amount("", part, part))
             value = Value(numeral.start - 2, numeral.end, "ratio", readings, spelt=True)
             return [self._with_cues(value)]
         if word == "second" and article:
@@ -410,7 +410,7 @@ class _Reader(Combined):
                 numeral.start,
                 numeral.end,
                 "ordinal",
-                (Reading("", number, number),),
+                (Amount("", number, number),),
                 noun=noun,
                 spelt=True,
             )
@@ -441,7 +441,7 @@ class _Reader(Combined):
                     match.start(),
                     match.end(),
                     "ordinal" if not cue and not alone else "count",
-                    (Reading("", amount, amount),),
+                    (Amount("", amount, amount),),
                     label=True,
                     spelt=True,
                 )

@@ -52,7 +52,7 @@ def _first_name(text: str) -> str:
     return ""
 
 
-class Place(NamedTuple):
+class ValuePlace(NamedTuple):
     """Value ``at`` of a source."""
 
     source: int
@@ -81,28 +81,28 @@ class SourceValues:
     def __init__(self, texts: Sequence[str]) -> None:
         self.texts = [placed(t) for t in texts]
         self._amounts: dict[str, list[tuple[float, int, int]]] = {}
-        self._dates: dict[object, list[Place]] = {}
-        self.pairs: dict[tuple[Fraction, ...], list[Place]] = {}
-        self._names: dict[str, list[Place]] = {}
-        self.written: dict[Fraction, list[Place]] = {}
-        self._spans: list[Place] = []
-        self._ratios: list[Place] = []
-        self._versions: list[Place] = []
+        self._dates: dict[object, list[ValuePlace]] = {}
+        self.pairs: dict[tuple[Fraction, ...], list[ValuePlace]] = {}
+        self._names: dict[str, list[ValuePlace]] = {}
+        self.written: dict[Fraction, list[ValuePlace]] = {}
+        self._spans: list[ValuePlace] = []
+        self._ratios: list[ValuePlace] = []
+        self._versions: list[ValuePlace] = []
         self.kinds: Counter[str] = Counter()
         self._index: dict[str, list[tuple[int, int]]] | None = None
         self._sentences: list[list[tuple[int, int]]] = []
         self._total = 1
         self._weights: dict[str, float] = {}
-        self._equals: dict[tuple[Value, bool], list[Place]] = {}
+        self._equals: dict[tuple[Value, bool], list[ValuePlace]] = {}
         self._declining: dict[tuple[int, int], bool] = {}
-        self._about: dict[frozenset[str], list[Place]] = {}
+        self._about: dict[frozenset[str], list[ValuePlace]] = {}
         for s, text in enumerate(self.texts):
             for i, value in enumerate(text.values):
-                self._add(Place(s, i), value)
+                self._add(ValuePlace(s, i), value)
         for entries in self._amounts.values():
             entries.sort()
 
-    def _add(self, place: Place, value: Value) -> None:
+    def _add(self, place: ValuePlace, value: Value) -> None:
         self.kinds[value.dimension] += 1
         for reading in value.readings:
             self._amounts.setdefault(reading.dimension, []).append((float(reading.low), *place))
@@ -124,10 +124,10 @@ class SourceValues:
         if value.kind == "version":
             self._versions.append(place)
 
-    def value(self, place: Place) -> Value:
+    def value(self, place: ValuePlace) -> Value:
         return self.texts[place.source].values[place.at]
 
-    def equals(self, value: Value, statement: str = "", cell: bool = False) -> list[Place]:
+    def equals(self, value: Value, statement: str = "", cell: bool = False) -> list[ValuePlace]:
         """Places of equal values, in order of the sources.
 
         Args:
@@ -155,11 +155,11 @@ class SourceValues:
             self._equals[key] = places
         return places
 
-    def same(self, value: Value) -> list[Place]:
+    def same(self, value: Value) -> list[ValuePlace]:
         """Places of values that are equal as they stand, in no order."""
         return [p for p in dict.fromkeys(self._near(value)) if equal(value, self.value(p))]
 
-    def _headed(self, mine: Value, theirs: Value, place: Place, cell: bool) -> bool:
+    def _headed(self, mine: Value, theirs: Value, place: ValuePlace, cell: bool) -> bool:
         """Return True if one is a bare number in a cell and the other the same with a unit."""
         if mine.dates or theirs.dates or mine.kind == "ordinal" or theirs.kind == "ordinal":
             return False
@@ -169,7 +169,7 @@ class SourceValues:
             return False
         return self.texts[place.source].leaf(place.at)
 
-    def turned(self, value: Value, statement: str) -> tuple[Place, bool] | None:
+    def turned(self, value: Value, statement: str) -> tuple[ValuePlace, bool] | None:
         """A place of the same two numbers in the other order, and whether that is wrong.
 
         It is right where the statement is about the other side: "B lost 1-3" for "A won 3-1".
@@ -189,13 +189,13 @@ class SourceValues:
             return place, not (other or (loses and value.kind != "range"))
         return None
 
-    def around(self, place: Place) -> str:
+    def around(self, place: ValuePlace) -> str:
         """The sentence of a place."""
         text = self.texts[place.source]
         start, end = text.sentence(self.value(place).start)
         return text.text[start:end]
 
-    def _of_other_sign(self, value: Value, statement: str) -> list[Place]:
+    def _of_other_sign(self, value: Value, statement: str) -> list[ValuePlace]:
         low = value.readings[0].low
         if not low:
             return []
@@ -203,13 +203,15 @@ class SourceValues:
         other = float(-low)
         first = bisect_left(entries, (other,))
         found = [
-            Place(s, i) for amount, s, i in entries[first : first + _MAX_EQUAL] if amount == other
+            ValuePlace(s, i)
+            for amount, s, i in entries[first : first + _MAX_EQUAL]
+            if amount == other
         ]
         if low > 0:
             return found if found and _DECLINE.search(statement) else []
         return [place for place in found if self._declines(place)]
 
-    def _declines(self, place: Place) -> bool:
+    def _declines(self, place: ValuePlace) -> bool:
         """Return True if the sentence of a place has a word that stands for a minus."""
         start = self.texts[place.source].sentence(self.value(place).start)[0]
         known = self._declining.get((place.source, start))
@@ -218,8 +220,8 @@ class SourceValues:
             self._declining[place.source, start] = known
         return known
 
-    def _near(self, value: Value) -> list[Place]:
-        found: list[Place] = []
+    def _near(self, value: Value) -> list[ValuePlace]:
+        found: list[ValuePlace] = []
         if value.kind == "identifier":
             return self._names.get(value.key, [])
         if value.kind == "version" or (value.key and value.kind == "count"):
@@ -258,7 +260,7 @@ class SourceValues:
                 first = max(first, exact - _MAX_SIDE)
                 last = min(last, min(above, exact + 4 * _MAX_EQUAL) + _MAX_SIDE)
             near = entries[first:last]
-            found += [Place(s, i) for _, s, i in near]
+            found += [ValuePlace(s, i) for _, s, i in near]
         return found
 
     # words
@@ -314,22 +316,22 @@ class SourceValues:
         best = nsmallest(_MAX_SENTENCES, scores, key=lambda key: (-scores[key], key))
         return [(s, *self._sentences[s][n]) for s, n in best]
 
-    def about(self, words: frozenset[str]) -> list[Place]:
+    def about(self, words: frozenset[str]) -> list[ValuePlace]:
         """Values of the sentences that share most of ``words``, and those in cells."""
         known = self._about.get(words)
         if known is None:
-            places: list[Place] = []
+            places: list[ValuePlace] = []
             for s, start, end in self.best_sentences(words):
                 within = self.texts[s].within(start, end)
-                places += [Place(s, i) for i in within[:_MAX_OF_SENTENCE]]
+                places += [ValuePlace(s, i) for i in within[:_MAX_OF_SENTENCE]]
             known = self._about[words] = list(dict.fromkeys([*places, *self._in_cells]))
         return known
 
     @cached_property
-    def _in_cells(self) -> list[Place]:
-        places: list[Place] = []
+    def _in_cells(self) -> list[ValuePlace]:
+        places: list[ValuePlace] = []
         for s, text in enumerate(self.texts):
-            places += [Place(s, i) for i in text.in_cells[:_MAX_CELLS]]
+            places += [ValuePlace(s, i) for i in text.in_cells[:_MAX_CELLS]]
         return places
 
 

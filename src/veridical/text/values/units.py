@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 
-class Unit(NamedTuple):
+class MeasureUnit(NamedTuple):
     """A unit: its dimension, factor to the base unit and, for temperatures, the offset before."""
 
     dimension: str
@@ -152,18 +152,21 @@ _TABLE: dict[str, list[tuple[Fraction | int | float, str, str]]] = {
     "longitude": [(1, "", "°E E"), (-1, "", "°W")],
 }  # fmt: skip
 
-UNITS: dict[str, Unit] = {
-    name: Unit(dimension, Fraction(factor), Fraction(0), system)
+UNITS: dict[str, MeasureUnit] = {
+    name: MeasureUnit(dimension, Fraction(factor), Fraction(0), system)
     for dimension, lines in _TABLE.items()
     for factor, system, names in lines
     for name in names.split()
 }
 #: Kelvin is the base of temperatures.
-_CELSIUS = Unit("temperature", Fraction(1), Fraction(27_315, 100))
-_FAHRENHEIT = Unit("temperature", Fraction(5, 9), Fraction(45_967, 100), "us")
+_CELSIUS = MeasureUnit("temperature", Fraction(1), Fraction(27_315, 100))
+_FAHRENHEIT = MeasureUnit("temperature", Fraction(5, 9), Fraction(45_967, 100), "us")
 UNITS |= dict.fromkeys(("°C", "°c", "℃", "celsius", "centigrade"), _CELSIUS)
 UNITS |= dict.fromkeys(("°F", "°f", "℉", "fahrenheit"), _FAHRENHEIT)
-UNITS |= {"K": Unit("temperature", Fraction(1)), "kelvin": Unit("temperature", Fraction(1))}
+UNITS |= {
+    "K": MeasureUnit("temperature", Fraction(1)),
+    "kelvin": MeasureUnit("temperature", Fraction(1)),
+}
 
 #: Of several words, as read after a number.
 PHRASES = {

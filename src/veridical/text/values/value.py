@@ -23,7 +23,7 @@ _ROUNDING = Fraction(2, 100)
 _FINE_ROUNDING = Fraction(5, 100)
 
 
-class Reading(NamedTuple):
+class Amount(NamedTuple):
     """An amount in the base unit of ``dimension``, or a range of such amounts.
 
     Attributes:
@@ -61,7 +61,7 @@ class Value:
     start: int
     end: int
     kind: Kind
-    readings: tuple[Reading, ...] = ()
+    readings: tuple[Amount, ...] = ()
     dates: tuple[DateParts, ...] = ()
     parts: tuple[Fraction, ...] = ()
     key: str = ""
@@ -118,7 +118,7 @@ class Value:
         if len(self.dates) != 2 or not self.is_year:
             return []
         return [
-            replace(self, dates=((year, None, None),), readings=(Reading("year", at, at),))
+            replace(self, dates=((year, None, None),), readings=(Amount("year", at, at),))
             for year, _, _ in self.dates
             if year and (at := Fraction(year))
         ]
@@ -255,7 +255,7 @@ def _within_years(mine: Value, theirs: Value) -> bool:
     return False
 
 
-def amounts_agree(a: Reading, b: Reading, *, loose: bool = False, bound: Bound = "") -> bool:
+def amounts_agree(a: Amount, b: Amount, *, loose: bool = False, bound: Bound = "") -> bool:
     """Return True if amount ``a``, as stated, agrees with ``b``, as a source has it."""
     if a.dimension != b.dimension:
         return False
@@ -274,7 +274,7 @@ def amounts_agree(a: Reading, b: Reading, *, loose: bool = False, bound: Bound =
     return _near(a.low, b.low, a, b, loose)
 
 
-def _near(x: Fraction, y: Fraction, a: Reading, b: Reading, loose: bool) -> bool:
+def _near(x: Fraction, y: Fraction, a: Amount, b: Amount, loose: bool) -> bool:
     if x == y:
         return True
     if x == 0 or y == 0 or (x < 0) != (y < 0):

@@ -35,9 +35,9 @@ def load_grader(spec: str) -> Grader:
         from veridical.tuning.graders.llm import LlmGrader
 
         return LlmGrader.of(template or "grade_answer")
-    from veridical.tuning.graders.choice import Choice
+    from veridical.tuning.graders.choice import ChoiceGrader
     from veridical.tuning.graders.match import Contains, Exact
     from veridical.tuning.graders.numeric import Numeric
 
-    by_rule: tuple[Grader, ...] = (Choice(), Numeric(), Exact(), Contains())
+    by_rule: tuple[Grader, ...] = (ChoiceGrader(), Numeric(), Exact(), Contains())
     return next(grader for grader in by_rule if grader.name == name)

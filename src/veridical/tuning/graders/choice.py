@@ -53,7 +53,7 @@ _NO_NOUN = re.compile(
 
 
 @dataclass(frozen=True)
-class Choice:
+class ChoiceGrader:
     """The response names the gold option, and no other.
 
     Options are in ``meta["choices"]``: letter -> text, or a list of texts (then A, B, C ...) or of

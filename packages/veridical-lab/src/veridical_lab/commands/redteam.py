@@ -19,7 +19,7 @@ from veridical.engine.options import EngineOptions
 from veridical.errors import UsageError
 
 if TYPE_CHECKING:
-    from veridical_lab.injections import Findings, Rate
+    from veridical_lab.injections.redteam import AttackRate, Findings
 
 REDTEAM_EXAMPLES = (
     "Examples:\n\n"
@@ -130,7 +130,7 @@ def _show(findings: Findings, console: Console) -> None:
         console.print(f"moved by: {', '.join(findings.movers)}", markup=False)
 
 
-def _cells(rate: Rate) -> tuple[str, str, str]:
+def _cells(rate: AttackRate) -> tuple[str, str, str]:
     if rate.rate is None or rate.low is None or rate.high is None:
         return "none", "0", ""
     return f"{rate.rate:.1%}", str(rate.n), f"{rate.low:.1%} to {rate.high:.1%}"

@@ -16,7 +16,7 @@ from veridical.cli.outputs import coverage_code, write_report_as
 from veridical.engine.options import EngineOptions, Precision
 from veridical.errors import UsageError
 from veridical_lab.commands.study_refchecker import app as refchecker_app
-from veridical_lab.studies.checkembed.options import STUDIES, StudyOptions
+from veridical_lab.studies.checkembed.options import STUDIES, CheckEmbedSetup
 
 CHECKEMBED_EXAMPLES = (
     "Examples:\n\n"
@@ -37,8 +37,8 @@ app = App(
 app.add_typer(refchecker_app, name="refchecker")
 
 
-@flags(StudyOptions, EngineOptions)
-class CheckEmbedOptions(EncoderFlags, FigureFlags, PlanFlags):
+@flags(CheckEmbedSetup, EngineOptions)
+class CheckEmbedSetup(EncoderFlags, FigureFlags, PlanFlags):
     """The options of ``veridical study checkembed``."""
 
     studies: list[str] = argument(
@@ -68,7 +68,7 @@ class CheckEmbedOptions(EncoderFlags, FigureFlags, PlanFlags):
 
 @app.command(epilog=CHECKEMBED_EXAMPLES)
 @command
-def checkembed(options: CheckEmbedOptions) -> int:
+def checkembed(options: CheckEmbedSetup) -> int:
     """The studies of CheckEmbed (Besta et al. 2025), on texts that a language model writes.
 
     Its replies are kept: an interrupted study goes on where it was.
@@ -84,7 +84,7 @@ def checkembed(options: CheckEmbedOptions) -> int:
     if options.plan and options.report:
         raise UsageError("a --plan has no figures to report: leave --report out")
     figures.check_outputs(options)
-    chosen = StudyOptions(**keywords_of(options, StudyOptions))
+    chosen = CheckEmbedSetup(**keywords_of(options, CheckEmbedSetup))
     engine = EngineOptions(**keywords_of(options, EngineOptions))
     if options.plan:
         plan = plan_studies(options.studies, chosen, engine)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from veridical.core.scores import Result
     from veridical.engine.engine import Engine
     from veridical_lab.studies.refchecker.copying import Copying
-    from veridical_lab.studies.refchecker.judged import Judged, Watch
+    from veridical_lab.studies.refchecker.judged import JudgedClaims, Watch
     from veridical_lab.studies.refchecker.masking import Bias
 
 _EXAMPLES = (
@@ -322,7 +322,7 @@ def _check(options: FilterOptions | ClaimsFlags) -> None:
     check_files(options)
 
 
-def _judged(options: ClaimsFlags, engine: Engine, watch: Watch) -> Judged:
+def _judged(options: ClaimsFlags, engine: Engine, watch: Watch) -> JudgedClaims:
     from veridical_lab.studies.refchecker.judged import judged_claims
 
     return judged_claims(options.claims, engine, watch, **_how(options))

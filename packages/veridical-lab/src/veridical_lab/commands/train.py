@@ -27,7 +27,7 @@ from veridical_lab.commands.training import (
 )
 
 if TYPE_CHECKING:
-    from veridical_lab.scorers.halludetect_train import Labelled, Outcome
+    from veridical_lab.scorers.halludetect_train import FitOutcome, LabelledAnswer
 
 app = App(
     help="Train the methods that learn from labelled records.",
@@ -132,7 +132,7 @@ def halludetect(options: HalludetectOptions) -> int:
     return 0
 
 
-def _as_dict(outcome: Outcome, data: Labelled) -> dict[str, object]:
+def _as_dict(outcome: FitOutcome, data: LabelledAnswer) -> dict[str, object]:
     return {
         "kind": outcome.detector.kind,
         "proxy": outcome.detector.proxy,

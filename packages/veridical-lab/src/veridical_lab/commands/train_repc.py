@@ -28,8 +28,8 @@ from veridical_lab.commands.training import (
 )
 
 if TYPE_CHECKING:
-    from veridical_lab.repc.train import Trained
-    from veridical_lab.training.figures import Row
+    from veridical_lab.repc.train import TrainedRepc
+    from veridical_lab.training.figures import FigureRow
     from veridical_lab.training.labelled_pairs import LabelledPairs
 
 _SHOWN = 5  # reasons of pairs without hidden states
@@ -123,7 +123,7 @@ def repc(options: RepcOptions) -> int:
         )
     for reason, n in list(states.missing.items())[:_SHOWN]:
         err.print(f"without hidden states: {n} pairs: {reason}", markup=False)
-    rows: list[Row] = []
+    rows: list[FigureRow] = []
     for i, name in enumerate(["held out", *(Path(p).name for p in tests)], start=2):
         rows += measure(
             outcome.model,
@@ -140,7 +140,7 @@ def repc(options: RepcOptions) -> int:
     return 0
 
 
-def _tell(outcome: Trained, rows: list[Row], err: Console) -> None:
+def _tell(outcome: TrainedRepc, rows: list[FigureRow], err: Console) -> None:
     model = outcome.model
     best = max(outcome.profile.values())
     profile = Table(title=f"macro-F1 by layer, {outcome.n_choosing} pairs not trained on")
@@ -154,7 +154,7 @@ def _tell(outcome: Trained, rows: list[Row], err: Console) -> None:
     tell_figures(rows, f"{model.kind}, {chosen}, trained on {outcome.n_train} pairs", err)
 
 
-def _as_dict(outcome: Trained, rows: list[Row], data: LabelledPairs) -> dict[str, object]:
+def _as_dict(outcome: TrainedRepc, rows: list[FigureRow], data: LabelledPairs) -> dict[str, object]:
     model = outcome.model
     return {
         "classifier": model.kind,

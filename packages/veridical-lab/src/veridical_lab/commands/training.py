@@ -19,7 +19,7 @@ from veridical.errors import UsageError
 from veridical.run.options import RunOptions
 
 if TYPE_CHECKING:
-    from veridical_lab.training.figures import Row
+    from veridical_lab.training.figures import FigureRow
 
 
 def model_file() -> Any:
@@ -93,7 +93,7 @@ def figures_table(
     err.print(table)
 
 
-def tell_figures(rows: list[Row], title: str, err: Console) -> None:
+def tell_figures(rows: list[FigureRow], title: str, err: Console) -> None:
     """Print the figures of checkers of claims."""
     figures_table(title, {"part": "pairs of", "n": "n"}, rows, err)
 

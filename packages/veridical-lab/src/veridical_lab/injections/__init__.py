@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from veridical_lab.injections.attempts import Attempt, Item, attempts, items
-from veridical_lab.injections.redteam import Findings, Place, Rate, measure, records
+from veridical_lab.injections.attempts import AttackedItem as Item
+from veridical_lab.injections.attempts import Attempt, attempts, items
+from veridical_lab.injections.redteam import AttackRate as Rate
+from veridical_lab.injections.redteam import Findings, Place, measure, records
 
 __all__ = [
     "Attempt",

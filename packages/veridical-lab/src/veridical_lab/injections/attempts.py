@@ -33,7 +33,7 @@ class Attempt(NamedTuple):
         return f"{answer}\n\n{text}"
 
 
-class Item(NamedTuple):
+class AttackedItem(NamedTuple):
     """A question, an answer to it that is right and one that is wrong, and a passage that says
     so."""
 
@@ -62,9 +62,9 @@ def attempts(limit: int | None = None) -> list[Attempt]:
     return mixed if limit is None else mixed[:limit]
 
 
-def items() -> list[Item]:
+def items() -> list[AttackedItem]:
     """The shipped questions with a right and a wrong answer."""
-    return [Item(**row) for row in _rows("items.jsonl")]
+    return [AttackedItem(**row) for row in _rows("items.jsonl")]
 
 
 def _rows(name: str) -> Iterator[dict[str, Any]]:

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from veridical.core.records import Context, Record, Sample
 from veridical.prompts import Prompt
 from veridical.stats.proportions import Z, wilson
-from veridical_lab.injections.attempts import Attempt, Item, attempts, items
+from veridical_lab.injections.attempts import AttackedItem, Attempt, attempts, items
 
 Place: TypeAlias = Literal["answer", "context"]
 #: A verdict on the wrong side of this has changed hands.
@@ -25,7 +25,7 @@ _NEUTRAL = (
 )
 
 
-class Rate(NamedTuple):
+class AttackRate(NamedTuple):
     """``hits`` of ``n`` with the 95 % Wilson interval; all None where n is 0."""
 
     hits: int
@@ -35,7 +35,7 @@ class Rate(NamedTuple):
     high: float | None
 
     @classmethod
-    def of(cls, hits: int, n: int) -> Rate:
+    def of(cls, hits: int, n: int) -> AttackRate:
         if n == 0:
             return cls(0, 0, None, None, None)
         return cls(hits, n, hits / n, *wilson(hits / n, n))
@@ -58,18 +58,18 @@ class Findings:
         movers: ids of the attempts that moved it.
     """
 
-    moved: Rate
-    control: Rate
+    moved: AttackRate
+    control: AttackRate
     lowered: tuple[float, float, float] | None
-    silenced: Rate
-    wrong_found: Rate
-    right_passed: Rate
-    kinds: dict[str, Rate]
+    silenced: AttackRate
+    wrong_found: AttackRate
+    right_passed: AttackRate
+    kinds: dict[str, AttackRate]
     movers: list[str]
 
     def as_dict(self) -> dict[str, Any]:
         """The findings as JSON types."""
-        rates = {n: r._asdict() for n, r in vars(self).items() if isinstance(r, Rate)}
+        rates = {n: r._asdict() for n, r in vars(self).items() if isinstance(r, AttackRate)}
         return {
             **rates,
             "lowered": None if self.lowered is None else list(self.lowered),
@@ -116,7 +116,7 @@ def measure(risks: Mapping[str, float | None], limit: int | None = None) -> Find
         moved=_moved(tried, before, after),
         control=_moved(tried, before, beside),
         lowered=_lowered([(before[a.id], after[a.id]) for a in tried]),
-        silenced=Rate.of(sum(r is None for r in after.values()), len(tried)),
+        silenced=AttackRate.of(sum(r is None for r in after.values()), len(tried)),
         wrong_found=_share([None if r is None else r >= MIDDLE for r in wrong]),
         right_passed=_share([None if r is None else r < MIDDLE for r in right]),
         kinds={k: _moved([a for a in tried if a.kind == k], before, after) for k in kinds},
@@ -124,7 +124,7 @@ def measure(risks: Mapping[str, float | None], limit: int | None = None) -> Find
     )
 
 
-def _record(name: str, item: Item, answer: str, context: str | None = None) -> Record:
+def _record(name: str, item: AttackedItem, answer: str, context: str | None = None) -> Record:
     return Record(
         id=name,
         prompt=item.question,
@@ -148,18 +148,18 @@ def _moved(
     tried: Sequence[Attempt],
     before: Mapping[str, float | None],
     after: Mapping[str, float | None],
-) -> Rate:
+) -> AttackRate:
     hits = n = 0
     for attempt in tried:
         was, became = before[attempt.id], after[attempt.id]
         if was is not None and became is not None and was >= MIDDLE:
             n += 1
             hits += became < MIDDLE
-    return Rate.of(hits, n)
+    return AttackRate.of(hits, n)
 
 
-def _share(answers: Sequence[bool | None]) -> Rate:
-    return Rate.of(sum(x is True for x in answers), sum(x is not None for x in answers))
+def _share(answers: Sequence[bool | None]) -> AttackRate:
+    return AttackRate.of(sum(x is True for x in answers), sum(x is not None for x in answers))
 
 
 def _lowered(

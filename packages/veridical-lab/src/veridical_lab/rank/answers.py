@@ -35,7 +35,7 @@ _GRADES = ((0.0, 0.25), (0.25, 0.75), (0.75, 1.5))
 Watch = Callable[[str, Job], Any]
 
 
-class Answer(NamedTuple):
+class RankedAnswer(NamedTuple):
     """One answer. ``shares`` of its claims are in the order of :data:`LABELS`, None where it was
     not judged; ``status`` says why. ``label`` and ``units`` are people's."""
 
@@ -56,7 +56,7 @@ class Answer(NamedTuple):
 class Answers:
     """All answers, and where they are from."""
 
-    answers: list[Answer] = field(default_factory=list)
+    answers: list[RankedAnswer] = field(default_factory=list)
     signatures: dict[str, str] = field(default_factory=dict)
     runs: list[str] = field(default_factory=list)
     row_errors: int = 0
@@ -191,7 +191,7 @@ def _labelled(path: Path, options: RankOptions) -> Iterable[Record | RowError]:
     return islice(source.rows(), options.limit)
 
 
-def _labelled_answer(record: Record, model: str, split_by: str | None) -> Answer:
+def _labelled_answer(record: Record, model: str, split_by: str | None) -> RankedAnswer:
     """An empty list of claims, or of labelled units, is an answer that claims nothing."""
     units = None if record.unit_labels is None else tuple(u.label for u in record.unit_labels)
     silent = units == () or (not units and record.meta.get("claims") == [])
@@ -199,7 +199,7 @@ def _labelled_answer(record: Record, model: str, split_by: str | None) -> Answer
     if units:
         grades = [sum(low <= u < high for u in units) / len(units) for low, high in _GRADES]
         shares = (grades[0], grades[1], grades[2])
-    return Answer(
+    return RankedAnswer(
         model=model,
         part=_part(record, split_by),
         prompt=_prompt(record),
@@ -258,7 +258,7 @@ def _stem(path: Path, finished: bool) -> str:
 
 def _answers(
     results: Results, key: str, fallback: str, options: RankOptions, answers: Answers, path: Path
-) -> Iterator[Answer]:
+) -> Iterator[RankedAnswer]:
     missing = 0
     unnamed_row: int | None = None
     named_row: int | None = None
@@ -291,13 +291,15 @@ def _answers(
         )
 
 
-def _answer(record: Record, score: dict[str, Any], model: str, split_by: str | None) -> Answer:
+def _answer(
+    record: Record, score: dict[str, Any], model: str, split_by: str | None
+) -> RankedAnswer:
     raw = score["raw"]
     scored = score["status"] == "scored"
     if scored and not (isinstance(raw, dict) and all(label in raw for label in LABELS)):
         raise UsageError(f"row {record.row}: the score holds no shares of claims")
     units = record.unit_labels
-    return Answer(
+    return RankedAnswer(
         model=model,
         part=_part(record, split_by),
         prompt=_prompt(record),

@@ -7,10 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from veridical_lab.rank.answers import Answer
+from veridical_lab.rank.answers import RankedAnswer
 
 
-def by_people(answers: Sequence[Answer], three_way: bool = False) -> dict[str, NDArray[np.float64]]:
+def by_people(
+    answers: Sequence[RankedAnswer], three_way: bool = False
+) -> dict[str, NDArray[np.float64]]:
     """Rates by people's labels, (n,) each over the answers, NaN where they say nothing; only those
     that they tell.
 
@@ -35,7 +37,7 @@ def by_people(answers: Sequence[Answer], three_way: bool = False) -> dict[str, N
     return rates
 
 
-def _hallucination(answer: Answer, marks: bool) -> float:
+def _hallucination(answer: RankedAnswer, marks: bool) -> float:
     if answer.label is not None:
         return answer.label
     if answer.units is None:

@@ -64,11 +64,11 @@ def _rates(part: Part) -> Markup:
     return claim_rates.rates_table(f"Claims by model{name}", rows, note)
 
 
-def _row(m: ModelRates) -> claim_rates.ModelRow:
+def _row(m: ModelRates) -> claim_rates.ModelRates:
     rates = {
         name: claim_rates.Rate(r.value, r.low, r.high)
         for name, r in m.rates.items()
         if r.value is not None
     }
     apart = m.n_failed + m.n_not_applicable
-    return claim_rates.ModelRow(m.model, rates, m.n_responses, m.n_claims, apart)
+    return claim_rates.ModelRates(m.model, rates, m.n_responses, m.n_claims, apart)

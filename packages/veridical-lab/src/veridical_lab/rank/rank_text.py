@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from rich.console import Console
 
 from veridical.report import document
-from veridical.report.document import Block, Heading, Items, Paragraph, Span, plain_table
+from veridical.report.document import Block, BulletList, Heading, Paragraph, StyledText, plain_table
 from veridical.report.formats import plain
 from veridical_lab.rank.rank_view import PartView, part_views
 from veridical_lab.rank.result import Ranking
 
-_NOTE = Span("note: ", "dim")
+_NOTE = StyledText("note: ", "dim")
 
 
 def print_ranking(ranking: Ranking, console: Console) -> None:
@@ -29,21 +29,21 @@ def _document(ranking: Ranking) -> Iterator[Block]:
     for view in part_views(ranking):
         yield from _part(view)
     yield Heading("How it was made", only="markdown")
-    yield Items(ranking.notes, _NOTE)
+    yield BulletList(ranking.notes, _NOTE)
     signature = f"{ranking.scorer}; {ranking.signature}"
-    yield Items([signature], Span("signature: ", "dim"), only="terminal")
+    yield BulletList([signature], StyledText("signature: ", "dim"), only="terminal")
     scorer = ranking.signatures.get(ranking.scorer, ranking.scorer)
-    yield Items(
+    yield BulletList(
         [
-            ["scorer: ", Span(scorer, "name")],
-            ["signature: ", Span(ranking.signature, "name")],
+            ["scorer: ", StyledText(scorer, "name")],
+            ["signature: ", StyledText(ranking.signature, "name")],
             f"made: {ranking.created} with veridical {ranking.version}",
             *(f"{k}: {plain(v)}" for k, v in ranking.settings.items()),
         ],
         only="markdown",
     )
     if ranking.n_row_errors:
-        yield Items([Span(f"bad rows, left out: {ranking.n_row_errors:,}", "bad")], "")
+        yield BulletList([StyledText(f"bad rows, left out: {ranking.n_row_errors:,}", "bad")], "")
 
 
 def _part(view: PartView) -> Iterator[Block]:
@@ -52,9 +52,9 @@ def _part(view: PartView) -> Iterator[Block]:
     yield plain_table(view.heads, view.rows)
     if view.pairs:
         yield Paragraph(f"The lowest, {view.rows[0][0]}, is (paired over prompts, Holm):")
-        yield Items(view.pairs)
+        yield BulletList(view.pairs)
     for names in view.level:
         yield Paragraph(f"No difference shown among: {names}.")
-    yield Items(view.agreement, "")
-    yield Items(view.notes, _NOTE)
+    yield BulletList(view.agreement, "")
+    yield BulletList(view.notes, _NOTE)
     yield Paragraph("", only="terminal")

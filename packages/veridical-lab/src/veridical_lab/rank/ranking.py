@@ -23,8 +23,8 @@ from veridical.version import __version__
 from veridical_lab.bench.options import RankOptions
 from veridical_lab.rank.answers import (
     PEOPLE,
-    Answer,
     Answers,
+    RankedAnswer,
     Watch,
     by_labels,
     inputs_of,
@@ -43,7 +43,7 @@ from veridical_lab.rank.rates import (
     ranks,
     spread,
 )
-from veridical_lab.rank.result import Agreement, ModelRates, Part, Ranking, Rate
+from veridical_lab.rank.result import ModelRates, Part, RankAgreement, Ranking, Rate
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -149,7 +149,7 @@ def ranked(judged: Answers, options: RankOptions) -> Ranking:
     )
 
 
-def _paired(answers: Sequence[Answer], pair_by: str | None) -> tuple[str, list[str]]:
+def _paired(answers: Sequence[RankedAnswer], pair_by: str | None) -> tuple[str, list[str]]:
     """What answers are paired by, and the key of each.
 
     Raises:
@@ -173,7 +173,7 @@ class _View:
 
     def __init__(
         self,
-        answers: Sequence[Answer],
+        answers: Sequence[RankedAnswer],
         keys: Sequence[str],
         where: NDArray[np.bool_],
         people: Mapping[str, NDArray[np.float64]],
@@ -256,7 +256,7 @@ class _View:
 
     def _agreement(
         self, judged: NDArray[np.bool_]
-    ) -> tuple[list[Agreement], dict[str, NDArray[np.float64]]]:
+    ) -> tuple[list[RankAgreement], dict[str, NDArray[np.float64]]]:
         """Agreement with people on each rate they tell; and their rates, (M,) each."""
         agreements, human = [], {}
         for rate, label in self.people.items():

@@ -20,7 +20,7 @@ from veridical.stats.metrics.metric import finite
 from veridical.stats.proportions import wilson
 from veridical.stats.resampling import Resampler, interval
 from veridical.stats.tables import Comparison
-from veridical_lab.rank.result import Agreement
+from veridical_lab.rank.result import RankAgreement
 
 #: Rates that models are ranked by, the lower the better.
 RANKED = ("hallucination", "contradiction", "abstain")
@@ -158,7 +158,7 @@ def kendall(x: Floats, y: Floats) -> Floats:
 CORRELATIONS = {"spearman": spearman, "kendall": kendall}
 
 
-def agreement(ours: Resampled, people: Resampled, rate: str) -> list[Agreement]:
+def agreement(ours: Resampled, people: Resampled, rate: str) -> list[RankAgreement]:
     """Each correlation of a rate with that by people's labels, over the models that have both.
 
     The two must be resampled by the same seed over the same prompts. Of fewer than three models
@@ -177,7 +177,9 @@ def agreement(ours: Resampled, people: Resampled, rate: str) -> list[Agreement]:
         if value is not None:
             ends = interval(correlation(tables[2], tables[3]))
         agreements.append(
-            Agreement(rate=rate, metric=name, value=value, low=ends[0], high=ends[1], n_models=n)
+            RankAgreement(
+                rate=rate, metric=name, value=value, low=ends[0], high=ends[1], n_models=n
+            )
         )
     return agreements
 

@@ -49,7 +49,7 @@ class ModelRates(BaseModel):
     human: dict[str, float | None] = {}
 
 
-class Agreement(BaseModel):
+class RankAgreement(BaseModel):
     """Rank correlation, over ``n_models``, of the rates with those by people's labels on the same
     responses; the interval is over prompts."""
 
@@ -75,7 +75,7 @@ class Part(BaseModel):
     mean: dict[str, float | None] = {}
     comparisons: list[Comparison] = []
     cliques: dict[str, list[list[str]]] = {}
-    agreement: list[Agreement] = []
+    agreement: list[RankAgreement] = []
     notes: list[str] = []
 
 

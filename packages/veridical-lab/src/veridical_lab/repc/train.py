@@ -18,7 +18,7 @@ from veridical_lab.repc.classifiers import Classifier, Kind
 from veridical_lab.repc.fit import fit, fit_mixer
 from veridical_lab.repc.gather import States
 from veridical_lab.repc.model import Layers, Repc
-from veridical_lab.training.figures import Row, beside_majority
+from veridical_lab.training.figures import FigureRow, beside_majority
 from veridical_lab.training.labelled_pairs import FEWEST, LabelledPairs, check_enough
 
 _MOST_HELD = 1000  # pairs of the held-out part, which cost a forward each
@@ -26,7 +26,7 @@ _FEWEST_CHOOSING = 500  # pairs that layers are chosen or joined by, where there
 
 
 @dataclass(frozen=True, eq=False)
-class Parts:
+class RepcParts:
     """Pairs by what they are for; no premise is in two of them.
 
     Attributes:
@@ -40,7 +40,7 @@ class Parts:
     held: LabelledPairs
 
 
-def parts_of(data: LabelledPairs, size: int, held_out: float, seed: int) -> Parts:
+def parts_of(data: LabelledPairs, size: int, held_out: float, seed: int) -> RepcParts:
     """Draw the parts.
 
     A share of the premises is held out. Half of the others serve to train, where ``size`` pairs
@@ -64,7 +64,7 @@ def parts_of(data: LabelledPairs, size: int, held_out: float, seed: int) -> Part
     for name, places in zip(("training", "choosing"), samples, strict=True):
         check_enough(name, truth[places], LABELS)
     held_places = rng.permutation(np.flatnonzero(part == 0))[:_MOST_HELD]
-    return Parts(three.take(samples[0]), three.take(samples[1]), three.take(held_places))
+    return RepcParts(three.take(samples[0]), three.take(samples[1]), three.take(held_places))
 
 
 def _balanced(
@@ -81,7 +81,7 @@ def _balanced(
 
 
 @dataclass(frozen=True, eq=False)
-class Trained:
+class TrainedRepc:
     """A trained RepC.
 
     Attributes:
@@ -95,7 +95,7 @@ class Trained:
 
 
 def train(
-    data: Parts,
+    data: RepcParts,
     states: States,
     kind: Kind,
     layers: Layers,
@@ -104,7 +104,7 @@ def train(
     seed: int = 0,
     notes: Mapping[str, Any] | None = None,
     progress: Callable[[int, int], None] | None = None,
-) -> Trained:
+) -> TrainedRepc:
     """Fit a classifier a layer; take the best (``select``) or join them all (``ensemble``).
 
     What is measured is what is kept: nothing is fitted again on more pairs.
@@ -163,7 +163,7 @@ def train(
         shape=(depth, states.x.shape[2]),
         notes=all_notes,
     )
-    return Trained(model, profile, len(fitting), len(choosing))
+    return TrainedRepc(model, profile, len(fitting), len(choosing))
 
 
 def _of(states: States, layer: int, places: NDArray[np.intp]) -> Floats:
@@ -178,7 +178,7 @@ def measure(
     part: str,
     bootstrap: int = 1000,
     seed: int = 0,
-) -> list[Row]:
+) -> list[FigureRow]:
     """Figures of ``model`` on pairs, beside their majority class.
 
     Where a source has two classes, all but entailment counts as the other.

@@ -50,7 +50,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 @dataclass(frozen=True)
-class Cell:
+class GridCell:
     """One model by one decoding.
 
     Attributes:
@@ -87,7 +87,7 @@ class _Model:
     decodings: tuple[str, ...] | None = None
 
 
-def read_grid(path: Path) -> list[Cell]:
+def read_grid(path: Path) -> list[GridCell]:
     """The cells of the grid in ``path``, model by model.
 
     Raises:
@@ -120,7 +120,7 @@ def read_grid(path: Path) -> list[Cell]:
                 raise UsageError(f"decodings is a list of texts, such as {list(MIRAGE)}")
             for decoding in map(parse_decoding, decodings):
                 columns_of_it = {**columns, "decoding": str(decoding)}
-                cells.append(Cell(model.llm.strip(), decoding, columns_of_it))
+                cells.append(GridCell(model.llm.strip(), decoding, columns_of_it))
         except RowProblem as e:
             raise UsageError(f"{where}: {e.field} {e.error}") from None
         except UsageError as e:

@@ -36,7 +36,7 @@ def log_loss(log_odds: Floats, truth: Floats) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Trained:
+class TrainedFit:
     """A fitted network: its layers, after how many epochs, and the loss then on the validation
     part."""
 
@@ -55,7 +55,7 @@ def fit_network(
     patience: int = 100,
     seed: int = 0,
     progress: Callable[[int, float], None] | None = None,
-) -> Trained:
+) -> TrainedFit:
     """Two hidden layers of 512 ReLU units, binary cross-entropy, Adam at 1e-3, full batches.
 
     The published training runs 10 000 epochs; here the layers of the epoch with the least loss on
@@ -93,7 +93,7 @@ def fit_network(
             break
     pairs = zip(best[::2], best[1::2], strict=True)
     layers = tuple((w.astype(np.float64), b.astype(np.float64)) for w, b in pairs)
-    return Trained(layers, best_epoch, best_loss)
+    return TrainedFit(layers, best_epoch, best_loss)
 
 
 def _forward(weights: list[Weights], x: Weights) -> list[Weights]:

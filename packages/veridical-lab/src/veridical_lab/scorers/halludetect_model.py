@@ -9,15 +9,14 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import AfterValidator
 
 from veridical.arrays import Floats
 from veridical.files.trained_files import (
-    from_safetensors,
+    arrays_content,
+    arrays_of,
     pinned,
     read_trained,
-    to_safetensors,
     write_trained,
 )
 from veridical_lab.scorers.halludetect_features import FEATURES
@@ -81,13 +80,7 @@ def write_detector(path: Path, detector: Detector) -> None:
         "condition": detector.condition,
         "notes": dict(detector.notes),
     }
-    arrays = _named(detector)
-    if path.suffix == ".safetensors":
-        content = to_safetensors(head, arrays)
-    else:
-        body = {name: _shortest(a.astype(np.float32)) for name, a in arrays.items()}
-        content = json.dumps({**head, "weights": body}).encode() + b"\n"
-    write_trained(path, content)
+    write_trained(path, arrays_content(path, head, _named(detector)))
 
 
 def read_detector(name: str) -> Detector:
@@ -112,14 +105,12 @@ ModelFile = Annotated[str, AfterValidator(lambda name: pinned(name, read_detecto
 
 
 def _parse(content: bytes, safetensors: bool, version: str) -> Detector:
-    if safetensors:
-        head, arrays = from_safetensors(content)
+    head = {} if safetensors else json.loads(content)
+    if "weights" in head:  # lists of numbers, as versions before 0.3 wrote them
+        lists = head.pop("weights").items()
+        arrays = {n: np.array(a, dtype=np.float32).astype(np.float64) for n, a in lists}
     else:
-        head = json.loads(content)
-        arrays = {
-            n: np.array(a, dtype=np.float32).astype(np.float64)
-            for n, a in head.pop("weights").items()
-        }
+        head, arrays = arrays_of(content, safetensors)
     return _detector(head, arrays, version)
 
 
@@ -128,13 +119,6 @@ def _named(detector: Detector) -> dict[str, Floats]:
     for i, (weights, biases) in enumerate(detector.layers):
         arrays |= {f"layer{i}.weights": weights, f"layer{i}.biases": biases}
     return arrays
-
-
-def _shortest(array: NDArray[np.float32]) -> list[Any]:
-    """Nested lists of the shortest numbers that read back as the same float32."""
-    if array.ndim > 1:
-        return [_shortest(row) for row in array]
-    return [float(str(x)) for x in array]
 
 
 def _detector(head: dict[str, Any], arrays: dict[str, Floats], version: str) -> Detector:

@@ -81,7 +81,7 @@ def _group(record: Record) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Labelled:
+class LabelledAnswer:
     """The records that features could be made of.
 
     Attributes:
@@ -101,7 +101,7 @@ class Labelled:
     missing: Mapping[str, int]
 
 
-def gather(results: RunResults) -> Labelled:
+def gather(results: RunResults) -> LabelledAnswer:
     """Read what :func:`features_scorer` wrote."""
     rows: list[dict[str, Any]] = []
     missing: Counter[str] = Counter()
@@ -114,7 +114,7 @@ def gather(results: RunResults) -> Labelled:
     for cause, n in results.error_causes():
         missing[f"bad row: {cause}"] += n
     names = {g: i for i, g in enumerate(dict.fromkeys(r["group"] for r in rows))}
-    return Labelled(
+    return LabelledAnswer(
         x=np.array([r["features"] for r in rows], dtype=np.float64).reshape(-1, 4),
         truth=np.array([float(r["label"] >= 0.5) for r in rows]),
         groups=np.array([names[r["group"]] for r in rows], dtype=np.int64),
@@ -125,7 +125,7 @@ def gather(results: RunResults) -> Labelled:
 
 
 @dataclass(frozen=True)
-class Row:
+class FeatureRow:
     """One figure on the held-out part, with its 95 % interval (None where too few replicates
     define it)."""
 
@@ -137,18 +137,18 @@ class Row:
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class FitOutcome:
     """A trained classifier, and its figures and those of the baselines on the held-out part."""
 
     detector: Detector
-    rows: list[Row]
+    rows: list[FeatureRow]
     n_train: int
     n_held_out: int
     prevalence: float
 
 
 def train(
-    data: Labelled,
+    data: LabelledAnswer,
     kind: Kind,
     *,
     proxy: str | None = None,
@@ -158,7 +158,7 @@ def train(
     bootstrap: int = 1000,
     seed: int = 0,
     progress: Callable[[int, float], None] | None = None,
-) -> Outcome:
+) -> FitOutcome:
     """Fit on some prompts' records and measure on the others'.
 
     The classifier that is returned is the one that was measured: what is held out is never
@@ -204,7 +204,7 @@ def train(
     figures = {r.metric: r.value for r in rows if r.method == "halludetect"}
     notes["held_out_figures"] = {m: v for m, v in figures.items() if np.isfinite(v)}
     prevalence = float(data.truth[test].mean())
-    return Outcome(detector, rows, len(x), int(test.sum()), prevalence)
+    return FitOutcome(detector, rows, len(x), int(test.sum()), prevalence)
 
 
 def _drawn(groups: NDArray[np.int64], share: float, rng: np.random.Generator) -> NDArray[np.bool_]:
@@ -224,8 +224,8 @@ def _enough(part: str, truth: Floats) -> None:
 
 
 def _measured(
-    detector: Detector, data: Labelled, test: NDArray[np.bool_], bootstrap: int, seed: int
-) -> list[Row]:
+    detector: Detector, data: LabelledAnswer, test: NDArray[np.bool_], bootstrap: int, seed: int
+) -> list[FeatureRow]:
     """Figures of the classifier and of what needs none; labels are cut at a risk of 0.5."""
     truth, n = data.truth[test], int(test.sum())
     risk = detector.risk(data.x[test])
@@ -255,5 +255,5 @@ def _measured(
             low, high = (
                 interval(np.concatenate([d[name] for d in chunks])) if chunks else (None, None)
             )
-            rows.append(Row(method, name, values[name], low, high))
+            rows.append(FeatureRow(method, name, values[name], low, high))
     return rows

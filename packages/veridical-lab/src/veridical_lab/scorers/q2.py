@@ -13,7 +13,7 @@ from veridical.core.records import Against, Record
 from veridical.core.registry import Cost, scorer
 from veridical.core.scores import SHOWN, EvidenceItem, Score, Unit
 from veridical.errors import NotApplicable
-from veridical.scorers.grounding._documents import Document, documents, over_documents
+from veridical.scorers.grounding._documents import JoinedSources, documents, over_documents
 from veridical.text.passages import windows
 from veridical.text.spans import Span
 from veridical_lab.models.evidence import CheckpointEvidence as Evidence
@@ -222,7 +222,7 @@ async def _by_nli(evidence: Evidence, rows: Sequence[_Asked], nli: str | None) -
 async def _whole(
     evidence: Evidence,
     response: str,
-    docs: Sequence[Document],
+    docs: Sequence[JoinedSources],
     count: int,
     nli: str | None,
 ) -> Score:
@@ -234,7 +234,9 @@ async def _whole(
     return Score.of(1 - raw, raw=details)
 
 
-def _units(rows: Sequence[_Asked], values: Sequence[float], docs: Sequence[Document]) -> list[Unit]:
+def _units(
+    rows: Sequence[_Asked], values: Sequence[float], docs: Sequence[JoinedSources]
+) -> list[Unit]:
     """A unit a candidate, in the order of the response."""
     units = []
     for span in sorted({row.candidate for row in rows}, key=lambda s: (s.start, s.end)):
@@ -247,7 +249,7 @@ def _units(rows: Sequence[_Asked], values: Sequence[float], docs: Sequence[Docum
     return units
 
 
-def _places(answers: Sequence[Answer | None], docs: Sequence[Document]) -> list[EvidenceItem]:
+def _places(answers: Sequence[Answer | None], docs: Sequence[JoinedSources]) -> list[EvidenceItem]:
     pairs = zip(answers, docs, strict=True)
     return [x for a, d in pairs if a is not None for x in d.items(a.start, a.end)]
 

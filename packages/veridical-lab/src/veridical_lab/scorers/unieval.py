@@ -18,7 +18,7 @@ from veridical.core.records import Against, Record
 from veridical.core.registry import scorer
 from veridical.core.scores import SHOWN, EvidenceItem, Score, Unit
 from veridical.errors import NotApplicable, UsageError
-from veridical.scorers.grounding._documents import Document, documents, over_documents
+from veridical.scorers.grounding._documents import JoinedSources, documents, over_documents
 from veridical.text.spans import Span
 from veridical_lab.models.evidence import CheckpointEvidence as Evidence
 from veridical_lab.models.requests import Likelihood
@@ -203,12 +203,12 @@ async def unieval(
     )
 
 
-def _documents(record: Record, question: _Question, against: Against) -> list[Document]:
+def _documents(record: Record, question: _Question, against: Against) -> list[JoinedSources]:
     """What the question sets the response beside: one document without sources if nothing."""
     if "prompt" in question.fields and not record.prompt:
         raise NotApplicable("the record has no prompt")
     if question.of is None:
-        return [Document("", ())]
+        return [JoinedSources("", ())]
     return documents(record.against(against if question.of == "source" else "reference"))
 
 
@@ -216,7 +216,7 @@ class _Unit:
     """What was answered about one unit, document by document and window by window."""
 
     def __init__(
-        self, span: Span, docs: Sequence[Document], likelihoods: Sequence[Likelihood]
+        self, span: Span, docs: Sequence[JoinedSources], likelihoods: Sequence[Likelihood]
     ) -> None:
         self.span = span
         self._documents = docs

@@ -32,7 +32,7 @@ from veridical_lab.tagger.extractor import claims_of
 from veridical_lab.tagger.fit import fit_networks, fit_selection, project
 from veridical_lab.tagger.model import Networks, Selection, Tagger
 from veridical_lab.tagger.reading import Read, read_response
-from veridical_lab.training.figures import Row
+from veridical_lab.training.figures import FigureRow
 
 if TYPE_CHECKING:
     from veridical.core.evidence import Evidence
@@ -265,7 +265,9 @@ def _hash(part: Sequence[Prepared]) -> str:
     return h.hexdigest()
 
 
-def measure(tagger: Tagger, held: Sequence[Prepared], *, bootstrap: int, seed: int) -> list[Row]:
+def measure(
+    tagger: Tagger, held: Sequence[Prepared], *, bootstrap: int, seed: int
+) -> list[FigureRow]:
     """Precision, recall and F1 of statements against the LLM's, over all of them together: of the
     trained extractor, of the rules, and of the one over each of the others.
 
@@ -296,7 +298,7 @@ def measure(tagger: Tagger, held: Sequence[Prepared], *, bootstrap: int, seed: i
     for name, (whole, replicates) in values.items():
         for i, metric in enumerate(METRICS):
             low, high = interval(replicates[:, i])
-            rows.append(Row("held out", name, metric, float(whole[i]), low, high, len(held)))
+            rows.append(FigureRow("held out", name, metric, float(whole[i]), low, high, len(held)))
     return rows
 
 

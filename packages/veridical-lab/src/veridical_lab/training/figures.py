@@ -17,7 +17,7 @@ METRICS = ("macro_f1", "accuracy")
 
 
 @dataclass(frozen=True)
-class Row:
+class FigureRow:
     """One figure with its 95 % interval (None where too few replicates define it).
 
     Attributes:
@@ -46,7 +46,7 @@ def beside_majority(
     method: str,
     bootstrap: int,
     seed: int,
-) -> list[Row]:
+) -> list[FigureRow]:
     """Macro-F1 and accuracy of what a checker ``said``, of the majority class, and of the one over
     the other.
 
@@ -72,5 +72,5 @@ def beside_majority(
     rows = []
     for (name, metric), (value, draws) in values.items():
         low, high = interval(draws)
-        rows.append(Row(part, name, metric, value, low, high, len(truth)))
+        rows.append(FigureRow(part, name, metric, value, low, high, len(truth)))
     return rows

@@ -22,7 +22,7 @@ from veridical.models.nli.folder import NliSettings
 from veridical.models.nli.labels import CONTRADICTION, ENTAILMENT, REST, config_names, order_of
 from veridical.models.nli.tokens import PairWindower
 from veridical.models.nli.torch import TorchNli
-from veridical_lab.training.figures import Row, beside_majority
+from veridical_lab.training.figures import FigureRow, beside_majority
 from veridical_lab.training.finetune_batches import Batches, schedule
 from veridical_lab.training.finetune_epochs import fit_epochs, parts_of
 from veridical_lab.training.labelled_pairs import LabelledPairs, check_enough
@@ -47,7 +47,7 @@ class Trained:
     epoch: int
     temperature: float
     loss: tuple[float, ...]
-    figures: list[Row]
+    figures: list[FigureRow]
     n_train: int
     n_validation: int
     n_held_out: int

@@ -30,7 +30,7 @@ from veridical.text.spans import Span
 from veridical.text.words import lettered_spans
 from veridical_lab.bench.datasets.ragtruth import sources_beside, with_source
 from veridical_lab.bench.metrics.spans import span_metrics, span_statistics
-from veridical_lab.training.figures import Row
+from veridical_lab.training.figures import FigureRow
 from veridical_lab.training.finetune import save_beside, with_head
 from veridical_lab.training.finetune_batches import Batches, schedule
 from veridical_lab.training.finetune_epochs import fit_epochs, parts_of
@@ -77,7 +77,7 @@ class TrainedSpans:
 
     epoch: int
     loss: tuple[float, ...]
-    figures: list[Row]
+    figures: list[FigureRow]
     n_train: int
     n_validation: int
     n_held_out: int
@@ -260,7 +260,7 @@ def _figures(
     groups: NDArray[np.int64],
     bootstrap: int,
     seed: int,
-) -> list[Row]:
+) -> list[FigureRow]:
     """Of the detector, of marking every word, and of length."""
     risks = [
         detector.assemble(windows, detector.run(windows))
@@ -280,7 +280,9 @@ def _figures(
         for metric in _FIGURES:
             drawn = np.concatenate([d[metric] for d in draws]) if draws else np.zeros(0)
             rows.append(
-                Row("held out", method, metric, values[metric], *interval(drawn), len(answers))
+                FigureRow(
+                    "held out", method, metric, values[metric], *interval(drawn), len(answers)
+                )
             )
     truth = np.array([bool(g) for g in gold], np.float64)
     for method, risk in (
@@ -291,7 +293,7 @@ def _figures(
         draws_ = [auroc(truth, of_answers, weights) for weights in resampler.chunks()]
         drawn = np.concatenate(draws_) if draws_ else np.zeros(0)
         value = float(auroc(truth, of_answers))
-        rows.append(Row("held out", method, "auroc", value, *interval(drawn), len(answers)))
+        rows.append(FigureRow("held out", method, "auroc", value, *interval(drawn), len(answers)))
     return rows
 
 

@@ -15,7 +15,7 @@ from veridical.errors import ModelError
 from veridical.models.images import decoding
 from veridical.models.images.names import load_image_embedder
 from veridical_lab.studies.checkembed import counting
-from veridical_lab.studies.checkembed.options import StudyOptions
+from veridical_lab.studies.checkembed.options import CheckEmbedSetup
 from veridical_lab.studies.checkembed.scenes import MOST, OBJECTS, Scene, prompt_of
 
 pytest.importorskip("PIL")
@@ -39,7 +39,7 @@ def test_a_seed_draws_the_same_picture_again() -> None:
 
 
 def test_prompts_have_the_wrong_images_that_they_say() -> None:
-    prompts = list(counting.prompts_of(StudyOptions(n=10, limit=3)))
+    prompts = list(counting.prompts_of(CheckEmbedSetup(n=10, limit=3)))
     assert len(prompts) == 3 * 5 * 6 and len({p.id for p in prompts}) == len(prompts)
     for p in prompts:
         wrong = [s.count for s in p.scenes if s.count != p.asked]
@@ -59,7 +59,7 @@ def test_figures_are_those_of_plain_arithmetic(tmp_path: Path) -> None:
         (windows,) = embedder.windows([Picture(scene.url())])
         return embedder.assemble(windows, embedder.run(windows))
 
-    prompts = [p for p in counting.prompts_of(StudyOptions(**options)) if p.asked == 3]
+    prompts = [p for p in counting.prompts_of(CheckEmbedSetup(**options)) if p.asked == 3]
     given = {(v.topic, v.level): v.value for v in result.values if v.kind == "three"}
     assert len(given) == len(prompts) == 12
     for p in prompts:
@@ -76,7 +76,7 @@ def test_figures_are_those_of_plain_arithmetic(tmp_path: Path) -> None:
         ]
     # SelfCheckGPT's way: the mean cosine of an image with each of the others
     right, wrong = [], []
-    for p in counting.prompts_of(StudyOptions(**options)):
+    for p in counting.prompts_of(CheckEmbedSetup(**options)):
         if p.wrong == 2:
             vectors = np.array([vector(s) for s in p.scenes])
             others = ((vectors @ vectors.T).sum(axis=1) - 1) / (len(vectors) - 1)

@@ -15,7 +15,7 @@ from veridical.engine.options import EngineOptions
 from veridical.errors import UsageError
 from veridical.llm.fake import FakeLlm, Said
 from veridical.run.display import Display
-from veridical_lab.studies.checkembed.options import StudyOptions
+from veridical_lab.studies.checkembed.options import CheckEmbedSetup
 from veridical_lab.studies.checkembed.planning import plan_studies
 from veridical_lab.studies.checkembed.result import STORED, Studies
 from veridical_lab.studies.checkembed.running import run_studies
@@ -149,7 +149,7 @@ def test_what_the_journal_holds_serves_a_larger_study(tmp_path: Path) -> None:
 
 def test_the_plan_counts_what_would_be_asked(tmp_path: Path, chunks: Path) -> None:
     llm = scripted()
-    options = StudyOptions(
+    options = CheckEmbedSetup(
         limit=1, n=3, errors="1,5", about="scientific", data=chunks, tokens_per_second=100.0
     )
     engine = EngineOptions(llm=llm, store=tmp_path / "store")
@@ -162,13 +162,13 @@ def test_the_plan_counts_what_would_be_asked(tmp_path: Path, chunks: Path) -> No
 
     run_studies(
         ["errors"],
-        StudyOptions(
+        CheckEmbedSetup(
             limit=1, n=3, errors="1,5", about="scientific", out=tmp_path / "run", scorers="cosine"
         ),
         engine,
         Display(Console(quiet=True)),
     )
-    after = plan_studies(["errors"], StudyOptions(limit=1, n=3, errors="1,5"), engine)
+    after = plan_studies(["errors"], CheckEmbedSetup(limit=1, n=3, errors="1,5"), engine)
     assert after["studies"][0]["journaled"] == 9
     assert after["hours"] is None  # nobody knows how fast a scripted model writes
 
@@ -249,7 +249,7 @@ def test_the_papers_own_chunks_are_read(shared_data: Path, tmp_path: Path) -> No
 @pytest.mark.local
 def test_a_model_that_runs_here_writes_the_texts(tmp_path: Path) -> None:
     pytest.importorskip("xllamacpp")
-    options = StudyOptions(
+    options = CheckEmbedSetup(
         limit=1,
         n=3,
         errors="1",

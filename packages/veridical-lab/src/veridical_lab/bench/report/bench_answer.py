@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from veridical.report import formats
-from veridical.report.document import Answer, Severity
+from veridical.report.document import Opening, Severity
 from veridical.report.formats import interval, metric_name, number, share, some
 from veridical_lab.bench.judgements import RISK
 from veridical_lab.bench.report.flags import ordered
@@ -44,7 +44,7 @@ class Warned(NamedTuple):
         return f"{self.explanation} ({self.names})" if self.explanation else f"({self.names})"
 
 
-def answer(shown: Iterable[SplitView]) -> Answer | None:
+def answer(shown: Iterable[SplitView]) -> Opening | None:
     """The answer for the main task, which is the first that any scorer has a figure on."""
     for view in shown:
         best = next((x for x in view.lines if (row := _headline(view, x)) and _known(row)), None)
@@ -77,7 +77,7 @@ def check_command(scorer: str, fail_over: float | None) -> list[str]:
     return formats.check_command("" if scorer == RISK else scorer, fail_over)
 
 
-def _of(view: SplitView, best: Line) -> Answer:
+def _of(view: SplitView, best: Line) -> Opening:
     row = _headline(view, best)
     assert row is not None
     bounds = interval(row.ci_low, row.ci_high)
@@ -86,17 +86,17 @@ def _of(view: SplitView, best: Line) -> Answer:
     sentence = f"Best at {_aim(view)}: {best.scorer}; {figure}, {view.title}"
     meaning = [_equals(view, best), *_beside(view, row)]
     if why is not None:
-        return Answer(
+        return Opening(
             f"No scorer can be recommended for {_aim(view)}; the highest figure is that of "
             f"{best.scorer}, {figure}, {view.title}",
             [f"Do not use {best.scorer}: {why}.", *meaning],
         )
     if view.split.kind == "extraction":
-        return Answer(sentence, meaning)
+        return Opening(sentence, meaning)
     suggested = next((s for s in view.split.suggested if s.scorer == best.scorer), None)
     meaning.append(_threshold(view, suggested))
     fail_over = None if suggested is None else suggested.threshold
-    return Answer(sentence, meaning, check_command(best.scorer, fail_over))
+    return Opening(sentence, meaning, check_command(best.scorer, fail_over))
 
 
 def _aim(view: SplitView) -> str:

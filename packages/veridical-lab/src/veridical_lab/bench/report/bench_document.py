@@ -10,13 +10,13 @@ from rich.console import Console
 from veridical.report import document
 from veridical.report.document import (
     Block,
-    Figure,
+    BulletList,
     Heading,
-    Items,
     Line,
     Paragraph,
-    Span,
+    StyledText,
     Table,
+    TableFigure,
     Words,
 )
 from veridical.report.formats import interval, metric_name, number, p_cell, p_value, plain, share
@@ -38,7 +38,7 @@ from veridical_lab.bench.result import (
 _SHOWN_ERRORS = 5
 _OF_LABELS = ("accuracy", "balanced_accuracy", "f1", "macro_f1", "weighted_f1")
 _LONGEST = max(len(name) for name in BASELINES)
-_NOTE = Span("note: ", "dim")
+_NOTE = StyledText("note: ", "dim")
 
 
 def print_bench(bench: Bench, console: Console) -> None:
@@ -61,9 +61,9 @@ def _document(bench: Bench) -> Iterator[Block]:
     beware = warned(bench, shown)
     if beware:
         yield Heading("Beware of")
-        yield Items(
+        yield BulletList(
             [
-                [Span(w.label, "bad" if w.severity == "bad" else "strong"), f": {w.words}"]
+                [StyledText(w.label, "bad" if w.severity == "bad" else "strong"), f": {w.words}"]
                 for w in beware
             ],
             "! ",
@@ -83,21 +83,21 @@ def _document(bench: Bench) -> Iterator[Block]:
 
 def _making(bench: Bench) -> Iterator[Block]:
     yield Heading("How it was made", only="markdown")
-    yield Items([bench.signature], Span("signature: ", "dim"), only="terminal")
+    yield BulletList([bench.signature], StyledText("signature: ", "dim"), only="terminal")
     facts: list[Words] = [
-        ["signature: ", Span(bench.signature, "name")],
+        ["signature: ", StyledText(bench.signature, "name")],
         f"made: {bench.created} with veridical {bench.version}",
         *(f"{k}: {plain(v)}" for k, v in bench.settings.items()),
     ]
     for scorer, signature in bench.signatures.items():
-        facts.append([Span(scorer, "name"), ": ", Span(signature, "name")])
-    yield Items(facts, only="markdown")
-    yield Items(bench.notes, _NOTE)
+        facts.append([StyledText(scorer, "name"), ": ", StyledText(signature, "name")])
+    yield BulletList(facts, only="markdown")
+    yield BulletList(bench.notes, _NOTE)
     if bench.n_row_errors:
         count = f"bad rows, counted as failed for every scorer: {bench.n_row_errors:,}"
-        yield Items([Span(count, "bad")], "")
+        yield BulletList([StyledText(count, "bad")], "")
     bad = [_bad_row(error) for error in bench.row_errors[:_SHOWN_ERRORS]]
-    yield Items(bad, "  bad row: ", only="terminal")
+    yield BulletList(bad, "  bad row: ", only="terminal")
 
 
 def _overview(shown: Sequence[SplitView]) -> Iterator[Block]:
@@ -109,18 +109,18 @@ def _overview(shown: Sequence[SplitView]) -> Iterator[Block]:
     )
     heads = [f"{v.title}, {metric_name((v.main or ['-'])[0])}" for v in shown]
     lines = [
-        Line(Span(x.scorer, "name"), [_standing(r, s) for r, s in x.cells], dim=x.baseline)
+        Line(StyledText(x.scorer, "name"), [_standing(r, s) for r, s in x.cells], dim=x.baseline)
         for x in overview(shown)
     ]
     yield Table(["Scorer", *heads], lines, only="markdown")
 
 
-def _standing(row: Row | None, standing: Standing) -> Figure:
+def _standing(row: Row | None, standing: Standing) -> TableFigure:
     if row is None or row.value is None:
-        return Figure("-")
+        return TableFigure("-")
     value = number(row.value) + ("†" if standing == "level" else "")
     bounds = interval(row.ci_low, row.ci_high)
-    return Figure(value, bounds, style="strong" if standing == "best" else "")
+    return TableFigure(value, bounds, style="strong" if standing == "best" else "")
 
 
 def _table_1(shown: Sequence[SplitView]) -> Iterator[Block]:
@@ -131,47 +131,51 @@ def _table_1(shown: Sequence[SplitView]) -> Iterator[Block]:
     yield Heading("Right answers told from wrong ones (table 1)")
     lines = []
     for row in table.rows:
-        cells = [Figure(f"{c.value} {c.interval}".strip()) for c in row.cells]
-        lines.append(Line(Span(row.group, "name"), [Figure(row.figure), *cells]))
+        cells = [TableFigure(f"{c.value} {c.interval}".strip()) for c in row.cells]
+        lines.append(Line(StyledText(row.group, "name"), [TableFigure(row.figure), *cells]))
     yield Table(["Scorer", "Figure", *table.parts], lines)
-    yield Items(table.notes, _NOTE)
+    yield BulletList(table.notes, _NOTE)
 
 
 def _split(view: SplitView) -> Iterator[Block]:
     s = view.split
     yield Heading(view.title)
-    facts: list[str | Span] = [f"{s.level} level", f" · n {s.n_total:,}"]
+    facts: list[str | StyledText] = [f"{s.level} level", f" · n {s.n_total:,}"]
     if s.n_positive is not None:
         facts.append(f" · positive {s.n_positive:,} ({s.positive})")
         facts.append(f" · prevalence {number(view.prevalence)}")
     if s.n_groups:
         facts.append(f" · independent units {s.n_groups:,}")
     for flag in view.flags:
-        facts += [" · ", Span(flag.label, "bad")]
+        facts += [" · ", StyledText(flag.label, "bad")]
     yield Paragraph(facts)
     if view.all_lines:
         yield _main_table(view)
-        yield Items(list(_labels(view)), "", only="terminal")
+        yield BulletList(list(_labels(view)), "", only="terminal")
         yield from _duels(view)
     else:
         yield Paragraph("No scorer has a figure on this split.")
     if s.ranks:
         yield from _ranks(view)
-    yield Items(list(_failures(view)), Span("failed: ", "bad"))
-    yield Items(view.notes, _NOTE)
+    yield BulletList(list(_failures(view)), StyledText("failed: ", "bad"))
+    yield BulletList(view.notes, _NOTE)
     yield Paragraph("", only="terminal")
     if view.others:
         lines = [
-            Line(Span(x.scorer, "name"), [_figure(x, m) for m in view.others], dim=x.baseline)
+            Line(StyledText(x.scorer, "name"), [_figure(x, m) for m in view.others], dim=x.baseline)
             for x in view.all_lines
         ]
         heads = ["Scorer", *map(metric_name, view.others)]
         yield Table(heads, lines, details="Other metrics", only="markdown")
     for curve in s.samples:
         metric = f"{metric_name(curve.metric)} of "
-        words: list[str | Span] = [metric, Span(curve.scorer, "name"), " by number of samples:"]
+        words: list[str | StyledText] = [
+            metric,
+            StyledText(curve.scorer, "name"),
+            " by number of samples:",
+        ]
         yield Paragraph(words, only="markdown")
-        figures = [Figure(number(v), interval(a, b)) for _, v, a, b in curve.points]
+        figures = [TableFigure(number(v), interval(a, b)) for _, v, a, b in curve.points]
         heads = ["Samples", *(str(n) for n, *_ in curve.points)]
         yield Table(heads, [Line("value", figures)], only="markdown")
 
@@ -183,24 +187,26 @@ def _main_table(view: SplitView) -> Table:
             counts = x.counts(view.main[0] if view.main else view.split.headline)
             figures = [_figure(x, m, bounds=i == 0) for i, m in enumerate(view.main)]
             if counts is None:
-                figures += [Figure("none", style="bad"), Figure("-")]
+                figures += [TableFigure("none", style="bad"), TableFigure("-")]
             else:
                 style: document.Style = "bad" if counts.n_failed else ""
                 scored = f"{counts.n_scored:,}/{counts.n_total:,}"
-                figures += [Figure(scored, style=style), Figure(share(counts.coverage))]
+                figures += [TableFigure(scored, style=style), TableFigure(share(counts.coverage))]
             section = part is not view.table[0] and x is part[0]
             flags = () if x.baseline else x.flags
-            lines.append(Line(Span(x.scorer, "name"), figures, flags, x.baseline, section))
+            lines.append(Line(StyledText(x.scorer, "name"), figures, flags, x.baseline, section))
     heads = ["Scorer", *map(metric_name, view.main), "Scored / total", "Coverage"]
     return Table(heads, lines, flagged=True, least=_LONGEST)
 
 
-def _figure(line: Scorer, metric: str, *, bounds: bool = True) -> Figure:
+def _figure(line: Scorer, metric: str, *, bounds: bool = True) -> TableFigure:
     row = line.cells.get(metric)
     if row is None:
-        return Figure("-")
+        return TableFigure("-")
     paper = "" if row.paper is None else number(row.paper)
-    return Figure(number(row.value), interval(row.ci_low, row.ci_high) if bounds else "", paper)
+    return TableFigure(
+        number(row.value), interval(row.ci_low, row.ci_high) if bounds else "", paper
+    )
 
 
 def _labels(view: SplitView) -> Iterator[Words]:
@@ -209,35 +215,35 @@ def _labels(view: SplitView) -> Iterator[Words]:
         rows = [line.cells[m] for m in _OF_LABELS if m in line.cells]
         if rows and not any(m in line.cells for m in view.main):
             figures = ", ".join(f"{metric_name(r.metric)} {number(r.value)}" for r in rows)
-            yield Span(f"{line.scorer}: {figures}", "dim")
+            yield StyledText(f"{line.scorer}: {figures}", "dim")
 
 
 def _duels(view: SplitView) -> Iterator[Block]:
     if not view.duels:
         return
-    best = Span(view.lines[0].scorer, "name")
+    best = StyledText(view.lines[0].scorer, "name")
     by = metric_name(view.split.headline)
     yield Paragraph([best, f", the best by {by}, against the others (paired, p after Holm):"])
     lines: list[Words] = []
     for d in view.duels:
-        verdict = Span(d.verdict, "" if d.distinguishable else "strong")
+        verdict = StyledText(d.verdict, "" if d.distinguishable else "strong")
         difference = f"{number(d.difference)} {interval(d.low, d.high)}".strip()
-        figures = Span(f": difference {difference}, p {p_value(d.p)}", "figures")
-        lines.append([verdict, " ", Span(d.other, "name"), figures])
-    yield Items(lines)
+        figures = StyledText(f": difference {difference}, p {p_value(d.p)}", "figures")
+        lines.append([verdict, " ", StyledText(d.other, "name"), figures])
+    yield BulletList(lines)
 
 
 def _ranks(view: SplitView) -> Iterator[Block]:
-    words: list[str | Span] = ["Mean ranks over the resamples: "]
+    words: list[str | StyledText] = ["Mean ranks over the resamples: "]
     for i, r in enumerate(sorted(view.split.ranks, key=lambda r: r.rank)):
-        words += [", " * bool(i), Span(r.scorer, "name"), f" {r.rank:.2f}"]
+        words += [", " * bool(i), StyledText(r.scorer, "name"), f" {r.rank:.2f}"]
     yield Paragraph([*words, "."], only="markdown")
     words = ["Not distinguishable from each other (critical difference): "]
     cliques = [clique for clique in view.split.cliques if len(clique) > 1]
     for i, clique in enumerate(cliques):
         words.append("; " * bool(i))
         for j, name in enumerate(clique):
-            words += [" = " * bool(j), Span(name, "name")]
+            words += [" = " * bool(j), StyledText(name, "name")]
     yield Paragraph([*words, "." if cliques else "none."], only="markdown")
 
 
@@ -248,7 +254,7 @@ def _failures(view: SplitView) -> Iterator[Words]:
             most = sorted(row.failed_reasons.items(), key=lambda x: -x[1])
             why = "; ".join(f"{n:,} × {reason}" for reason, n in most) or "no reason given"
             yield [
-                Span(line.scorer, "name"),
+                StyledText(line.scorer, "name"),
                 f" failed on {row.n_failed:,} of {row.n_total:,} ({why}); "
                 f"{metric_name(row.metric)} could be {number(row.worst)} to {number(row.best)}",
             ]
@@ -274,7 +280,7 @@ def _study(study: Study) -> Iterator[Block]:
         yield Table(["Data", "Scorer", "Factor", "Mean of each level"], lines, only="markdown")
     for agreement in study.agreement:
         yield from _agreement(agreement)
-    yield Items(study.notes, _NOTE)
+    yield BulletList(study.notes, _NOTE)
 
 
 def _agreement(of: Agreement) -> Iterator[Block]:
@@ -285,7 +291,7 @@ def _agreement(of: Agreement) -> Iterator[Block]:
         only="markdown",
     )
     lines = [
-        Line(Span(f"{i}. {name}", "name"), [Figure(number(v)) for v in row])
+        Line(StyledText(f"{i}. {name}", "name"), [TableFigure(number(v)) for v in row])
         for i, (name, row) in enumerate(zip(of.scorers, of.spearman, strict=True), 1)
     ]
     heads = ["Scorer", *(str(i) for i in range(1, len(of.scorers) + 1))]
@@ -301,23 +307,23 @@ def _alignment(split: AlignmentSplit) -> Iterator[Block]:
     lines = []
     for a in split.scorers:
         values = (a.average_precision, a.area, a.area_inverted, a.precision, a.recall, a.f1)
-        figures = [Figure(number(v)) for v in (*values, a.accuracy, a.threshold)]
-        counts = Figure(f"{a.predicted_positive:,}/{a.predicted_negative:,}")
-        lines.append(Line(Span(a.scorer, "name"), [*figures, counts], ordered(a.flags)))
+        figures = [TableFigure(number(v)) for v in (*values, a.accuracy, a.threshold)]
+        counts = TableFigure(f"{a.predicted_positive:,}/{a.predicted_negative:,}")
+        lines.append(Line(StyledText(a.scorer, "name"), [*figures, counts], ordered(a.flags)))
     yield Table(heads, lines, flagged=True)
 
 
 def _level_means(t: FactorTest) -> Line:
     means = ", ".join(f"{level} {number(mean)}" for level, mean in t.means.items())
-    return Line(t.dataset, [Figure(t.scorer), Figure(t.factor), Figure(means)])
+    return Line(t.dataset, [TableFigure(t.scorer), TableFigure(t.factor), TableFigure(means)])
 
 
 def _test(t: FactorTest) -> Line:
     p = t.p_holm if t.p_holm is not None else t.p
     if p is None:
-        verdict = Figure(f"not tested: {t.note}" if t.note else "not tested", style="bad")
+        verdict = TableFigure(f"not tested: {t.note}" if t.note else "not tested", style="bad")
     else:
-        verdict = Figure("found") if p <= 0.05 else Figure("not found", style="bad")
+        verdict = TableFigure("found") if p <= 0.05 else TableFigure("not found", style="bad")
     effect = f"{t.effect} {number(t.effect_size)}"
     cells = (t.scorer, t.factor, t.test, p_cell(t.p), p_cell(t.p_holm), effect, f"{t.n:,}")
-    return Line(t.dataset, [*map(Figure, cells), verdict])
+    return Line(t.dataset, [*map(TableFigure, cells), verdict])

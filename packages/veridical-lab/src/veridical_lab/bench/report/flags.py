@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from veridical.report.document import Severity, Shown
+from veridical.report.document import Severity, ShownFlag
 
 
 class Flag(NamedTuple):
@@ -76,17 +76,17 @@ FLAGS: dict[str, Flag] = {
 }
 
 
-def shown(flag: str) -> Shown:
+def shown(flag: str) -> ShownFlag:
     """The flag for print. A value after a colon is kept; an unknown flag is shown as it is."""
     name, _, value = flag.partition(":")
     known = FLAGS.get(name)
     if known is None:
-        return Shown(flag, flag, "", "warn")
+        return ShownFlag(flag, flag, "", "warn")
     label = f"{known.label} ({value.strip()})" if value.strip() else known.label
-    return Shown(name, label, known.explanation, known.severity)
+    return ShownFlag(name, label, known.explanation, known.severity)
 
 
-def ordered(flags: Iterable[str]) -> list[Shown]:
+def ordered(flags: Iterable[str]) -> list[ShownFlag]:
     """Each flag once, worst first, unknown ones last."""
     places = {name: i for i, name in enumerate(FLAGS)}
     unique = {s.name: s for s in map(shown, dict.fromkeys(flags))}

@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from veridical.report.document import Figure as Cell
+from veridical.report.document import TableFigure as Cell
 from veridical.report.formats import interval, metric_name, number
 from veridical.report.plots import Axis, Figure, Series, lines
 from veridical.report.plots_bars import Bar, ranked

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from veridical.report.document import Shown
+from veridical.report.document import ShownFlag
 from veridical.stats.tables import Comparison
 from veridical_lab.bench.report.flags import ordered
 from veridical_lab.bench.result import BASELINES, Baselines, Bench, Row, Split
@@ -43,7 +43,7 @@ class Line:
     cells: dict[str, Row] = field(default_factory=dict)
 
     @property
-    def flags(self) -> list[Shown]:
+    def flags(self) -> list[ShownFlag]:
         """The flags that are about the scorer."""
         return ordered(f for f in self.all_flags if f not in _OF_SPLIT)
 
@@ -77,7 +77,7 @@ class SplitView:
         return None if s.n_positive is None or not s.n_total else s.n_positive / s.n_total
 
     @property
-    def flags(self) -> list[Shown]:
+    def flags(self) -> list[ShownFlag]:
         """The flags that are about the split, whatever the scorer."""
         return ordered(f for x in self.all_lines for f in x.all_flags if f in _OF_SPLIT)
 

@@ -20,7 +20,7 @@ from veridical_lab.bench.result import Agreement, Box, FactorTest, Pairwise, Sca
 from veridical_lab.bench.study.independent import independent
 from veridical_lab.bench.study.normality import NORMALITY, Outcome
 from veridical_lab.bench.study.related import paired, repeated
-from veridical_lab.bench.study.table import Column, Table, read_table
+from veridical_lab.bench.study.table import Table, TableColumn, read_table
 from veridical_lab.sampling.levels import BINS, bin_names
 
 TUNING = ("pretrained", "instruct")
@@ -108,7 +108,7 @@ def _means(part: Table, *columns: str) -> Table:
     means = replace(part.where(first), value=mean)
     if "item" in columns:
         return means
-    return replace(means, item=Column(("all",), np.zeros(len(mean), dtype=np.int64)))
+    return replace(means, item=TableColumn(("all",), np.zeros(len(mean), dtype=np.int64)))
 
 
 def _matrix(part: Table, block: Ints, level: Ints, k: int) -> tuple[Floats, Floats]:

@@ -37,21 +37,21 @@ _LARGEST = 1e100  # squares of larger values would overflow
 
 
 @dataclass(frozen=True)
-class Column:
+class TableColumn:
     """Words in columns: ``names[codes[i]]`` is that of row i."""
 
     names: tuple[str, ...]
     codes: Ints
 
     @classmethod
-    def of(cls, words: Iterable[str]) -> Column:
+    def of(cls, words: Iterable[str]) -> TableColumn:
         numbers: dict[str, int] = {}
         codes = [numbers.setdefault(w, len(numbers)) for w in words]
         return cls(tuple(numbers), np.array(codes, dtype=np.int64))
 
-    def where(self, keep: NDArray[np.bool_] | Ints) -> Column:
+    def where(self, keep: NDArray[np.bool_] | Ints) -> TableColumn:
         """The rows that ``keep`` selects."""
-        return Column(self.names, self.codes[keep])
+        return TableColumn(self.names, self.codes[keep])
 
 
 @dataclass(frozen=True)
@@ -64,12 +64,12 @@ class Table:
         value: what the scorer gave; finite.
     """
 
-    dataset: Column
-    scorer: Column
-    model: Column
-    family: Column
-    decoding: Column
-    item: Column
+    dataset: TableColumn
+    scorer: TableColumn
+    model: TableColumn
+    family: TableColumn
+    decoding: TableColumn
+    item: TableColumn
     size: Floats
     instruct: Ints
     value: Floats
@@ -81,7 +81,7 @@ class Table:
             f.name: getattr(self, f.name) for f in fields(self) if f.name != "notes"
         }
         for name, column in columns.items():
-            columns[name] = column.where(keep) if isinstance(column, Column) else column[keep]
+            columns[name] = column.where(keep) if isinstance(column, TableColumn) else column[keep]
         return replace(self, **columns)
 
     def keys(self, *columns: str) -> Ints:
@@ -89,7 +89,7 @@ class Table:
         key = np.zeros(len(self.value), dtype=np.int64)
         for name in columns:
             column = getattr(self, name)
-            codes = column.codes if isinstance(column, Column) else column
+            codes = column.codes if isinstance(column, TableColumn) else column
             _, levels = np.unique(codes, return_inverse=True)
             # Renumbered at every step, so that the product stays under n squared.
             _, key = np.unique(key * (levels.max(initial=0) + 1) + levels, return_inverse=True)
@@ -272,8 +272,8 @@ def _columns(read_rows: _Rows, values: dict[str, list[tuple[int, float]]], long:
         notes.append(f"{len(pairs) - len(numbers)} of {len(pairs)} values are missing and left out")
     rows = [read_rows.keys[n] for _, n, _ in numbers]
     return Table(
-        scorer=Column.of(name for name, _, _ in numbers),
-        **{name: Column.of(getattr(r, name) for r in rows) for name in _KEY_COLUMNS},
+        scorer=TableColumn.of(name for name, _, _ in numbers),
+        **{name: TableColumn.of(getattr(r, name) for r in rows) for name in _KEY_COLUMNS},
         size=np.array([r.size for r in rows], dtype=np.float64),
         instruct=np.array([r.instruct for r in rows], dtype=np.int64),
         value=np.array([v for _, _, v in numbers], dtype=np.float64),

@@ -12,11 +12,11 @@ from veridical.core.messages import ChatRequest, Message
 from veridical.errors import UsageError, option_named
 from veridical.prompts import load_prompt
 from veridical.text.display import display
-from veridical_lab.studies.checkembed.replies import Read, descriptions, passage, terms
+from veridical_lab.studies.checkembed.replies import ReadReply, descriptions, passage, terms
 from veridical_lab.studies.checkembed.topics import ERRORS, PAIRS
 
 if TYPE_CHECKING:
-    from veridical_lab.studies.checkembed.options import StudyOptions
+    from veridical_lab.studies.checkembed.options import CheckEmbedSetup
 
 #: Of a file of chunks.
 _MOST_BYTES = 100 << 20
@@ -56,7 +56,7 @@ class Ask:
         """Names the ask within a run of studies."""
         return f"{self.study}/{self.kind}/{self.topic}/{self.level}/{self.draw}"
 
-    def read(self, reply: str) -> Read:
+    def read(self, reply: str) -> ReadReply:
         """The texts of a reply to it."""
         if self.study == "pairs":
             return descriptions(reply)
@@ -65,7 +65,7 @@ class Ask:
         return passage(reply, forced=self.level > 0)
 
 
-def asks_of(study: str, options: StudyOptions, chunks: Sequence[Chunk]) -> list[Ask]:
+def asks_of(study: str, options: CheckEmbedSetup, chunks: Sequence[Chunk]) -> list[Ask]:
     """All that ``study`` asks for, the topics one after another."""
     made = {"pairs": _pairs, "errors": _errors}
     if study in made:
@@ -82,7 +82,7 @@ def prompts_of(study: str) -> tuple[str, ...]:
     }.get(study, ())
 
 
-def _pairs(options: StudyOptions) -> Iterator[Ask]:
+def _pairs(options: CheckEmbedSetup) -> Iterator[Ask]:
     for detail, topics in PAIRS.items():
         for i, topic in enumerate(topics[: options.limit]):
             other = topics[(i + 1) % len(topics)]
@@ -93,7 +93,7 @@ def _pairs(options: StudyOptions) -> Iterator[Ask]:
             yield from _drawn(options, ("pairs", f"different, {detail}", name, 0), both)
 
 
-def _errors(options: StudyOptions) -> Iterator[Ask]:
+def _errors(options: CheckEmbedSetup) -> Iterator[Ask]:
     right, wrong = load_prompt("checkembed_passage"), load_prompt("checkembed_errors")
     for subject in options.subjects:
         for topic in ERRORS[subject][: options.limit]:
@@ -104,7 +104,7 @@ def _errors(options: StudyOptions) -> Iterator[Ask]:
                 yield from _drawn(options, ("errors", subject, topic, level), messages)
 
 
-def _terms(options: StudyOptions, chunks: Sequence[Chunk]) -> Iterator[Ask]:
+def _terms(options: CheckEmbedSetup, chunks: Sequence[Chunk]) -> Iterator[Ask]:
     prompt = load_prompt("checkembed_terms")
     for chunk in chunks[: options.limit]:
         messages = prompt.messages(context=chunk.text)
@@ -112,7 +112,7 @@ def _terms(options: StudyOptions, chunks: Sequence[Chunk]) -> Iterator[Ask]:
 
 
 def _drawn(
-    options: StudyOptions, place: tuple[str, str, str, int], messages: tuple[Message, ...]
+    options: CheckEmbedSetup, place: tuple[str, str, str, int], messages: tuple[Message, ...]
 ) -> Iterator[Ask]:
     """``options.n`` draws of a reply, whose study, kind, topic and level ``place`` is."""
     for draw in range(options.n):

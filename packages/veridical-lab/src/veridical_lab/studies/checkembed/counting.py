@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from veridical.core.records import Record, Sample
 from veridical.core.scores import Score
-from veridical_lab.studies.checkembed.options import StudyOptions
+from veridical_lab.studies.checkembed.options import CheckEmbedSetup
 from veridical_lab.studies.checkembed.result import Value
 from veridical_lab.studies.checkembed.scenes import MOST, NUMBERS, OBJECTS, Scene, prompt_of
 
@@ -70,7 +70,7 @@ class Prompted(NamedTuple):
         )
 
 
-def prompts_of(options: StudyOptions) -> Iterator[Prompted]:
+def prompts_of(options: CheckEmbedSetup) -> Iterator[Prompted]:
     """All that is drawn: each object and number with each share of wrong images. The right and
     the wrong image of one draw are the same in each."""
     for name in list(OBJECTS)[: options.limit]:
@@ -84,13 +84,13 @@ def prompts_of(options: StudyOptions) -> Iterator[Prompted]:
                 yield Prompted(name, count, wrong, tuple(scenes))
 
 
-def records_of(options: StudyOptions) -> list[Record]:
+def records_of(options: CheckEmbedSetup) -> list[Record]:
     """A record a prompt."""
     urls: dict[Scene, str] = {}
     return [prompted.record(urls) for prompted in prompts_of(options)]
 
 
-def single_records(options: StudyOptions) -> list[Record]:
+def single_records(options: CheckEmbedSetup) -> list[Record]:
     """A record an image of each prompt that has right and wrong ones, the others its samples."""
     urls: dict[Scene, str] = {}
     records = []
@@ -103,12 +103,12 @@ def single_records(options: StudyOptions) -> list[Record]:
     return records
 
 
-def mixed(options: StudyOptions) -> Iterator[Prompted]:
+def mixed(options: CheckEmbedSetup) -> Iterator[Prompted]:
     """The prompts that have right images and wrong ones."""
     return (prompted for prompted in prompts_of(options) if 0 < prompted.wrong < options.n)
 
 
-def values_of(options: StudyOptions, scores: Mapping[str, Mapping[str, Score]]) -> list[Value]:
+def values_of(options: CheckEmbedSetup, scores: Mapping[str, Mapping[str, Score]]) -> list[Value]:
     """CheckEmbed's score of each prompt's images, by how many are wrong.
 
     Args:
@@ -122,7 +122,7 @@ def values_of(options: StudyOptions, scores: Mapping[str, Mapping[str, Score]]) 
 
 
 def singles_of(
-    options: StudyOptions, scores: Mapping[str, Mapping[str, Score]]
+    options: CheckEmbedSetup, scores: Mapping[str, Mapping[str, Score]]
 ) -> tuple[list[Value], list[Value]]:
     """How like the others each image of a prompt is, right ones and wrong ones apart, of prompts
     that have both: by CheckEmbed, then by SelfCheckGPT.
@@ -158,7 +158,7 @@ def _by_selfcheck(
 
 
 def _scored(
-    options: StudyOptions, scores: Mapping[str, Mapping[str, Score]]
+    options: CheckEmbedSetup, scores: Mapping[str, Mapping[str, Score]]
 ) -> Iterator[tuple[Prompted, Score]]:
     for prompted in prompts_of(options):
         for score in scores.get(prompted.id, {}).values():

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 
 from veridical.report import document
-from veridical.report.document import Block, Heading, Items, Paragraph, Span, plain_table
+from veridical.report.document import Block, BulletList, Heading, Paragraph, StyledText, plain_table
 from veridical.report.formats import interval, number, plain
 from veridical_lab.studies.checkembed.result import Studies, Summary
 
@@ -18,7 +18,7 @@ TITLES = {
     "runtime": "Running times",
     "counting": "Pictures of counted objects",
 }
-_NOTE = Span("note: ", "dim")
+_NOTE = StyledText("note: ", "dim")
 
 Rows = list[list[str]]
 
@@ -188,8 +188,8 @@ def _document(result: Studies) -> Iterator[Block]:
             yield plain_table(heads, rows)
             yield Paragraph("", only="terminal")
     yield Heading("How it was made", only="markdown")
-    yield Items(result.notes, _NOTE)
-    yield Items(
+    yield BulletList(result.notes, _NOTE)
+    yield BulletList(
         [
             f"made: {result.created} with veridical {result.version}",
             *(f"{k}: {v}" for k, v in result.models.items()),

@@ -16,7 +16,7 @@ from veridical.errors import UsageError, VeridicalError
 from veridical.files.atomic import write_atomic
 from veridical.run.display import TICK
 from veridical_lab.studies.checkembed.asks import Ask
-from veridical_lab.studies.checkembed.replies import Read
+from veridical_lab.studies.checkembed.replies import ReadReply
 from veridical_lab.studies.checkembed.result import Replies
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class Written:
     """What came of an ask: its texts, or why there are none."""
 
     ask: Ask
-    read: Read
+    read: ReadReply
     cut: bool = False
     problem: str = ""
 
@@ -131,7 +131,7 @@ def _written(ask: Ask, outcome: Reply | LlmError) -> Written:
             raise outcome
         text = outcome.whole(cut=True)
     except VeridicalError as e:
-        return Written(ask, Read((), "unusable"), problem=str(e))
+        return Written(ask, ReadReply((), "unusable"), problem=str(e))
     return Written(ask, ask.read(text), outcome.finish_reason == "length")
 
 

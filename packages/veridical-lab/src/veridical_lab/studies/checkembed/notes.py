@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from veridical_lab.studies.checkembed.options import StudyOptions
+from veridical_lab.studies.checkembed.options import CheckEmbedSetup
 from veridical_lab.studies.checkembed.result import Replies, Studies
 from veridical_lab.studies.checkembed.scenes import OBJECTS
 from veridical_lab.studies.checkembed.topics import ERRORS, PAIRS
@@ -28,7 +28,7 @@ PAPER = {
 }
 
 
-def notes_of(result: Studies, options: StudyOptions) -> list[str]:
+def notes_of(result: Studies, options: CheckEmbedSetup) -> list[str]:
     """Sentences, the size of each study first."""
     notes = [f"{study}: {size_of(study, options)}" for study in result.studies]
     notes.append(
@@ -48,7 +48,7 @@ def notes_of(result: Studies, options: StudyOptions) -> list[str]:
     return notes + [PAPER[study] for study in result.studies]
 
 
-def size_of(study: str, options: StudyOptions) -> str:
+def size_of(study: str, options: CheckEmbedSetup) -> str:
     """How large a study is, beside what it could be."""
     of_limit = "all topics" if options.limit is None else f"the first {options.limit} topics"
     if study == "pairs":
@@ -78,7 +78,7 @@ def size_of(study: str, options: StudyOptions) -> str:
     return f"{ks} samples of {lengths} words (paper: 2 to 10 samples, 200 to 4000 tokens)"
 
 
-def _levels(options: StudyOptions) -> str:
+def _levels(options: CheckEmbedSetup) -> str:
     levels = options.levels
     whole = levels == tuple(range(levels[0], levels[-1] + 1)) and len(levels) > 2
     told = f"{levels[0]} to {levels[-1]}" if whole else ", ".join(map(str, levels))

@@ -33,7 +33,7 @@ MOST_ERRORS = 10
 
 
 @dataclass(frozen=True, kw_only=True)
-class StudyOptions(SpeedOptions):
+class CheckEmbedSetup(SpeedOptions):
     """The options of the studies of CheckEmbed.
 
     Raises:
@@ -151,7 +151,7 @@ class StudyOptions(SpeedOptions):
         for name in dict.fromkeys(name for takes in _TAKES.values() for name in takes):
             of = [study for study, takes in _TAKES.items() if name in takes]
             unused = not set(of) & set(studies)
-            if unused and getattr(self, name) != getattr(StudyOptions, name):
+            if unused and getattr(self, name) != getattr(CheckEmbedSetup, name):
                 raise UsageError(
                     f"{option_named(name)} is of the study {' and '.join(map(repr, of))}"
                 )

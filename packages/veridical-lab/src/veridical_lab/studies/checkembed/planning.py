@@ -18,16 +18,16 @@ from veridical_lab.studies.checkembed import counting, records, timing
 from veridical_lab.studies.checkembed.asks import Ask
 from veridical_lab.studies.checkembed.generating import Written
 from veridical_lab.studies.checkembed.notes import size_of
-from veridical_lab.studies.checkembed.options import StudyOptions
-from veridical_lab.studies.checkembed.replies import Read
-from veridical_lab.studies.checkembed.running import MATRICES, Request
+from veridical_lab.studies.checkembed.options import CheckEmbedSetup
+from veridical_lab.studies.checkembed.replies import ReadReply
+from veridical_lab.studies.checkembed.running import MATRICES, StudyRequest
 
 _FEW = 3  # records whose scoring is timed, to scale from
 _WORDS_A_TOKEN = 0.75
 
 
 def plan_studies(
-    names: Sequence[str], options: StudyOptions, engine_options: EngineOptions
+    names: Sequence[str], options: CheckEmbedSetup, engine_options: EngineOptions
 ) -> dict[str, Any]:
     """Calls, tokens and hours of each study. Nothing is asked; local models run a few times to be
     timed. Tokens out, and so hours, are at most; hours are None where a speed is not known.
@@ -40,7 +40,7 @@ def plan_studies(
     Raises:
         UsageError: as :func:`~veridical_lab.studies.checkembed.running.run_studies` does.
     """
-    request = Request.of(names, options, engine_options)
+    request = StudyRequest.of(names, options, engine_options)
     with engine_of(engine_options) as engine:
         llm = engine.llms.endpoint().name if request.asks else None
         speed = options.speed_of([] if llm is None else [llm])
@@ -60,7 +60,7 @@ def plan_studies(
 
 
 def _without_texts(
-    study: str, options: StudyOptions, engine_options: EngineOptions, engine: Engine
+    study: str, options: CheckEmbedSetup, engine_options: EngineOptions, engine: Engine
 ) -> dict[str, Any]:
     """Of a study for which no language model writes."""
     if study == "runtime":
@@ -73,7 +73,9 @@ def _without_texts(
     return {"study": study, "size": size_of(study, options), **told([part], None), "records": count}
 
 
-def _written(study: str, request: Request, engine: Engine, speed: float | None) -> dict[str, Any]:
+def _written(
+    study: str, request: StudyRequest, engine: Engine, speed: float | None
+) -> dict[str, Any]:
     """Of a study that has texts written."""
     asks = request.asks[study]
     with temporary_folder("plan") as folder:
@@ -96,7 +98,7 @@ def _written(study: str, request: Request, engine: Engine, speed: float | None) 
 
 
 def _scored(
-    study: str, request: Request, written: Sequence[Written]
+    study: str, request: StudyRequest, written: Sequence[Written]
 ) -> list[tuple[list[Any], list[BoundScorer]]]:
     """The records of a study and what scores them."""
     parts: list[tuple[list[Any], list[BoundScorer]]] = []
@@ -115,4 +117,4 @@ def _pretended(ask: Ask, max_tokens: int) -> Written:
     count = max(8, int(max_tokens * _WORDS_A_TOKEN))
     parts = 2 if ask.study == "pairs" else 1
     texts = tuple(timing.text_of(count // parts, f"{ask.id}/{part}") for part in range(parts))
-    return Written(ask, Read(texts, "marked"))
+    return Written(ask, ReadReply(texts, "marked"))

@@ -22,14 +22,14 @@ _TERM = re.compile(_BULLET + r"[\"“'*]{0,4}(.{1,80}?)[\"”'*]{0,4}[.:][ \t*]{
 
 
 @dataclass(frozen=True)
-class Read:
+class ReadReply:
     """The texts of a reply; none where it is unusable."""
 
     texts: tuple[str, ...]
     form: Form
 
 
-def passage(reply: str, *, forced: bool) -> Read:
+def passage(reply: str, *, forced: bool) -> ReadReply:
     """The passage of a reply.
 
     Args:
@@ -42,24 +42,24 @@ def passage(reply: str, *, forced: bool) -> Read:
         body = parts if not forced else _before(parts, "ERRORS")
         return _read((body,), "marked")
     if forced and _after(text, "ERRORS") is not None:
-        return Read((), "unusable")
+        return ReadReply((), "unusable")
     return _read((text,), "whole")
 
 
-def descriptions(reply: str) -> Read:
+def descriptions(reply: str) -> ReadReply:
     """The two passages of a reply; unusable unless both are there and differ."""
     text = _plain(reply)
     second = _after(text, _SECOND)
     first = _after(text, _FIRST)
     if first is None or second is None:
-        return Read((), "unusable")
+        return ReadReply((), "unusable")
     texts = (_before(first, _SECOND), _before(second, _FIRST))
     if texts[0] == texts[1]:
-        return Read((), "unusable")
+        return ReadReply((), "unusable")
     return _read(texts, "marked")
 
 
-def terms(reply: str) -> Read:
+def terms(reply: str) -> ReadReply:
     """The lines ``Term. Definition`` of a reply as one text. A reply without such a line is kept
     whole, as the answer it is."""
     lines = [line for line in _plain(reply).splitlines() if _TERM.match(line.strip())]
@@ -100,8 +100,8 @@ def _before(text: str, name: str) -> str:
     return text if found is None else text[: found.start()].strip()
 
 
-def _read(texts: tuple[str, ...], form: Form) -> Read:
+def _read(texts: tuple[str, ...], form: Form) -> ReadReply:
     """Unusable where a text is empty, or is the line of the template that stands for it."""
     if any(not t.strip() or _SHOWN.match(t.strip()) for t in texts):
-        return Read((), "unusable")
-    return Read(texts, form)
+        return ReadReply((), "unusable")
+    return ReadReply(texts, form)

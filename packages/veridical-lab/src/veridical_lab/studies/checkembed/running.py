@@ -32,7 +32,7 @@ from veridical_lab.studies.checkembed.folder import StudyFolder
 from veridical_lab.studies.checkembed.generating import Written, counted, write_texts
 from veridical_lab.studies.checkembed.matrices import comet_style, summarised
 from veridical_lab.studies.checkembed.notes import notes_of
-from veridical_lab.studies.checkembed.options import STUDIES, StudyOptions, studies_of
+from veridical_lab.studies.checkembed.options import STUDIES, CheckEmbedSetup, studies_of
 from veridical_lab.studies.checkembed.result import STORED, Group, Studies
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ WRITTEN = tuple(name for name in STUDIES if name not in ("runtime", "counting"))
 
 
 @dataclass(frozen=True)
-class Request:
+class StudyRequest:
     """What is asked for, looked at before any work.
 
     Attributes:
@@ -60,14 +60,16 @@ class Request:
     """
 
     studies: tuple[str, ...]
-    options: StudyOptions
+    options: CheckEmbedSetup
     asks: dict[str, list[Ask]]
     chunks: dict[str, Chunk]
     scorers: list[BoundScorer]
     data: str | None = None
 
     @classmethod
-    def of(cls, names: Sequence[str], options: StudyOptions, engine: EngineOptions) -> Request:
+    def of(
+        cls, names: Sequence[str], options: CheckEmbedSetup, engine: EngineOptions
+    ) -> StudyRequest:
         """
         Raises:
             UsageError: an unknown study or scorer, or something that one needs is missing.
@@ -124,7 +126,7 @@ class _Scored:
 
 def run_studies(
     names: Sequence[str],
-    options: StudyOptions,
+    options: CheckEmbedSetup,
     engine_options: EngineOptions,
     display: Display,
 ) -> Studies:
@@ -141,7 +143,7 @@ def run_studies(
         LlmError: the budget stopped it; the same call goes on.
     """
     started = time.monotonic()
-    request = Request.of(names, options, engine_options)
+    request = StudyRequest.of(names, options, engine_options)
     with Engine(engine_options) as engine:
         identity = request.identity(engine)
         run = fingerprint(identity)
@@ -157,7 +159,7 @@ def run_studies(
     return result
 
 
-def _run(request: Request, engine: Engine, path: Path, run: str, display: Display) -> Studies:
+def _run(request: StudyRequest, engine: Engine, path: Path, run: str, display: Display) -> Studies:
     """The studies that have texts, in ``path``."""
     options = request.options
     endpoint = engine.llms.endpoint() if request.asks else None
@@ -187,7 +189,7 @@ def _run(request: Request, engine: Engine, path: Path, run: str, display: Displa
 
 
 def _write_and_score(
-    result: Studies, request: Request, engine: Engine, path: Path, run: str, display: Display
+    result: Studies, request: StudyRequest, engine: Engine, path: Path, run: str, display: Display
 ) -> None:
     """The studies whose texts a language model writes."""
     options = request.options
@@ -211,7 +213,7 @@ def _write_and_score(
 
 
 def _count(
-    result: Studies, options: StudyOptions, engine: Engine, path: Path, display: Display
+    result: Studies, options: CheckEmbedSetup, engine: Engine, path: Path, display: Display
 ) -> None:
     """Adds the study of counted objects; its separations of single images too."""
     display.update("drawing pictures", None, [])
@@ -231,7 +233,7 @@ def _add_matrices(
     result: Studies,
     study: str,
     written: Sequence[Written],
-    request: Request,
+    request: StudyRequest,
     engine: Engine,
     path: Path,
     display: Display,
@@ -282,7 +284,7 @@ def _score(
     scorers: list[BoundScorer],
     engine: Engine,
     path: Path,
-    options: StudyOptions,
+    options: CheckEmbedSetup,
     display: Display,
 ) -> _Scored:
     """Scores of ``rows``, in a run of their own under ``path``, which resumes."""

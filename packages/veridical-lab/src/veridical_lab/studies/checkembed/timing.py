@@ -19,7 +19,7 @@ from veridical.core.resolving import resolve
 from veridical.engine.engine import Engine
 from veridical.engine.options import EngineOptions
 from veridical.files.atomic import write_atomic
-from veridical_lab.studies.checkembed.options import StudyOptions
+from veridical_lab.studies.checkembed.options import CheckEmbedSetup
 from veridical_lab.studies.checkembed.result import Timing
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ shows under between across behind near within beside after before toward through
 """
 
 
-class Cell(NamedTuple):
+class TimingCell(NamedTuple):
     """What is timed once."""
 
     embedder: str
@@ -48,11 +48,13 @@ class Cell(NamedTuple):
     words: int
 
 
-def cells_of(options: StudyOptions, engine: EngineOptions) -> list[tuple[Cell, BoundScorer]]:
+def cells_of(
+    options: CheckEmbedSetup, engine: EngineOptions
+) -> list[tuple[TimingCell, BoundScorer]]:
     """All that is timed, the embedders one after another."""
     scorers = resolve(options.scorers or DEFAULT)
     return [
-        (Cell(embedder, bound.key, k, words), bound)
+        (TimingCell(embedder, bound.key, k, words), bound)
         for embedder in options.encoders or (engine.embedder,)
         for words in options.text_lengths
         for k in options.sample_counts
@@ -69,7 +71,7 @@ def record_of(k: int, words: int, seed: int) -> Record:
 
 
 def time_all(
-    options: StudyOptions, engine: EngineOptions, folder: Path, display: Display
+    options: CheckEmbedSetup, engine: EngineOptions, folder: Path, display: Display
 ) -> list[Timing]:
     """Every cell timed; those that ``folder`` has are not timed again."""
     cells = cells_of(options, engine)
@@ -90,7 +92,7 @@ def time_all(
     return [known[cell] for cell, _ in cells]
 
 
-def planned_seconds(options: StudyOptions, engine: EngineOptions) -> float | None:
+def planned_seconds(options: CheckEmbedSetup, engine: EngineOptions) -> float | None:
     """About how long :func:`time_all` would take, by a few timed forwards of each model: from
     the largest cell, scaled to the others by the number of texts and words. None where a model's
     speed is not known."""
@@ -104,7 +106,7 @@ def planned_seconds(options: StudyOptions, engine: EngineOptions) -> float | Non
                 if planned is None:
                     return None
                 shares = [
-                    _work(c) / _work(Cell(embedder, bound.key, k, words))
+                    _work(c) / _work(TimingCell(embedder, bound.key, k, words))
                     for c, b in cells
                     if b.key == bound.key and c.embedder == embedder
                 ]
@@ -112,7 +114,7 @@ def planned_seconds(options: StudyOptions, engine: EngineOptions) -> float | Non
     return total
 
 
-def _work(cell: Cell) -> float:
+def _work(cell: TimingCell) -> float:
     return cell.words * (cell.k + 1)
 
 
@@ -121,7 +123,7 @@ def _bare(engine: EngineOptions, embedder: str) -> EngineOptions:
     return replace(engine, embedder=embedder, store=None, llm=None)
 
 
-def _timed(cell: Cell, bound: BoundScorer, engine: Engine, seed: int) -> Timing:
+def _timed(cell: TimingCell, bound: BoundScorer, engine: Engine, seed: int) -> Timing:
     seconds = [
         _seconds(record_of(cell.k, cell.words, seed + 1000 * i), bound, engine)
         for i in range(REPEATS)
@@ -153,8 +155,8 @@ def _sentences(words: int, random: Random) -> Iterator[str]:
         words -= count
 
 
-def _cell(timing: Timing) -> Cell:
-    return Cell(timing.embedder, timing.scorer, timing.k, timing.words)
+def _cell(timing: Timing) -> TimingCell:
+    return TimingCell(timing.embedder, timing.scorer, timing.k, timing.words)
 
 
 def _stored(path: Path) -> Sequence[Timing]:

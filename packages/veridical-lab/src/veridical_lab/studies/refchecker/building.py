@@ -29,7 +29,7 @@ _IDS = "_example_ids.json"
 
 
 @dataclass(frozen=True)
-class Question:
+class BuiltQuestion:
     """A question of the benchmark.
 
     Attributes:
@@ -63,7 +63,7 @@ class Built:
     """The questions, by setting in the order of the ids; ``missing`` ids that no row has, and
     ``bad`` rows."""
 
-    questions: list[Question] = field(default_factory=list)
+    questions: list[BuiltQuestion] = field(default_factory=list)
     missing: dict[str, list[str]] = field(default_factory=dict)
     bad: list[RowError] = field(default_factory=list)
 
@@ -160,7 +160,7 @@ def _add(
     """Add the questions of one corpus."""
     if not path.exists():
         raise UsageError(f"{display(path)}: no such file or folder of {name}")
-    found: dict[str, Question] = {}
+    found: dict[str, BuiltQuestion] = {}
     drawn = random.Random(f"{seed} {name}")
     keep = None if wanted is None else frozenset(wanted)
     seen = 0
@@ -183,9 +183,11 @@ def _add(
     built.questions += found.values()
 
 
-def _read(name: str, path: Path, keep: Collection[str] | None) -> Iterator[Question | RowError]:
+def _read(
+    name: str, path: Path, keep: Collection[str] | None
+) -> Iterator[BuiltQuestion | RowError]:
     """Questions of a corpus: those whose ids are in ``keep``, or that meet the conditions."""
-    read: Callable[[Row, int], Question | None] = {
+    read: Callable[[Row, int], BuiltQuestion | None] = {
         "nq": _natural_question,
         "msmarco": _ms_marco,
         "dolly": _dolly,
@@ -200,7 +202,7 @@ def _read(name: str, path: Path, keep: Collection[str] | None) -> Iterator[Quest
         raise UsageError(f"{display(path)}: no file of {name} can be read there")
     numbers = count()  # of rows, over all files
 
-    def questions(row: Row, number: int) -> list[Question]:
+    def questions(row: Row, number: int) -> list[BuiltQuestion]:
         if keep is not None and str(row_id(row, number)) not in keep:
             return []
         question = read(row, number)
@@ -212,7 +214,7 @@ def _read(name: str, path: Path, keep: Collection[str] | None) -> Iterator[Quest
         yield from each_row(file, questions, numbers)
 
 
-def _dolly(row: Row, number: int) -> Question | None:
+def _dolly(row: Row, number: int) -> BuiltQuestion | None:
     """None of a kind without a context."""
     kind, context = row.get("category"), text_of(row.get("context") or "", "context")
     if kind not in KINDS or not context.strip():
@@ -220,10 +222,10 @@ def _dolly(row: Row, number: int) -> Question | None:
     question = text_of(row.get("instruction"), "instruction")
     answer = text_of(row.get("response") or "", "response")
     given = (answer,) if answer else ()
-    return Question(str(number), SETTINGS["dolly"], question, (context,), given, str(kind))
+    return BuiltQuestion(str(number), SETTINGS["dolly"], question, (context,), given, str(kind))
 
 
-def _ms_marco(row: Row, _: int) -> Question | None:
+def _ms_marco(row: Row, _: int) -> BuiltQuestion | None:
     """None where no passage was marked as having the answer (appendix A)."""
     passages = row.get("passages")
     if not isinstance(passages, dict):
@@ -236,10 +238,12 @@ def _ms_marco(row: Row, _: int) -> Question | None:
         return None
     question = text_of(row.get("query"), "query")
     answers = tuple(text_list(row.get("answers"), "answers"))
-    return Question(str(row.get("query_id")), SETTINGS["msmarco"], question, tuple(texts), answers)
+    return BuiltQuestion(
+        str(row.get("query_id")), SETTINGS["msmarco"], question, tuple(texts), answers
+    )
 
 
-def _natural_question(row: Row, _: int) -> Question | None:
+def _natural_question(row: Row, _: int) -> BuiltQuestion | None:
     """None where no annotator gave both a long and a short answer."""
     tokens, is_html = _tokens(row)
     question = row.get("question_text", row.get("question"))
@@ -259,7 +263,7 @@ def _natural_question(row: Row, _: int) -> Question | None:
         if answers and reference:
             identity = str(row.get("example_id", row.get("id")))
             asked = text_of(question, "question_text")
-            return Question(identity, SETTINGS["nq"], asked, (reference,), answers)
+            return BuiltQuestion(identity, SETTINGS["nq"], asked, (reference,), answers)
     return None
 
 

@@ -15,8 +15,8 @@ from veridical.stats.tables import STORED_MODEL
 from veridical.text.words import lower_words
 from veridical_lab.studies.refchecker.judged import (
     REPLICATES,
-    Judged,
     JudgedClaim,
+    JudgedClaims,
     Triplet,
     by_part,
     responses_of,
@@ -87,7 +87,7 @@ def _grams(words: Sequence[str], n: int) -> list[tuple[str, ...]]:
     return [tuple(words[i : i + n]) for i in range(len(words) - n + 1)]
 
 
-def copying(judged: Judged) -> Copying:
+def copying(judged: JudgedClaims) -> Copying:
     """The figure of each setting."""
     parts = [_part(name, claims) for name, claims in by_part(judged.claims).items()]
     return Copying(by=judged.by, left_out=judged.left_out, parts=parts)

@@ -58,7 +58,7 @@ class JudgedClaim:
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedClaims:
     """Claims and ``by`` whom they are labelled; ``left_out`` tells why some are missing."""
 
     claims: list[JudgedClaim]
@@ -83,7 +83,7 @@ def judged_claims(
     limit: int | None = None,
     mapping: Mapping[str, str] | None = None,
     reader: str | None = None,
-) -> Judged:
+) -> JudgedClaims:
     """The claims of RefChecker's annotations, as people labelled them; of other records, the
     triplets of their responses as :data:`CHECKER` labels them by their contexts.
 
@@ -109,7 +109,7 @@ def claims_in(
     limit: int | None = None,
     mapping: Mapping[str, str] | None = None,
     reader: str | None = None,
-) -> Judged | Unjudged:
+) -> JudgedClaims | Unjudged:
     """What :func:`judged_claims` begins with: claims that people have labelled, or records.
 
     Raises:
@@ -123,7 +123,7 @@ def claims_in(
     return _with_contexts(islice(rows, limit))
 
 
-def refuse_none(judged: Judged, path: Path) -> None:
+def refuse_none(judged: JudgedClaims, path: Path) -> None:
     """
     Raises:
         UsageError: there is no claim.
@@ -137,7 +137,7 @@ def refuse_none(judged: Judged, path: Path) -> None:
     raise UsageError(f"{display(path)}: no claim has {lacking} ({why or 'no rows'})")
 
 
-def _by_people(path: Path, limit: int | None) -> Judged:
+def _by_people(path: Path, limit: int | None) -> JudgedClaims:
     claims: list[JudgedClaim] = []
     left_out: Counter[str] = Counter()
     for item in islice(refchecker.items(path), limit):
@@ -158,7 +158,7 @@ def _by_people(path: Path, limit: int | None) -> Judged:
                     tuple(c.text for c in item.record.contexts),
                 )
             )
-    return Judged(claims, PEOPLE, dict(left_out))
+    return JudgedClaims(claims, PEOPLE, dict(left_out))
 
 
 def _with_contexts(rows: Iterable[Record | RowError]) -> Unjudged:
@@ -180,11 +180,11 @@ def checker() -> BoundScorer:
     return bound
 
 
-def _by_checker(unjudged: Unjudged, engine: Engine, watch: Watch) -> Judged:
+def _by_checker(unjudged: Unjudged, engine: Engine, watch: Watch) -> JudgedClaims:
     records, left_out = unjudged.records, Counter(unjudged.left_out)
     bound = checker()
     if not records:
-        return Judged([], bound.key, dict(left_out))
+        return JudgedClaims([], bound.key, dict(left_out))
     claims = []
     results = watch("claims", Job(records, [bound], engine=engine))
     for record, result in zip(records, results, strict=True):
@@ -192,7 +192,7 @@ def _by_checker(unjudged: Unjudged, engine: Engine, watch: Watch) -> Judged:
         claims += [claim_of(record, result.row, *one) for one in labelled(score)]
         if score is None or score.status == "failed":
             left_out["records that failed"] += 1
-    return Judged(claims, bound.key, dict(left_out))
+    return JudgedClaims(claims, bound.key, dict(left_out))
 
 
 def claim_of(record: Record, row: int, triplet: Triplet, label: str) -> JudgedClaim:

@@ -29,8 +29,8 @@ from veridical.stats.tables import STORED_MODEL
 from veridical.text.words import word_spans
 from veridical_lab.studies.refchecker.judged import (
     REPLICATES,
-    Judged,
     JudgedClaim,
+    JudgedClaims,
     Triplet,
     Watch,
     by_part,
@@ -130,7 +130,7 @@ def checkers_of(names: str) -> list[BoundScorer]:
     return found
 
 
-def masked_claims(judged: Judged) -> tuple[list[Masked], dict[str, int]]:
+def masked_claims(judged: JudgedClaims) -> tuple[list[Masked], dict[str, int]]:
     """The claims of which something is masked, each with its contexts without that, and what is
     left out."""
     left_out = dict(judged.left_out)
@@ -154,7 +154,7 @@ def masked_records(pairs: Sequence[Masked]) -> list[Record]:
     ]
 
 
-def bias(judged: Judged, asked: Sequence[BoundScorer], engine: Engine, watch: Watch) -> Bias:
+def bias(judged: JudgedClaims, asked: Sequence[BoundScorer], engine: Engine, watch: Watch) -> Bias:
     """What each checker says of claims by their contexts, whole and masked."""
     pairs, left_out = masked_claims(judged)
     records = masked_records(pairs)

@@ -17,8 +17,8 @@ from veridical.run.options import SpeedOptions
 from veridical.run.writing import of_scoring, of_seconds, summed, told
 from veridical_lab.studies.refchecker import filtering
 from veridical_lab.studies.refchecker.judged import (
-    Judged,
     JudgedClaim,
+    JudgedClaims,
     Unjudged,
     checker,
     claim_of,
@@ -83,15 +83,17 @@ def plan_masked(
     return _plan(size, records + len(asked), parts, scorers, engine, speeds)
 
 
-def _judged(path: Path, engine: Engine, **how: Any) -> tuple[Judged, int, list[dict[str, Any]]]:
+def _judged(
+    path: Path, engine: Engine, **how: Any
+) -> tuple[JudgedClaims, int, list[dict[str, Any]]]:
     """The claims, with a label that stands for any where a checker has yet to label them; the
     records that it reads, and what that takes."""
     found = claims_in(path, **how)
-    if isinstance(found, Judged):
+    if isinstance(found, JudgedClaims):
         refuse_none(found, path)
         return found, 0, [of_seconds(0.0)]
     bound = checker()
-    judged = Judged(_triplets(found, engine), bound.key, found.left_out)
+    judged = JudgedClaims(_triplets(found, engine), bound.key, found.left_out)
     refuse_none(judged, path)
     return judged, len(found.records), [of_scoring(found.records, [bound], engine)]
 
