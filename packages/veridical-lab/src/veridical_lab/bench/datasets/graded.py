@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from veridical.core.dependence import unit_of
 from veridical.core.records import Record
 from veridical.errors import RowError, UsageError
 from veridical.io import open_source
@@ -91,13 +92,10 @@ def _item(record: Record, file: int) -> Item:
 
 
 def _group(record: Record, file: int) -> str:
-    """The given group, else the prompt, else the row (of which each file has its own)."""
-    name = _name(record, "group")
-    if name is not None:
-        return f"group {name}"
-    if record.prompt:
-        return f"prompt {json.dumps(record.prompt, sort_keys=True)}"
-    return f"file {file} row {record.row}"
+    """Return the independent unit; rows are of their own file."""
+    if _name(record, "group") is None and not record.prompt:
+        return f"file {file} row {record.row}"
+    return unit_of(record)
 
 
 def _name(record: Record, column: str) -> str | None:
