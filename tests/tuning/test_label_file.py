@@ -45,6 +45,11 @@ def test_labels_find_their_records_by_row_or_id(results: veridical.Results, tmp_
     assert len(read_review(review)) == 4
 
 
+def test_labels_of_a_review_may_be_words(results: veridical.Results, tmp_path: Path) -> None:
+    review = written(tmp_path, "id,row,label\na,,Wrong\n,2,no\nb,1, right \n7,3,pass\n")
+    assert put_over(read_review(review), results) == {0: 1.0, 1: 0.0, 2: 1.0, 3: 0.0, 4: None}
+
+
 def test_what_is_not_reviewed_keeps_its_own_label(
     results: veridical.Results, tmp_path: Path
 ) -> None:
@@ -65,7 +70,7 @@ def test_result_lines_with_a_label_more_are_a_review(
     ("text", "said"),
     [
         ("id,label\na,2\n", r"line 2: label must be a number from 0"),
-        ("id,label\na,wrong\n", r"line 2: label must be a number from 0.*'wrong'"),
+        ("id,label\na,wrng\n", r"line 2: label must be a number from 0.*'wrng'"),
         ("id,label\nnobody,1\n", r"line 2: there is no record of id 'nobody'"),
         ("id,label\nb,1\n", r"line 2: id 'b' is that of rows 1, 2: name the row too"),
         ("row,label\n99,1\n", r"line 2: there is no record of row '99'"),

@@ -12,6 +12,7 @@ from veridical.errors import UsageError, mapping_named, option_named, unknown_na
 from veridical.files.rowlog import Rows
 from veridical.io.cells import WRITTEN, written_list
 from veridical.io.images import with_images
+from veridical.io.label_words import label_of
 from veridical.io.names import (
     ALIASES,
     CONTEXT_TEXT,
@@ -129,6 +130,8 @@ class Columns:
                 if listed.texts is not None:
                     fields[field] = listed.texts
                 self._count(columns[field], listed.kind, ordinal)
+        if isinstance(label := fields.get("label"), str):
+            fields["label"] = label_of(label, columns["label"])
         for field, shape in _SHAPES.items():
             if field in fields:
                 fields[field] = shape(fields[field])

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from veridical.arrays import Floats, Ints
 from veridical.ensembles.fitting import FEWEST as OF_STRATUM
 from veridical.ensembles.fitting import Fits, Recipe, fit, folds
-from veridical.ensembles.graded import Graded
+from veridical.ensembles.graded import Graded, Level
 from veridical.errors import UsageError
 from veridical.stats import calibration
 from veridical.stats.comparisons import bootstrap_p, holm
@@ -156,6 +156,24 @@ def caught(labels: Floats, order: Floats) -> Caught | None:
     return Caught(int(np.sum(wrong > cut)), len(wrong), float(threshold))
 
 
+def check_counts(positive: int, negative: int, level: Level, besides: str = "") -> None:
+    """See that there are enough targets of either kind.
+
+    Args:
+        besides: why there are not more.
+
+    Raises:
+        UsageError: there are not.
+    """
+    if min(positive, negative) < FEWEST:
+        what = "answers" if level == "response" else "sentences"
+        raise UsageError(
+            f"{positive} hallucinated and {negative} right {what} are too few to tune on: it takes "
+            f"{FEWEST} of each, and is worth little under 100 of both"
+            f"{f' ({besides})' if besides else ''}"
+        )
+
+
 def check_enough(graded: Graded, cv: int) -> None:
     """
     Raises:
@@ -164,11 +182,7 @@ def check_enough(graded: Graded, cv: int) -> None:
     positive = graded.positives
     negative = len(graded) - positive
     what = "answers" if graded.level == "response" else "sentences"
-    if min(positive, negative) < FEWEST:
-        raise UsageError(
-            f"{positive} hallucinated and {negative} right {what} are too few to tune on: it takes "
-            f"{FEWEST} of each, and is worth little under 100 of both"
-        )
+    check_counts(positive, negative, graded.level)
     units = [len(np.unique(graded.groups[graded.labels == v])) for v in (0.0, 1.0)]
     if min(units) < cv or len(np.unique(graded.groups)) < 2 * cv:
         raise UsageError(

@@ -100,7 +100,7 @@ def tune(
     with ExitStack() as stack:
         if engine is None:
             engine = stack.enter_context(Engine(of_engine))
-        scored = _score(inputs, scorers, tuning, scoring, review, engine, watch)
+        scored = _score(inputs, scorers, tuning, scoring, review, engine, watch, tell)
     graded, missing = _gathered(scored, tuning)
     tuned = tune_graded(
         graded,
@@ -170,6 +170,7 @@ def _score(
     review: list[Said],
     engine: Engine,
     watch: Watch | None,
+    tell: Tell | None,
 ) -> _Scored:
     """Score and grade the answers."""
     has_llm = engine.llms.default is not None
@@ -179,7 +180,7 @@ def _score(
 
         grader = open_grader(tuning.grader, has_llm)
     components = components_of(scorers, scoring, has_llm, engine.proxy, engine.spans)
-    job = labelled_job(tuning, bool(review), inputs, components, engine=engine, **scoring)
+    job = labelled_job(tuning, bool(review), tell, inputs, components, engine=engine, **scoring)
     results = job.wait() if watch is None else watch(job)
     labels: Mapping[int, float | None] | None = None
     draws: dict[int, Drawn] = {}
@@ -276,8 +277,11 @@ def _origin(scored: _Scored) -> Origin:
 
 
 def _left_out(missing: Mapping[str, int]) -> list[str]:
+    """Say in one line how many records are left out, and why."""
+    if not missing:
+        return []
     reasons = list(missing.items())[:5]
-    notes = [f"left out: {n} records: {why}" for why, n in reasons]
+    listed = "; ".join(f"{n:,}: {why}" for why, n in reasons)
     if len(missing) > len(reasons):
-        notes.append(f"left out: {sum(list(missing.values())[5:])} more, for other reasons")
-    return notes
+        listed += f"; {sum(list(missing.values())[5:]):,} for other reasons"
+    return [f"left out: {sum(missing.values()):,} records ({listed})"]

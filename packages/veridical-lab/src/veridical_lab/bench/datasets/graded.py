@@ -14,7 +14,8 @@ from veridical.core.records import Record
 from veridical.errors import RowError, UsageError
 from veridical.io import open_source
 from veridical.io.names import ALIASES
-from veridical.io.problems import RowProblem
+from veridical.io.label_words import label_of
+from veridical.io.problems import LABEL, RowProblem
 from veridical.io.readers import READERS
 from veridical.text.display import display, shown
 from veridical_lab.bench.datasets.files import files_of, has_columns, parted, row_error
@@ -120,11 +121,14 @@ def _annotators(value: Any) -> dict[str, float]:
         value = {str(i): label for i, label in enumerate(value, 1)}
     if not isinstance(value, dict):
         raise RowProblem(f"must be an object or a list of labels, got {shown(value)}", "annotators")
-    labels = {name: label for name, label in value.items() if label is not None}
+    read = {
+        n: label_of(v, f"annotators.{n}") if isinstance(v, str) else v for n, v in value.items()
+    }
+    labels = {name: label for name, label in read.items() if label is not None}
     for name, label in labels.items():
         if not isinstance(label, (bool, int, float)) or not 0 <= label <= 1:
             raise RowProblem(
-                f"must be a number from 0 (right) to 1 (hallucinated), got {shown(label)}",
+                f"must be {LABEL}, got {shown(label)}",
                 f"annotators.{name}",
             )
     return {name: float(label) for name, label in labels.items()}
