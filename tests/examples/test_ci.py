@@ -122,8 +122,15 @@ def test_the_pipeline_of_the_demo(tmp_path: Path, host: tuple[Host, str]) -> Non
     (posted,) = found.comments
     body = posted["body"]
     assert body.startswith(f"{MARK}\n**Worse; unsupported, contradicted or inconsistent answers")
-    assert "- A: `The castle was built in 1287.`\n- B: `The castle was built in 1300.`" in body
+    first, rest = body.index("Changed answers: "), body.index("### Figures")
+    assert first < body.index("worse: `When was the castle built?`") < rest
+    assert (
+        "- before: `The castle was built in 1287.`\n- now: `The castle was built in 1300.`" in body
+    )
     assert "- context 1: `The castle was built in 1287.`" in body
+    for line in (done.stdout + done.stderr).splitlines():  # what comes next is still there
+        if line.startswith("next: veridical explain "):
+            assert Path(shlex.split(line)[3]).is_dir()
     assert TOKEN not in done.stdout + done.stderr + body
 
 

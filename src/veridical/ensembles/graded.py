@@ -47,6 +47,7 @@ class Graded:
         signatures: (k,) of the scores, "" where a scorer gave none at all.
         degrees: (n,) the labels as given, from 0 to 1, such as the share of an answer that is
             wrong; None where they are ``labels``.
+        untuned: (n,) risks of the default ensemble, to compare with; None where it was not run.
     """
 
     scorers: tuple[str, ...]
@@ -58,6 +59,7 @@ class Graded:
     level: Level
     signatures: tuple[str, ...]
     degrees: Floats | None = None
+    untuned: Floats | None = None
 
     def __post_init__(self) -> None:
         n, k = len(self.labels), len(self.scorers)
@@ -115,7 +117,19 @@ class Graded:
             strata=strata,
             rows=self.rows[where],
             degrees=None if self.degrees is None else self.degrees[where],
+            untuned=None if self.untuned is None else self.untuned[where],
         )
+
+    def with_untuned(self, name: str) -> Graded:
+        """Return the table with the scorer ``name`` apart, to compare with.
+
+        Raises:
+            ValueError: it is not there.
+        """
+        part = name + UNIT if self.level == "sentence" and name + UNIT in self.scorers else name
+        others = [s for s in self.scorers if s not in (name, name + UNIT)]
+        untuned = self.risks[:, self.scorers.index(part)]
+        return replace(self.select(others), untuned=untuned)
 
     def select(self, scorers: Sequence[str]) -> Graded:
         """A table of these scorers only, in this order.

@@ -33,8 +33,9 @@ def read_review(path: str | Path) -> list[Said]:
 
     Args:
         path: JSONL, JSON, CSV, TSV or Parquet. Each row has a ``label`` (0 right .. 1
-            hallucinated, or a word such as right or wrong; empty: not reviewed), and says by ``row``, ``id`` or
-            both which record it is about: result lines and exports with a column more will do.
+            hallucinated, or a word such as right or wrong; empty: not reviewed), and says by
+            ``row``, ``id`` or both which record it is about: result lines and exports with a
+            column more will do.
 
     Raises:
         UsageError: it, or a row of it, cannot be read; the message names the line.

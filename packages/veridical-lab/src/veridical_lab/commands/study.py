@@ -12,9 +12,10 @@ from veridical.cli.declared import argument, command, coverage, flag, flags
 from veridical.cli.figures import FigureFlags
 from veridical.cli.help import App
 from veridical.cli.options import STORE, EncoderFlags, PlanFlags, keywords_of
-from veridical.cli.outputs import coverage_code, write_report_as
+from veridical.cli.outputs import coverage_code
 from veridical.engine.options import EngineOptions, Precision
 from veridical.errors import UsageError
+from veridical.report.forms import write_report_as
 from veridical_lab.commands.study_refchecker import app as refchecker_app
 from veridical_lab.studies.checkembed.options import STUDIES, StudyOptions
 

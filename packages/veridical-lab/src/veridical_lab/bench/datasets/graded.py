@@ -13,8 +13,8 @@ from veridical.core.dependence import unit_of
 from veridical.core.records import Record
 from veridical.errors import RowError, UsageError
 from veridical.io import open_source
-from veridical.io.names import ALIASES
 from veridical.io.label_words import label_of
+from veridical.io.names import ALIASES
 from veridical.io.problems import LABEL, RowProblem
 from veridical.io.readers import READERS
 from veridical.text.display import display, shown
