@@ -119,3 +119,14 @@ def test_an_output_does_not_take_the_place_of_the_review(tmp_path: Path) -> None
     options = ["--labels", str(review), "--out", str(review)]
     made = CliRunner().invoke(app, ["tune", str(data), *options])
     assert "read with it" in str(made.exception) + made.output
+
+
+def test_labels_of_a_review_are_counted_first(tmp_path: Path) -> None:
+    rows = [{"response": f"Answer {i}.", "samples": ["Answer 1."], "id": i} for i in range(40)]
+    text = "".join(f"{i},{'wrong' if i % 4 == 0 else 'right'}\n" for i in range(40))
+    said: list[str] = []
+    tune(
+        rows, "exact_match, ngram_presence", labels=written(tmp_path, "id,label\n" + text),
+        store=None, processes=0, bootstrap=0, tell=said.append,
+    )  # fmt: skip
+    assert said[0] == "40 labels of review.csv: 30 right, 10 hallucinated"

@@ -43,7 +43,7 @@ def labelled_job(
             likely = next((u.sentence for u in unused if u.meaning in ("label", "unit_labels")), "")
             some = islice(rows.rows(), options.get("limit"))
             counted = check_rows(some, tuning, reviewed, likely)
-            if tell is not None:
+            if tell is not None and not reviewed:
                 tell(counted.sentence())
 
     return Labelled(*arguments, **options)

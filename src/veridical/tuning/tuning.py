@@ -99,6 +99,12 @@ def tune(
     review = [] if tuning.labels is None else read_review(tuning.labels)  # before hours of work
     if tuning.labels is not None and tuning.alpha is not None:
         check_promise(review, tuning.labels)
+    if tuning.labels is not None and tell is not None:
+        wrong = sum(said.label >= 0.5 for said in review)
+        tell(
+            f"{len(review):,} labels of {Path(tuning.labels).name}: {len(review) - wrong:,} right, "
+            f"{wrong:,} hallucinated"
+        )
     with ExitStack() as stack:
         if engine is None:
             engine = stack.enter_context(Engine(of_engine))
