@@ -353,12 +353,18 @@ class _Measure:
         positive = self._recipe.positive == "hallucinated"
         wanted = (self._graded.labels[where] >= 0.5) == positive
         called = judged.called[where] == positive
-        figures = []
+        figures = {}
         for metric in ("precision", "recall"):
             value, replicates = self._of(judged, where, metric)
-            figures.append(Figure(finite(value), *interval(replicates)))
-        right = int((wanted & called).sum())
-        return AtPrecision(least, *figures, int(called.sum()), right, int(wanted.sum()))
+            figures[metric] = Figure(finite(value), *interval(replicates))
+        return AtPrecision(
+            least,
+            figures["precision"],
+            figures["recall"],
+            called=int(called.sum()),
+            right=int((wanted & called).sum()),
+            n=int(wanted.sum()),
+        )
 
     def _of(
         self, judged: Judged, where: NDArray[np.bool_], metric: str | None = None

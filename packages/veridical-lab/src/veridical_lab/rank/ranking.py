@@ -156,7 +156,7 @@ def _paired(answers: Sequence[Answer], pair_by: str | None) -> tuple[str, list[s
         UsageError: no prompt is shared.
     """
     for name in PAIRS if pair_by is None else (pair_by,):
-        keys = [a.id for a in answers] if name == "id" else _prompts(answers)
+        keys: list[str | None] = [a.id for a in answers] if name == "id" else _prompts(answers)
         if any(k is None for k in keys):
             continue
         models: dict[tuple[str, str | None], set[str]] = {}
