@@ -19,7 +19,7 @@ from veridical import plugins
 from veridical.core.registry import REGISTRY, Scorer
 from veridical.core.scores import RESULT_VERSION, Result
 from veridical.diff.result import Diff
-from veridical_lab.bench.result import Bench
+from veridical_lab.bench.benchmark import Bench
 
 HERE = Path(__file__).parent
 

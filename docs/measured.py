@@ -15,8 +15,8 @@ from sacrebleu import corpus_bleu
 from veridical import check
 from veridical.stats.metrics.ranking import areas
 from veridical_lab.bench import bench
+from veridical_lab.bench.benchmark import Bench
 from veridical_lab.bench.published import Figure, selfcheckgpt
-from veridical_lab.bench.result import Bench
 from veridical_lab.rank import Ranking, rank
 
 #: HaluEval rows drawn for the comparison of right answers with themselves.

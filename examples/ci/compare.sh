@@ -6,9 +6,10 @@
 # ANSWERS   command that prints the answers as JSON lines; it runs in the root of the repository
 # OPTIONS   options of veridical check, such as --nli base
 # TOLERATE  the rise of the share of bad answers that is no failure (default 0)
-# CACHE     folder of the results of commits (default .veridical-ci/cache): keep it between jobs
-# OUT       folder that is written: summary.md, changes.html, junit.xml, changes.sarif
-#           (default .veridical-ci/out)
+# CACHE     folder of the answers and runs of commits (default .veridical-ci/cache): keep it between
+#           jobs
+# OUT       folder that is written: summary.md, changes.html, junit.xml, changes.sarif, and the
+#           results base.jsonl and head.jsonl (default .veridical-ci/out)
 #
 # Exit code: 0 not shown to be worse, 4 worse, others as veridical check and diff have them.
 set -eu
@@ -25,16 +26,18 @@ trap 'git worktree remove --force "$work/base" 2>/dev/null || true; rm -rf "$wor
 # What else decides the results of a commit: how it is asked and checked.
 method=$(printf '%s\n%s\n%s\n' "$ANSWERS" "${OPTIONS:-}" "$(veridical --version)" | git hash-object --stdin)
 
-check() { # FOLDER RESULTS
-  (cd "$1" && sh -c "$ANSWERS") > "$work/answers.jsonl"
+check() { # FOLDER PLACE: the answers of a folder, and the run that checks them
+  rm -rf "$2"
+  mkdir -p "$2"
+  (cd "$1" && sh -c "$ANSWERS") > "$2/answers.jsonl"
   # shellcheck disable=SC2086  # several options
-  (cd "$1" && veridical check "$work/answers.jsonl" --out "$work/run" --fresh \
-    --store "$CACHE/store" --json "$work/results.jsonl" ${OPTIONS:-})
-  mv "$work/results.jsonl" "$2"
+  (cd "$1" && veridical check "$2/answers.jsonl" --out "$2/run" --fresh \
+    --store "$CACHE/store" --json "$2/results.jsonl" ${OPTIONS:-})
+  touch "$2/done"
 }
 
-before="$CACHE/$base-$method.jsonl"
-if [ -e "$before" ]; then
+before="$CACHE/$base-$method"
+if [ -e "$before/done" ]; then
   echo "base $base: from the cache"
 else
   echo "base $base: not in the cache, so it is checked here"
@@ -42,14 +45,14 @@ else
   check "$work/base" "$before"
 fi
 
-now="$work/now.jsonl"
-check . "$now"
+now="$OUT/head"
 if [ -z "$(git status --porcelain --untracked-files=no)" ]; then
-  # when this commit is a base, its results are there
-  cp "$now" "$CACHE/$(git rev-parse HEAD)-$method.jsonl"
+  # when this commit is a base, its run is there
+  now="$CACHE/$(git rev-parse HEAD)-$method"
 fi
-cp "$before" "$OUT/base.jsonl"
-cp "$now" "$OUT/head.jsonl"
-cd "$OUT"
-veridical diff base.jsonl head.jsonl --tolerate "${TOLERATE:-0}" --markdown summary.md \
-  --html changes.html --junit junit.xml --sarif changes.sarif
+check . "$now"
+cp "$before/results.jsonl" "$OUT/base.jsonl"
+cp "$now/results.jsonl" "$OUT/head.jsonl"
+# runs know the questions, which files of results do not
+veridical diff "$before/run" "$now/run" --tolerate "${TOLERATE:-0}" --markdown "$OUT/summary.md" \
+  --html "$OUT/changes.html" --junit "$OUT/junit.xml" --sarif "$OUT/changes.sarif"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -51,36 +52,60 @@ def steps(folder: Path) -> list[str]:
     return found
 
 
-def test_the_workflow_passes_and_fails_where_it_should(folder: Path) -> None:
+def test_the_workflow_compares_with_the_base(folder: Path) -> None:
+    """What was wrong before does not fail; what got worse does."""
     done = init("ci", cwd=folder)
     assert done.returncode == 0 and "wrote .github/workflows/veridical.yml" in done.stdout
     assert "next: veridical check evals/answers.jsonl" in done.stdout
-    install, check, show = steps(folder)
+    install, *work, show = steps(folder)
     assert install == 'pip install "${VERIDICAL:-./veridical}"'
-    environment = {**os.environ, "PATH": f"{folder.parent / 'bin'}:{os.environ['PATH']}"}
-
-    def run() -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            check, shell=True, cwd=folder, env=environment, capture_output=True, text=True
-        )
-
-    good = run()
-    assert good.returncode == 0, good.stderr
-    assert (folder / "answers-report.html").exists()
-    told = [json.loads(line) for line in (folder / "answers-results.jsonl").open()]
-    assert [t["verdict"] for t in told] == ["supported"] * 3
-    environment["GITHUB_STEP_SUMMARY"] = str(folder / "summary.md")
-    subprocess.run(show, shell=True, cwd=folder, env=environment, check=True)
-    assert (folder / "summary.md").read_text() == (folder / "answers.md").read_text() != ""
-    suites = ElementTree.parse(folder / "answers-junit.xml").getroot()
-    assert len(list(suites.iter("testcase"))) == 3 and not list(suites.iter("failure"))
     answers = folder / "evals/answers.jsonl"
-    answers.write_text(answers.read_text().replace('200 desks.", "c', '300 desks.", "c'))
-    bad = run()
-    assert bad.returncode == 3 and "300 desks" in bad.stderr
-    (failure,) = ElementTree.parse(folder / "answers-junit.xml").getroot().iter("failure")
-    assert "300 desks" in (failure.text or "") + failure.get("message", "")
-    assert [line.split(":")[0] for line in done.stdout.splitlines()][2] == "next"
+    environment = {
+        **os.environ,
+        "PATH": f"{folder.parent / 'bin'}:{os.environ['PATH']}",
+        "GITHUB_STEP_SUMMARY": str(folder / "summary.md"),
+    }
+
+    def git(*arguments: str) -> str:
+        identity = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+        command = ["git", *identity, *arguments]
+        return subprocess.run(
+            command, cwd=folder, check=True, capture_output=True, text=True
+        ).stdout
+
+    def run(base: str) -> tuple[int, str]:
+        for place in ("answers-before", "answers-now"):
+            shutil.rmtree(folder / place, ignore_errors=True)
+        for command in work:
+            step = subprocess.run(
+                command, shell=True, cwd=folder, env={**environment, "BASE": base}, text=True,
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            )  # fmt: skip
+            if step.returncode:
+                return step.returncode, step.stdout
+        return 0, ""
+
+    git("init", "--quiet")
+    assert run("0" * 40)[0] == 0  # no base has answers yet
+    right = answers.read_text("utf-8")
+    rows = [json.loads(line) for line in right.splitlines()]
+    for row in rows:
+        row["answer"] = re.sub(r"\d+", lambda number: str(int(number[0]) + 300), row["answer"])
+    wrong = "".join(json.dumps(row) + "\n" for row in rows)
+    git("add", "evals")
+    git("commit", "--quiet", "-m", "right")
+    answers.write_text(wrong, "utf-8")
+    code, told = run("HEAD")
+    assert code == 4, told
+    subprocess.run(show, shell=True, cwd=folder, env=environment, check=True)
+    summary = (folder / "summary.md").read_text("utf-8")
+    assert summary.startswith("**Worse; ")
+    assert summary.index("worse: `How long is the bridge?`") < summary.index("### Figures")
+    assert "- before: `The bridge is 420 m long.`\n- now: `The bridge is 720 m long.`" in summary
+    suites = ElementTree.parse(folder / "answers-junit.xml").getroot()
+    assert list(suites.iter("failure"))
+    git("commit", "--quiet", "-am", "wrong")
+    assert run("HEAD")[0] == 0  # red once, not for ever
 
 
 def test_the_workflow_is_yaml(folder: Path) -> None:

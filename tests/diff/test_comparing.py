@@ -215,6 +215,7 @@ def test_a_failed_score_is_no_other_way_of_scoring(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ('{"id": 1, "response": "yes"}', "check them first"),
+        ('{"question": "Where?", "answer": "Here."}', "check them first"),
         ("[1, 2]", "no result line"),
         ('{"id": 1', "no result line"),
         ("", "holds no result"),

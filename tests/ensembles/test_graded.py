@@ -76,7 +76,7 @@ def test_given_labels_take_the_place_of_the_records_own() -> None:
     assert missing == {"no grade": 1}
 
 
-def test_one_prompt_is_one_unit_and_a_group_is_what_it_says() -> None:
+def test_a_prompt_with_its_contexts_is_one_unit_and_a_group_is_what_it_says() -> None:
     def groups(*rows: dict[str, Any]) -> list[int]:
         return gather(checked(list(rows), "exact_match"))[0].groups.tolist()
 
@@ -90,6 +90,9 @@ def test_one_prompt_is_one_unit_and_a_group_is_what_it_says() -> None:
     ]
     assert groups(*instruction) == [0, 1, 2]
     assert groups(instruction[0], {**instruction[0]}) == [0, 0]
+    assert groups(*instruction, {**b, "prompt": "Translate."}) == [0, 1, 2, 3]
+    two = {**a, "contexts": ["one", "two"]}
+    assert groups(two, {**two, "contexts": ["two", "one"]}) == [0, 0]
 
 
 def test_strata_are_text_and_may_lack() -> None:

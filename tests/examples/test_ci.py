@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -122,8 +123,14 @@ def test_the_pipeline_of_the_demo(tmp_path: Path, host: tuple[Host, str]) -> Non
     (posted,) = found.comments
     body = posted["body"]
     assert body.startswith(f"{MARK}\n**Worse; unsupported, contradicted or inconsistent answers")
-    assert "- A: `The castle was built in 1287.`\n- B: `The castle was built in 1300.`" in body
+    first, rest = body.index("Changed answers: "), body.index("### Figures")
+    assert first < body.index("worse: `When was the castle built?`") < rest
+    assert (
+        "- before: `The castle was built in 1287.`\n- now: `The castle was built in 1300.`" in body
+    )
     assert "- context 1: `The castle was built in 1287.`" in body
+    named = re.findall(r"next: veridical explain (\S+) \d+\n", done.stdout + done.stderr)
+    assert all(Path(place).is_dir() for place in named)  # what comes next is still there
     assert TOKEN not in done.stdout + done.stderr + body
 
 

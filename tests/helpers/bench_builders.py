@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from veridical_lab.bench import result as r
+from veridical_lab.bench.benchmark import Bench
 
 SCORERS = [
     "selfcheck_nli",
@@ -64,7 +65,7 @@ def split(**more: object) -> r.Split:
     return r.Split.model_validate(given | more)
 
 
-def bench(**more: object) -> r.Bench:
+def bench(**more: object) -> Bench:
     given: dict[str, object] = {
         "suite": "wikibio",
         "signature": "wikibio|v1|seed:0|abc",
@@ -72,10 +73,10 @@ def bench(**more: object) -> r.Bench:
         "version": "0.3",
         "settings": {"protocol": "quick", "seed": 0, "bootstrap": 1000, "split": None},
     }
-    return r.Bench.model_validate(given | more)
+    return Bench.model_validate(given | more)
 
 
-def answered(**more: object) -> r.Bench:
+def answered(**more: object) -> Bench:
     """Two scorers of whole answers, which cannot be told apart, with a threshold for each."""
     task = {"suite": "graded", "split": "all", "level": "response", "positive": "wrong"}
     rows = [
@@ -105,7 +106,7 @@ def answered(**more: object) -> r.Bench:
     return bench(rows=rows, splits=[split(**given | more)])
 
 
-def full(splits: int = 3, scorers: int = 13, n: int = 600) -> r.Bench:
+def full(splits: int = 3, scorers: int = 13, n: int = 600) -> Bench:
     """A run that looks real: curves, comparisons and flags from simulated scores."""
     rng = np.random.default_rng(7)
     rows: list[r.Row] = []
@@ -396,7 +397,7 @@ def study(scorers: int = 6) -> r.Study:
     )
 
 
-def hostile() -> r.Bench:
+def hostile() -> Bench:
     """Foreign text that tries to be markup, everywhere text can be."""
     x = HOSTILE
     rows = [
@@ -465,7 +466,7 @@ def hostile() -> r.Bench:
     )
 
 
-def unknown() -> r.Bench:
+def unknown() -> Bench:
     """Everything that may be null is null."""
     nothing = {"value": None, "ci_low": None, "ci_high": None, "coverage": None, "n_scored": 0}
     point = r.Bin(low=0, high=0.1, n=0, mean=None, rate=None)

@@ -8,7 +8,7 @@ import pytest
 from image_files import DOT
 
 from veridical.core.records import Record
-from veridical.errors import RowError, UsageError
+from veridical.errors import RowError, UsageError, typed_options
 from veridical.io import open_source
 
 # Written out from the contract, not imported: the table is what is under test.
@@ -109,6 +109,13 @@ def test_a_conversation_is_pointed_to_its_reader(column: str) -> None:
     assert error.field == "response" and "reader=openai-chat" in error.error
     assert "reader" not in bad({column: [{"text": "no message"}]}).error
     assert "reader" not in bad({column: said, "final_answer": "There."}).error
+
+
+def test_a_column_name_in_the_place_of_a_field_keeps_the_users_column() -> None:
+    with pytest.raises(UsageError, match=r"write mapping=\{'contexts': 'docs'\} \(field"):
+        open_source([{"answer": "a"}], mapping={"context": "docs"})
+    with typed_options(), pytest.raises(UsageError, match="write --map contexts=docs "):
+        open_source([{"answer": "a"}], mapping={"context": "docs"})
 
 
 def test_wrong_mappings() -> None:

@@ -240,6 +240,23 @@ def test_documents_of_langchain(document: Any) -> None:
     assert veridical.check_one("It is 57 m tall.", contexts=document).verdict == "supported"
 
 
+@pytest.mark.parametrize(
+    ("document", "name"),
+    [
+        (Document(page_content="a", metadata={"source": "faq.md"}, id="0b1c"), "faq.md"),
+        ({"page_content": "a", "metadata": {"source": "faq.md"}}, "faq.md"),
+        ({"lc": 1, "id": ["x"], "kwargs": {"page_content": "a", "metadata": {"source": 3}}}, 3),
+        ({"page_content": "a", "id": "0b1c", "metadata": {"source": None}}, "0b1c"),
+        ({"text": "a", "id": "d1", "metadata": {"source": "faq.md"}}, "d1"),
+        ({"text": "a", "metadata": {"source": "faq.md"}}, "faq.md"),
+        ({"text": "a", "metadata": {"source": ["x"]}}, None),
+    ],
+)
+def test_the_source_of_a_document_names_it(document: Any, name: str | int | None) -> None:
+    (context,) = only([{"answer": "a", "contexts": [document]}]).contexts
+    assert context.id == name
+
+
 def test_check_one_takes_numbers_and_nulls() -> None:
     result = veridical.check_one("The sum is 42.", question="What is the sum?", reference=42)
     assert result.verdict == "supported"

@@ -44,7 +44,7 @@ pytestmark = [
     pytest.mark.local,
     pytest.mark.skipif(
         find_spec("xllamacpp") is None,
-        reason="LOCAL LLM ABSENT: pip install 'veridical[local]'",
+        reason="LOCAL LLM ABSENT: pip install xllamacpp",
     ),
     pytest.mark.skipif(
         download.find(download.SMOLLM2) is None,

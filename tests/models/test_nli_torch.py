@@ -153,5 +153,5 @@ def test_fused_attention_on_a_gpu_only_where_it_is_installed(
 
 def test_missing_torch_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(ModelError, match=r"pip install 'veridical\[torch\]'"):
+    with pytest.raises(ModelError, match=r"pip install torch transformers safetensors"):
         TorchNli("anything")

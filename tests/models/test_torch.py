@@ -281,7 +281,7 @@ def test_unknown_hub_id_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_missing_torch_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(ModelError, match=r"pip install 'veridical\[torch\]'"):
+    with pytest.raises(ModelError, match=r"pip install torch transformers safetensors"):
         TorchEncoder("anything")
 
 

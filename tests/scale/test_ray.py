@@ -171,5 +171,5 @@ def test_without_ray_the_message_names_the_extra(
     assert run("shard", "plan", "in.jsonl", "--out", "d") == 0
     monkeypatch.setitem(sys.modules, "ray", None)
     assert run("shard", "run", "d", "--executor", "ray") == 1
-    assert "pip install 'veridical[ray]'" in capsys.readouterr().err
+    assert "pip install 'ray[data]'" in capsys.readouterr().err
     assert not (tmp_path / "d" / "options.json").exists()

@@ -45,6 +45,11 @@ def test_labels_find_their_records_by_row_or_id(results: veridical.Results, tmp_
     assert len(read_review(review)) == 4
 
 
+def test_labels_of_a_review_may_be_words(results: veridical.Results, tmp_path: Path) -> None:
+    review = written(tmp_path, "id,row,label\na,,Wrong\n,2,no\nb,1, right \n7,3,pass\n")
+    assert put_over(read_review(review), results) == {0: 1.0, 1: 0.0, 2: 1.0, 3: 0.0, 4: None}
+
+
 def test_what_is_not_reviewed_keeps_its_own_label(
     results: veridical.Results, tmp_path: Path
 ) -> None:
@@ -65,7 +70,7 @@ def test_result_lines_with_a_label_more_are_a_review(
     ("text", "said"),
     [
         ("id,label\na,2\n", r"line 2: label must be a number from 0"),
-        ("id,label\na,wrong\n", r"line 2: label must be a number from 0.*'wrong'"),
+        ("id,label\na,wrng\n", r"line 2: label must be a number from 0.*'wrng'"),
         ("id,label\nnobody,1\n", r"line 2: there is no record of id 'nobody'"),
         ("id,label\nb,1\n", r"line 2: id 'b' is that of rows 1, 2: name the row too"),
         ("row,label\n99,1\n", r"line 2: there is no record of row '99'"),
@@ -114,3 +119,14 @@ def test_an_output_does_not_take_the_place_of_the_review(tmp_path: Path) -> None
     options = ["--labels", str(review), "--out", str(review)]
     made = CliRunner().invoke(app, ["tune", str(data), *options])
     assert "read with it" in str(made.exception) + made.output
+
+
+def test_labels_of_a_review_are_counted_first(tmp_path: Path) -> None:
+    rows = [{"response": f"Answer {i}.", "samples": ["Answer 1."], "id": i} for i in range(40)]
+    text = "".join(f"{i},{'wrong' if i % 4 == 0 else 'right'}\n" for i in range(40))
+    said: list[str] = []
+    tune(
+        rows, "exact_match, ngram_presence", labels=written(tmp_path, "id,label\n" + text),
+        store=None, processes=0, bootstrap=0, tell=said.append,
+    )  # fmt: skip
+    assert said[0] == "40 labels of review.csv: 30 right, 10 hallucinated"

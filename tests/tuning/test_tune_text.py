@@ -106,13 +106,13 @@ def test_charts_are_drawn_and_sparse_where_answers_are_few(
     better: Tuned, no_better: Tuned, tmp_path: Path
 ) -> None:
     many, few = figures(better), figures(no_better)
-    titles = ["Weights", "Risks of wrong and right answers", "Reliability"]
+    titles = ["Weights", "Precision and recall", "Risks of wrong and right answers", "Reliability"]
     assert [f.title for f in many] == [f.title for f in few] == titles
-    assert len(many[1].rows) == 10 and len(few[1].rows) == 5
-    wrong = sum(int(r[1]) for r in many[1].rows)
+    assert len(many[2].rows) == 10 and len(few[2].rows) == 5
+    wrong = sum(int(r[1]) for r in many[2].rows)
     assert wrong == better.ensemble.fitted_on.positive
-    assert {r[0] for r in many[2].rows} == {"before calibration", "after"}
-    assert {r[0] for r in few[2].rows} == {"risk"}
+    assert {r[0] for r in many[3].rows} == {"before calibration", "after"}
+    assert {r[0] for r in few[3].rows} == {"risk"}
     write_tuned_page(better, tmp_path / "t.html")
     page = (tmp_path / "t.html").read_text("utf-8")
     assert page.index('class="answer"') < page.index("Reliability") < page.index("AUROC alone")

@@ -176,7 +176,7 @@ def test_what_is_left_out_is_told() -> None:
     assert tuned.ensemble.fitted_on.n == 79
     assert tuned.nested.n == 78
     told = " | ".join(tuned.notes)
-    assert "1 records: no label" in told and "bad row" in told
+    assert "left out: 2 records (1: no label; 1: bad row: " in told
     assert "1 of 79 have no risk of any component" in told
 
 
@@ -244,6 +244,8 @@ def test_sentences_are_tuned_by_their_own_units() -> None:
     [
         ({"label": None}, {}, "no record has a label .* their labels or a grader"),
         ({"label": None, "is_hallucination": 1}, {}, "did you mean label"),
+        ({"label": "nope"}, {}, "no record has a label .*30 bad rows, such as .*got 'nope'"),
+        ({"label": "wrong"}, {}, "30 hallucinated and 0 right answers are too few"),
         ({}, {"level": "sentence"}, "no record has unit_labels .*level=sentence"),
         ({"reference": None}, {"grader": "exact"}, "no record has a reference"),
         ({}, {"by": "topic"}, "by=topic: no graded record has a field 'topic'"),
@@ -263,6 +265,21 @@ def test_what_cannot_be_tuned_is_refused_before_any_model_is_loaded(
         assert not engine._loaded and engine.work() == {}
     with typed_options(), pytest.raises(UsageError, match="their --labels or a --grader"):
         tune([{"response": "a"}], "ngram", **QUICK)
+
+
+def test_labels_are_counted_before_anything_is_scored() -> None:
+    rows = [{**r, "label": "wrong" if r["label"] else "right"} for r in answers(40)]
+    rows += [{"response": "a"}, {"response": "a", "label": "nope"}, {"respons": "a"}]
+    said: list[str] = []
+    tuned = tune(rows, SCORERS, tell=said.append, **QUICK)
+    wrong = tuned.ensemble.fitted_on.positive
+    assert said[0].startswith(
+        f"40 labels: {40 - wrong} right, {wrong} hallucinated; 1 records without one; "
+        "1 bad row, such as "
+    )
+    assert "got 'nope'" in said[0] and "response: is missing" not in said[1]
+    (line,) = [note for note in tuned.notes if note.startswith("left out: 3 records (")]
+    assert "1: no label" in line
 
 
 def test_components_that_are_left_out_are_one_line() -> None:

@@ -179,6 +179,10 @@ def command(function: Callable[[Chosen], int]) -> Callable[..., int]:
     parameters = [_parameter(specs[name], hints[name]) for name in _in_order(chosen)]
 
     def run(**values: Any) -> int:
+        if ".py:" in (values.get("scorers") or ""):
+            from veridical.cli.own_scorers import loaded
+
+            values["scorers"] = loaded(values["scorers"])
         return function(
             chosen(**{n: v.value if isinstance(v, Enum) else v for n, v in values.items()})
         )

@@ -11,7 +11,8 @@ from rich.console import Console
 
 from veridical.cli import interrupts
 from veridical.cli.declared import check_files, flags, output
-from veridical.cli.outputs import form_of, opened
+from veridical.cli.outputs import opened
+from veridical.report.forms import form_of
 
 if TYPE_CHECKING:
     from veridical.api import Job
@@ -35,16 +36,19 @@ def error_console() -> Console:
     return Console(stderr=True, highlight=False, soft_wrap=not sys.stderr.isatty())
 
 
-def check_outputs(options: Any) -> None:
+def check_outputs(options: Any, *, table: bool = False) -> None:
     """Find out before the work that an output of a command cannot be written.
+
+    Args:
+        table: a report may be a table of figures.
 
     Raises:
         UsageError: as :func:`~veridical.cli.declared.check_files` and
-            :func:`~veridical.cli.outputs.form_of` do.
+            :func:`~veridical.report.forms.form_of` do.
     """
     check_files(options)
     for path in options.report or ():
-        form_of(path)
+        form_of(path, table=table)
 
 
 def score(job: Job, err: Console, name: str = "", *, table: bool = False) -> Results:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 MCP_EXAMPLES = (
     "Examples:\n\n  veridical mcp\n\n  veridical mcp --corpus ./documents\n\n"
     "An MCP client starts it: its command is `veridical`, its argument `mcp`. Tools: check_answer, "
-    "find_support, search_corpus. Needs the extra: pip install 'veridical[mcp]'."
+    "find_support, search_corpus. Needs a package: pip install mcp."
 )
 
 

@@ -6,7 +6,7 @@ import io
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -18,9 +18,6 @@ from veridical.files.outputs import STANDARD, check_outputs, writing
 
 if TYPE_CHECKING:
     from veridical.core.registry import BoundScorer
-
-#: Endings of a report's name, each with its form.
-FORMS = (".html", ".md", ".txt", ".json")
 
 
 def check_named(
@@ -120,42 +117,6 @@ def opened(path: str | None) -> Iterator[IO[str] | None]:
     else:
         with writing(path) as file:
             yield file
-
-
-def form_of(path: Path) -> str:
-    """The form, one of :data:`FORMS`, that the name of a report asks for.
-
-    Raises:
-        UsageError: none of them.
-    """
-    form = path.suffix.lower()
-    if form not in FORMS:
-        raise UsageError(f"a report is .html, .md, .txt or .json, not {path.name!r}")
-    return form
-
-
-def write_report_as(
-    path: Path,
-    *,
-    html: Callable[[Path], object],
-    markdown: Callable[[], str],
-    text: Callable[[Console], object],
-    json: Callable[[], str],
-) -> None:
-    """Write a report in the form that the name of ``path`` asks for."""
-    form = form_of(path)
-    if form == ".html":
-        html(path)
-        return
-    if form == ".txt":
-        page = io.StringIO()
-        text(Console(file=page, width=120, highlight=False))
-        body = page.getvalue()
-    else:
-        body = markdown() if form == ".md" else json() + "\n"
-    with opened(str(path)) as out:
-        assert out is not None
-        out.write(body)
 
 
 def coverage_code(coverage: Mapping[str, float | None], least: float, err: Console) -> int:

@@ -18,9 +18,10 @@ from veridical.cli.options import (
     keywords_of,
     rows_of,
 )
-from veridical.cli.outputs import coverage_code, write_report_as
+from veridical.cli.outputs import coverage_code
 from veridical.core.options import Group
 from veridical.engine.options import EngineOptions
+from veridical.report.forms import write_report_as
 from veridical.run.options import RunOptions
 from veridical.tuning.options import TuneOptions
 
@@ -35,6 +36,7 @@ TUNE_EXAMPLES = (
     "  veridical tune answers.jsonl --grader contains --calibrate platt --alpha 0.05 --delta 0.1 "
     "--out ensemble.json\n\n"
     "  veridical tune graded.jsonl --objective f1 --positive correct --joint\n\n"
+    "  veridical tune graded.jsonl --min-precision 0.95 --report tuning.html\n\n"
     "  veridical tune graded.jsonl --by task --method logistic --json -\n\n"
     "  veridical tune graded.jsonl --cascade cascade.json --keep 0.99\n\n"
     "Then: veridical check answers.jsonl --scorers \"ensemble(file='ensemble.json')\"\n\n"
@@ -66,6 +68,7 @@ class TuneCommand(RecordFlags, FigureFlags, ComparedFlags, ModelFlags):
         "accuracy",
     ]
     positive: Literal["hallucinated", "correct"]
+    min_precision: float | None
     joint: bool
     beta: float
     method: Literal["weighted", "logistic", "boosted", "famd"]

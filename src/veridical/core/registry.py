@@ -45,7 +45,7 @@ Parts = Callable[..., Iterable[Iterable["BoundScorer"]]]
 CutsOf = Callable[..., Cuts | None]
 
 _LAB = plugins.LAB[plugins.SCORERS]
-_DECLARED = "__veridical_scorer__"  # attribute of a function that is registered
+DECLARED = "__veridical_scorer__"  # attribute of a function that is registered
 
 
 class Declaration(TypedDict, total=False):
@@ -513,7 +513,7 @@ class Registry:
         if name not in self._scorers and (builtin is not None or name in _LAB):
             # outside the lock: an import waits for those of other threads
             function = named(builtin.place) if builtin else plugins.load(plugins.SCORERS, name)
-            declared: Scorer = getattr(function, _DECLARED)
+            declared: Scorer = getattr(function, DECLARED)
             return self._scorers.setdefault(name, declared)
         if name not in self._scorers:
             self._load_plug_ins()
@@ -576,7 +576,7 @@ def scorer(
         for cost in (declaration.cost, *declaration.uses):
             if cost not in costs():
                 raise unknown_name("cost", cost, costs())
-        setattr(function, _DECLARED, declaration)
+        setattr(function, DECLARED, declaration)
         REGISTRY.register(declaration)
         return function
 

@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from veridical.arrays import Floats, Ints
+from veridical.core.dependence import unit_of
 from veridical.ensembles.ensemble_file import Ensemble, Reference, read
-from veridical.ensembles.graded import numbered, unit_of
+from veridical.ensembles.graded import numbered
 from veridical.errors import UsageError
 
 if TYPE_CHECKING:
@@ -194,13 +195,13 @@ def of_run(results: RunResults) -> dict[str, dict[str, Drift]]:
     incoming = {key: _Incoming(ensemble) for key, ensemble in tuned.items()}
     step = -(-count // _MOST)
     lines = ((record, line) for record, line in results.records() if line is not None)
-    units: list[tuple[str, str]] = []
+    units: list[str] = []
     for record, line in itertools.islice(lines, 0, None, step):
         scores = json.loads(line)["scores"]
         for key, risks in incoming.items():
             risks.add(len(units), record, scores[key])
         units.append(unit_of(record))
-    groups = numbered([unit for unit, _ in units], [context for _, context in units])
+    groups = numbered(units)
     if not groups.any():  # one prompt for all, without contexts, tells nothing apart
         groups = np.arange(len(groups))
     return {key: risks.drift(groups) for key, risks in incoming.items()}

@@ -48,6 +48,8 @@ MOST_STRATA = 50
 SEED, PERMUTATIONS, REPLICATES = 0, 9_999, 1_000
 _STRICTNESS: dict[str | None, int] = {"accept": 0, "review": 1, "reject": 2}
 _NAMED = 3
+#: Fewest independent units that can show a rise: five flips one way have p = 1/32.
+_LEAST_UNITS = 5
 _Figure = Callable[[ComparedAnswer], float | None]
 #: What finds what is shown of the answers at some places of a side.
 Texts = Callable[[AbstractSet[int]], Mapping[int, ShownText]]
@@ -127,7 +129,13 @@ def compared(
             "permutations": PERMUTATIONS,
             "bootstrap": REPLICATES,
         },
-        notes=[*a.notes, *b.notes, *pairs.notes, *_notes(a, b, pairs, gate, different)],
+        notes=[
+            *a.notes,
+            *b.notes,
+            *pairs.notes,
+            *table.notes(),
+            *_notes(a, b, pairs, gate, different),
+        ],
     )
 
 
@@ -137,14 +145,16 @@ class _Table:
     def __init__(self, pairs: Sequence[tuple[ComparedAnswer, ComparedAnswer]]) -> None:
         self._pairs = pairs
         self._answers = [x for pair in pairs for x in pair]
-        prompts = [x.prompt or y.prompt for x, y in pairs]
-        known = all(p is not None for p in prompts)
-        self._groups: Ints = (
-            np.unique(np.array(prompts, dtype=object).astype(str), return_inverse=True)[1]
-            if known
-            else np.arange(len(pairs))
-        )
+        units = [(x.unit, y.unit) for x, y in pairs]
+        self._groups: Ints = np.arange(len(pairs))
+        if all(x is not None and y is not None for x, y in units):
+            number = {unit: i for i, unit in enumerate(dict.fromkeys(units))}
+            self._groups = np.array([number[unit] for unit in units], dtype=np.int64)
         self.n_groups = len(np.unique(self._groups))
+        # too few to show any rise: the test is then of these units alone, over their answers
+        self.answers_tested = self.n_groups < min(_LEAST_UNITS, len(pairs))
+        if self.answers_tested:
+            self._groups = np.arange(len(pairs))
 
     def gate(self, tolerate: float) -> r.DiffGate | None:
         """What the exit code rests on; None where there is no figure."""
@@ -185,6 +195,20 @@ class _Table:
             detectable=None if detectable is None or detectable > 1 else detectable,
             lost=lost,
         )
+
+    def notes(self) -> Iterator[str]:
+        """Say what is taken as independent, where it is not each pair of another unit."""
+        if self.n_groups == len(self._pairs):
+            return
+        of = f"{len(self._pairs):,} pairs are of {self.n_groups:,} independent unit"
+        of += f"{'' if self.n_groups == 1 else 's'} (a prompt with its contexts, or a group)"
+        if self.answers_tested:
+            yield (
+                f"{of}, too few to test: the tests take the answers as independent, so they hold "
+                "for these prompts only"
+            )
+        else:
+            yield f"{of}: the tests take the answers of a unit together"
 
     def endpoints(self) -> Iterator[r.DiffEndpoint]:
         """Every figure that any pair has, Holm's correction within each kind."""

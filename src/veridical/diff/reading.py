@@ -22,6 +22,7 @@ from typing import Any, BinaryIO, NamedTuple
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from veridical.api import reopen
+from veridical.core.dependence import unit_of
 from veridical.core.prompt_text import question_text
 from veridical.core.records import Record
 from veridical.core.scores import Decision, Result, Status, Unit
@@ -31,6 +32,7 @@ from veridical.files.decisions import decided, decisions_log
 from veridical.files.rundir import RunFiles
 from veridical.io.files import buffered, open_raw
 from veridical.io.lines import read_lines
+from veridical.io.names import ALIASES, FALLBACKS
 from veridical.io.problems import RowProblem
 from veridical.report.results import Results
 from veridical.text.display import display, reason, shown
@@ -52,13 +54,15 @@ class ComparedScore(NamedTuple):
 
 
 class ComparedAnswer(NamedTuple):
-    """What is compared of a record. ``place`` counts the lines of its side from 0; ``prompt`` is a
-    digest, None where it is not known; ``stratum`` is the value of the field to split by."""
+    """What is compared of a record. ``place`` counts the lines of its side from 0; ``prompt`` and
+    ``unit`` (see :func:`~veridical.core.dependence.unit_of`) are digests, None where they are not
+    known; ``stratum`` is the value of the field to split by."""
 
     place: int
     id: str
     row: int
     prompt: str | None
+    unit: str | None
     stratum: str | None
     verdict: Verdict
     reason: Unchecked | None
@@ -199,7 +203,7 @@ class Side:
             yield from self._of_records(self._results, split_by)
             return
         for place, (number, line) in enumerate(self._lines()):
-            yield _answer(place, _checked(_Line, line, self.name, number), None, None)
+            yield _answer(place, _checked(_Line, line, self.name, number), None, None, None)
 
     def _of_records(self, results: Results, split_by: str | None) -> Iterator[ComparedAnswer]:
         missing = place = 0
@@ -216,7 +220,7 @@ class Side:
                 has_field = True
                 value = _text(record.meta[split_by])
             parsed = _checked(_Line, line, self.name, place + 1)
-            yield _answer(place, parsed, digest(record), value)
+            yield _answer(place, parsed, _prompt(record), _digest(unit_of(record)), value)
             place += 1
         if missing:
             raise UsageError(
@@ -273,11 +277,12 @@ class Side:
             yield buffered(raw, compressed)
 
 
-def digest(record: Record) -> str | None:
-    """A short name of a record's prompt, the same for the same prompt; None where it has none."""
-    if not record.prompt:
-        return None
-    text = json.dumps(record.prompt, sort_keys=True)
+def _prompt(record: Record) -> str | None:
+    """Return a digest of a record's prompt; None where it has none."""
+    return _digest(json.dumps(record.prompt, sort_keys=True)) if record.prompt else None
+
+
+def _digest(text: str) -> str:
     return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
 
 
@@ -302,13 +307,20 @@ def _checked(model: type[Any], line: bytes, name: str, number: int) -> Any:
 
 
 def _hint(line: bytes) -> str:
-    """What to do with a file of answers."""
-    if b'"response"' in line and b'"scores"' not in line:
+    """Say what to do with a file of answers."""
+    try:
+        row = json.loads(line)
+    except ValueError:
+        return ""
+    names = {"response", *ALIASES["response"], *FALLBACKS["response"]}
+    if isinstance(row, dict) and "scores" not in row and not names.isdisjoint(row):
         return "; these are answers: check them first (veridical check FILE --json RESULTS)"
     return ""
 
 
-def _answer(place: int, line: _Line, prompt: str | None, stratum: str | None) -> ComparedAnswer:
+def _answer(
+    place: int, line: _Line, prompt: str | None, unit: str | None, stratum: str | None
+) -> ComparedAnswer:
     scores = {
         intern(key): ComparedScore(
             score.risk if score.status == "scored" else None,
@@ -322,6 +334,7 @@ def _answer(place: int, line: _Line, prompt: str | None, stratum: str | None) ->
         id=str(line.id),
         row=line.row,
         prompt=prompt,
+        unit=unit,
         stratum=stratum,
         verdict=line.verdict,
         reason=line.reason,

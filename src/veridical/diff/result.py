@@ -72,7 +72,7 @@ class DiffGate(BaseModel):
 
     Attributes:
         p: one-sided. ``test``: McNemar's exact test; Tango's score test where a rise is tolerated;
-            a permutation test for risks, and where records share a prompt.
+            a permutation test for risks, and where records are of one independent unit.
         worse: the rise is over ``tolerate`` and ``p`` is under ``alpha``.
         detectable: the smallest rise that so many pairs show in 8 of 10 cases; null where none is.
         lost: pairs that the first run checked and the second could not.

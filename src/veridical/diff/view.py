@@ -112,7 +112,13 @@ def markdown(diff: Diff) -> str:
 def blocks(diff: Diff, form: document.Form) -> Iterator[Block]:
     """The document for one of the two forms."""
     answer = said(diff)
-    yield document.Opening(answer.sentence, answer.meaning)
+    if form == "markdown":  # a comment begins with what its reader can judge
+        yield document.Opening(answer.sentence, [])
+        yield from _flips(diff, form)
+        yield Heading("Figures", 3)
+        yield from map(Paragraph, answer.meaning)
+    else:
+        yield document.Opening(answer.sentence, answer.meaning)
     sides = [StyledText(diff.a.path, "quote"), StyledText(diff.b.path, "quote")]
     counts = f" ({diff.b.n} results); {diff.n_pairs} pairs by {diff.paired_by}"
     yield Paragraph(["A: ", sides[0], f" ({diff.a.n} results); B: ", sides[1], counts])
@@ -127,7 +133,8 @@ def blocks(diff: Diff, form: document.Form) -> Iterator[Block]:
             [f"{diff.split_by} = ", StyledText(value, "quote"), f": {stratum.n_pairs} pairs"]
         )
         yield _table(stratum.endpoints, stratum.n_pairs)
-    yield from _flips(diff, form)
+    if form != "markdown":
+        yield from _flips(diff, form)
     yield Paragraph(
         "A change above 0 is worse. Shares are tested by McNemar's exact test, risks and rates by "
         "a permutation test, both paired; Holm's is corrected within each kind of figure. Only "
@@ -153,17 +160,18 @@ def _flips(diff: Diff, form: document.Form) -> Iterator[Block]:
     yield Heading(f"Changed answers: {total} ({counts})", 3)
     shown = diff.flips[: SHOWN_FLIPS[form]]
     for flip in shown:
-        yield Paragraph(headline(flip))
-        yield BulletList(list(_details(flip)), "    ")
+        yield Paragraph(headline(flip, form))
+        yield BulletList(list(_details(flip, form)), "    ")
     if total > len(shown):
         yield Paragraph(f"{total - len(shown)} more changed answers are in the JSON and the page.")
 
 
-def headline(flip: Flip) -> list[StyledText | str]:
-    """Which answer changed, and from what to what."""
+def headline(flip: Flip, form: document.Form = "terminal") -> list[StyledText | str]:
+    """Which answer changed, and from what to what; a comment names it by its question."""
+    question = flip.question if form == "markdown" else None
     return [
         f"{flip.direction}: ",
-        StyledText(flip.id, "quote"),
+        StyledText(_cut(question or flip.id), "quote"),
         f" (row {flip.b.row}): {outcome_of(flip.a)} → {outcome_of(flip.b)}",
     ]
 
@@ -174,14 +182,18 @@ def outcome_of(told: Told) -> str:
     return ", ".join(parts) + ("" if told.risk is None else f" {told.risk:.2f}")
 
 
-def _details(flip: Flip) -> Iterator[Words]:
-    if flip.question:
+def _details(flip: Flip, form: document.Form) -> Iterator[Words]:
+    before, now = ("before: ", "now: ") if form == "markdown" else ("A: ", "B: ")
+    if flip.question and form != "markdown":
         yield ["question: ", StyledText(_cut(flip.question), "quote")]
-    yield ["A: ", StyledText(_cut(flip.a.answer), "quote")]
-    yield ["B: ", StyledText(_cut(flip.b.answer), "quote")]
+    yield [before, StyledText(_cut(flip.a.answer), "quote")]
+    yield [now, StyledText(_cut(flip.b.answer), "quote")]
     if flip.b.sentence is not None and flip.direction != "better":
         if flip.b.sentence.strip() != flip.b.answer.strip():
-            yield ["worst sentence of B: ", StyledText(_cut(flip.b.sentence), "quote")]
+            yield [
+                f"worst sentence {'now' if form == 'markdown' else 'of B'}: ",
+                StyledText(_cut(flip.b.sentence), "quote"),
+            ]
         for e in flip.b.evidence[:1]:
             yield [f"{e.kind} {e.index + 1}: ", StyledText(_cut(e.text), "quote")]
 

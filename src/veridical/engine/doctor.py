@@ -21,6 +21,8 @@ from veridical.models.nli.packaged import BASE, HOW
 from veridical.text.display import printable, reason
 from veridical.version import __version__
 
+#: Module -> the package that brings it, where that has another name.
+_PACKAGES = {"sklearn": "scikit-learn", "PIL": "pillow", "ray": "'ray[data]'"}
 #: Extra -> the modules that it brings.
 EXTRAS = {
     "torch": ("torch", "transformers", "safetensors"),
@@ -39,7 +41,7 @@ PAIRS = (
     ("The concert was held in Vienna in 1987.", "The concert took place in Vienna.", "entailment"),
     ("The bridge was finished in 1932.", "The bridge was finished in 1951.", "contradiction"),
 )
-_REINSTALL = "install the package again: pip install --force-reinstall veridical"
+_REINSTALL = "install the package again: pip install --force-reinstall . (in a checkout)"
 
 
 @dataclass(frozen=True)
@@ -158,7 +160,8 @@ def _extra(name: str, modules: tuple[str, ...]) -> DoctorFinding:
     missing = [module for module in modules if find_spec(module) is None]
     if missing:
         says = f"not installed: {', '.join(missing)}"
-        return DoctorFinding("extras", name, "absent", says, f'pip install "veridical[{name}]"')
+        packages = " ".join(_PACKAGES.get(module, module) for module in missing)
+        return DoctorFinding("extras", name, "absent", says, f"pip install {packages}")
     return DoctorFinding("extras", name, "ok", "installed")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from veridical.core.explain import why_unchecked
@@ -45,6 +45,19 @@ def to_arrow(results: RunResults, wide: bool) -> pyarrow.Table:
         kind = pa.string() if added.is_text else pa.float64()
         table = table.append_column(name, pa.array(added.values, kind))
     return table
+
+
+def frame_of(rows: Sequence[Mapping[str, Any]]) -> pandas.DataFrame:
+    """Return a data frame of rows.
+
+    Raises:
+        UsageError: pandas is not installed.
+    """
+    try:
+        import pandas as pd
+    except ImportError:
+        raise _absent("pandas") from None
+    return pd.DataFrame([dict(row) for row in rows])
 
 
 def to_pandas(results: RunResults, wide: bool) -> pandas.DataFrame:

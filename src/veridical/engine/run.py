@@ -75,11 +75,14 @@ class RecordList:
 
 
 class Lines:
-    """A sink that hands each record and its result line to ``done`` and keeps nothing."""
+    """A sink that hands each record and its result line to ``take`` and keeps nothing."""
 
-    def __init__(self, done: Callable[[Record, bytes], object]) -> None:
+    def __init__(self, take: Callable[[Record, bytes], object]) -> None:
         self.done = Rows()
-        self.write = done
+        self._take = take
+
+    def write(self, record: Record, line: bytes) -> None:
+        self._take(record, line)
 
     def write_error(self, error: RowError) -> None:
         """

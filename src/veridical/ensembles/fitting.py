@@ -50,6 +50,8 @@ class Recipe:
         calibrate: method of :mod:`veridical.stats.calibration`; None for none.
         seed: of search, folds and trees.
         positive: the class that objective and threshold are to find.
+        min_precision: the threshold is that of the highest recall of this class at which its
+            precision is at least this; None: by the objective.
     """
 
     method: Method = "weighted"
@@ -59,6 +61,7 @@ class Recipe:
     calibrate: str | None = None
     seed: int = 0
     positive: Positive = "hallucinated"
+    min_precision: float | None = None
 
     def check(self) -> None:
         """
@@ -75,6 +78,16 @@ class Recipe:
         if self.beta != 1.0 and self.objective != "f_beta":
             raise UsageError(
                 f"{option_named('beta')} goes with {option_named('objective', 'f_beta')}"
+            )
+        if self.min_precision is not None and not 0 < self.min_precision <= 1:
+            raise UsageError(
+                f"{option_named('min_precision')} is a fraction above 0, at most 1, not "
+                f"{self.min_precision:g}"
+            )
+        if self.min_precision is not None and self.joint:
+            raise UsageError(
+                f"{option_named('joint')} finds a threshold with the weights, so it does not go "
+                f"with {option_named('min_precision')}"
             )
         if self.joint and self.method != "weighted":
             raise UsageError(
@@ -231,7 +244,12 @@ def fit_one(
         threshold = _carried(order[scored], risk, fitted.threshold)
     else:
         threshold = best_threshold(
-            labels, risk, recipe.threshold_objective, recipe.beta, recipe.positive
+            labels,
+            risk,
+            recipe.threshold_objective,
+            recipe.beta,
+            recipe.positive,
+            recipe.min_precision,
         )
     return replace(fitted, threshold=threshold)
 

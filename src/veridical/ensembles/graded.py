@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from veridical.arrays import Floats, Ints
+from veridical.core.dependence import unit_of
 from veridical.errors import UsageError, option_named
 from veridical.scorers.grounding.support import NO_ITEMS
 
@@ -46,6 +47,7 @@ class Graded:
         signatures: (k,) of the scores, "" where a scorer gave none at all.
         degrees: (n,) the labels as given, from 0 to 1, such as the share of an answer that is
             wrong; None where they are ``labels``.
+        untuned: (n,) risks of the default ensemble, to compare with; None where it was not run.
     """
 
     scorers: tuple[str, ...]
@@ -57,6 +59,7 @@ class Graded:
     level: Level
     signatures: tuple[str, ...]
     degrees: Floats | None = None
+    untuned: Floats | None = None
 
     def __post_init__(self) -> None:
         n, k = len(self.labels), len(self.scorers)
@@ -114,7 +117,19 @@ class Graded:
             strata=strata,
             rows=self.rows[where],
             degrees=None if self.degrees is None else self.degrees[where],
+            untuned=None if self.untuned is None else self.untuned[where],
         )
+
+    def with_untuned(self, name: str) -> Graded:
+        """Return the table with the scorer ``name`` apart, to compare with.
+
+        Raises:
+            ValueError: it is not there.
+        """
+        part = name + UNIT if self.level == "sentence" and name + UNIT in self.scorers else name
+        others = [s for s in self.scorers if s not in (name, name + UNIT)]
+        untuned = self.risks[:, self.scorers.index(part)]
+        return replace(self.select(others), untuned=untuned)
 
     def select(self, scorers: Sequence[str]) -> Graded:
         """A table of these scorers only, in this order.
@@ -158,7 +173,6 @@ def gather(
     risks: list[list[float]] = []
     truth: list[float] = []
     units: list[str] = []
-    contexts: list[str] = []
     strata: list[str] = []
     rows: list[int] = []
     signatures = {key: "" for key, _, _ in columns}
@@ -177,12 +191,11 @@ def gather(
             if scores[key]["status"] == "scored":
                 signatures[key] = signatures[key] or scores[key]["signature"]
         stratum = "" if by is None else stratum_of(record, by)
-        unit, context = unit_of(record)
+        unit = unit_of(record)
         for start, end, value in targets:
             risks.append(_risks_at(scores, columns, start, end))
             truth.append(float(value))
             units.append(unit)
-            contexts.append(context)
             strata.append(stratum)
             rows.append(record.row)
     for cause, n in results.error_causes():
@@ -194,7 +207,7 @@ def gather(
         tuple(name for _, name, _ in columns),
         np.array(risks, dtype=np.float64).reshape(len(rows), len(columns)),
         (degrees >= 0.5).astype(np.float64),
-        numbered(units, contexts),
+        numbered(units),
         None if by is None else tuple(strata),
         np.array(rows, dtype=np.int64),
         level,
@@ -294,21 +307,7 @@ def _risks_at(
     return [np.nan if r is None else round(r, DIGITS) for r in risks]
 
 
-def unit_of(record: Record) -> tuple[str, str]:
-    """What targets that depend on each other share: the given group, else the prompt, else the
-    row; and the contexts."""
-    contexts = json.dumps([c.text for c in record.contexts])
-    group = record.meta.get("group")
-    if isinstance(group, (str, int, float)) and group != "":
-        return f"group {group}", ""
-    if record.prompt:
-        return f"prompt {json.dumps(record.prompt, sort_keys=True)}", contexts
-    return f"row {record.row}", ""
-
-
-def numbered(units: Sequence[str], contexts: Sequence[str]) -> Ints:
-    """Numbers of the units of :func:`unit_of`. A prompt that all records share is an instruction,
-    not a question: their contexts then tell them apart."""
-    names = list(zip(units, contexts, strict=True)) if len(set(units)) == 1 else units
-    number = {name: i for i, name in enumerate(dict.fromkeys(names))}
-    return np.array([number[name] for name in names], dtype=np.int64)
+def numbered(units: Sequence[str]) -> Ints:
+    """Return the numbers of units, from 0 in their order."""
+    number = {name: i for i, name in enumerate(dict.fromkeys(units))}
+    return np.array([number[name] for name in units], dtype=np.int64)

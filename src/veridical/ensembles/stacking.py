@@ -69,7 +69,7 @@ def fit_boosted(risks: Floats, labels: Floats, *, seed: int = 0) -> Boosted:
         from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
     except ImportError as e:
         raise UsageError(
-            f"boosted stacking is fitted by scikit-learn: pip install 'veridical[train]' ({e})"
+            f"boosted stacking is fitted by scikit-learn: pip install scikit-learn ({e})"
         ) from None
     _check(risks, labels)
     model = HistGradientBoostingClassifier(

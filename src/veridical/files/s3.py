@@ -153,7 +153,7 @@ def _store(
     try:
         from obstore.store import S3Store
     except ImportError as e:
-        raise UsageError(f"S3 needs obstore: pip install 'veridical[s3]' ({e})") from None
+        raise UsageError(f"S3 needs obstore: pip install obstore ({e})") from None
     given = {
         "endpoint": endpoint,
         "access_key_id": key,

@@ -71,9 +71,7 @@ def server(engine: Engine, retriever: Retriever | None = None, **options: Any) -
         from mcp.server import MCPServer
         from mcp.server.mcpserver.exceptions import ToolError
     except ImportError as e:
-        raise UsageError(
-            f"the MCP server needs the package mcp: pip install 'veridical[mcp]' ({e})"
-        ) from None
+        raise UsageError(f"the MCP server needs the package mcp: pip install mcp ({e})") from None
 
     served = MCPServer(
         "veridical", instructions=INSTRUCTIONS, version=__version__, log_level="WARNING"

@@ -30,8 +30,9 @@ STARTERS = {
             "evals/answers.jsonl": "answers.jsonl.txt",
         },
         (
-            "veridical check evals/answers.jsonl --fail-on contradicted,unsupported",
-            "then have your application write evals/answers.jsonl, and commit both files",
+            "veridical check evals/answers.jsonl",
+            "then have your application write evals/answers.jsonl, and commit both files: each "
+            "change is compared with its base",
         ),
     ),
     "pytest": Starter(

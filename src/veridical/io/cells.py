@@ -32,8 +32,6 @@ def cell_value(field: str, cell: str) -> Any:
         return cell
     if not cell:
         return None
-    if field == "label":
-        return _label(cell)
     if field in ("logprobs", "sentences", "unit_labels", "meta"):
         return _json(cell)
     if field in ("samples", "contexts", "reference"):
@@ -43,19 +41,6 @@ def cell_value(field: str, cell: str) -> Any:
         if isinstance(value, list) and value and all(_is_message(v) for v in value):
             return value
     return cell
-
-
-def _label(cell: str) -> float | bool:
-    words = {"true": True, "false": False}
-    word = cell.strip().lower()
-    if word in words:
-        return words[word]
-    try:
-        return float(word)
-    except ValueError:
-        raise RowProblem(
-            f"must be a number from 0 (right) to 1 (hallucinated), true or false, got {shown(cell)}"
-        ) from None
 
 
 def _listed(field: str, cell: str) -> Any:

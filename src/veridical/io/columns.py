@@ -12,6 +12,7 @@ from veridical.errors import UsageError, mapping_named, option_named, unknown_na
 from veridical.files.rowlog import Rows
 from veridical.io.cells import WRITTEN, written_list
 from veridical.io.images import with_images
+from veridical.io.label_words import label_of
 from veridical.io.names import (
     ALIASES,
     CONTEXT_TEXT,
@@ -66,7 +67,7 @@ class Columns:
         self._prompts = prompts
         self._fixed = fixed
         for field, column in self.mapping.items():
-            _check_field(field)
+            _check_field(field, column)
             if not isinstance(column, str) or not column:
                 raise UsageError(f"{mapping_named(field, '...')}: give the name of a column")
         self._plans: dict[tuple[str, ...], Plan] = {}
@@ -129,6 +130,8 @@ class Columns:
                 if listed.texts is not None:
                     fields[field] = listed.texts
                 self._count(columns[field], listed.kind, ordinal)
+        if isinstance(label := fields.get("label"), str):
+            fields["label"] = label_of(label, columns["label"])
         for field, shape in _SHAPES.items():
             if field in fields:
                 fields[field] = shape(fields[field])
@@ -329,14 +332,14 @@ def check_finite(value: Any, column: str | None) -> None:
             check_finite(v, column)
 
 
-def _check_field(field: str) -> None:
+def _check_field(field: str, column: str) -> None:
     if field in ALIASES:
         return
     for known, aliases in ALIASES.items():
         if field in aliases:
             raise UsageError(
                 f"{field!r} is a column name; the record's field is "
-                f"{known!r}: write {mapping_named(known, field)} (field, then column)"
+                f"{known!r}: write {mapping_named(known, column)} (field, then column)"
             )
     raise unknown_name("record field", visible(str(field)), ALIASES)
 
@@ -386,6 +389,12 @@ def _context(value: dict[str, Any]) -> dict[str, Any]:
     if value.get("lc") is not None and isinstance(kept, dict):  # as LangChain serialises it
         value = kept
     context = {"id": value["id"]} if "id" in value else {}
+    metadata = value.get("metadata")
+    source = metadata.get("source") if isinstance(metadata, dict) else None
+    named = isinstance(source, (str, int)) and not isinstance(source, bool)
+    # the id of a LangChain document is that of a piece, which nobody knows
+    if named and (context.get("id") is None or "page_content" in value):
+        context["id"] = source
     for name in CONTEXT_TEXT:
         if value.get(name) is not None:
             context["text"] = value[name]

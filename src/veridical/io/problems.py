@@ -15,8 +15,12 @@ if TYPE_CHECKING:
 _TEXT_LIST = "text or a list of texts"
 _SPAN = "a pair [start, end] of whole numbers"
 _LOGPROB = "a finite number not above 0 (a natural-log probability)"
-_LABEL = "a number from 0 (right) to 1 (hallucinated), or true or false"
 
+#: What a label may be.
+LABEL = (
+    "a number from 0 (right) to 1 (hallucinated), true or false, or a word: right/wrong, yes/no, "
+    "pass/fail, correct/incorrect, good/bad"
+)
 _FIELD = {
     "id": "text or a whole number of at most 64 bits",
     "prompt": "text or a list of chat messages (objects)",
@@ -26,7 +30,7 @@ _FIELD = {
     "reference": _TEXT_LIST,
     "logprobs": "a list of objects with 'token' and 'logprob'",
     "sentences": "a list of pairs [start, end]",
-    "label": _LABEL,
+    "label": LABEL,
     "unit_labels": "a list of objects with 'start', 'end' and 'label'",
     "meta": "an object",
 }
@@ -49,7 +53,7 @@ _LEAF = {
     "top": "a list of objects with 'token' and 'logprob'",
     "start": "a whole number, 0 or more",
     "end": "a whole number, 0 or more",
-    "label": _LABEL,
+    "label": "a number from 0 (right) to 1 (hallucinated), or true or false",
 }
 
 

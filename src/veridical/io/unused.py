@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from veridical.errors import mapping_named
+from veridical.io.label_words import is_word
 from veridical.io.names import CONTEXT_TEXT, FIELD_OF, field_by_name, is_metadata, plain_name
 from veridical.text.display import shown
 
@@ -169,7 +170,7 @@ def _is_prompt(value: Any) -> bool:
 
 def _is_label(value: Any) -> bool:
     if isinstance(value, str):
-        return value.strip().lower() in ("0", "1", "0.0", "1.0", "0.5", "true", "false")
+        return value.strip() in ("0", "1", "0.0", "1.0", "0.5") or is_word(value)
     return isinstance(value, (bool, int, float)) and 0 <= value <= 1
 
 

@@ -137,7 +137,7 @@ def check_installed() -> None:
     """
     if util.find_spec("xllamacpp") is None:
         raise ModelError(
-            "a local LLM needs xllamacpp: pip install 'veridical[local]' (or name the address of "
+            "a local LLM needs xllamacpp: pip install xllamacpp (or name the address of "
             "a server that runs already)"
         )
 

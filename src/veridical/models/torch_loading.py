@@ -98,7 +98,7 @@ def libraries(name: str) -> tuple[Any, Any]:
         import transformers
     except ImportError as e:
         raise ModelError(
-            f"{name} needs torch and transformers: pip install 'veridical[torch]' ({e})"
+            f"{name} needs torch and transformers: pip install torch transformers safetensors ({e})"
         ) from e
     return torch, transformers
 

@@ -51,7 +51,7 @@ def load_ray() -> Any:
         import ray
         import ray.data
     except ImportError as e:
-        raise UsageError(f"--executor ray needs Ray: pip install 'veridical[ray]' ({e})") from None
+        raise UsageError(f"--executor ray needs Ray: pip install 'ray[data]' ({e})") from None
     return ray
 
 

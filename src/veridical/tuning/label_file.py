@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from veridical.errors import UsageError
-from veridical.io.cells import cell_value
 from veridical.io.files import raw_rows
-from veridical.io.problems import RowProblem
+from veridical.io.label_words import label_of
+from veridical.io.problems import LABEL, RowProblem
 from veridical.text.display import display, shown
 from veridical.tuning.draws import Drawn, drawn, no_promise
 
@@ -33,8 +33,9 @@ def read_review(path: str | Path) -> list[ReviewLabel]:
 
     Args:
         path: JSONL, JSON, CSV, TSV or Parquet. Each row has a ``label`` (0 right .. 1
-            hallucinated, or true or false; empty: not reviewed), and says by ``row``, ``id`` or
-            both which record it is about: result lines and exports with a column more will do.
+            hallucinated, or a word such as right or wrong; empty: not reviewed), and says by
+            ``row``, ``id`` or both which record it is about: result lines and exports with a
+            column more will do.
 
     Raises:
         UsageError: it, or a row of it, cannot be read; the message names the line.
@@ -109,16 +110,13 @@ def _rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 def _label(value: Any, place: str) -> float | None:
     if isinstance(value, str):
         try:
-            value = cell_value("label", value.strip())
+            value = label_of(value)
         except RowProblem as e:
             raise UsageError(f"{place}: label {e.error}") from None
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
     if not isinstance(value, (bool, int, float)) or not 0 <= value <= 1:
-        raise UsageError(
-            f"{place}: label must be a number from 0 (right) to 1 (hallucinated), true or false, "
-            f"got {shown(value)}"
-        )
+        raise UsageError(f"{place}: label must be {LABEL}, got {shown(value)}")
     return float(value)
 
 

@@ -3,25 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from veridical.core.records import Record
-from veridical.errors import UsageError, option_named
+from veridical.engine.causes import of_rows
+from veridical.errors import RowError, UsageError, option_named
+from veridical.text.display import display
 from veridical.tuning.draws import drawn, no_promise
+from veridical.tuning.nested import check_counts
 
 if TYPE_CHECKING:
     from veridical.api import Job
     from veridical.ensembles.graded import Level
     from veridical.io.source import InputSource
+    from veridical.tuning.nested import Tell
     from veridical.tuning.options import TuneOptions
 
+#: Bad rows that are kept to say why, and causes that are said.
+_MOST_ERRORS, _MOST_CAUSES = 10_000, 3
 
-def labelled_job(tuning: TuneOptions, reviewed: bool, *arguments: Any, **options: Any) -> Job:
-    """A :class:`veridical.api.Job` of records that :func:`check_rows` takes.
+
+def labelled_job(
+    tuning: TuneOptions, reviewed: bool, tell: Tell | None, *arguments: Any, **options: Any
+) -> Job:
+    """Return a :class:`veridical.api.Job` of records that :func:`check_rows` takes.
 
     Args:
         reviewed: there are labels of a file of their own.
+        tell: is told how many labels there are.
         arguments, options: of the job.
     """
     from veridical.api import Job
@@ -31,51 +42,110 @@ def labelled_job(tuning: TuneOptions, reviewed: bool, *arguments: Any, **options
             unused = rows.unused_columns()
             likely = next((u.sentence for u in unused if u.meaning in ("label", "unit_labels")), "")
             some = islice(rows.rows(), options.get("limit"))
-            check_rows((r for r in some if isinstance(r, Record)), tuning, reviewed, likely)
+            counted = check_rows(some, tuning, reviewed, likely)
+            if tell is not None and not reviewed:
+                tell(counted.sentence())
 
     return Labelled(*arguments, **options)
 
 
+@dataclass
+class Labels:
+    """The labels of an input, counted before anything is scored.
+
+    Attributes:
+        wrong, right: labels of each kind; of a grader, records that it can grade are ``right``.
+        without: valid records without a label.
+        errors: rows that are no valid records.
+    """
+
+    tuning: TuneOptions
+    wrong: int = 0
+    right: int = 0
+    without: int = 0
+    errors: list[RowError] = field(default_factory=list)
+    n_errors: int = 0
+
+    def add(self, record: Record) -> bool:
+        """Count a record; return True if it has a label."""
+        if self.tuning.grader is not None:
+            found = [0.0] if record.reference else []
+        elif self.tuning.level == "sentence":
+            found = [unit.label for unit in record.unit_labels or ()]
+        else:
+            found = [] if record.label is None else [record.label]
+        wrong = sum(label >= 0.5 for label in found)  # as figures take degrees
+        self.wrong += wrong
+        self.right += len(found) - wrong
+        self.without += not found
+        return bool(found)
+
+    def add_error(self, error: RowError) -> None:
+        self.n_errors += 1
+        if len(self.errors) < _MOST_ERRORS:
+            self.errors.append(error)
+
+    def causes(self) -> str:
+        """Say why rows are no valid records, the commonest causes first."""
+        return "; ".join(
+            f"{cause.count:,} bad row{'' if cause.count == 1 else 's'}, such as "
+            f"{display(str(cause.example or cause.reason))}"
+            for cause in of_rows(self.errors, {})[:_MOST_CAUSES]
+        )
+
+    def sentence(self) -> str:
+        """Say what was counted."""
+        total = self.wrong + self.right
+        if self.tuning.grader is not None:
+            text = f"{total:,} records to grade"
+        else:
+            what = "labels" if self.tuning.level == "response" else "unit_labels"
+            text = f"{total:,} {what}: {self.right:,} right, {self.wrong:,} hallucinated"
+        if self.without:
+            text += f"; {self.without:,} records without one"
+        return text + (f"; {self.causes()}" if self.errors else "")
+
+
 def check_rows(
-    records: Iterable[Record], tuning: TuneOptions, reviewed: bool, likely: str = ""
-) -> None:
-    """See that labels, or what a grader makes them of, are there, and the groups of ``by``.
+    rows: Iterable[Record | RowError], tuning: TuneOptions, reviewed: bool, likely: str = ""
+) -> Labels:
+    """Count the labels, and see that they are enough; that ``by`` has groups.
 
     Args:
         reviewed: there are labels of a file of their own.
         likely: what is said of a column that may hold labels.
 
     Raises:
-        UsageError: they are in no record, or no guarantee can rest on them.
+        UsageError: there are no labels, or too few, or no guarantee can rest on them.
     """
-    has_labels, has_groups = reviewed, tuning.by is None
-    promises = reviewed or tuning.alpha is None
-    empty = True
-    for record in records:
-        empty = False
-        if tuning.grader is not None:
-            labelled = bool(record.reference)
-        elif tuning.level == "sentence":
-            labelled = bool(record.unit_labels)
-        else:
-            labelled = record.label is not None
-        has_labels = has_labels or labelled
+    counted = Labels(tuning)
+    has_groups, promises = tuning.by is None, reviewed or tuning.alpha is None
+    for row in rows:
+        if not isinstance(row, Record):
+            counted.add_error(row)
+            continue
+        labelled = counted.add(row)
         if labelled and not promises:
-            draw = None if tuning.grader is not None else drawn(record.meta)
+            draw = None if tuning.grader is not None else drawn(row.meta)
             promises = draw is None or draw.promises
-        has_groups = has_groups or record.meta.get(str(tuning.by)) is not None
-        if has_labels and has_groups and promises:
-            return
-    if empty:  # bad rows are told of when they are read
-        return
-    if not has_labels and tuning.grader is not None:
+        counts = labelled or reviewed
+        has_groups = has_groups or (counts and row.meta.get(str(tuning.by)) is not None)
+    if reviewed and has_groups:
+        return counted
+    if not reviewed and not counted.wrong + counted.right:
+        if tuning.grader is None:
+            raise no_labels(tuning.level, likely or counted.causes())
         raise UsageError(f"no record has a reference, which the grader {tuning.grader} goes by")
-    if not has_labels:
-        raise no_labels(tuning.level, likely)
     if not promises:
         raise no_promise("the input")
-    what = "record" if reviewed or tuning.grader is not None else "graded record"
-    raise UsageError(f"{option_named('by', str(tuning.by))}: no {what} has a field {tuning.by!r}")
+    if not has_groups:
+        what = "record" if reviewed or tuning.grader is not None else "graded record"
+        raise UsageError(
+            f"{option_named('by', str(tuning.by))}: no {what} has a field {tuning.by!r}"
+        )
+    if tuning.grader is None:
+        check_counts(counted.wrong, counted.right, tuning.level, counted.causes())
+    return counted
 
 
 def no_labels(level: Level, likely: str = "") -> UsageError:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from veridical.arrays import Floats, Ints
 from veridical.ensembles.fitting import FEWEST as OF_STRATUM
 from veridical.ensembles.fitting import Fits, Recipe, fit, folds
-from veridical.ensembles.graded import Graded
+from veridical.ensembles.graded import Graded, Level
 from veridical.errors import UsageError
 from veridical.stats import calibration
 from veridical.stats.comparisons import bootstrap_p, holm
@@ -32,6 +32,10 @@ Tell = Callable[[str], None]
 
 #: Right and hallucinated targets without which there is nothing to tune on.
 FEWEST = 10
+#: Beginning of the note on components that do not help.
+NOT_HELPING = "each of these alone"
+#: The default ensemble in tables.
+UNTUNED = "default (not tuned)"
 #: Most resamples in which weights are searched for anew.
 REFITS = 100
 #: Share of the right answers that may be called wrong where the wrong ones found are counted.
@@ -99,6 +103,23 @@ class OfStratum(NamedTuple):
     one_fit: NestedFigure
 
 
+class AtPrecision(NamedTuple):
+    """What thresholds for a precision give on targets that they were not fitted to.
+
+    Attributes:
+        least: the precision that they were chosen for.
+        called: targets called positive, of which ``right`` are.
+        n: targets of the positive class.
+    """
+
+    least: float
+    precision: NestedFigure
+    recall: NestedFigure
+    called: int
+    right: int
+    n: int
+
+
 @dataclass(frozen=True, eq=False)
 class Nested:
     """The honest figures of one way to tune.
@@ -110,6 +131,8 @@ class Nested:
             and after calibration; None without calibration.
         of_strata: figures of each stratum with enough targets for a fit of its own.
         caught: by the ensemble, its ranks being those of ``judged``.
+        at_precision: by thresholds for ``min_precision``; None where none was asked for.
+        untuned: the default ensemble on the same targets; None where it was not run.
         judged: the out-of-fold risks themselves, and ``labels`` what they are of.
     """
 
@@ -126,6 +149,8 @@ class Nested:
     caught: Caught | None
     judged: HeldOutTargets = field(repr=False)
     labels: Floats = field(repr=False)
+    at_precision: AtPrecision | None = None
+    untuned: ComponentRow | None = None
 
     @property
     def best(self) -> ComponentRow | None:
@@ -156,6 +181,24 @@ def caught(labels: Floats, order: Floats) -> Caught | None:
     return Caught(int(np.sum(wrong > cut)), len(wrong), float(threshold))
 
 
+def check_counts(positive: int, negative: int, level: Level, besides: str = "") -> None:
+    """See that there are enough targets of either kind.
+
+    Args:
+        besides: why there are not more.
+
+    Raises:
+        UsageError: there are not.
+    """
+    if min(positive, negative) < FEWEST:
+        what = "answers" if level == "response" else "sentences"
+        raise UsageError(
+            f"{positive} hallucinated and {negative} right {what} are too few to tune on: it takes "
+            f"{FEWEST} of each, and is worth little under 100 of both"
+            f"{f' ({besides})' if besides else ''}"
+        )
+
+
 def check_enough(graded: Graded, cv: int) -> None:
     """
     Raises:
@@ -164,11 +207,7 @@ def check_enough(graded: Graded, cv: int) -> None:
     positive = graded.positives
     negative = len(graded) - positive
     what = "answers" if graded.level == "response" else "sentences"
-    if min(positive, negative) < FEWEST:
-        raise UsageError(
-            f"{positive} hallucinated and {negative} right {what} are too few to tune on: it takes "
-            f"{FEWEST} of each, and is worth little under 100 of both"
-        )
+    check_counts(positive, negative, graded.level)
     units = [len(np.unique(graded.groups[graded.labels == v])) for v in (0.0, 1.0)]
     if min(units) < cv or len(np.unique(graded.groups)) < 2 * cv:
         raise UsageError(
@@ -209,6 +248,7 @@ def nested(
     objective = named(recipe.objective)
     calibrated = recipe.calibrate is not None
     decided = objective.needs_threshold or recipe.objective in _OF_RISK
+    decided = decided or recipe.min_precision is not None
     decided = decided or (calibrated and graded.strata is not None)
     judged, fits = out_of_fold(graded, recipe, fold, decide=decided or calibrated)
     say(f"judged on {cv} folds")
@@ -218,7 +258,7 @@ def nested(
     intervals = _weight_intervals(graded, recipe, bootstrap, final, say)
     several = len(graded.scorers) > (2 if recipe.method == "famd" else 1)
     for i, name in enumerate(graded.scorers):
-        component = _component(graded, i, recipe, fold)
+        component = _component(graded, graded.risks[:, i], recipe, fold)
         gain, p = whole.gain(judged, component)
         weight = None if weights is None else NestedFigure(float(weights[i]), *intervals[i])
         needed = None
@@ -259,6 +299,8 @@ def nested(
         caught=caught(graded.labels, judged.rank),
         judged=judged,
         labels=graded.labels,
+        at_precision=whole.at_precision(judged),
+        untuned=_untuned(graded, recipe, fold, whole, judged),
     )
 
 
@@ -304,8 +346,32 @@ class _Measure:
             p = 1.0 if len(differences) else None
         return NestedFigure(finite(self._sign * (a - b)), *interval(differences)), p
 
-    def _of(self, judged: HeldOutTargets, where: NDArray[np.bool_]) -> tuple[float, Floats]:
-        metric, beta = self._recipe.objective, self._recipe.beta
+    def at_precision(self, judged: HeldOutTargets) -> AtPrecision | None:
+        """What the thresholds for a precision give, if they were asked for."""
+        least = self._recipe.min_precision
+        if least is None:
+            return None
+        where = judged.scored
+        positive = self._recipe.positive == "hallucinated"
+        wanted = (self._graded.labels[where] >= 0.5) == positive
+        called = judged.called[where] == positive
+        figures = {}
+        for metric in ("precision", "recall"):
+            value, replicates = self._of(judged, where, metric)
+            figures[metric] = NestedFigure(finite(value), *interval(replicates))
+        return AtPrecision(
+            least,
+            figures["precision"],
+            figures["recall"],
+            called=int(called.sum()),
+            right=int((wanted & called).sum()),
+            n=int(wanted.sum()),
+        )
+
+    def _of(
+        self, judged: HeldOutTargets, where: NDArray[np.bool_], metric: str | None = None
+    ) -> tuple[float, Floats]:
+        metric, beta = metric or self._recipe.objective, self._recipe.beta
         truth = self._graded.labels[where]
         if not len(truth):
             return math.nan, np.empty(0)
@@ -320,9 +386,21 @@ class _Measure:
         return value, np.concatenate([np.empty(0), *replicates])
 
 
-def _component(graded: Graded, i: int, recipe: Recipe, fold: Ints) -> HeldOutTargets:
+def _untuned(
+    graded: Graded, recipe: Recipe, fold: Ints, whole: _Measure, judged: HeldOutTargets
+) -> ComponentRow | None:
+    """The default ensemble, which has seen no label, beside the tuned one."""
+    if graded.untuned is None:
+        return None
+    default = _component(graded, graded.untuned, recipe, fold)
+    gain, p = whole.gain(judged, default)
+    figure = whole.figure(default)
+    found = caught(graded.labels, default.order)
+    return ComponentRow(UNTUNED, int(default.scored.sum()), figure, gain, p, caught=found)
+
+
+def _component(graded: Graded, order: Floats, recipe: Recipe, fold: Ints) -> HeldOutTargets:
     """One component alone, judged as the ensemble is."""
-    order = graded.risks[:, i]
     risk = order.copy()
     called = np.zeros(len(order), dtype=np.bool_)
     objective = named(recipe.objective)

@@ -40,6 +40,12 @@ class TuneOptions(Options):
         "The class whose precision and recall are meant; UQLM and its paper take correct.",
         Group.FITTING,
     )
+    min_precision: float | None = option(
+        None,
+        "Choose the threshold of the highest recall at which the precision is at least this.",
+        Group.FITTING,
+        kind=float,
+    )
     joint: bool = option(
         False,
         "Choose weights and threshold together; for f1, f_beta and accuracies.",
@@ -153,6 +159,7 @@ class TuneOptions(Options):
         return Recipe(
             *(self.method, self.objective, self.joint, self.beta, self.calibrate, self.seed),
             positive=self.positive,
+            min_precision=self.min_precision,
         )
 
     @property
@@ -187,6 +194,7 @@ class TuneKeywords(EngineKeywords, total=False):
 
     objective: str
     positive: Positive
+    min_precision: float | None
     joint: bool
     beta: float
     method: Method

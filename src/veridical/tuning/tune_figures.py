@@ -14,6 +14,7 @@ from veridical.report.plots_bars import Bar, histogram, ranked
 if TYPE_CHECKING:
     from veridical.tuning.tuned import Tuned
 
+_PRECISIONS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 _MANY = 200  # targets from which ten bins have enough in each; fewer get five
 
 
@@ -26,7 +27,11 @@ def figures(tuned: Tuned) -> list[Figure]:
             shown = {"risk": judged.risk}
         else:
             shown = {"before calibration": judged.order, "after": judged.risk}
-        drawn += [_risks(judged.risk, labels), _reliability(shown, labels)]
+        drawn += [
+            _precision_recall(tuned),
+            _risks(judged.risk, labels),
+            _reliability(shown, labels),
+        ]
     return [figure for figure in drawn if figure is not None]
 
 
@@ -44,6 +49,37 @@ def _weights(tuned: Tuned) -> Figure | None:
     rows = [[bar.name, number(bar.value), interval(bar.low, bar.high)] for bar in bars]
     head = ["Component", "weight", "95 % interval"]
     return Figure(title, note, ranked("Weights of the components", bars), head, rows)
+
+
+def _precision_recall(tuned: Tuned) -> Figure | None:
+    """Precision at each recall, by out-of-fold ranks."""
+    correct = tuned.recipe.positive == "correct"
+    rank, labels = tuned.nested.judged.rank, tuned.nested.labels >= 0.5
+    scored = ~np.isnan(rank)
+    risk = -rank[scored] if correct else rank[scored]
+    wanted = labels[scored] != correct
+    if not wanted.any() or wanted.all():
+        return None
+    order = np.argsort(-risk, kind="stable")
+    found = np.cumsum(wanted[order])
+    last = np.append(np.diff(risk[order]) != 0, True)  # equal risks are called together
+    called = np.arange(1, len(order) + 1)
+    recall, precision = (found / wanted.sum())[last], (found / called)[last]
+    points = [(float(r), float(p)) for r, p in zip(recall, precision, strict=True)]
+    rows = [[number(least), *_best_at(points, least)] for least in _PRECISIONS]
+    what = "right" if correct else "wrong"
+    title = "Precision and recall"
+    least = tuned.recipe.min_precision
+    level = None if least is None else (least, f"precision {least:g}")
+    axes = Axis(f"recall of {what} answers", 0.0, 1.0), Axis("precision", 0.0, 1.0)
+    drawing = lines(title, *axes, [Series("tuned ensemble", points, 0)], level=level)
+    note = f"Of {what} answers, at every threshold, on answers not fitted to."
+    return Figure(title, note, drawing, ["Precision at least", "highest recall"], rows)
+
+
+def _best_at(points: list[tuple[float, float]], least: float) -> list[str]:
+    recalls = [recall for recall, precision in points if precision >= least]
+    return [number(max(recalls)) if recalls else "none"]
 
 
 def _edges(n: int) -> Floats:

@@ -19,12 +19,11 @@ from veridical.report.formats import (
     some,
 )
 from veridical.stats.objectives import BY_CLASS
-from veridical.tuning.nested import ALARMS
-from veridical.tuning.tuned import NOT_HELPING
+from veridical.tuning.nested import ALARMS, NOT_HELPING
 
 if TYPE_CHECKING:
     from veridical.ensembles.ensemble_file import Fit
-    from veridical.tuning.nested import Caught, ComponentRow, NestedFigure
+    from veridical.tuning.nested import AtPrecision, Caught, ComponentRow, NestedFigure
     from veridical.tuning.tuned import Tuned
 
 _FEW = 200  # targets under which intervals are wide
@@ -44,6 +43,8 @@ class TableSection:
 def sections(tuned: Tuned) -> list[TableSection]:
     """All sections, in the order in which they are read."""
     parts = [_honest(tuned)]
+    if tuned.nested.at_precision is not None:
+        parts.append(_precision(tuned, tuned.nested.at_precision))
     if tuned.ensemble.strata is not None:
         parts.append(_strata(tuned))
     if tuned.nested.before is not None and tuned.nested.after is not None:
@@ -73,7 +74,11 @@ def verdict(tuned: Tuned) -> Opening:
     """Whether the ensemble is worth more than its best component, and the command that uses the
     better of the two."""
     nested, best = tuned.nested, tuned.nested.best
+    if nested.at_precision is not None:
+        return _at_precision(tuned, nested.at_precision)
     meaning = [f"{headline(tuned)[:1].upper()}{headline(tuned)[1:]}."]
+    if nested.untuned is not None:
+        meaning.append(_against_default(tuned, nested.untuned))
     if nested.not_helping:
         meaning.append(f"Of no use here, could be left out: {some(nested.not_helping)}.")
     gain, p = (None, None) if best is None else (best.gain.value, best.p)
@@ -92,13 +97,66 @@ def verdict(tuned: Tuned) -> Opening:
     )
     if best is not None:
         sentence += f"; the best single scorer, {best.name}, finds {_found(best.caught, tuned)}"
+    return Opening(sentence, meaning, _use(tuned))
+
+
+def _against_default(tuned: Tuned, default: ComponentRow) -> str:
+    """Say if the labels have helped."""
+    figure = f"the default, not tuned: {_shown(default.alone)}"
+    gain = default.gain.value
+    if gain is None or gain <= 0:
+        return f"Tuning has not helped; {figure}."
+    sure = default.p is not None and default.p <= 0.05
+    helped = "Tuning has helped" if sure else "Tuning is not shown to have helped"
+    return f"{helped}; {figure}; better by {_shown(default.gain)}, p {p_value(default.p)}."
+
+
+def _at_precision(tuned: Tuned, found: AtPrecision) -> Opening:
+    """Say what a threshold for a precision finds, and give the command that uses it."""
+    what = f"{'right' if tuned.recipe.positive == 'correct' else 'wrong'} {_what(tuned)}"
+    meaning = [f"{headline(tuned)[:1].upper()}{headline(tuned)[1:]}."]
+    if tuned.nested.untuned is not None:
+        meaning.append(_against_default(tuned, tuned.nested.untuned))
+    if not found.called:
+        return Opening(
+            f"No threshold reaches a precision of {share(found.least)}: none of the {found.n:,} "
+            f"{what} can be told with it",
+            meaning,
+        )
+    sentence = (
+        f"At a threshold for {share(found.least)} precision the tuned ensemble finds "
+        f"{found.right:,} of {found.n:,} {what} (recall {_shown(found.recall)}) with a precision "
+        f"of {_shown(found.precision)}, on answers it was not fitted to"
+    )
+    return Opening(sentence, meaning, _use(tuned))
+
+
+def _use(tuned: Tuned) -> list[str]:
+    """Return the command that uses the ensemble, with its threshold where there is one for all."""
     fit = tuned.ensemble.fit
+    parts = check_command(f"ensemble(file='{tuned.file or 'ensemble.json'}')", None)
     one_gate = tuned.ensemble.level == "response" and tuned.ensemble.strata is None
-    name = f"ensemble(file='{tuned.file or 'ensemble.json'}')"
-    parts = check_command(name, None)
     if one_gate and fit.threshold is not None:
         parts.append(f"--fail-over {_gate(fit.threshold):g}")
-    return Opening(sentence, meaning, parts)
+    return parts
+
+
+def _precision(tuned: Tuned, found: AtPrecision) -> TableSection:
+    of = "right answers" if tuned.recipe.positive == "correct" else "wrong answers"
+    facts = [
+        f"{of}: the threshold of the highest recall at which the precision is at least "
+        f"{share(found.least)}; figures are on answers that it was not fitted to"
+    ]
+    heads = ["threshold", "precision", "95 % interval", "recall", "95 % interval", "called", "hits"]
+    row = [number(tuned.ensemble.fit.threshold), *_pair(found.precision), *_pair(found.recall)]
+    notes = []
+    if found.precision.value is None or found.precision.value < found.least:
+        notes.append(
+            f"the precision is under {share(found.least)} on answers that the threshold was not "
+            "fitted to: grade more, or ask for a guarantee (--alpha)"
+        )
+    cells = [*row, f"{found.called:,}", f"{found.right:,}"]
+    return TableSection("precision and recall", facts, heads, [cells], notes)
 
 
 def _found(found: Caught | None, tuned: Tuned) -> str:
@@ -134,6 +192,11 @@ def _honest(tuned: Tuned) -> TableSection:
         value = row.alone.value
         return float("inf") if value is None else -value if larger else value
 
+    rows += [
+        [r.name, *_pair(r.alone), f"{r.n:,}", *_pair(r.gain), p_cell(r.p), *[""] * (len(heads) - 7)]
+        for r in (nested.untuned,)
+        if r is not None
+    ]
     for r in sorted(nested.rows, key=key):
         cells = [r.name, *_pair(r.alone), f"{r.n:,}", *_pair(r.gain), p_cell(r.p_holm)]
         cells += _pair(r.weight) if weighted else []
@@ -243,7 +306,10 @@ def _recipe(tuned: Tuned) -> str:
         text += ", weights and threshold together"
     threshold = tuned.ensemble.fit.threshold
     if threshold is not None:
-        text += f", threshold {threshold:.4f} (by {_metric(tuned, recipe.threshold_objective)})"
+        by = _metric(tuned, recipe.threshold_objective)
+        if recipe.min_precision is not None:
+            by = f"precision of at least {share(recipe.min_precision)}"
+        text += f", threshold {threshold:.4f} (by {by})"
     return text
 
 

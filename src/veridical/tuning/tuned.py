@@ -26,19 +26,28 @@ from veridical.ensembles.graded import UNIT, Graded
 from veridical.errors import UsageError
 from veridical.files.trained_files import write_trained
 from veridical.tuning.draws import Drawn, parted, unweighed_counts, weighed
-from veridical.tuning.nested import ALARMS, Caught, Nested, Tell, check_enough, nested
+from veridical.tuning.nested import (
+    ALARMS,
+    NOT_HELPING,
+    AtPrecision,
+    Caught,
+    Nested,
+    Tell,
+    check_enough,
+    nested,
+)
 from veridical.tuning.nested import NestedFigure as Found
 from veridical.version import __version__
 
 if TYPE_CHECKING:
+    import pandas
+
     from veridical.ensembles.cascade_file import Cascade
     from veridical.report.results import Results
     from veridical.stats.conformal import Guarantee
     from veridical.tuning.options import TuneOptions
 
 
-#: Beginning of the note on components that do not help.
-NOT_HELPING = "each of these alone"
 #: Share of the targets that a component must have scored.
 LEAST_SCORED = 0.5
 
@@ -59,7 +68,7 @@ class Origin:
     prompts: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Tuned:
     """A tuned ensemble with all that was found on the way.
 
@@ -81,6 +90,53 @@ class Tuned:
     results: Results | None = None
     cascade: Cascade | None = None
     file: Path | None = None
+
+    def __str__(self) -> str:
+        from veridical.tuning.tune_view import verdict
+
+        answer = verdict(self)
+        return "\n".join([f"{answer.sentence}.", *answer.meaning])
+
+    def __repr__(self) -> str:
+        honest = self.nested
+        value = honest.ensemble.value
+        return (
+            f"<Tuned {self.recipe.method} ensemble of {len(self.ensemble.components)} scorers: "
+            f"{honest.metric} {'undefined' if value is None else f'{value:.3f}'} on {honest.n:,} "
+            f"answers, {honest.folds} folds>"
+        )
+
+    def _repr_markdown_(self) -> str:
+        from veridical.tuning.tune_text import tuned_markdown
+
+        return tuned_markdown(self)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Return the figures of the ensemble, the default and each component, a row each.
+
+        Raises:
+            UsageError: pandas is not installed.
+        """
+        from veridical.engine.frames import frame_of
+
+        return frame_of(self.figures())
+
+    def figures(self) -> list[dict[str, Any]]:
+        """Return the rows of :meth:`to_pandas`."""
+        honest = self.nested
+        untuned = [] if honest.untuned is None else [honest.untuned]
+        return [
+            _row("ensemble", honest.n, honest.metric, honest.ensemble),
+            *(
+                _row(row.name, row.n, honest.metric, row.alone)
+                | {
+                    "ensemble_better_by": row.gain.value,
+                    "p": row.p,
+                    "weight": None if row.weight is None else row.weight.value,
+                }
+                for row in (*untuned, *honest.rows)
+            ),
+        ]
 
     def save(self, path: str | Path) -> Path:
         """Write the ensemble's file: JSON, whole or not at all."""
@@ -111,6 +167,16 @@ class Tuned:
                 "best": None if nested.best is None else nested.best.name,
                 "false_alarms": ALARMS,
                 "caught": _caught(nested.caught),
+                "untuned": None
+                if nested.untuned is None
+                else {
+                    "n": nested.untuned.n,
+                    "alone": _plain(nested.untuned.alone),
+                    "gain": _plain(nested.untuned.gain),
+                    "p": nested.untuned.p,
+                    "caught": _caught(nested.untuned.caught),
+                },
+                "at_precision": _at_precision(nested.at_precision),
                 "components": [
                     {
                         "name": r.name,
@@ -316,12 +382,30 @@ def _figure(measured: Found | None) -> StoredFigure | None:
     return None if measured is None or measured.value is None else StoredFigure(**asdict(measured))
 
 
+def _row(name: str, n: int, metric: str, figure: Found) -> dict[str, Any]:
+    return {
+        "name": name,
+        "n": n,
+        "metric": metric,
+        "value": figure.value,
+        "ci_low": figure.low,
+        "ci_high": figure.high,
+    }
+
+
 def _plain(measured: Found) -> dict[str, float | None]:
     return {"value": measured.value, "ci_low": measured.low, "ci_high": measured.high}
 
 
 def _caught(found: Caught | None) -> dict[str, int] | None:
     return None if found is None else {"caught": found.caught, "wrong": found.wrong}
+
+
+def _at_precision(found: AtPrecision | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    figures = {"precision": _plain(found.precision), "recall": _plain(found.recall)}
+    return {**found._asdict(), **figures}
 
 
 def _reference(fits: Fits, graded: Graded, used: list[int], names: tuple[str, ...]) -> Reference:

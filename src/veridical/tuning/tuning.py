@@ -56,6 +56,8 @@ def tune(
             accuracy.
         positive: the class that f1, f_beta and average_precision are of, and the F1 by which a
             threshold is chosen: hallucinated, or correct as in UQLM and its paper.
+        min_precision: the threshold is that of the highest recall of ``positive`` at which its
+            precision is at least this, in place of the one of the best F1.
         joint: weights and threshold together (eq. 23 of the tunable ensemble), not in turn.
         beta: of ``f_beta``.
         method: weighted, logistic, boosted (needs scikit-learn), famd (no labels; needs prince).
@@ -97,10 +99,16 @@ def tune(
     review = [] if tuning.labels is None else read_review(tuning.labels)  # before hours of work
     if tuning.labels is not None and tuning.alpha is not None:
         check_promise(review, tuning.labels)
+    if tuning.labels is not None and tell is not None:
+        wrong = sum(said.label >= 0.5 for said in review)
+        tell(
+            f"{len(review):,} labels of {Path(tuning.labels).name}: {len(review) - wrong:,} right, "
+            f"{wrong:,} hallucinated"
+        )
     with ExitStack() as stack:
         if engine is None:
             engine = stack.enter_context(Engine(of_engine))
-        scored = _score(inputs, scorers, tuning, scoring, review, engine, watch)
+        scored = _score(inputs, scorers, tuning, scoring, review, engine, watch, tell)
     graded, missing = _gathered(scored, tuning)
     tuned = tune_graded(
         graded,
@@ -131,6 +139,7 @@ class _Scored:
     """Graded answers that are scored.
 
     Attributes:
+        untuned: call of the default ensemble, to compare with; None where scorers were named.
         labels: row -> label, where they are not the records' own; ``source`` says whose they are.
         costs: of the scorers, where a cascade is to be learned.
         draws: row -> how the answer was drawn, where that is known.
@@ -138,6 +147,7 @@ class _Scored:
 
     results: Results
     scorers: list[BoundScorer]
+    untuned: str | None
     labels: Mapping[int, float | None] | None
     source: str
     notes: list[str]
@@ -170,6 +180,7 @@ def _score(
     review: list[ReviewLabel],
     engine: Engine,
     watch: Watch | None,
+    tell: Tell | None,
 ) -> _Scored:
     """Score and grade the answers."""
     has_llm = engine.llms.default is not None
@@ -179,7 +190,9 @@ def _score(
 
         grader = open_grader(tuning.grader, has_llm)
     components = components_of(scorers, scoring, has_llm, engine.proxy, engine.spans)
-    job = labelled_job(tuning, bool(review), inputs, components, engine=engine, **scoring)
+    default = None if scorers is not None else default_of(scoring, has_llm, engine)
+    scored = [*components, *([] if default is None else [default])]
+    job = labelled_job(tuning, bool(review), tell, inputs, scored, engine=engine, **scoring)
     results = job.wait() if watch is None else watch(job)
     labels: Mapping[int, float | None] | None = None
     draws: dict[int, Drawn] = {}
@@ -206,7 +219,8 @@ def _score(
         costs = measured(engine, results, in_order(components), labels, tuning.seed)
     if grader is None:
         draws = {**_own_draws(results), **draws}
-    return _Scored(results, components, labels, source, notes, costs, draws)
+    untuned = None if default is None else default.call
+    return _Scored(results, components, untuned, labels, source, notes, costs, draws)
 
 
 def _own_draws(results: Results) -> dict[int, Drawn]:
@@ -227,7 +241,13 @@ def _gathered(scored: _Scored, tuning: TuneOptions) -> tuple[Graded, dict[str, i
     graded, missing = gather(scored.results, level=tuning.level, by=tuning.by, labels=scored.labels)
     if not len(graded) and (tuning.level == "sentence" or tuning.grader is None):
         raise no_labels(tuning.level)
-    return graded, missing
+    return graded if scored.untuned is None else graded.with_untuned(scored.untuned), missing
+
+
+def default_of(scoring: Mapping[str, Any], has_llm: bool, engine: Engine) -> BoundScorer | None:
+    """Return the preset's own ensemble; None where it has none."""
+    bound = _resolved(None, scoring, has_llm, engine.proxy, engine.spans)
+    return next((b for b in bound if b.scorer.name == "ensemble"), None)
 
 
 def components_of(
@@ -242,9 +262,23 @@ def components_of(
     Raises:
         UsageError: one of those named is an ensemble.
     """
+    bound = _resolved(scorers, scoring, has_llm, proxy, spans)
+    made_of_others = [b.key for b in bound if b.scorer.parts is not None]
+    if made_of_others and scorers is not None:
+        raise UsageError(f"{made_of_others[0]} is made of scorers: name those to tune instead")
+    return [b for b in bound if b.scorer.parts is None]
+
+
+def _resolved(
+    scorers: str | Iterable[str | BoundScorer] | None,
+    scoring: Mapping[str, Any],
+    has_llm: bool,
+    proxy: str | None,
+    spans: str | None,
+) -> list[BoundScorer]:
     from veridical.core.resolving import resolve
 
-    bound = resolve(
+    return resolve(
         scorers,
         scoring.get("preset", "all"),
         scoring.get("against"),
@@ -254,10 +288,6 @@ def components_of(
         spans=spans,
         answer=scoring.get("answer"),
     )
-    made_of_others = [b.key for b in bound if b.scorer.parts is not None]
-    if made_of_others and scorers is not None:
-        raise UsageError(f"{made_of_others[0]} is made of scorers: name those to tune instead")
-    return [b for b in bound if b.scorer.parts is None]
 
 
 def _origin(scored: _Scored) -> Origin:
@@ -276,8 +306,11 @@ def _origin(scored: _Scored) -> Origin:
 
 
 def _left_out(missing: Mapping[str, int]) -> list[str]:
+    """Say in one line how many records are left out, and why."""
+    if not missing:
+        return []
     reasons = list(missing.items())[:5]
-    notes = [f"left out: {n} records: {why}" for why, n in reasons]
+    listed = "; ".join(f"{n:,}: {why}" for why, n in reasons)
     if len(missing) > len(reasons):
-        notes.append(f"left out: {sum(list(missing.values())[5:])} more, for other reasons")
-    return notes
+        listed += f"; {sum(list(missing.values())[5:]):,} for other reasons"
+    return [f"left out: {sum(missing.values()):,} records ({listed})"]

@@ -121,7 +121,7 @@ def test_a_camera_held_upright_is_seen_upright() -> None:
 
 def test_without_pillow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(decoding.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ModelError, match=r"pip install 'veridical\[vision\]'"):
+    with pytest.raises(ModelError, match=r"pip install pillow"):
         decoding.need_pillow()
 
 

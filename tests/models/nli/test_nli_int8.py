@@ -22,6 +22,7 @@ from veridical.models.nli.int8 import (
 )
 from veridical.models.nli.packaged import MINI, need
 from veridical.models.onnx import session_of
+from veridical.models.onnx_file import OnnxFile
 
 onnx = pytest.importorskip("onnx")
 pytestmark = pytest.mark.torch  # with the extra come the tests that need the package onnx

@@ -16,7 +16,8 @@ from veridical.llm.fake import FakeLlm
 from veridical.llm.llms import Llms
 from veridical.sampling.adaptive import Adaptive
 from veridical.sampling.sampling import Sampling
-from veridical_lab.bench.result import Bench, Row
+from veridical_lab.bench.benchmark import Bench
+from veridical_lab.bench.result import Row
 
 QUESTIONS = 30
 

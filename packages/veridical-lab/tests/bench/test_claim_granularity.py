@@ -12,9 +12,9 @@ from fake_models import FakeNli
 import veridical
 from veridical.engine.engine import Engine
 from veridical.errors import UsageError
+from veridical_lab.bench.benchmark import Bench
 from veridical_lab.bench.datasets import find_suite
 from veridical_lab.bench.protocol import bind
-from veridical_lab.bench.result import Bench
 
 LEVELS = "claims(extractor=response), claims(extractor=sentences), claims"
 

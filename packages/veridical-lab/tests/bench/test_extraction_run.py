@@ -19,10 +19,10 @@ from veridical.core.scores import Score
 from veridical.core.verdicts import Verdicts
 from veridical.engine.engine import Engine
 from veridical.errors import UsageError
+from veridical_lab.bench.benchmark import Bench
 from veridical_lab.bench.extraction_quality import quality
 from veridical_lab.bench.report.bench_document import markdown
 from veridical_lab.bench.report.html import write_bench_report
-from veridical_lab.bench.result import Bench
 
 
 def write(path: Path, rows: list[dict[str, Any]]) -> Path:

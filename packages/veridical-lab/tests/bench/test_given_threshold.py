@@ -12,8 +12,9 @@ from sklearn.metrics import balanced_accuracy_score, f1_score, matthews_corrcoef
 
 import veridical
 from veridical.errors import UsageError
+from veridical_lab.bench.benchmark import Bench
 from veridical_lab.bench.report.bench_document import markdown
-from veridical_lab.bench.result import Bench, Row
+from veridical_lab.bench.result import Row
 
 pytestmark = pytest.mark.usefixtures("test_scorers")
 

@@ -15,6 +15,7 @@ from typer.main import get_command
 from veridical.cli.app import app
 from veridical.core.registry import REGISTRY
 from veridical.core.resolving import resolve
+from veridical_lab.bench.benchmark import Bench
 from veridical_lab.bench.datasets import NAMES
 from veridical_lab.bench.datasets.suite import METRICS
 from veridical_lab.bench.published import (
@@ -31,7 +32,7 @@ from veridical_lab.bench.published import (
     tunable_ensemble,
 )
 from veridical_lab.bench.published.table import Note, fraction, wikibio_row
-from veridical_lab.bench.result import Alignment, AlignmentSplit, Bench, Row, Split, Study
+from veridical_lab.bench.result import Alignment, AlignmentSplit, Row, Split, Study
 from veridical_lab.studies.checkembed.options import STUDIES
 
 BASELINES = {"", "random", "constant", "majority", "always_positive", "length", "tuned"}

@@ -15,7 +15,8 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 import veridical
 from veridical.errors import UsageError
-from veridical_lab.bench.result import Bench, Row
+from veridical_lab.bench.benchmark import Bench
+from veridical_lab.bench.result import Row
 
 
 def row(made: Bench, scorer: str, metric: str, split: str | None = None, **others: Any) -> Row:

@@ -9,7 +9,7 @@ from veridical_lab.rank.people import by_people
 
 
 def answer(label=None, units=None):
-    return RankedAnswer("m", "all", "p", "1", "scored", "", (1, 0, 0), 1, False, label, units)
+    return RankedAnswer("m", "all", "p", "p", "1", "scored", "", (1, 0, 0), 1, False, label, units)
 
 
 def told(answers, name="hallucination", **more):

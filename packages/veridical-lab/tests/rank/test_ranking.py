@@ -71,6 +71,15 @@ def mixed(tmp_path: Path) -> Path:
     return write(tmp_path / "all.jsonl", [r for m in ANSWERS for r in rows(m, model=m)])
 
 
+def test_an_instruction_that_all_texts_share_is_paired_with_its_text(
+    tmp_path: Path, engine: Engine
+) -> None:
+    shared = [r | {"prompt": "Say where."} for m in ANSWERS for r in rows(m, model=m)]
+    (part,) = rank(write(tmp_path / "shared.jsonl", shared), engine=engine, bootstrap=200).parts
+    assert part.n_prompts == len(ANSWERS["good"])
+    assert [m.model for m in part.models] == ["good", "middle", "bad"]
+
+
 def by_model(found: Ranking) -> dict[str, Any]:
     (part,) = found.parts
     return {m.model: m for m in part.models}

@@ -265,7 +265,7 @@ class _Gguf(_Folder):
         self.config = {}
         absent = [m for m in ("gguf", "accelerate") if importlib.util.find_spec(m) is None]
         if absent:
-            raise ModelError(f"{path} needs {' and '.join(absent)}: pip install 'veridical[gguf]'")
+            raise ModelError(f"{path} needs {' and '.join(absent)}: pip install gguf accelerate")
 
     def build(self, transformers: Any, dtype: str) -> Any:
         return loading.pretrained(

@@ -24,7 +24,7 @@ def need_pillow() -> None:
         ModelError: Pillow is not installed.
     """
     if importlib.util.find_spec("PIL") is None:
-        raise ModelError("images are read and drawn by Pillow: pip install 'veridical[vision]'")
+        raise ModelError("images are read and drawn by Pillow: pip install pillow")
 
 
 def decoded(picture: Picture) -> Image:

@@ -26,7 +26,7 @@ def read_pdf(data: bytes, longest: int) -> tuple[str, str, tuple[int, ...]]:
     try:
         import pypdf
     except ImportError:
-        raise Unreadable("PDF files need the extra: pip install 'veridical[corpus]'") from None
+        raise Unreadable("PDF files need a package: pip install pypdf") from None
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)
     try:
         reader = pypdf.PdfReader(io.BytesIO(data), strict=False)

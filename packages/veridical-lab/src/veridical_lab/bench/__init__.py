@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from veridical_lab.bench.result import Bench
+    from veridical_lab.bench.benchmark import Bench
     from veridical_lab.bench.runner import BENCHES, bench
 
 __all__ = ["BENCHES", "Bench", "bench"]
@@ -14,6 +14,6 @@ __all__ = ["BENCHES", "Bench", "bench"]
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from veridical_lab.bench import result, runner
+    from veridical_lab.bench import benchmark, runner
 
-    return getattr(result if name == "Bench" else runner, name)
+    return getattr(benchmark if name == "Bench" else runner, name)

@@ -154,7 +154,7 @@ class StudyOptions(Options):
         if len(self.famd) == 1:
             raise UsageError("factor analysis needs at least two scorers (--famd)")
         if self.famd and importlib.util.find_spec("prince") is None:
-            raise UsageError("factor analysis needs prince: pip install veridical[meta]")
+            raise UsageError("factor analysis needs prince: pip install prince")
 
 
 @dataclass(frozen=True)

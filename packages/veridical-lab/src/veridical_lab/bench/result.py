@@ -1,13 +1,13 @@
 """What a benchmark says: rows of figures, comparisons, curves. Stored once, rendered at will.
 
-Every view (terminal, Markdown, HTML, JSON) is made from a :class:`Bench`, never from scores. All
-figures are fractions; null where a figure is undefined.
+Every view (terminal, Markdown, HTML, JSON) is made from a :class:`StoredBench`, never from scores.
+All figures are fractions; null where a figure is undefined.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, Field, ValidationError
 
@@ -17,6 +17,10 @@ from veridical.stats.tables import STORED_MODEL, Bin, Comparison, Histogram, Ran
 Point = tuple[float, float]
 #: Scorers that need no method, in the order of the tables, below the scorers.
 BASELINES = ("constant", "random", "length", "majority", "always_positive")
+
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 class Baselines(BaseModel):
@@ -283,7 +287,7 @@ class Study(BaseModel):
     notes: list[str] = []
 
 
-class Bench(BaseModel):
+class StoredBench(BaseModel):
     """A whole benchmark run. ``run`` names it by what it is made of; ``signature`` is for print."""
 
     model_config = STORED_MODEL
@@ -301,21 +305,15 @@ class Bench(BaseModel):
     row_errors: list[dict[str, Any]] = []
     n_row_errors: int = 0
 
-    def write(self, path: Path) -> None:
-        """Store as JSON, whole or not at all."""
-        from veridical.files.atomic import write_atomic
-
-        write_atomic(path, self.model_dump_json())
-
     @classmethod
-    def read(cls, path: Path) -> Bench:
+    def read(cls, path: str | Path) -> Self:
         """The benchmark stored at ``path``.
 
         Raises:
             UsageError: there is none, or it is damaged.
         """
         try:
-            return cls.model_validate_json(path.read_bytes())
+            return cls.model_validate_json(Path(path).read_bytes())
         except OSError as e:
             raise UsageError(f"cannot read the benchmark {path}: {e.strerror}") from None
         except ValidationError as e:

@@ -15,12 +15,13 @@ from veridical.errors import UsageError, option_named, several
 from veridical.report.stored import BENCH_FILE
 from veridical.version import __version__
 from veridical_lab.bench.answering import Answering, Tell
+from veridical_lab.bench.benchmark import Bench
 from veridical_lab.bench.datasets import NAMES, find_suite, locate
 from veridical_lab.bench.datasets.suite import Suite
 from veridical_lab.bench.extraction_run import ExtractionRun
 from veridical_lab.bench.options import Request
 from veridical_lab.bench.protocol import Scorers
-from veridical_lab.bench.result import Bench, Study
+from veridical_lab.bench.result import Study
 from veridical_lab.bench.study import factors
 from veridical_lab.bench.suite_run import ScorerRun, Watch
 from veridical_lab.sampling.levels import BINS

@@ -32,7 +32,7 @@ from veridical_lab.bench.metrics.agreement import cohen_kappa, krippendorff_alph
 from veridical_lab.bench.notes import left_out, unheard
 from veridical_lab.bench.options import Request
 from veridical_lab.bench.protocol import Chosen, Scorers, bind, choose, pick_tasks
-from veridical_lab.bench.result import AlignmentSplit, Bench, Row, SampleCurve, Split
+from veridical_lab.bench.result import AlignmentSplit, Row, SampleCurve, Split, StoredBench
 from veridical_lab.bench.study import alignment
 from veridical_lab.bench.tuned_row import TUNED, tuned
 
@@ -91,7 +91,7 @@ class SuiteRun(ABC):
         run = fingerprint(identity)
         return fingerprint({"run": run, "bad": bad}) if bad else run
 
-    def add_to(self, bench: Bench) -> None:
+    def add_to(self, bench: StoredBench) -> None:
         """Put everything into the benchmark's result."""
         bench.rows += self.rows
         bench.splits += self.splits

@@ -24,7 +24,7 @@ from veridical.cli.options import (
     ModelFlags,
     keywords_of,
 )
-from veridical.cli.outputs import coverage_code, opened, write_report_as
+from veridical.cli.outputs import coverage_code, opened
 from veridical.core.options import Group
 from veridical.core.verdict_cuts import Strictness
 from veridical.engine.options import EngineOptions
@@ -37,7 +37,6 @@ from veridical_lab.bench.suite_options import (
 
 if TYPE_CHECKING:
     from veridical.sampling.sampling import Sampling
-    from veridical_lab.bench.result import Bench
 
 N = TypeVar("N", int, float)
 
@@ -106,7 +105,7 @@ class BenchCommand(ModelFlags, AnswerFlags):
     beta: float | None
     json_path: str | None = JSON_FIGURES
     report: list[Path] | None = output(
-        "Write a report: .html (with plots), .md, .txt or .json. Repeatable."
+        "Write a report: .html (with plots), .md, .txt, .json, .csv or .tex. Repeatable."
     )
     markdown: str | None = MARKDOWN
     out: Path | None
@@ -154,7 +153,7 @@ def bench(options: BenchCommand) -> int:
     counts = keywords["samples"] = _numbers(
         options.samples, int, "--samples takes N, or several like 2,4,10"
     )
-    figures.check_outputs(options)
+    figures.check_outputs(options, table=True)
     keywords["famd"] = _names(options.famd)
     bins = "--size-bins takes numbers like 0.5,4"
     keywords["size_bins"] = _numbers(options.size_bins, float, bins)
@@ -179,7 +178,7 @@ def bench(options: BenchCommand) -> int:
         options,
         err,
         json=result.model_dump_json,
-        render=lambda path: render(result, path),
+        render=result.write,
         show=lambda console: print_bench(result, console),
     )
     folder = BENCHES / result.run if options.out is None else options.out
@@ -199,23 +198,9 @@ def write_stored(stored: Path, path: Path) -> None:
         UsageError: it cannot be read.
     """
     from veridical.report.stored import BENCH_FILE
-    from veridical_lab.bench.result import Bench
+    from veridical_lab.bench.benchmark import Bench
 
-    render(Bench.read(stored / BENCH_FILE if stored.is_dir() else stored), path)
-
-
-def render(bench_result: Bench, path: Path) -> None:
-    """Write a benchmark in the form that the name of ``path`` asks for."""
-    from veridical_lab.bench.report.bench_document import markdown, print_bench
-    from veridical_lab.bench.report.html import write_bench_report
-
-    write_report_as(
-        path,
-        html=lambda to: write_bench_report(bench_result, to),
-        markdown=lambda: markdown(bench_result),
-        text=lambda console: print_bench(bench_result, console),
-        json=lambda: bench_result.model_dump_json(indent=1),
-    )
+    Bench.read(stored / BENCH_FILE if stored.is_dir() else stored).write(path)
 
 
 def _list(console: Console) -> None:

@@ -9,9 +9,10 @@ from veridical.cli import figures, interrupts
 from veridical.cli.declared import argument, command, coverage, flag, flags
 from veridical.cli.figures import FigureFlags
 from veridical.cli.options import MAP, STORE, keywords_of
-from veridical.cli.outputs import coverage_code, write_report_as
+from veridical.cli.outputs import coverage_code
 from veridical.engine.options import EngineOptions, Precision
 from veridical.errors import UsageError
+from veridical.report.forms import write_report_as
 from veridical.run.options import RunOptions
 from veridical.text.display import display
 from veridical_lab.bench.options import Order, Pairing, RankOptions

@@ -12,9 +12,10 @@ from veridical.cli.declared import argument, command, coverage, flag, flags
 from veridical.cli.figures import FigureFlags
 from veridical.cli.help import App
 from veridical.cli.options import STORE, EncoderFlags, PlanFlags, keywords_of
-from veridical.cli.outputs import coverage_code, write_report_as
+from veridical.cli.outputs import coverage_code
 from veridical.engine.options import EngineOptions, Precision
 from veridical.errors import UsageError
+from veridical.report.forms import write_report_as
 from veridical_lab.commands.study_refchecker import app as refchecker_app
 from veridical_lab.studies.checkembed.options import STUDIES, CheckEmbedSetup
 
@@ -38,7 +39,7 @@ app.add_typer(refchecker_app, name="refchecker")
 
 
 @flags(CheckEmbedSetup, EngineOptions)
-class CheckEmbedSetup(EncoderFlags, FigureFlags, PlanFlags):
+class CheckEmbedOptions(EncoderFlags, FigureFlags, PlanFlags):
     """The options of ``veridical study checkembed``."""
 
     studies: list[str] = argument(
@@ -68,7 +69,7 @@ class CheckEmbedSetup(EncoderFlags, FigureFlags, PlanFlags):
 
 @app.command(epilog=CHECKEMBED_EXAMPLES)
 @command
-def checkembed(options: CheckEmbedSetup) -> int:
+def checkembed(options: CheckEmbedOptions) -> int:
     """The studies of CheckEmbed (Besta et al. 2025), on texts that a language model writes.
 
     Its replies are kept: an interrupted study goes on where it was.

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from veridical.api import AUTO, RUNS, Job, reopen
+from veridical.core.dependence import contexts_of
 from veridical.core.protocols import LABELS
 from veridical.core.records import Record
 from veridical.core.registry import REGISTRY, BoundScorer
@@ -37,11 +38,13 @@ Watch = Callable[[str, Job], Any]
 
 class RankedAnswer(NamedTuple):
     """One answer. ``shares`` of its claims are in the order of :data:`LABELS`, None where it was
-    not judged; ``status`` says why. ``label`` and ``units`` are people's."""
+    not judged; ``status`` says why. ``label`` and ``units`` are people's. ``prompt`` and
+    ``asked``, the prompt with its contexts, are digests."""
 
     model: str
     part: str
     prompt: str | None
+    asked: str | None
     id: str
     status: str
     reason: str
@@ -202,7 +205,8 @@ def _labelled_answer(record: Record, model: str, split_by: str | None) -> Ranked
     return RankedAnswer(
         model=model,
         part=_part(record, split_by),
-        prompt=_prompt(record),
+        prompt=_digest(record, []),
+        asked=_digest(record, contexts_of(record)),
         id=str(record.id),
         status="not_applicable" if shares is None else "scored",
         reason="no unit_labels" if shares is None else "",
@@ -302,7 +306,8 @@ def _answer(
     return RankedAnswer(
         model=model,
         part=_part(record, split_by),
-        prompt=_prompt(record),
+        prompt=_digest(record, []),
+        asked=_digest(record, contexts_of(record)),
         id=str(record.id),
         status=score["status"],
         reason=score["reason"] or "",
@@ -340,9 +345,9 @@ def _text(value: Any) -> str | None:
     return str(value).strip() or None
 
 
-def _prompt(record: Record) -> str | None:
-    """A short name of the prompt, the same for the same prompt."""
-    if record.prompt is None or not record.prompt:
+def _digest(record: Record, contexts: Sequence[str]) -> str | None:
+    """Return a short name of the prompt with some contexts; None where there is no prompt."""
+    if not record.prompt:
         return None
-    text = json.dumps(record.prompt, sort_keys=True)
+    text = json.dumps([record.prompt, contexts], sort_keys=True)
     return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()

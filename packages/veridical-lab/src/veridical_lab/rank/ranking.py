@@ -156,7 +156,7 @@ def _paired(answers: Sequence[RankedAnswer], pair_by: str | None) -> tuple[str, 
         UsageError: no prompt is shared.
     """
     for name in PAIRS if pair_by is None else (pair_by,):
-        keys = [a.prompt if name == "prompt" else a.id for a in answers]
+        keys: list[str | None] = [a.id for a in answers] if name == "id" else _prompts(answers)
         if any(k is None for k in keys):
             continue
         models: dict[tuple[str, str | None], set[str]] = {}
@@ -166,6 +166,16 @@ def _paired(answers: Sequence[RankedAnswer], pair_by: str | None) -> tuple[str, 
             return name, [str(k) for k in keys]
     how = " or ".join(PAIRS if pair_by is None else (pair_by,))
     raise UsageError(f"no two models answer the same prompt (by {how}): they cannot be compared")
+
+
+def _prompts(answers: Sequence[RankedAnswer]) -> list[str | None]:
+    """Return the prompt of each answer; with its contexts where a model answers one prompt about
+    several, as an instruction that many texts share."""
+    asked: dict[tuple[str, str, str | None], set[str | None]] = {}
+    for a in answers:
+        asked.setdefault((a.part, a.model, a.prompt), set()).add(a.asked)
+    shared = any(len(several) > 1 for several in asked.values())
+    return [a.asked if shared else a.prompt for a in answers]
 
 
 class _View:

@@ -30,7 +30,7 @@ def need_sklearn() -> None:
     try:
         import sklearn  # noqa: F401
     except ImportError:
-        raise UsageError("training needs scikit-learn: pip install 'veridical[train]'") from None
+        raise UsageError("training needs scikit-learn: pip install scikit-learn") from None
 
 
 def fit(kind: Kind, x: Floats, truth: NDArray[np.int64], seed: int) -> Classifier:

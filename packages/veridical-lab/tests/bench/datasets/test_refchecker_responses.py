@@ -15,7 +15,7 @@ from sklearn.metrics import accuracy_score, f1_score
 
 import veridical
 from veridical.engine.engine import Engine
-from veridical_lab.bench.result import Bench
+from veridical_lab.bench.benchmark import Bench
 
 E, N, C, BAD = "Entailment", "Neutral", "Contradiction", "bad triplet"
 #: What the fake model says of each triplet, given "town lies north": by its words.

@@ -120,6 +120,8 @@ def test_annotators(write: Any, load: Any) -> None:
         {},
     ]
     assert [i.record.label for i in items] == [0.5, 1.0, 1.0, None]
+    words = load("graded", write("w.jsonl", [{"response": "a", "annotators": {"x": "wrong"}}]))
+    assert words.items[0].annotators == {"x": 1.0}
     cells = [{"response": "a", "annotators": '{"ann": 1}'}, {"response": "b", "annotators": ""}]
     loaded = load("graded", write("m.csv", cells))
     assert [i.annotators for i in loaded.items] == [{"ann": 1.0}, {}]
@@ -129,14 +131,14 @@ def test_annotators(write: Any, load: Any) -> None:
     ("change", "field", "said"),
     [
         ({"label": "hallucinated"}, "label", "0 (right) to 1 (hallucinated)"),
-        ({"label": "yes"}, "label", "or true or false, got 'yes'"),
+        ({"label": "maybe"}, "label", "good/bad, got 'maybe'"),
         ({"label": 2}, "label", "got 2"),
         ({"label": -0.1}, "label", "0 (right)"),
         ({"label": [1]}, "label", "0 (right)"),
         ({"label": 0, "unit_labels": [{"start": 0, "end": 1, "label": 3}]}, "unit_labels", "got 3"),
         ({"label": 0, "unit_labels": [{"start": 0, "end": 99, "label": 1}]}, "unit_labels", "out"),
-        ({"annotators": {"ann": 4}}, "annotators.ann", "0 (right) to 1 (hallucinated), got 4"),
-        ({"annotators": [0, "yes"]}, "annotators.2", "got 'yes'"),
+        ({"annotators": {"ann": 4}}, "annotators.ann", "good/bad, got 4"),
+        ({"annotators": [0, "maybe"]}, "annotators.2", "got 'maybe'"),
         ({"annotators": 3}, "annotators", "an object or a list"),
         ({"annotators": "{bad"}, "annotators", "not JSON"),
         ({"label": 0, "group": [1]}, "group", "text or a number"),

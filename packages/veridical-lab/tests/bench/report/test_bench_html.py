@@ -15,8 +15,8 @@ from bench_builders import HOSTILE, answered, bench, full, hostile, row, split, 
 from browsing import SIZES, until
 
 from veridical.errors import UsageError
+from veridical_lab.bench.benchmark import Bench
 from veridical_lab.bench.report.html import write_bench_report
-from veridical_lab.bench.result import Bench
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

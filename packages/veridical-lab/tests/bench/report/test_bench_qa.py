@@ -9,11 +9,12 @@ import pytest
 from scipy.stats import binomtest
 
 from veridical.stats.proportions import wilson
+from veridical_lab.bench.benchmark import Bench
 from veridical_lab.bench.report import qa as bench_qa
 from veridical_lab.bench.report.bench_document import markdown
 from veridical_lab.bench.report.html import write_bench_report
 from veridical_lab.bench.report.view import views
-from veridical_lab.bench.result import Bench, Curves
+from veridical_lab.bench.result import Curves
 
 
 def qa(part: str = "gsm8k", scorer: str = "exact_match") -> Bench:

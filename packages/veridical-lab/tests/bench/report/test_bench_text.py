@@ -8,9 +8,9 @@ from bench_builders import HOSTILE, answered, bench, full, hostile, row, split, 
 from rich.console import Console
 
 from veridical.report.formats import shell, some
+from veridical_lab.bench.benchmark import Bench
 from veridical_lab.bench.report.bench_answer import check_command
 from veridical_lab.bench.report.bench_document import print_bench
-from veridical_lab.bench.result import Bench
 
 
 def printed(made: Bench, **more: object) -> str:

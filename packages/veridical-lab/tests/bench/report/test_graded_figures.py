@@ -12,10 +12,10 @@ import pytest
 from scipy.stats import spearmanr
 
 import veridical
+from veridical_lab.bench.benchmark import Bench
 from veridical_lab.bench.report.figures import graded_figures
 from veridical_lab.bench.report.html import write_bench_report
 from veridical_lab.bench.report.view import views
-from veridical_lab.bench.result import Bench
 
 LABELS = [0.0, 0.25, 0.5, 1.0] * 10
 

@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from veridical.core.dependence import unit_of
 from veridical.core.records import Record
 from veridical.errors import RowError, UsageError
 from veridical.io import open_source
+from veridical.io.label_words import label_of
 from veridical.io.names import ALIASES
-from veridical.io.problems import RowProblem
+from veridical.io.problems import LABEL, RowProblem
 from veridical.io.readers import READERS
 from veridical.text.display import display, shown
 from veridical_lab.bench.datasets.files import files_of, has_columns, parted, row_error
@@ -91,13 +93,10 @@ def _item(record: Record, file: int) -> Item:
 
 
 def _group(record: Record, file: int) -> str:
-    """The given group, else the prompt, else the row (of which each file has its own)."""
-    name = _name(record, "group")
-    if name is not None:
-        return f"group {name}"
-    if record.prompt:
-        return f"prompt {json.dumps(record.prompt, sort_keys=True)}"
-    return f"file {file} row {record.row}"
+    """Return the independent unit; rows are of their own file."""
+    if _name(record, "group") is None and not record.prompt:
+        return f"file {file} row {record.row}"
+    return unit_of(record)
 
 
 def _name(record: Record, column: str) -> str | None:
@@ -122,11 +121,14 @@ def _annotators(value: Any) -> dict[str, float]:
         value = {str(i): label for i, label in enumerate(value, 1)}
     if not isinstance(value, dict):
         raise RowProblem(f"must be an object or a list of labels, got {shown(value)}", "annotators")
-    labels = {name: label for name, label in value.items() if label is not None}
+    read = {
+        n: label_of(v, f"annotators.{n}") if isinstance(v, str) else v for n, v in value.items()
+    }
+    labels = {name: label for name, label in read.items() if label is not None}
     for name, label in labels.items():
         if not isinstance(label, (bool, int, float)) or not 0 <= label <= 1:
             raise RowProblem(
-                f"must be a number from 0 (right) to 1 (hallucinated), got {shown(label)}",
+                f"must be {LABEL}, got {shown(label)}",
                 f"annotators.{name}",
             )
     return {name: float(label) for name, label in labels.items()}

@@ -11,7 +11,7 @@ from veridical.report.formats import interval, metric_name, number, share, some
 from veridical_lab.bench.judgements import RISK
 from veridical_lab.bench.report.flags import ordered
 from veridical_lab.bench.report.view import LOWER_IS_BETTER, Line, SplitView
-from veridical_lab.bench.result import BASELINES, Bench, Row, Suggested
+from veridical_lab.bench.result import BASELINES, Row, StoredBench, Suggested
 from veridical_lab.bench.tuned_row import TUNED
 
 #: Flags of a scorer that nobody should use because of its figure.
@@ -53,7 +53,7 @@ def answer(shown: Iterable[SplitView]) -> Opening | None:
     return None
 
 
-def warned(bench: Bench, shown: Iterable[SplitView]) -> list[Warned]:
+def warned(bench: StoredBench, shown: Iterable[SplitView]) -> list[Warned]:
     """Every flag that occurs, worst first, with the scorers or splits that have it."""
     who: dict[str, dict[str, None]] = {}
     flagged = [(x.scorer, x.flags) for v in shown for x in v.lines]

@@ -29,9 +29,9 @@ from veridical_lab.bench.result import (
     BASELINES,
     Agreement,
     AlignmentSplit,
-    Bench,
     FactorTest,
     Row,
+    StoredBench,
     Study,
 )
 
@@ -41,17 +41,17 @@ _LONGEST = max(len(name) for name in BASELINES)
 _NOTE = StyledText("note: ", "dim")
 
 
-def print_bench(bench: Bench, console: Console) -> None:
+def print_bench(bench: StoredBench, console: Console) -> None:
     """Print the answer, what to beware of, every split, the study, and what could not be read."""
     document.show(_document(bench), console)
 
 
-def markdown(bench: Bench) -> str:
+def markdown(bench: StoredBench) -> str:
     """The document, from the answer down to how it was made."""
     return document.markdown(_document(bench))
 
 
-def _document(bench: Bench) -> Iterator[Block]:
+def _document(bench: StoredBench) -> Iterator[Block]:
     shown = views(bench)
     scored = [v for v in shown if v.lines]
     first = answer(shown)
@@ -81,7 +81,7 @@ def _document(bench: Bench) -> Iterator[Block]:
     yield from _making(bench)
 
 
-def _making(bench: Bench) -> Iterator[Block]:
+def _making(bench: StoredBench) -> Iterator[Block]:
     yield Heading("How it was made", only="markdown")
     yield BulletList([bench.signature], StyledText("signature: ", "dim"), only="terminal")
     facts: list[Words] = [

@@ -35,7 +35,7 @@ from veridical_lab.bench.report.study_figures import (
     scaling_figures,
 )
 from veridical_lab.bench.report.view import SplitView
-from veridical_lab.bench.result import Bench, Study
+from veridical_lab.bench.result import StoredBench, Study
 
 
 class Panel(NamedTuple):
@@ -52,7 +52,7 @@ class Panel(NamedTuple):
     confusions: list[Figure]
 
 
-def write_bench_report(bench: Bench, path: Path, title: str = "veridical benchmark") -> None:
+def write_bench_report(bench: StoredBench, path: Path, title: str = "veridical benchmark") -> None:
     """Write the page to ``path``, replacing it in one step.
 
     Raises:
@@ -92,7 +92,7 @@ def write_bench_report(bench: Bench, path: Path, title: str = "veridical benchma
     write_whole(Path(path), page)
 
 
-def _styles(bench: Bench, shown: Sequence[SplitView]) -> Styles:
+def _styles(bench: StoredBench, shown: Sequence[SplitView]) -> Styles:
     """A style for each scorer, the same on the whole page."""
     names = [x.scorer for v in shown for x in v.lines]
     names += [name for v in shown for name in _plotted(v)]
@@ -161,7 +161,7 @@ def _breaks(name: str) -> Markup:
     return text
 
 
-def _bad_rows(bench: Bench) -> list[tuple[str, str]]:
+def _bad_rows(bench: StoredBench) -> list[tuple[str, str]]:
     what = "of the data could not be read, and count as failed for every scorer."
     return [(f"{bench.n_row_errors:,} rows", what)] if bench.n_row_errors else []
 

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 from veridical.report.document import ShownFlag
 from veridical.stats.tables import Comparison
 from veridical_lab.bench.report.flags import ordered
-from veridical_lab.bench.result import BASELINES, Baselines, Bench, Row, Split
+from veridical_lab.bench.result import BASELINES, Baselines, Row, Split, StoredBench
 
 #: The metrics of the main table by kind of task; all others follow in a second one.
 MAIN: dict[str, tuple[str, ...]] = {
@@ -137,7 +137,7 @@ class Overview(NamedTuple):
     cells: list[tuple[Row | None, Standing]]
 
 
-def views(bench: Bench) -> list[SplitView]:
+def views(bench: StoredBench) -> list[SplitView]:
     """The splits in the order stored, then those of which there are only rows."""
     rows: dict[tuple[str, str, str], list[Row]] = {}
     for row in bench.rows:
