@@ -75,3 +75,11 @@ def load(group: str, name: str, called: str = "") -> Any:
             "in a checkout: pip install . packages/veridical-lab"
         )
     return point.load()
+
+
+def named(place: str) -> Any:
+    """Return what ``module:object`` names."""
+    from importlib import import_module
+
+    module, _, name = place.partition(":")
+    return getattr(import_module(module), name)

@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, get_args
 from veridical import plugins
 from veridical.core.builtin_scorers import BUILTIN, Builtin
 from veridical.core.identity import Identity, Signature, shown
-from veridical.core.kinds import KINDS, costs, named
+from veridical.core.kinds import KINDS, costs
 from veridical.core.records import Against
 from veridical.core.scorer_calls import read_calls
 from veridical.core.scores import Level
 from veridical.core.verdict_cuts import Cuts, Strictness
 from veridical.errors import UsageError, unknown_name
+from veridical.plugins import named
 
 if TYPE_CHECKING:
     from typing_extensions import Required, Unpack

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from veridical.core.kinds import KINDS, Kind, kind_of, named
+from veridical.core.kinds import KINDS, Kind, kind_of
 from veridical.core.options import made_of
 from veridical.engine.batching import Gate, Work
 from veridical.engine.encoders import EncoderService
@@ -112,7 +112,7 @@ class Engine:
             raise
         self._age = chosen.age
         self._fair = chosen.fair
-        self._loaded: dict[tuple[str, ...], Any] = {}
+        self._loaded: dict[tuple[Any, str], Any] = {}
         self._services: dict[tuple[str, str], Service] = {}
         self._runs: set[Run] = set()
         self._load_lock = threading.Lock()
@@ -232,12 +232,14 @@ class Engine:
 
     def _load(self, kind: Kind, spec: str, *, by_scorer: bool = False) -> Any:
         """The back end that ``spec`` names; named ``by_scorer``, or the run's own."""
+        from veridical.engine.back_ends import BackEnd, check_name, load
+
         if by_scorer and self._named_only and spec != self.own(kind.name):
-            kind.check_name(spec)
-        key = (kind.loader or kind.name, spec)
+            check_name(kind, spec)
+        key = (BackEnd.of(kind).loader or kind.name, spec)
         with self._load_lock:
             if key not in self._loaded:
-                self._loaded[key] = kind.load(spec, **self._options)
+                self._loaded[key] = load(kind, spec, **self._options)
             return self._loaded[key]
 
     def services(
@@ -265,7 +267,7 @@ class Engine:
                 if wrap is None:
                     self._queue(kind, backend)
                 else:
-                    shared[key] = named(kind.service)(wrap(kind, backend), self.gate, store)
+                    shared[key] = _service(kind, wrap(kind, backend), self.gate, store)
             services[role] = shared[key]
         return services
 
@@ -273,7 +275,7 @@ class Engine:
         """The queue of a model, which all runs share."""
         key = (kind.name, backend.revision)
         if key not in self._services:
-            self._services[key] = named(kind.service)(backend, self.gate, self.store)
+            self._services[key] = _service(kind, backend, self.gate, self.store)
         return self._services[key]
 
     def embedding(self, *, stored: bool = True) -> EncoderService:
@@ -394,12 +396,19 @@ def _llm_nli(spec: str) -> LlmNli | None:
     return llm_nli(spec)
 
 
+def _service(kind: Kind, backend: Any, gate: Gate, store: Store | None) -> Any:
+    from veridical.engine.back_ends import BackEnd
+
+    return BackEnd.of(kind).service(backend, gate, store)
+
+
 def _store(path: Path | None) -> Store | None:
     """The store in a folder. The usual one may be missing: it was not asked for."""
     return None if path is None else open_store(path, required=path != DEFAULT_STORE)
 
 
 def _llms(options: EngineOptions, store: Store | None) -> Llms:
+    from veridical.engine.clients import open_client
     from veridical.llm.llms import Llms
 
     return Llms(
@@ -407,5 +416,5 @@ def _llms(options: EngineOptions, store: Store | None) -> Llms:
         store=None if store is None or not store.open else store.path,
         budget=options.budget,
         named_only=options.named_only,
-        connect=named(KINDS["llm"].loader),
+        connect=open_client,
     )

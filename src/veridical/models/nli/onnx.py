@@ -14,15 +14,6 @@ from veridical.core.protocols import LABELS, Pair, Window
 from veridical.errors import ModelError, UsageError
 from veridical.models.folder import load_tokenizer
 from veridical.models.nli.folder import NliSettings, PairJudge
-from veridical.models.nli.int8 import (
-    agreement_pairs,
-    int8_graph,
-    keep_graph,
-    kept_graph,
-    need_exact_products,
-    range_pairs,
-    require_agreement,
-)
 from veridical.models.nli.pairs import merge, merge_words
 from veridical.models.nli.tokens import PairWindower
 from veridical.models.onnx import BATCH_TOKENS, Graph, need_graph, usable_processors, weight_files
@@ -102,18 +93,20 @@ class OnnxNli(PairJudge):
 
     def _quicken(self, path: Path, shipped: Path) -> None:
         """Take the 8-bit graph: the shipped one, one kept by an earlier start, or a new one."""
+        from veridical.models.nli import int8  # most starts do without
+
         if not shipped.is_file():
-            need_exact_products(self.name)
-            if (kept := kept_graph(self.revision)) is not None:
+            int8.need_exact_products(self.name)
+            if (kept := int8.kept_graph(self.revision)) is not None:
                 self._logits = self._of_int8(kept)
                 return
-        exact = self._judge(agreement_pairs())
-        feeds = [self._logits.feeds(ws) for ws in self.windows(range_pairs())]
-        with int8_graph(path, shipped, feeds) as quantised:
+        exact = self._judge(int8.agreement_pairs())
+        feeds = [self._logits.feeds(ws) for ws in self.windows(int8.range_pairs())]
+        with int8.int8_graph(path, shipped, feeds) as quantised:
             self._logits = self._of_int8(quantised)
-            require_agreement(self.name, exact, self._judge(agreement_pairs()))
+            int8.require_agreement(self.name, exact, self._judge(int8.agreement_pairs()))
             if quantised != shipped:
-                keep_graph(self.revision, quantised)
+                int8.keep_graph(self.revision, quantised)
 
     def _of_int8(self, path: Path) -> _Logits:
         return _Logits(Graph(path), path, self._settings, self._windower, alone=True)
