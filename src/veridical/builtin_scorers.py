@@ -1,19 +1,9 @@
 """Where the scorers that come with the package are, so that asking for one imports no other.
 
-``tests/core/test_builtin_scorers.py`` holds the table against the declarations.
+``tests/test_builtin_scorers.py`` holds the table against the declarations.
 """
 
 from __future__ import annotations
-
-from typing import NamedTuple
-
-
-class Builtin(NamedTuple):
-    """A scorer's ``"module:function"`` and the presets it belongs to."""
-
-    place: str
-    presets: frozenset[str] = frozenset()
-
 
 _ALL = frozenset({"all"})
 _AUTO = frozenset({"all", "auto"})
@@ -117,6 +107,5 @@ _TABLE = {
     "famd": ("ensembles.scorers.famd:famd", _NONE),
 }
 
-BUILTIN = {
-    name: Builtin(f"veridical.{place}", presets) for name, (place, presets) in _TABLE.items()
-}
+#: ``"module:function"`` and presets by name.
+BUILTIN = {name: (f"veridical.{place}", presets) for name, (place, presets) in _TABLE.items()}

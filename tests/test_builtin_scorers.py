@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import veridical
-from veridical.core.builtin_scorers import BUILTIN
+from veridical.builtin_scorers import BUILTIN
 from veridical.core.registry import REGISTRY, Registry, Scorer
 from veridical.errors import UsageError
 
@@ -88,7 +88,7 @@ def test_a_built_in_name_is_taken_before_its_module_is_imported() -> None:
 
     taken = Scorer("ngram", ngram, level="response", source="here")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="registered twice"):
-        Registry(BUILTIN).register(taken)
+        Registry(lambda: BUILTIN).register(taken)
 
 
 def test_a_plug_in_is_found_when_no_built_in_scorer_has_the_name(tmp_path: Path) -> None:
