@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from veridical.engine.options import EngineKeywords
     from veridical.engine.service import Service
     from veridical.llm.llms import Llms
-    from veridical.llm.service import Account
+    from veridical.llm.payments import Account
     from veridical.models.nli.llm import LlmNli
 
 T = TypeVar("T")

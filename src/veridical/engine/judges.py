@@ -10,12 +10,12 @@ from veridical.weights.download import named_by
 
 if TYPE_CHECKING:
     from veridical.core.registry import BoundScorer
-    from veridical.engine.engine import Engine
     from veridical.engine.run import Task
+    from veridical.engine.run_evidence import Models
     from veridical.llm.endpoints import Endpoint
 
 
-def warn_of_small_judges(engine: Engine, task: Task) -> None:
+def warn_of_small_judges(engine: Models, task: Task) -> None:
     """Warn of each model that a scorer of ``task`` asks for verdicts, or that is in the place of
     the NLI model, if it is too small for that."""
     leaves = [s for s in task.asked() if not s.parts and _asks_for_verdicts(s)]

@@ -17,7 +17,7 @@ from veridical.core.kinds import KINDS
 from veridical.core.records import Record
 from veridical.core.scores import Result
 from veridical.engine.lexical import Lexical
-from veridical.engine.run_evidence import RunEvidence
+from veridical.engine.run_evidence import Models, RunEvidence
 from veridical.engine.verdict import head
 from veridical.errors import RowError, StrictError, UsageError
 from veridical.files.rowlog import DISORDER, Rows
@@ -25,11 +25,10 @@ from veridical.files.rowlog import DISORDER, Rows
 if TYPE_CHECKING:
     from veridical.core.registry import BoundScorer
     from veridical.core.verdict_cuts import Strictness
-    from veridical.engine.engine import Engine
     from veridical.engine.progress import Progress
     from veridical.engine.service import Service
     from veridical.llm.llms import Llms
-    from veridical.llm.service import Account
+    from veridical.llm.payments import Account
 
 #: Why a score has failed that was not done in time.
 DEADLINE = "deadline"
@@ -126,7 +125,7 @@ class Run:
 
     def __init__(
         self,
-        engine: Engine,
+        engine: Models,
         task: Task,
         sink: Sink,
         progress: Progress,

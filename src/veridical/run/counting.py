@@ -26,8 +26,9 @@ from veridical.llm.endpoints import Endpoint
 from veridical.llm.journal import Journal
 from veridical.llm.ledger import Ledger
 from veridical.llm.llms import Llms
+from veridical.llm.payments import Account
 from veridical.llm.pretend import pretend
-from veridical.llm.service import Account, LlmService
+from veridical.llm.service import LlmService
 from veridical.llm.turns import Text, prompt_text, shared
 from veridical.run.pretending import nothing_follows
 
