@@ -10,13 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from veridical import plugins
+from veridical import models, plugins
 from veridical.core.kinds import Kind
 from veridical.engine.encoders import EncoderService, token_service
 from veridical.engine.nli import NliService
 from veridical.engine.service import Service
 from veridical.errors import UsageError
-from veridical.models import load_encoder, load_nli, published_nli
 
 
 @dataclass(frozen=True)
@@ -42,6 +41,14 @@ class BackEnd:
 
 
 # What most runs never ask is imported when it is asked.
+def _load_encoder(spec: str, **options: Any) -> Any:
+    return models.load_encoder(spec, **options)
+
+
+def _load_nli(spec: str, **options: Any) -> Any:
+    return models.load_nli(spec, **options)
+
+
 def _load_images(spec: str, **options: Any) -> Any:
     from veridical.models.images.names import load_image_embedder
 
@@ -74,10 +81,10 @@ def _load_detector(spec: str, **options: Any) -> Any:
 
 #: By the name of the kind; of those that are not here another distribution brings the loader.
 BACK_ENDS = {
-    "embedder": BackEnd(load_encoder, EncoderService),
+    "embedder": BackEnd(_load_encoder, EncoderService),
     "image_embedder": BackEnd(_load_images),
-    "token_encoder": BackEnd(load_encoder, token_service),
-    "nli": BackEnd(load_nli, NliService, published_nli),
+    "token_encoder": BackEnd(_load_encoder, token_service),
+    "nli": BackEnd(_load_nli, NliService, models.published_nli),
     "proxy": BackEnd(_load_proxy, _read_by, _configured_proxy),
     "detector": BackEnd(_load_detector),
 }
