@@ -13,7 +13,7 @@ import pytest
 
 import veridical
 from veridical.builtin_scorers import BUILTIN
-from veridical.core.registry import REGISTRY, Registry, Scorer
+from veridical.core.registry import REGISTRY, BoundScorer, Registry, Scorer
 from veridical.errors import UsageError
 
 ROOT = Path(veridical.__file__).parent
@@ -50,12 +50,18 @@ def test_a_declaration_that_cannot_be_meant_is_refused(changed: dict[str, Any], 
 
 
 def test_the_table_names_every_scorer_where_it_is_declared() -> None:
-    assert {name: place for name, (place, _) in BUILTIN.items()} == declared()
+    assert {name: place for name, (place, *_) in BUILTIN.items()} == declared()
 
 
 def test_the_table_has_the_presets_of_the_declarations() -> None:
     presets = {name: REGISTRY.get(name).presets for name in BUILTIN}
-    assert presets == {name: included for name, (_, included) in BUILTIN.items()}
+    assert presets == {name: included for name, (_, included, _) in BUILTIN.items()}
+
+
+def test_the_table_says_which_scorers_of_presets_ask_an_llm() -> None:
+    bound = {name: BoundScorer(REGISTRY.get(name)) for name, (_, in_, _) in BUILTIN.items() if in_}
+    asking = {name for name, scorer in bound.items() if "llm" in scorer.costs}
+    assert asking == {name for name, (*_, asks) in BUILTIN.items() if asks}
 
 
 def imported(code: str) -> list[str]:

@@ -107,5 +107,10 @@ _TABLE = {
     "famd": ("ensembles.scorers.famd:famd", _NONE),
 }
 
-#: ``"module:function"`` and presets by name.
-BUILTIN = {name: (f"veridical.{place}", presets) for name, (place, presets) in _TABLE.items()}
+#: Of presets, those that ask an LLM whatever their arguments: without one they are not imported.
+_ASKING = frozenset({"bsdetector", "judge", "p_true", "statement_judge", "verbalized"})
+#: By name: ``"module:function"``, presets, and whether it is of these.
+BUILTIN = {
+    name: (f"veridical.{place}", presets, name in _ASKING)
+    for name, (place, presets) in _TABLE.items()
+}

@@ -42,8 +42,9 @@ Prompts = Iterable[str] | Callable[..., Iterable[str]]
 Models = Mapping[str, str] | Callable[..., Mapping[str, Iterable[str | None]]]
 Parts = Callable[..., Iterable[Iterable["BoundScorer"]]]
 CutsOf = Callable[..., Cuts | None]
-#: Scorers by name: ``"module:function"``, and the presets.
-Table = Callable[[], Mapping[str, tuple[str, frozenset[str]]]]
+#: A built-in scorer: ``"module:function"``, its presets, and whether it asks an LLM whatever its
+#: arguments.
+Builtin: TypeAlias = tuple[str, frozenset[str], bool]
 
 _LAB = plugins.LAB[plugins.SCORERS]
 _DECLARED = "__veridical_scorer__"  # attribute of a function that is registered
@@ -453,7 +454,7 @@ class Registry:
     laboratory, its entry point; others' entry points when a name is unknown, or all are listed.
     """
 
-    def __init__(self, table: Table = dict) -> None:
+    def __init__(self, table: Callable[[], Mapping[str, Builtin]] = dict) -> None:
         self._table = table
         self._scorers: dict[str, Scorer] = {}
         self._lock = threading.RLock()
@@ -461,7 +462,7 @@ class Registry:
         self._installed: frozenset[str] = frozenset()
 
     @cached_property
-    def _builtin(self) -> Mapping[str, tuple[str, frozenset[str]]]:
+    def _builtin(self) -> Mapping[str, Builtin]:
         return self._table()
 
     def register(self, scorer: Scorer) -> None:
@@ -556,8 +557,10 @@ class Registry:
         none that would call one."""
         self._load_plug_ins()
         others = {n: s.presets for n, s in self._scorers.items() if n not in self._builtin}
-        presets = {n: included for n, (_, included) in self._builtin.items()} | others
-        members = [BoundScorer(self.get(n)) for n, included in presets.items() if name in included]
+        presets = {n: included for n, (_, included, _) in self._builtin.items()} | others
+        asking = {n for n, (_, _, asks) in self._builtin.items() if asks and not llm}
+        named = [n for n, included in presets.items() if name in included and n not in asking]
+        members = [BoundScorer(self.get(n)) for n in named]
         scorers = [b for b in members if llm or "llm" not in b.costs]
         if not scorers:
             raise unknown_name(

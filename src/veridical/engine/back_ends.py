@@ -12,8 +12,6 @@ from typing import Any
 
 from veridical import models, plugins
 from veridical.core.kinds import Kind
-from veridical.engine.encoders import EncoderService, token_service
-from veridical.engine.nli import NliService
 from veridical.engine.service import Service
 from veridical.errors import UsageError
 
@@ -49,6 +47,24 @@ def _load_nli(spec: str, **options: Any) -> Any:
     return models.load_nli(spec, **options)
 
 
+def _encode_by(*arguments: Any) -> Any:
+    from veridical.engine.encoders import EncoderService
+
+    return EncoderService(*arguments)
+
+
+def _encode_tokens_by(*arguments: Any) -> Any:
+    from veridical.engine.encoders import token_service
+
+    return token_service(*arguments)
+
+
+def _judge_by(*arguments: Any) -> Any:
+    from veridical.engine.nli import NliService
+
+    return NliService(*arguments)
+
+
 def _load_images(spec: str, **options: Any) -> Any:
     from veridical.models.images.names import load_image_embedder
 
@@ -81,10 +97,10 @@ def _load_detector(spec: str, **options: Any) -> Any:
 
 #: By the name of the kind; of those that are not here another distribution brings the loader.
 BACK_ENDS = {
-    "embedder": BackEnd(_load_encoder, EncoderService),
+    "embedder": BackEnd(_load_encoder, _encode_by),
     "image_embedder": BackEnd(_load_images),
-    "token_encoder": BackEnd(_load_encoder, token_service),
-    "nli": BackEnd(_load_nli, NliService, models.published_nli),
+    "token_encoder": BackEnd(_load_encoder, _encode_tokens_by),
+    "nli": BackEnd(_load_nli, _judge_by, models.published_nli),
     "proxy": BackEnd(_load_proxy, _read_by, _configured_proxy),
     "detector": BackEnd(_load_detector),
 }

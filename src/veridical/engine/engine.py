@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from veridical.core.kinds import KINDS, Kind, kind_of
 from veridical.core.options import made_of
 from veridical.engine.batching import Gate, Work
-from veridical.engine.encoders import EncoderService
 from veridical.engine.judges import warn_of_small_judges
 from veridical.engine.options import DEFAULT_STORE, EngineOptions
 from veridical.engine.progress import Meter, Progress
@@ -29,6 +28,7 @@ from veridical.notices import tell_once
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from veridical.engine.encoders import EncoderService
     from veridical.engine.options import EngineKeywords
     from veridical.engine.service import Service
     from veridical.llm.llms import Llms
@@ -104,8 +104,12 @@ class Engine:
         }
         self._options = {"threads": chosen.threads, "device": chosen.device}
         self.store = _store(chosen.store_path)
+        self._chosen_llm = chosen
+        self._llms: Llms | None = None
+        self._llm_lock = threading.Lock()
         try:
-            self.llms = _llms(chosen, self.store)
+            if chosen.llm is not None or chosen.budget is not None:
+                self.llms  # noqa: B018 (what is wrong with it is said now)
         except BaseException:
             if self.store is not None:
                 self.store.close()
@@ -129,6 +133,14 @@ class Engine:
         gate = Gate(self._age, fair=self._fair)
         gate.filling = lambda: any(run.filling for run in self._runs)
         return gate
+
+    @property
+    def llms(self) -> Llms:
+        """Its LLMs, opened when the first is needed; one that it was given, at once."""
+        with self._llm_lock:
+            if self._llms is None:
+                self._llms = _llms(self._chosen_llm, self.store)
+            return self._llms
 
     @property
     def named_only(self) -> bool:
@@ -285,7 +297,7 @@ class Engine:
         kind = KINDS["embedder"]
         backend = self._load(kind, self._specs["embedder"])
         service: EncoderService = (
-            self._queue(kind, backend) if stored else EncoderService(backend, self.gate, None)
+            self._queue(kind, backend) if stored else _service(kind, backend, self.gate, None)
         )
         return service
 
@@ -329,21 +341,26 @@ class Engine:
         """
         warn_of_small_judges(self, task)
         progress.ledger = None if account is None else account.ledger
-        progress.meter = self._meter(llms or self.llms)
-        run = Run(self, task, sink, progress, services, account, llms or self.llms, deadline)
+        progress.meter = self._meter(llms)
+        run = Run(self, task, sink, progress, services, account, llms, deadline)
         self._runs.add(run)
         try:
             await run.all(source)
         finally:
             self._runs.discard(run)
 
-    def _meter(self, llms: Llms) -> Meter:
+    def _meter(self, llms: Llms | None) -> Meter:
         """Tells the seconds of model work done and asked for from now on."""
         before = {key: replace(service.work) for key, service in self._services.items()}
-        calls = llms.calls()
+
+        def counted() -> tuple[int, int]:
+            made = llms or self._llms
+            return (0, 0) if made is None else made.calls()
+
+        calls = counted()
 
         def meter() -> tuple[float, float]:
-            answered, asked = llms.calls()
+            answered, asked = counted()
             done = _CALL * (answered - calls[0])
             all_asked = done + _CALL * (asked - answered)
             for key, service in list(self._services.items()):
@@ -361,7 +378,8 @@ class Engine:
         if self._closed or self._forked:  # what is open is the parent's, to be closed by it
             return
         self.submit(self._cancel()).result()
-        self.submit(self.llms.close()).result()
+        if self._llms is not None:
+            self.submit(self._llms.close()).result()
         self._closed = True
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()

@@ -131,7 +131,7 @@ class Run:
         progress: Progress,
         services: Mapping[str, Service],
         account: Account | None,
-        llms: Llms,
+        llms: Llms | None = None,
         deadline: float | None = None,
     ) -> None:
         self.engine = engine
@@ -141,7 +141,7 @@ class Run:
         self.progress = progress
         self.services = services
         self.account = account
-        self.llms = llms
+        self._llms = llms
         self.gate = gate = engine.gate
         self.filling = True
         bundled = [s for s in task.asked() if s.scorer.cost == "free" and s.portable]
@@ -154,6 +154,11 @@ class Run:
         self._bytes = 0
         self._landed = asyncio.Event()
         self._error: BaseException | None = None
+
+    @property
+    def llms(self) -> Llms:
+        """The LLMs that it asks: the engine's own, unless it was given others."""
+        return self._llms or self.engine.llms
 
     async def all(self, source: Input) -> None:
         loop = asyncio.get_running_loop()

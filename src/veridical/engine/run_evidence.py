@@ -18,7 +18,6 @@ from veridical.errors import ModelError, NotApplicable, UsageError
 from veridical.notices import tell_once
 from veridical.text.languages import language_of
 from veridical.text.scripts import UNREAD, reads
-from veridical.weights import checkers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -45,10 +44,11 @@ _ASKER: ContextVar[str | None] = ContextVar("asker", default=None)
 class Models(Protocol):
     """The models of an engine, as its runs ask for them."""
 
-    llms: Llms
     processes: int
     gate: Gate
 
+    @property
+    def llms(self) -> Llms: ...
     def own(self, kind: str) -> str | None: ...
     def nli_judge(self, spec: str | None) -> LlmNli | None: ...
     async def service(self, kind: str, spec: str) -> Service: ...
@@ -60,9 +60,11 @@ class Asked(Protocol):
     engine: Models
     services: Mapping[str, Service]
     account: Account | None
-    llms: Llms
     lexical: Lexical
     bundled: dict[str, int]
+
+    @property
+    def llms(self) -> Llms: ...
 
 
 class RunEvidence(Evidence):
@@ -289,6 +291,8 @@ class RunEvidence(Evidence):
         return self._run.llms.endpoint(llm).llama_cpp
 
     def calibration(self, llm: str | None = None) -> tuple[float, float] | None:
+        from veridical.weights import checkers
+
         checker = checkers.named_by(self._run.llms.endpoint(llm).base_url)
         return None if checker is None else checkers.calibration(checker)
 

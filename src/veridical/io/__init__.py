@@ -1,5 +1,19 @@
 """Records from files, standard input, rows in memory and data frames."""
 
-from veridical.io.source import Source, open_source
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from veridical.io.source import Source, open_source
 
 __all__ = ["Source", "open_source"]
+
+
+def __getattr__(name: str) -> Any:
+    # its modules serve those too who have one record and open nothing
+    if name in __all__:
+        from veridical.io import source
+
+        return getattr(source, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
