@@ -265,3 +265,14 @@ def test_tests_lie_where_what_they_test_lies(package: str):
         place = folder.relative_to(tests)
         if place.parts and place.parts[0] not in apart and any(folder.glob("test_*.py")):
             assert (PACKAGES[package] / place / "__init__.py").is_file(), place
+
+
+def test_no_test_of_the_core_imports_the_laboratory():
+    importing = [
+        str(file.relative_to(ROOT))
+        for file in (ROOT / "tests").rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        if (isinstance(node, ast.ImportFrom) and (node.module or "").startswith("veridical_lab"))
+        or (isinstance(node, ast.Import) and any("veridical_lab" in n.name for n in node.names))
+    ]
+    assert importing == []
