@@ -6,6 +6,8 @@ import json
 import subprocess
 import sys
 
+import pytest
+
 HEAVY = (
     "numpy",
     "pydantic",
@@ -45,6 +47,33 @@ def test_checking_without_models_loads_no_model_library() -> None:
         " if m in sys.modules]))"
     )
     assert json.loads(run(code)) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "most", "absent"),
+    [
+        (
+            "contexts=['Hamlet is a play by William Shakespeare.']",
+            221,
+            "api llm prompts sampling stats io.source files.rundir report retrieval decide",
+        ),
+        (
+            "samples=['Shakespeare wrote it.'], scorers='ngram'",
+            119,
+            "api llm prompts sampling stats io.source claims ensembles engine.nli models.onnx",
+        ),
+    ],
+    ids=["default", "ngram"],
+)
+def test_one_answer_loads_what_it_needs(options: str, most: int, absent: str) -> None:
+    code = (
+        "import sys, json, veridical\n"
+        f"veridical.check_one('Shakespeare wrote Hamlet.', store=None, {options})\n"
+        "print(json.dumps([m for m in sys.modules if m.partition('.')[0] == 'veridical']))"
+    )
+    loaded = json.loads(run(code))
+    assert not {f"veridical.{name}" for name in absent.split()} & set(loaded)
+    assert len(loaded) <= most, sorted(loaded)
 
 
 def test_every_public_name_resolves() -> None:

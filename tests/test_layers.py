@@ -19,6 +19,8 @@ from places import ROOT
 SOURCE = ROOT / "src" / "veridical"
 LAB = ROOT / "packages" / "veridical-lab"
 PACKAGES = {"veridical": SOURCE, "veridical_lab": LAB / "src" / "veridical_lab"}
+#: Groups of entry points, which are named like modules.
+GROUPS = {f"veridical.{group}" for group in ("commands", "scorers", "models", "results", "names")}
 pytest.importorskip("importlinter")
 
 
@@ -70,11 +72,12 @@ def test_a_planted_upward_import_is_found(tmp_path: Path, module: str, planted: 
 
 
 def circle(root: Path) -> list[str]:
-    """Modules of which each imports the next, also inside functions; none where there is none."""
+    """Modules of which each imports the next, also inside functions and for types alone;
+    none where there is none."""
     code = (
         "import grimp, json; "
         "graph = grimp.build_graph('veridical', 'veridical_lab', "
-        "exclude_type_checking_imports=True, cache_dir=None); "
+        "exclude_type_checking_imports=False, cache_dir=None); "
         "print(json.dumps({m: sorted(graph.find_modules_directly_imported_by(m))"
         " for m in graph.modules}))"
     )
@@ -97,10 +100,56 @@ def test_no_package_has_a_circle_among_its_modules():
     assert circle(ROOT) == []
 
 
-def test_a_planted_circle_is_found(tmp_path: Path):
+@pytest.mark.parametrize(
+    "planted",
+    [
+        "def planted() -> None:\n    from veridical.io import cells\n",
+        "if TYPE_CHECKING:\n    from veridical.io import cells\n",
+    ],
+)
+def test_a_planted_circle_is_found(tmp_path: Path, planted: str):
     with (copied(tmp_path) / "src/veridical/io/lines.py").open("a", encoding="utf-8") as file:
-        file.write("\n\ndef planted() -> None:\n    from veridical.io import cells\n")
+        file.write(f"\n\n{planted}")
     assert {"veridical.io.lines", "veridical.io.cells"} <= set(circle(tmp_path))
+
+
+def floors(package: str) -> list[str]:
+    """The floors of a package in the contracts, from top to bottom."""
+    settings = (ROOT / "pyproject.toml").read_text("utf-8")
+    contract = settings.partition(f'containers = ["{package}"]')[2]
+    return re.findall(
+        r'^  "(\w+)",$', contract.partition("\nlayers = [")[2].partition("]")[0], re.M
+    )
+
+
+def named_above(source: Path) -> list[str]:
+    """Texts in the code that name a module, or an object of one, of a floor above their own;
+    not those by which a package has its public names."""
+    order, found = floors("veridical"), []
+    for file in (file for file in source.rglob("*.py") if file.name != "__init__.py"):
+        floor = file.relative_to(source).parts[0].removesuffix(".py")
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))) if floor in order else ():
+            text = node.value if isinstance(node, ast.Constant) else None
+            if not isinstance(text, str) or not re.fullmatch(r"[a-z_][\w.]*\.\w+(:\w+)?", text):
+                continue
+            parts = text.partition(":")[0].removeprefix("veridical.").split(".")
+            place = source.joinpath(*parts)
+            there = place.with_name(f"{place.name}.py").is_file() or place.is_dir()
+            if there and text not in GROUPS and order.index(parts[0]) < order.index(floor):
+                found.append(f"{file.relative_to(source)}: {text}")
+    return found
+
+
+def test_no_text_names_a_module_of_a_floor_above():
+    assert named_above(SOURCE) == []
+
+
+def test_a_planted_name_of_a_module_above_is_found(tmp_path: Path):
+    source = copied(tmp_path) / "src" / "veridical"
+    planted = ["veridical.models.catalog:load_nli", "engine.service:Service", "veridical.cli"]
+    with (source / "core" / "kinds.py").open("a", encoding="utf-8") as file:
+        file.writelines(f"\n_PLANTED = {text!r}\n" for text in planted)
+    assert named_above(source) == [f"core/kinds.py: {text}" for text in planted]
 
 
 def test_a_new_package_must_be_given_a_floor(tmp_path: Path):
@@ -118,8 +167,6 @@ PAGES = [
 
 #: Classes that pages call so.
 ASKED = {"record": ("Record",), "evidence": ("Evidence", "CheckpointEvidence")}
-#: Groups of entry points, which are named like modules.
-GROUPS = {f"veridical.{group}" for group in ("commands", "scorers", "models", "results", "names")}
 
 
 def floors_drawn(page: str) -> list[str]:
@@ -191,14 +238,10 @@ def test_a_name_on_the_page_that_is_nowhere_is_found():
     [("veridical", "## The layers"), ("veridical_lab", "## The laboratory")],
 )
 def test_the_page_of_the_house_has_every_floor_in_its_order(package: str, heading: str):
-    settings = (ROOT / "pyproject.toml").read_text("utf-8")
-    contract = settings.partition(f'containers = ["{package}"]')[2]
-    stated = re.findall(
-        r'^  "(\w+)",$', contract.partition("\nlayers = [")[2].partition("]")[0], re.M
-    )
+    stated = floors(package)
     house = HOUSE.partition(heading)[2].partition("\n## ")[0]
-    floors = re.findall(r"^\| `(\w+)` \|", house, re.M)
-    assert floors == floors_drawn(house) == [floor for floor in stated if floor != "__main__"]
+    rows = re.findall(r"^\| `(\w+)` \|", house, re.M)
+    assert rows == floors_drawn(house) == [floor for floor in stated if floor != "__main__"]
     source = PACKAGES[package]
     found = {p.stem for p in source.iterdir() if p.suffix == ".py" or (p / "__init__.py").is_file()}
     assert found - {"__init__"} == set(stated)
@@ -222,3 +265,14 @@ def test_tests_lie_where_what_they_test_lies(package: str):
         place = folder.relative_to(tests)
         if place.parts and place.parts[0] not in apart and any(folder.glob("test_*.py")):
             assert (PACKAGES[package] / place / "__init__.py").is_file(), place
+
+
+def test_no_test_of_the_core_imports_the_laboratory():
+    importing = [
+        str(file.relative_to(ROOT))
+        for file in (ROOT / "tests").rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        if (isinstance(node, ast.ImportFrom) and (node.module or "").startswith("veridical_lab"))
+        or (isinstance(node, ast.Import) and any("veridical_lab" in n.name for n in node.names))
+    ]
+    assert importing == []

@@ -17,6 +17,7 @@ from veridical import plugins
 from veridical.cli.app import app
 from veridical.core.kinds import kind_of
 from veridical.core.registry import REGISTRY, Registry
+from veridical.engine.back_ends import load
 from veridical.errors import UsageError
 from veridical.report.stored import write_stored
 
@@ -69,7 +70,7 @@ def test_what_is_missing_is_said_in_one_line(tmp_path: Path) -> None:
     for ask in (
         lambda: veridical.bench,
         lambda: REGISTRY.parse("unieval"),
-        lambda: kind_of("reader").load("org/model"),
+        lambda: load(kind_of("reader"), "org/model"),
         lambda: write_stored("bench", tmp_path, tmp_path / "r.html"),
         lambda: importlib.import_module("veridical.evaluate.no_such_module"),
         lambda: REGISTRY.parse("claims(extractor='trained|file.json')"),

@@ -82,6 +82,15 @@ __all__ = [
 ]
 
 
+def _builtin_scorers() -> Any:
+    from veridical.builtin_scorers import BUILTIN
+
+    return BUILTIN
+
+
+plugins.OWN[plugins.SCORERS] = _builtin_scorers
+
+
 def __getattr__(name: str) -> Any:
     import importlib
 

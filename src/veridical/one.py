@@ -9,7 +9,6 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from veridical.api import acheck, check
 from veridical.core.records import Record
 from veridical.core.scores import Result
 from veridical.engine.engine import Engine
@@ -123,6 +122,8 @@ def check_one(
     )
     with one.engine() as warm:
         if one.needs_folder:
+            from veridical.api import check
+
             return _only(check([one.record], one.scorers, engine=warm, **one.run_options))
         work = one.start(warm)
         try:
@@ -156,6 +157,8 @@ async def acheck_one(
     )
     with one.engine() as warm:
         if one.needs_folder:
+            from veridical.api import acheck
+
             return _only(await acheck([one.record], one.scorers, engine=warm, **one.run_options))
         return one.result(await asyncio.wrap_future(one.start(warm)))
 

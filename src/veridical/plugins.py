@@ -4,6 +4,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False  # typing's own would be most of what importing the package costs
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from importlib.metadata import EntryPoint
     from typing import Any
 
@@ -39,6 +40,8 @@ LAB: dict[str, frozenset[str]] = {
     RESULTS: frozenset({"bench", "rank"}),
 }
 
+#: What the package itself has of a group. :mod:`veridical` fills it in, which lies above the rest.
+OWN: dict[str, Callable[[], Any]] = {}
 
 _points: dict[str, dict[str, EntryPoint]] = {}
 
@@ -75,3 +78,11 @@ def load(group: str, name: str, called: str = "") -> Any:
             "in a checkout: pip install . packages/veridical-lab"
         )
     return point.load()
+
+
+def named(place: str) -> Any:
+    """Return what ``module:object`` names."""
+    from importlib import import_module
+
+    module, _, name = place.partition(":")
+    return getattr(import_module(module), name)

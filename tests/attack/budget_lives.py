@@ -20,7 +20,8 @@ from veridical.core.messages import ChatRequest, user
 from veridical.llm.budget import Budget
 from veridical.llm.endpoints import Endpoint
 from veridical.llm.journal import JOURNAL, Journal
-from veridical.llm.service import Account, LlmService
+from veridical.llm.payments import Account
+from veridical.llm.service import LlmService
 
 BUDGET = 4.0
 RUN = "run"

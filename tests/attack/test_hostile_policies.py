@@ -12,26 +12,23 @@ import json
 import random
 import sys
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hostile_files import SLOWEST, toml_variants, tried
 
 from veridical.cli import main
 from veridical.core.registry import REGISTRY
 from veridical.decide.policy import Policy
 from veridical.ensembles import cascade_file, ensemble_file
-from veridical.errors import UsageError
 from veridical.llm.endpoints import configured
 from veridical.tuning.label_file import read_review
-from veridical_lab.sampling.grid import read_grid
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "decide"))
 from ensemble_files import weighted
 
-SLOWEST = 5.0  # seconds for one file, on a machine that others use too
 DEEP = 100_000
 
 #: In place of any value of a JSON file.
@@ -51,15 +48,6 @@ VALUES: tuple[str, ...] = (
     *("1" * 5000, '"' + "a" * 100_000 + '"', "[" * DEEP + "]" * DEEP, "[" + "0," * 50_000 + "0]"),
     *('{"a":' * DEEP + "1" + "}" * DEEP, "\"ensemble(file='self.json')\"", "1.0000000000000001"),
 )
-#: In place of the value of a line of a TOML file.
-TOML = (
-    *("nan", "inf", "-inf", "-0.1", "1.1", "1e999", "true", "''", "'x'", "[]", "{}", "[[[]]]"),
-    *("1979-05-27", "07:32:00", "0x7fffffffffffffffffff", "9" * 5000, "'" + "a" * 100_000 + "'"),
-    *("[" * 3000 + "]" * 3000, "{a=" * 500 + "1" + "}" * 500, '"\\u0000"', '"\\U000e0041"', "0.5x"),
-    *("'../../../../etc/passwd'", "'policy.toml'", "'ensemble(file=\"self.json\")'", "'/dev/zero'"),
-    *("'ngram(n=1)'", "'__import__(\"os\")'", "'reject '", "'accept'", "'RISK'", "1", "0", "0.5"),
-)
-
 POLICY = """veridical_policy = 1
 accept = 0.2
 reject = 0.8
@@ -94,14 +82,6 @@ timeout = 3.5
 attempts = 2
 extra_body = {a = 1}
 supports = {n = true}
-"""
-GRID = """dataset = "qa"
-decodings = ["greedy", "top_k:40"]
-[[model]]
-name = "OPT-125M"
-llm = "fake:x.json"
-size = "125M"
-tuning = "pretrained"
 """
 
 
@@ -151,22 +131,6 @@ def json_variants(document: Any, n: int, seed: int) -> Iterator[str]:
     yield from ("", "\x00", "﻿" + text, text + text, text[:-1] + ',"version":"0"}', "\ud800")
 
 
-def toml_variants(text: str) -> Iterator[str]:
-    lines = text.splitlines()
-    for i, line in enumerate(lines):
-        rest = [*lines[:i]], [*lines[i + 1 :]]
-        for made in (
-            *(f"{line.partition('=')[0]}= {v}" for v in TOML if "=" in line),
-            *("", f"{line}\n{line}", line.upper(), f"{line}\nnonsense = 1", f"#{line}", line[:-1]),
-            *(line + "\x00", "﻿" + line, line.replace("=", ":"), f"[{line}]", line + " = 1"),
-            *(f"{line}\n[strata.a.b]\naccept = 1", f"{line}\n[[rules]]\nthen = 'accept'"),
-        ):
-            yield "\n".join([*rest[0], made, *rest[1]]) + "\n"
-    yield text + "".join(f'[strata."{i}"]\naccept = 0.1\n' for i in range(5000))
-    yield text + "[[rules]]\nthen = 'review'\nover = 0.5\n" * 5000
-    yield "a.b.c.d." * 50_000 + "e = 1\n" + text
-
-
 def sound_policy(policy: Policy) -> None:
     """Thresholds that mean something, and rules that a result cannot slip through."""
     for cut in (policy.cut, *(policy.strata or {}).values()):
@@ -183,23 +147,6 @@ def sound_fit(fit: ensemble_file.Fit) -> None:
     for share in (fit.threshold, *(fit.weights or {}).values()):
         assert share is None or 0 <= share <= 1
     assert fit.weights is None or abs(sum(fit.weights.values()) - 1) < 1e-5
-
-
-def tried(variants: Iterator[str], read: Callable[[Path], None], path: Path) -> Counter[str]:
-    """How many variants were read and how many refused."""
-    found: Counter[str] = Counter()
-    for text in variants:
-        path.write_bytes(text.encode("utf-8", "surrogatepass"))
-        started = time.process_time()
-        try:
-            read(path)
-            found["read"] += 1
-        except UsageError as e:
-            found["refused"] += 1
-            assert len(str(e)) < 20_000 and str(e).strip()
-        assert time.process_time() - started < SLOWEST, text[:200]
-    print(f"{path.name}: {dict(found)}")
-    return found
 
 
 def cascade() -> dict[str, Any]:
@@ -269,7 +216,7 @@ def test_ensembles_and_cascades(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert found["refused"] > 300
 
 
-def test_configurations_grids_and_labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_configurations_and_labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VERIDICAL_CONFIG", str(tmp_path / "veridical.toml"))
 
     def read_config(_: Path) -> None:
@@ -280,12 +227,6 @@ def test_configurations_grids_and_labels(tmp_path: Path, monkeypatch: pytest.Mon
 
     found = tried(toml_variants(CONFIG), read_config, tmp_path / "veridical.toml")
     assert found["refused"] > 200
-
-    def read_cells(path: Path) -> None:
-        assert read_grid(path)
-
-    grid = tried(toml_variants(GRID), read_cells, tmp_path / "grid.toml")
-    assert grid["refused"] > 150
 
     def read_labels(path: Path) -> None:
         assert all(0 <= said.label <= 1 for said in read_review(path))

@@ -74,7 +74,6 @@ from veridical.text.words import lower_words, word_spans, words
 from veridical.tuning.graders.choice import named_option
 from veridical.tuning.graders.grade import quoted
 from veridical.tuning.graders.match import Contains
-from veridical_lab.scorers.q2_questions import answer_f1, candidates, clean, personal
 
 Function = Callable[[str], object]
 _MODEL = Path(__file__).parents[2] / "src/veridical/models/data/all-MiniLM-L6-v2"
@@ -443,8 +442,6 @@ FUNCTIONS: dict[str, Function] = {
     "even_chunks": even_chunks,
     "filled_chunks": lambda text: filled_chunks(text, 50, len),
     "normalized": normalized,
-    "q2 candidates": lambda text: candidates(text, "regex"),
-    "q2 answers": lambda text: (clean(text), personal(text, "regex"), answer_f1(text, text)),
     "Windower": lambda text: _windower()([text]),
     "sentences of records": lambda text: [
         Span(s.start, s.end, s.text) for s in Record(response=text).sentences

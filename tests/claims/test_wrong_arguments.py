@@ -12,7 +12,6 @@ from veridical import claims
 from veridical.claims.api import ClaimCheckOptions
 from veridical.errors import UsageError, option_named, typed_options
 from veridical.tuning.options import TuneOptions
-from veridical_lab.rank import rank
 
 
 @pytest.mark.parametrize(
@@ -23,11 +22,6 @@ from veridical_lab.rank import rank
         (claims.check, ("a", 3), "passages must be a text or a list of them, not 3"),
         (claims.check, ("a", {"a": 1}), "passages must be a text"),
         (claims.extract, (3,), "response must be a text or a Record, not 3"),
-        (rank, (3,), "answers must be a path or a list of them, not 3"),
-        (rank, ([object() for _ in "a"],), "answers must be a path or a list of them; there is"),
-        (veridical.bench, (3,), "suites must be the name of a suite .*graded.* not 3"),
-        (veridical.bench, ([None],), "there is None"),
-        (veridical.bench, ("graded",), "suite 'graded' needs data=PATH"),
         (veridical.check, (3,), "cannot read records from int: give a path, a dict"),
         (veridical.tune, (3,), "cannot read records from int"),
         (veridical.plan, (3,), "cannot read records from int"),

@@ -24,7 +24,6 @@ from veridical.run.options import (
     RunOptions,
     ScaleOptions,
 )
-from veridical_lab.rank.ranking import rank
 
 ROWS = [{"response": "Ada was a countess.", "samples": ["Ada was a poet."]}]
 
@@ -105,8 +104,6 @@ def test_public_functions_refuse_an_option_before_they_open_anything(
         (veridical.check, (ROWS, "ngram")),
         (veridical.plan, (ROWS, "ngram")),
         (veridical.tune, (ROWS, "ngram")),
-        (veridical.bench, ("graded", "missing.jsonl")),
-        (rank, ("missing.jsonl",)),
         (veridical.claims.extract, ("Ada was a countess.",)),
         (veridical.claims.check, ("Ada was a countess.", "Ada was a countess.")),
         (veridical.claims.ground, (ROWS,)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,18 @@ def noise(width: int, height: int, seed: int = 0) -> Any:
 
     small = np.random.default_rng(seed).integers(0, 256, (6, 8, 3), dtype=np.uint8)
     return Image.fromarray(small).resize((width, height), Image.Resampling.BICUBIC)
+
+
+def discs(count: int, seed: int) -> str:
+    """The URL of a picture of ``count`` red discs on white, at places that the seed draws."""
+    from PIL import Image, ImageDraw
+
+    draw = random.Random(seed)
+    image = Image.new("RGB", (256, 256), "white")
+    for place in draw.sample(range(9), count):
+        x, y = place % 3 * 85 + draw.randint(0, 12), place // 3 * 85 + draw.randint(0, 12)
+        ImageDraw.Draw(image).ellipse((x, y, x + 68, y + 68), fill=(200, 30, 40))
+    return url_of(encoded(image))
 
 
 def encoded(image: Any, kind: str = "PNG", **options: Any) -> bytes:

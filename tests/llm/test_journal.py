@@ -17,7 +17,7 @@ from veridical.llm.budget import Budget
 from veridical.llm.journal import Journal, request_key, sample_key
 from veridical.llm.journal_rows import JournaledCall, Leaving, Settled
 from veridical.llm.ledger import Ledger
-from veridical.llm.service import Account
+from veridical.llm.payments import Account
 
 TOKENS = tuple(
     TokenLogprob.model_validate(t)

@@ -20,8 +20,8 @@ from veridical.llm.budget import Budget, worst_case
 from veridical.llm.client import LlmClient
 from veridical.llm.endpoints import Endpoint
 from veridical.llm.journal import Journal
-from veridical.llm.payments import PAYER
-from veridical.llm.service import Account, LlmService
+from veridical.llm.payments import PAYER, Account
+from veridical.llm.service import LlmService
 
 PRICED = Endpoint("e", "http://h/v1", "m", price_in=0.0, price_out=1e6, max_concurrency=4)
 

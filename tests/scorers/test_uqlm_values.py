@@ -14,7 +14,7 @@ from embedding_evidence import FixedEvidence
 from llm_evidence import FixedReplies
 from nli_evidence import FixedVerdicts
 
-from veridical.core.messages import ChatRequest, LlmError, Reply
+from veridical.core.messages import Reply
 from veridical.core.records import Record, TokenLogprob
 from veridical.core.scores import Score
 from veridical.scorers.consistency._centrality import CENTRALITIES
@@ -27,8 +27,6 @@ from veridical.scorers.judges.verbalized import verbalized
 from veridical.scorers.probability.cocoa import cocoa
 from veridical.scorers.probability.p_true import p_true
 from veridical.scorers.probability.token_probabilities import sequence_probability
-from veridical_lab.scorers.code.functional_equivalence import functional_equivalence
-from veridical_lab.scorers.code.functional_sets import functional_sets
 
 ASKED = Record(prompt="What is 2+2?", response="4")
 TEMPLATES = {"true_false_uncertain": "correct_incorrect"}  # another name; the rest have UQLM's
@@ -206,57 +204,6 @@ async def test_edges_under_the_threshold_are_left_out() -> None:
         evidence = FixedVerdicts(record, table)  # the response entails its own claim: 1, not 0.9
         found = await claim_graph(record, evidence, threshold=threshold, **options)  # type: ignore[arg-type]
         assert found.raw == pytest.approx(expected)
-
-
-# test_clusterer.py, test_codegen.py: do two pieces of code do the same?
-
-
-@pytest.mark.parametrize(
-    ("verdict", "expected"),
-    [
-        ("Equivalent", 1.0),
-        ("NOT EQUIVALENT", 0.0),
-        ("random unrelated text", None),
-    ],
-)
-async def test_verdicts_on_code(verdict: str, expected: float | None) -> None:
-    record = Record(response="x = 1", samples=["y = sum([1])"])
-    call = functional_equivalence(record, FixedReplies(record, verdict), by="llm")
-    if expected is None:
-        with pytest.raises(LlmError):  # NaN there
-            await call
-    else:
-        assert (await call).raw == expected
-
-
-async def test_verdicts_on_code_in_a_sentence_are_asked_for_again() -> None:
-    """UQLM finds "the same" and "differently" within any sentence."""
-    record = Record(response="x = 1", samples=["y = sum([1])"])
-    for said in ("These behave the same", "they behave differently"):
-        replies = iter([said, "Yes"])
-        evidence = FixedReplies(record, lambda request, llm, replies=replies: next(replies))
-        found = await functional_equivalence(record, evidence, by="llm")
-        assert found.raw == 1.0 and len(evidence.asked) == 2
-
-
-async def test_equal_code_is_not_asked_about() -> None:
-    record = Record(response="x=1", samples=["x=1"])
-    evidence = FixedReplies(record, "No")
-    assert (await functional_equivalence(record, evidence, by="llm")).raw == 1.0
-    assert not evidence.asked
-
-
-async def test_clusters_of_code() -> None:
-    """The first of two samples does the same as the response: clusters [0, 1] and [2]."""
-    record = Record(response="A = 1", samples=["B = 1", "C = 3"])
-
-    def says(request: ChatRequest, llm: str | None) -> str:
-        return "Yes" if "C = 3" not in str(request.messages) else "No"
-
-    asked = {"by": "llm"}
-    rate = await functional_equivalence(record, FixedReplies(record, says), **asked)  # type: ignore[arg-type]
-    sets = await functional_sets(record, FixedReplies(record, says), **asked)  # type: ignore[arg-type]
-    assert rate.raw == 0.5 and sets.raw == 0.5  # 1 of 2; (m + 1 - 2 clusters) / m
 
 
 # test_functional_entropy.py: the arithmetic that code and text share

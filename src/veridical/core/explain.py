@@ -7,8 +7,8 @@ text, or HTML.
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from veridical.core.bands import EVEN as EVEN_PRIOR
 from veridical.core.bands import explain_risk
@@ -17,7 +17,6 @@ from veridical.core.verdict_cuts import FLAGGED, verdict_of_label
 from veridical.text.wrap import harmless, wrapped
 
 if TYPE_CHECKING:
-    from veridical.core.scores import EvidenceItem, Result, Unit
     from veridical.core.verdict_cuts import Unchecked, Verdict
 
 Style = Literal["plain", "strong", "faint", "bad", "doubtful", "unsure", "good"]
@@ -92,6 +91,87 @@ CSS: dict[Style, str] = {
 }
 
 
+class ShownEvidence(Protocol):
+    """What is shown of an :class:`~.core.scores.EvidenceItem`."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def index(self) -> int: ...
+    @property
+    def start(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def computed(self) -> str | None: ...
+
+
+class ShownUnit(Protocol):
+    """What is shown of a :class:`~.core.scores.Unit`."""
+
+    @property
+    def level(self) -> str: ...
+    @property
+    def start(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def risk(self) -> float | None: ...
+    @property
+    def label(self) -> str | None: ...
+    @property
+    def kind(self) -> str | None: ...
+    @property
+    def evidence(self) -> Sequence[ShownEvidence]: ...
+
+
+class ShownScore(Protocol):
+    """What is shown of a :class:`~.core.scores.Score`."""
+
+    @property
+    def status(self) -> str: ...
+    @property
+    def reason(self) -> str | None: ...
+    @property
+    def raw(self) -> float | dict[str, Any] | None: ...
+
+
+class ShownField(Protocol):
+    """What is shown of a :class:`~.core.scores.FieldResult`."""
+
+    @property
+    def start(self) -> int: ...
+    @property
+    def path(self) -> str: ...
+
+
+class ShownResult(Protocol):
+    """What is shown of a :class:`~.core.scores.Result`."""
+
+    @property
+    def risk(self) -> float | None: ...
+    @property
+    def by(self) -> str | None: ...
+    @property
+    def verdict(self) -> Verdict: ...
+    @property
+    def reason(self) -> Unchecked | None: ...
+    @property
+    def fields(self) -> Sequence[ShownField] | None: ...
+    @property
+    def scores(self) -> Mapping[str, ShownScore]: ...
+    @property
+    def deciding(self) -> ShownScore | None: ...
+    @property
+    def spans(self) -> Sequence[ShownUnit]: ...
+    @property
+    def worst(self) -> ShownUnit | None: ...
+
+
 class StyledPiece(NamedTuple):
     """A part of a text and how it looks."""
 
@@ -100,7 +180,7 @@ class StyledPiece(NamedTuple):
 
 
 def pieces(
-    result: Result, question: str | None = None, *, width: int = WIDTH
+    result: ShownResult, question: str | None = None, *, width: int = WIDTH
 ) -> Iterator[StyledPiece]:
     """What is to be said of a result, in lines of at most ``width`` columns, each with its end."""
     yield from _headline(result, width)
@@ -140,7 +220,7 @@ def as_html(told: Iterable[StyledPiece]) -> str:
     return f'<pre style="white-space:pre-wrap;margin:0">{inside}</pre>'
 
 
-def verdict_of(unit: Unit, verdict: Verdict) -> Verdict:
+def verdict_of(unit: ShownUnit, verdict: Verdict) -> Verdict:
     """Return the verdict on a unit of an answer with a ``verdict``: that of its label, else, as in
     results of earlier versions, by its risk."""
     labelled = verdict_of_label(unit.label)
@@ -155,7 +235,7 @@ def verdict_of(unit: Unit, verdict: Verdict) -> Verdict:
     return "unclear" if verdict == "unclear" else "unsupported"
 
 
-def why_unchecked(result: Result) -> str | None:
+def why_unchecked(result: ShownResult) -> str | None:
     """Why a result has no verdict, in a sentence; None where it has one."""
     if result.reason is None:
         return None
@@ -168,20 +248,20 @@ def why_unchecked(result: Result) -> str | None:
     return f"{sentence} {'; '.join(causes)}" if causes and result.reason == "failed" else sentence
 
 
-def place_of(evidence: EvidenceItem) -> str:
+def place_of(evidence: ShownEvidence) -> str:
     """Where a piece of evidence stands, counted from 1: ``context 2, characters 120-180``."""
     kind = "reference" if evidence.kind == "reference" else f"{evidence.kind} {evidence.index + 1}"
     return f"{kind}, characters {evidence.start}-{evidence.end}"
 
 
-def source_of(evidence: EvidenceItem, verdict: Verdict) -> str:
+def source_of(evidence: ShownEvidence, verdict: Verdict) -> str:
     """Return the place of a piece of evidence for a unit with a ``verdict``. Where the sources
     were not found to say so, the passage shown is the closest one and supports nothing."""
     closest = verdict in ("unsupported", "unclear") and evidence.kind != "token"
     return f"closest passage, {place_of(evidence)}" if closest else place_of(evidence)
 
 
-def _headline(result: Result, width: int) -> Iterator[StyledPiece]:
+def _headline(result: ShownResult, width: int) -> Iterator[StyledPiece]:
     meaning = _MEANINGS[result.verdict]
     yield StyledPiece(STYLES[result.verdict], result.verdict.upper())
     yield StyledPiece("plain", f": {meaning}\n")
@@ -189,7 +269,7 @@ def _headline(result: Result, width: int) -> Iterator[StyledPiece]:
         yield from _lines("plain", _of_risk(result), width)
 
 
-def prior_of(result: Result) -> float | None:
+def prior_of(result: ShownResult) -> float | None:
     """The share of wrong answers that the result's risk is calibrated to; None where it is not the
     default's, which is."""
     score = result.deciding
@@ -200,7 +280,7 @@ def prior_of(result: Result) -> float | None:
     return float(parameters.get("prior", EVEN_PRIOR))
 
 
-def _of_risk(result: Result) -> str:
+def _of_risk(result: ShownResult) -> str:
     assert result.risk is not None
     prior = prior_of(result)
     if prior is not None:
@@ -208,7 +288,7 @@ def _of_risk(result: Result) -> str:
     return f"Risk {result.risk:.2f} by {harmless(result.by or '')} (0 is the best, 1 the worst)."
 
 
-def _unchecked(result: Result, width: int) -> Iterator[StyledPiece]:
+def _unchecked(result: ShownResult, width: int) -> Iterator[StyledPiece]:
     assert result.reason is not None
     yield from _lines("plain", why_unchecked(result) or "", width)
     if advice := WHY[result.reason][1]:
@@ -216,7 +296,12 @@ def _unchecked(result: Result, width: int) -> Iterator[StyledPiece]:
 
 
 def _sentence(
-    result: Result, unit: Unit, words: Sequence[Unit], worst: bool, width: int, path: str | None
+    result: ShownResult,
+    unit: ShownUnit,
+    words: Sequence[ShownUnit],
+    worst: bool,
+    width: int,
+    path: str | None,
 ) -> Iterator[StyledPiece]:
     verdict = verdict_of(unit, result.verdict)
     wrong = verdict in FLAGGED

@@ -15,19 +15,18 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, get_args
 
 from veridical import plugins
-from veridical.core.builtin_scorers import BUILTIN, Builtin
 from veridical.core.identity import Identity, Signature, shown
-from veridical.core.kinds import KINDS, costs, named
+from veridical.core.kinds import KINDS, costs
 from veridical.core.records import Against
-from veridical.core.scorer_calls import read_calls
+from veridical.core.scorer_calls import read_calls, refuse_duplicates
 from veridical.core.scores import Level
 from veridical.core.verdict_cuts import Cuts, Strictness
 from veridical.errors import UsageError, unknown_name
+from veridical.plugins import named
 
 if TYPE_CHECKING:
     from typing_extensions import Required, Unpack
 
-    from veridical.core.evidence import Evidence
     from veridical.core.records import Record
     from veridical.core.scores import Score
 
@@ -43,6 +42,9 @@ Prompts = Iterable[str] | Callable[..., Iterable[str]]
 Models = Mapping[str, str] | Callable[..., Mapping[str, Iterable[str | None]]]
 Parts = Callable[..., Iterable[Iterable["BoundScorer"]]]
 CutsOf = Callable[..., Cuts | None]
+#: A built-in scorer: ``"module:function"``, its presets, and whether it asks an LLM whatever its
+#: arguments.
+Builtin: TypeAlias = tuple[str, frozenset[str], bool]
 
 _LAB = plugins.LAB[plugins.SCORERS]
 DECLARED = "__veridical_scorer__"  # attribute of a function that is registered
@@ -441,23 +443,27 @@ class BoundScorer:
         """Whether ``signature`` may be one of its own, with whatever models."""
         return self._signature.may_be(signature)
 
-    async def __call__(self, record: Record, evidence: Evidence) -> Score:
+    async def __call__(self, record: Record, evidence: object) -> Score:
         return await self.scorer.function(record, evidence, **self.arguments)
 
 
 class Registry:
     """Thread-safe map of names to scorers.
 
-    A scorer is imported when it is first asked for, by the table ``builtin`` or, if it is of the
+    A scorer is imported when it is first asked for, by the ``table`` or, if it is of the
     laboratory, its entry point; others' entry points when a name is unknown, or all are listed.
     """
 
-    def __init__(self, builtin: Mapping[str, Builtin] | None = None) -> None:
-        self._builtin = builtin or {}
+    def __init__(self, table: Callable[[], Mapping[str, Builtin]] = dict) -> None:
+        self._table = table
         self._scorers: dict[str, Scorer] = {}
         self._lock = threading.RLock()
         self._plugged = False
         self._installed: frozenset[str] = frozenset()
+
+    @cached_property
+    def _builtin(self) -> Mapping[str, Builtin]:
+        return self._table()
 
     def register(self, scorer: Scorer) -> None:
         """Add a scorer. A second function under a taken name is an error; a reload is not."""
@@ -466,7 +472,7 @@ class Registry:
             known = self._scorers.get(scorer.name)
             builtin = self._builtin.get(scorer.name)
             registered = (
-                builtin.place if builtin else place if known is None else _place(known.function)
+                builtin[0] if builtin else place if known is None else _place(known.function)
             )
             if registered != place:
                 raise UsageError(
@@ -512,7 +518,7 @@ class Registry:
         builtin = self._builtin.get(name)
         if name not in self._scorers and (builtin is not None or name in _LAB):
             # outside the lock: an import waits for those of other threads
-            function = named(builtin.place) if builtin else plugins.load(plugins.SCORERS, name)
+            function = named(builtin[0]) if builtin else plugins.load(plugins.SCORERS, name)
             declared: Scorer = getattr(function, DECLARED)
             return self._scorers.setdefault(name, declared)
         if name not in self._scorers:
@@ -543,7 +549,7 @@ class Registry:
     def parse(self, text: str) -> list[BoundScorer]:
         """Scorers from ``"a, b(p=1, q=word)"``. Duplicates are an error."""
         scorers = [self.bind(name, arguments) for name, arguments in read_calls(text)]
-        refuse_duplicates(scorers)
+        refuse_duplicates(s.key for s in scorers)
         return scorers
 
     def preset(self, name: str, llm: bool = False) -> list[BoundScorer]:
@@ -551,8 +557,10 @@ class Registry:
         none that would call one."""
         self._load_plug_ins()
         others = {n: s.presets for n, s in self._scorers.items() if n not in self._builtin}
-        presets = {n: b.presets for n, b in self._builtin.items()} | others
-        members = [BoundScorer(self.get(n)) for n, included in presets.items() if name in included]
+        presets = {n: included for n, (_, included, _) in self._builtin.items()} | others
+        asking = {n for n, (_, _, asks) in self._builtin.items() if asks and not llm}
+        named = [n for n, included in presets.items() if name in included and n not in asking]
+        members = [BoundScorer(self.get(n)) for n in named]
         scorers = [b for b in members if llm or "llm" not in b.costs]
         if not scorers:
             raise unknown_name(
@@ -561,7 +569,7 @@ class Registry:
         return scorers
 
 
-REGISTRY = Registry(BUILTIN)
+REGISTRY = Registry(lambda: plugins.OWN[plugins.SCORERS]())
 
 
 def scorer(
@@ -585,15 +593,3 @@ def scorer(
 
 def _place(function: ScorerFunction) -> str:
     return f"{function.__module__}:{function.__qualname__}"
-
-
-def refuse_duplicates(scorers: list[BoundScorer]) -> None:
-    """
-    Raises:
-        UsageError: two of the scorers have one key.
-    """
-    seen: set[str] = set()
-    for s in scorers:
-        if s.key in seen:
-            raise UsageError(f"scorer {s.key!r} is asked for twice")
-        seen.add(s.key)

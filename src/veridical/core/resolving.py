@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from veridical.core.answer_parts import check_part
-from veridical.core.registry import REGISTRY, BoundScorer, refuse_duplicates
+from veridical.core.registry import REGISTRY, BoundScorer
+from veridical.core.scorer_calls import refuse_duplicates
 from veridical.errors import UsageError, option_named
 
 
@@ -44,7 +45,7 @@ def resolve(
         bound = [
             b for s in scorers for b in ([s] if isinstance(s, BoundScorer) else REGISTRY.parse(s))
         ]
-        refuse_duplicates(bound)
+        refuse_duplicates(b.key for b in bound)
     added = (
         ("claims", claims),
         ("spans", spans is not None),
@@ -93,5 +94,5 @@ def _with(scorers: list[BoundScorer], parameter: str, value: Any) -> list[BoundS
         else b
         for b in scorers
     ]
-    refuse_duplicates(bound)
+    refuse_duplicates(b.key for b in bound)
     return bound

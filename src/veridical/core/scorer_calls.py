@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from typing import Any
 
 from veridical.errors import UsageError
@@ -41,6 +42,18 @@ def read_calls(text: str) -> list[tuple[str, dict[str, Any]]]:
             part = ast.get_source_segment(source, node)
             raise UsageError(f"cannot read scorer {part!r}: write name or name(parameter=value)")
     return calls
+
+
+def refuse_duplicates(keys: Iterable[str]) -> None:
+    """
+    Raises:
+        UsageError: two scorers have one key.
+    """
+    seen: set[str] = set()
+    for key in keys:
+        if key in seen:
+            raise UsageError(f"scorer {key!r} is asked for twice")
+        seen.add(key)
 
 
 def _literal(node: ast.expr, source: str) -> Any:

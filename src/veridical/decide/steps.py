@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from veridical.core.scores import Repair, Result, Selected
     from veridical.engine.results import RunResults
     from veridical.engine.run import Input
-    from veridical.llm.service import Account, LlmService
+    from veridical.llm.payments import Account
+    from veridical.llm.service import LlmService
 
 #: What a record's meta has that belongs to its response alone: claims that came with it.
 _OF_RESPONSE = ("claims",)

@@ -12,10 +12,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from veridical.core.kinds import KINDS, Kind, kind_of, named
+from veridical.core.kinds import KINDS, Kind, kind_of
 from veridical.core.options import made_of
 from veridical.engine.batching import Gate, Work
-from veridical.engine.encoders import EncoderService
 from veridical.engine.judges import warn_of_small_judges
 from veridical.engine.options import DEFAULT_STORE, EngineOptions
 from veridical.engine.progress import Meter, Progress
@@ -31,10 +30,11 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from veridical.core.records import Record
+    from veridical.engine.encoders import EncoderService
     from veridical.engine.options import EngineKeywords
     from veridical.engine.service import Service
     from veridical.llm.llms import Llms
-    from veridical.llm.service import Account
+    from veridical.llm.payments import Account
     from veridical.models.nli.llm import LlmNli
 
 T = TypeVar("T")
@@ -109,15 +109,19 @@ class Engine:
         nli_in(self._specs["nli"], chosen.precision)  # which refuses what there is not
         self._options = {"threads": chosen.threads, "device": chosen.device}
         self.store = _store(chosen.store_path)
+        self._chosen_llm = chosen
+        self._llms: Llms | None = None
+        self._llm_lock = threading.Lock()
         try:
-            self.llms = _llms(chosen, self.store)
+            if chosen.llm is not None or chosen.budget is not None:
+                self.llms  # noqa: B018 (what is wrong with it is said now)
         except BaseException:
             if self.store is not None:
                 self.store.close()
             raise
         self._age = chosen.age
         self._fair = chosen.fair
-        self._loaded: dict[tuple[str, ...], Any] = {}
+        self._loaded: dict[tuple[Any, str], Any] = {}
         self._services: dict[tuple[str, str], Service] = {}
         self._runs: set[Run] = set()
         self._load_lock = threading.Lock()
@@ -134,6 +138,14 @@ class Engine:
         gate = Gate(self._age, fair=self._fair)
         gate.filling = lambda: any(run.filling for run in self._runs)
         return gate
+
+    @property
+    def llms(self) -> Llms:
+        """Its LLMs, opened when the first is needed; one that it was given, at once."""
+        with self._llm_lock:
+            if self._llms is None:
+                self._llms = _llms(self._chosen_llm, self.store)
+            return self._llms
 
     @property
     def named_only(self) -> bool:
@@ -237,12 +249,14 @@ class Engine:
 
     def _load(self, kind: Kind, spec: str, *, by_scorer: bool = False) -> Any:
         """The back end that ``spec`` names; named ``by_scorer``, or the run's own."""
+        from veridical.engine.back_ends import BackEnd, check_name, load
+
         if by_scorer and self._named_only and spec != self.own(kind.name):
-            kind.check_name(spec)
-        key = (kind.loader or kind.name, spec)
+            check_name(kind, spec)
+        key = (BackEnd.of(kind).loader or kind.name, spec)
         with self._load_lock:
             if key not in self._loaded:
-                self._loaded[key] = kind.load(self._in_precision(kind, spec), **self._options)
+                self._loaded[key] = load(kind, self._in_precision(kind, spec), **self._options)
             return self._loaded[key]
 
     def _in_precision(self, kind: Kind, spec: str) -> str:
@@ -276,7 +290,7 @@ class Engine:
                 if wrap is None:
                     self._queue(kind, backend)
                 else:
-                    shared[key] = named(kind.service)(wrap(kind, backend), self.gate, store)
+                    shared[key] = _service(kind, wrap(kind, backend), self.gate, store)
             services[role] = shared[key]
         return services
 
@@ -284,7 +298,7 @@ class Engine:
         """The queue of a model, which all runs share."""
         key = (kind.name, backend.revision)
         if key not in self._services:
-            self._services[key] = named(kind.service)(backend, self.gate, self.store)
+            self._services[key] = _service(kind, backend, self.gate, self.store)
         return self._services[key]
 
     def embedding(self, *, stored: bool = True) -> EncoderService:
@@ -294,7 +308,7 @@ class Engine:
         kind = KINDS["embedder"]
         backend = self._load(kind, self._specs["embedder"])
         service: EncoderService = (
-            self._queue(kind, backend) if stored else EncoderService(backend, self.gate, None)
+            self._queue(kind, backend) if stored else _service(kind, backend, self.gate, None)
         )
         return service
 
@@ -338,8 +352,8 @@ class Engine:
         """
         warn_of_small_judges(self, task)
         progress.ledger = None if account is None else account.ledger
-        progress.meter = self._meter(llms or self.llms)
-        run = Run(self, task, sink, progress, services, account, llms or self.llms, deadline)
+        progress.meter = self._meter(llms)
+        run = Run(self, task, sink, progress, services, account, llms, deadline)
         self._runs.add(run)
         try:
             await run.all(source)
@@ -390,13 +404,18 @@ class Engine:
         await self.score([record], task, lambda _, line: lines.append(line))
         return lines[0]
 
-    def _meter(self, llms: Llms) -> Meter:
+    def _meter(self, llms: Llms | None) -> Meter:
         """Tells the seconds of model work done and asked for from now on."""
         before = {key: replace(service.work) for key, service in self._services.items()}
-        calls = llms.calls()
+
+        def counted() -> tuple[int, int]:
+            made = llms or self._llms
+            return (0, 0) if made is None else made.calls()
+
+        calls = counted()
 
         def meter() -> tuple[float, float]:
-            answered, asked = llms.calls()
+            answered, asked = counted()
             done = _CALL * (answered - calls[0])
             all_asked = done + _CALL * (asked - answered)
             for key, service in list(self._services.items()):
@@ -414,7 +433,8 @@ class Engine:
         if self._closed or self._forked:  # what is open is the parent's, to be closed by it
             return
         self.submit(self._cancel()).result()
-        self.submit(self.llms.close()).result()
+        if self._llms is not None:
+            self.submit(self._llms.close()).result()
         self._closed = True
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
@@ -449,12 +469,19 @@ def _llm_nli(spec: str) -> LlmNli | None:
     return llm_nli(spec)
 
 
+def _service(kind: Kind, backend: Any, gate: Gate, store: Store | None) -> Any:
+    from veridical.engine.back_ends import BackEnd
+
+    return BackEnd.of(kind).service(backend, gate, store)
+
+
 def _store(path: Path | None) -> Store | None:
     """The store in a folder. The usual one may be missing: it was not asked for."""
     return None if path is None else open_store(path, required=path != DEFAULT_STORE)
 
 
 def _llms(options: EngineOptions, store: Store | None) -> Llms:
+    from veridical.engine.clients import open_client
     from veridical.llm.llms import Llms
 
     return Llms(
@@ -462,5 +489,5 @@ def _llms(options: EngineOptions, store: Store | None) -> Llms:
         store=None if store is None or not store.open else store.path,
         budget=options.budget,
         named_only=options.named_only,
-        connect=named(KINDS["llm"].loader),
+        connect=open_client,
     )

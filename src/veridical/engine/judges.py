@@ -6,16 +6,15 @@ from typing import TYPE_CHECKING
 
 from veridical.errors import option_named
 from veridical.notices import tell_once
-from veridical.weights.download import named_by
 
 if TYPE_CHECKING:
     from veridical.core.registry import BoundScorer
-    from veridical.engine.engine import Engine
     from veridical.engine.run import Task
+    from veridical.engine.run_evidence import Models
     from veridical.llm.endpoints import Endpoint
 
 
-def warn_of_small_judges(engine: Engine, task: Task) -> None:
+def warn_of_small_judges(engine: Models, task: Task) -> None:
     """Warn of each model that a scorer of ``task`` asks for verdicts, or that is in the place of
     the NLI model, if it is too small for that."""
     leaves = [s for s in task.asked() if not s.parts and _asks_for_verdicts(s)]
@@ -28,6 +27,8 @@ def warn_of_small_judges(engine: Engine, task: Task) -> None:
 
 def warn_if_small(endpoint: Endpoint) -> None:
     """Warn, once, if the model of ``endpoint`` runs here and is too small to judge."""
+    from veridical.weights.download import named_by
+
     weights = named_by(endpoint.base_url)
     if weights is not None and "judge" not in weights.tasks:
         tell_once(
@@ -38,8 +39,8 @@ def warn_if_small(endpoint: Endpoint) -> None:
 
 def _asks_for_verdicts(scorer: BoundScorer) -> bool:
     """Whether it asks an LLM by a template that states what may be answered."""
-    from veridical.prompts import load_prompt
-
     if "llm" not in scorer.costs:
         return False
+    from veridical.prompts import load_prompt
+
     return any(load_prompt(p.rpartition("@")[0]).scale is not None for p in scorer.prompts)

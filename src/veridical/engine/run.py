@@ -17,7 +17,7 @@ from veridical.core.kinds import KINDS
 from veridical.core.records import Record
 from veridical.core.scores import Result
 from veridical.engine.lexical import Lexical
-from veridical.engine.run_evidence import RunEvidence
+from veridical.engine.run_evidence import Models, RunEvidence
 from veridical.engine.verdict import head
 from veridical.errors import RowError, StrictError, UsageError
 from veridical.files.rowlog import DISORDER, Rows
@@ -25,11 +25,10 @@ from veridical.files.rowlog import DISORDER, Rows
 if TYPE_CHECKING:
     from veridical.core.registry import BoundScorer
     from veridical.core.verdict_cuts import Strictness
-    from veridical.engine.engine import Engine
     from veridical.engine.progress import Progress
     from veridical.engine.service import Service
     from veridical.llm.llms import Llms
-    from veridical.llm.service import Account
+    from veridical.llm.payments import Account
 
 #: Why a score has failed that was not done in time.
 DEADLINE = "deadline"
@@ -161,13 +160,13 @@ class Run:
 
     def __init__(
         self,
-        engine: Engine,
+        engine: Models,
         task: Task,
         sink: Sink,
         progress: Progress,
         services: Mapping[str, Service],
         account: Account | None,
-        llms: Llms,
+        llms: Llms | None = None,
         deadline: float | None = None,
     ) -> None:
         self.engine = engine
@@ -177,7 +176,7 @@ class Run:
         self.progress = progress
         self.services = services
         self.account = account
-        self.llms = llms
+        self._llms = llms
         self.gate = gate = engine.gate
         self.filling = True
         bundled = [s for s in task.asked() if s.scorer.cost == "free" and s.portable]
@@ -190,6 +189,11 @@ class Run:
         self._bytes = 0
         self._landed = asyncio.Event()
         self._error: BaseException | None = None
+
+    @property
+    def llms(self) -> Llms:
+        """The LLMs that it asks: the engine's own, unless it was given others."""
+        return self._llms or self.engine.llms
 
     async def all(self, source: Input) -> None:
         loop = asyncio.get_running_loop()

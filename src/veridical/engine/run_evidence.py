@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -18,7 +18,6 @@ from veridical.errors import ModelError, NotApplicable, UsageError
 from veridical.notices import tell_once
 from veridical.text.languages import language_of
 from veridical.text.scripts import UNREAD, reads
-from veridical.weights import checkers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,19 +28,49 @@ if TYPE_CHECKING:
     from veridical.core.registry import BoundScorer
     from veridical.core.tokens import GivenText, TokenProbabilities
     from veridical.core.verdicts import Verdicts
+    from veridical.engine.batching import Gate
     from veridical.engine.encoders import EncoderService
+    from veridical.engine.lexical import Lexical
     from veridical.engine.nli import NliService
     from veridical.engine.reading import LanguageService
-    from veridical.engine.run import Run
     from veridical.engine.service import Service
+    from veridical.llm.llms import Llms
+    from veridical.llm.payments import Account
+    from veridical.models.nli.llm import LlmNli
 
 _ASKER: ContextVar[str | None] = ContextVar("asker", default=None)
+
+
+class Models(Protocol):
+    """The models of an engine, as its runs ask for them."""
+
+    processes: int
+    gate: Gate
+
+    @property
+    def llms(self) -> Llms: ...
+    def own(self, kind: str) -> str | None: ...
+    def nli_judge(self, spec: str | None) -> LlmNli | None: ...
+    async def service(self, kind: str, spec: str) -> Service: ...
+
+
+class Asked(Protocol):
+    """A run, as the evidence of its records uses it."""
+
+    engine: Models
+    services: Mapping[str, Service]
+    account: Account | None
+    lexical: Lexical
+    bundled: dict[str, int]
+
+    @property
+    def llms(self) -> Llms: ...
 
 
 class RunEvidence(Evidence):
     """Evidence of one record within a run."""
 
-    def __init__(self, record: Record, run: Run) -> None:
+    def __init__(self, record: Record, run: Asked) -> None:
         super().__init__(record)
         self._run = run
         self._tasks: dict[str, asyncio.Task[Scored]] = {}
@@ -262,6 +291,8 @@ class RunEvidence(Evidence):
         return self._run.llms.endpoint(llm).llama_cpp
 
     def calibration(self, llm: str | None = None) -> tuple[float, float] | None:
+        from veridical.weights import checkers
+
         checker = checkers.named_by(self._run.llms.endpoint(llm).base_url)
         return None if checker is None else checkers.calibration(checker)
 

@@ -13,7 +13,8 @@ from veridical.errors import UsageError, option_named
 from veridical.llm.budget import Budget, check_budgeted
 from veridical.llm.endpoints import Endpoint, find_endpoint
 from veridical.llm.journal import JOURNAL, Journal
-from veridical.llm.service import Account, ChatClient, LlmService, open_client
+from veridical.llm.payments import Account
+from veridical.llm.service import ChatClient, LlmService, open_client
 
 if TYPE_CHECKING:
     from veridical.llm.decoding import Decoding

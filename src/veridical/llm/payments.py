@@ -4,15 +4,48 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextvars import ContextVar
-from typing import TYPE_CHECKING
 
 from veridical.core.messages import LlmError, Reply, Usage
 from veridical.llm.budget import Budget
 from veridical.llm.endpoints import Endpoint
+from veridical.llm.journal import Journal
 from veridical.llm.journal_rows import JournaledCall, Leaving, Settled
+from veridical.llm.ledger import Ledger
 
-if TYPE_CHECKING:
-    from veridical.llm.service import Account
+
+class Account:
+    """On whose behalf calls are made: a run, where it writes them down, and what it may spend.
+
+    Args:
+        journal: shared by runs, or the run's own.
+        run: name under which the run resumes; what its earlier lives spent counts.
+        retry: ask again for replies that whoever asked could make nothing of.
+        budget: shared by every account that spends the same money.
+
+    Raises:
+        UsageError: the run is at work in another process, or its earlier lives have spent nobody
+            knows what and there is a budget.
+    """
+
+    def __init__(
+        self, journal: Journal, run: str = "", *, retry: bool = False, budget: Budget | None = None
+    ) -> None:
+        self.journal = journal
+        self.run = run
+        self.retry = retry
+        self.budget = budget
+        self.ledger = Ledger()
+        if run:
+            journal.take_up(run)
+            self.ledger = journal.totals(run)
+            if budget is not None:
+                budget.resume((str(journal.path or id(journal)), run), self.ledger)
+        self.session = journal.session(run)
+
+    def close(self) -> None:
+        """Let another process go on with the run."""
+        if self.run:
+            self.journal.put_down(self.run)
 
 
 class Bill:

@@ -10,11 +10,11 @@ from typing import Protocol
 from veridical.core.messages import ChatRequest, LlmError, Reply
 from veridical.core.model_names import ModelName
 from veridical.errors import ModelError, UsageError
-from veridical.llm.budget import Budget, check_budgeted, worst_case
+from veridical.llm.budget import check_budgeted, worst_case
 from veridical.llm.endpoints import Endpoint
 from veridical.llm.journal import Journal, request_key, sample_key
 from veridical.llm.ledger import Ledger
-from veridical.llm.payments import PAYER, Tab, not_sent
+from veridical.llm.payments import PAYER, Account, Tab, not_sent
 from veridical.llm.turns import ByPrefix, InOrder, Turns
 
 #: Seconds until a reply that another process asks for is looked for: first, and at most.
@@ -41,41 +41,6 @@ class ChatClient(Protocol):
         ...
 
     async def close(self) -> None: ...
-
-
-class Account:
-    """On whose behalf calls are made: a run, where it writes them down, and what it may spend.
-
-    Args:
-        journal: shared by runs, or the run's own.
-        run: name under which the run resumes; what its earlier lives spent counts.
-        retry: ask again for replies that whoever asked could make nothing of.
-        budget: shared by every account that spends the same money.
-
-    Raises:
-        UsageError: the run is at work in another process, or its earlier lives have spent nobody
-            knows what and there is a budget.
-    """
-
-    def __init__(
-        self, journal: Journal, run: str = "", *, retry: bool = False, budget: Budget | None = None
-    ) -> None:
-        self.journal = journal
-        self.run = run
-        self.retry = retry
-        self.budget = budget
-        self.ledger = Ledger()
-        if run:
-            journal.take_up(run)
-            self.ledger = journal.totals(run)
-            if budget is not None:
-                budget.resume((str(journal.path or id(journal)), run), self.ledger)
-        self.session = journal.session(run)
-
-    def close(self) -> None:
-        """Let another process go on with the run."""
-        if self.run:
-            self.journal.put_down(self.run)
 
 
 class LlmService:

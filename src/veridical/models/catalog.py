@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from veridical.core.model_names import ModelName, forms, no_model
 from veridical.core.protocols import LABELS
 from veridical.errors import UsageError, option_named
-from veridical.llm.endpoints import configured
 from veridical.models.folder import GRAPHS
 from veridical.models.nli import names, packaged
 from veridical.text.languages import ENGLISH_CODE
@@ -82,6 +81,8 @@ def load_encoder(
         from veridical.models.http import HttpEncoder
 
         return HttpEncoder.from_name(model)
+    from veridical.llm.endpoints import configured
+
     endpoints = configured()
     if spec in endpoints:
         from veridical.models.http import HttpEncoder

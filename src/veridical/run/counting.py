@@ -1,6 +1,6 @@
 """What stands for models in a dry run: it counts requests, and computes next to nothing.
 
-The table of kinds (:mod:`veridical.core.kinds`) says which class stands for which kind of model.
+:func:`stand_in` says which class stands for which kind of model.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from veridical.core.kinds import KINDS, named
+from veridical.core.kinds import Kind
 from veridical.core.messages import ChatRequest, LlmError, Reply, Usage
 from veridical.core.protocols import LABELS, Encoded, Encoder, NliModel, Window
 from veridical.core.tokens import TokenProbabilities
@@ -26,8 +26,9 @@ from veridical.llm.endpoints import Endpoint
 from veridical.llm.journal import Journal
 from veridical.llm.ledger import Ledger
 from veridical.llm.llms import Llms
+from veridical.llm.payments import Account
 from veridical.llm.pretend import pretend
-from veridical.llm.service import Account, LlmService
+from veridical.llm.service import LlmService
 from veridical.llm.turns import Text, prompt_text, shared
 from veridical.run.pretending import nothing_follows
 
@@ -192,6 +193,19 @@ class CountingModel(_Counting):
         return answer
 
 
+_COUNTING: dict[str, type[_Counting]] = {
+    "embedder": CountingEncoder,
+    "token_encoder": CountingEncoder,
+    "nli": CountingNli,
+    "proxy": CountingReader,
+}
+
+
+def stand_in(kind: Kind, back_end: Any) -> Any:
+    """Return what counts in the place of ``back_end``."""
+    return _COUNTING.get(kind.name, CountingModel)(back_end)
+
+
 class CountingLlm:
     """Stands for what makes the calls: counts, and answers with whatever fits.
 
@@ -291,8 +305,7 @@ class CountingLlms(Llms):
     def __init__(self, real: Llms) -> None:
         self.again = Ledger()
         self._real = real
-        counting = named(KINDS["llm"].counting)
-        super().__init__(real.default, connect=lambda endpoint: counting(endpoint, self.again))
+        super().__init__(real.default, connect=lambda endpoint: CountingLlm(endpoint, self.again))
 
     def endpoint(self, spec: str | None = None) -> Endpoint:
         return self._real.endpoint(spec)

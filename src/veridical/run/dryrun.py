@@ -19,9 +19,9 @@ from veridical.engine.results import RunResults
 from veridical.engine.run import Task
 from veridical.files.rundir import RunDirectory
 from veridical.files.temporary import temporary_folder
-from veridical.llm.service import Account
+from veridical.llm.payments import Account
 from veridical.retrieval.corpus.planning import PlannedRetriever
-from veridical.run.counting import CountingChat, CountingLlms
+from veridical.run.counting import CountingChat, CountingLlms, stand_in
 from veridical.run.figures import Figures, distinct
 from veridical.run.pretending import CountingSink, PretendJournal, PretendStore
 
@@ -189,7 +189,7 @@ class _DryRun:
     def _stand_in(self, kind: Kind, back_end: Any) -> Any:
         key = (kind.name, back_end.revision)
         if key not in self._stand_ins:
-            self._stand_ins[key] = kind.stand_in(back_end)
+            self._stand_ins[key] = stand_in(kind, back_end)
         return self._stand_ins[key]
 
     def _draw(self, prompts: Prompts, journal: PretendJournal) -> Prompts:
@@ -248,7 +248,7 @@ class _DryRun:
 def _count_corpus(engine: Engine, retriever: PlannedRetriever) -> EncoderService:
     """Counts what embedding a corpus and the queries would take."""
     backend = engine.embedding().backend
-    service = EncoderService(KINDS["embedder"].stand_in(backend), engine.gate, None)
+    service = EncoderService(stand_in(KINDS["embedder"], backend), engine.gate, None)
 
     async def count(texts: Sequence[str]) -> None:
         await service.embed(texts, [])

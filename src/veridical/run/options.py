@@ -13,7 +13,6 @@ from veridical.core.options import Group, Names, Options, option
 from veridical.core.verdict_cuts import STRICTNESS, Strictness
 from veridical.engine.options import EngineKeywords
 from veridical.errors import UsageError, option_named
-from veridical.retrieval.search import MOST_PAGES, SEARCH
 
 if TYPE_CHECKING:
     from veridical.core.records import Against
@@ -144,6 +143,8 @@ class RunOptions(Options):
                         f"({option_named('corpus', 'PATH or search:NAME')}) or leave it out"
                     )
         if self.corpus_pages is not None:
+            from veridical.retrieval.search import MOST_PAGES, SEARCH
+
             if self.corpus_pages > MOST_PAGES:
                 raise UsageError(
                     f"{option_named('corpus_pages')} must be at most {MOST_PAGES}, "

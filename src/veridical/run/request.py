@@ -13,14 +13,13 @@ from veridical.core.resolving import resolve
 from veridical.engine.engine import Engine
 from veridical.engine.options import EngineOptions
 from veridical.errors import UsageError, option_named
-from veridical.io import open_source
-from veridical.io.source import InputSource
 from veridical.run.options import RunOptions
 
 if TYPE_CHECKING:
     from veridical.core.verdict_cuts import Strictness
     from veridical.decide.policy import Policy
     from veridical.decide.steps import Step
+    from veridical.io.source import InputSource
     from veridical.run.options import CheckKeywords
 
 
@@ -107,6 +106,8 @@ class Request:
         Raises:
             UsageError: there is no such input, or it cannot be read.
         """
+        from veridical.io.source import InputSource, open_source
+
         if isinstance(inputs, InputSource):
             return inputs
         llm = self.engine_options.llm if self.engine is None else self.engine.llms.default

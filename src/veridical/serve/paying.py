@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from veridical.core.registry import BoundScorer
     from veridical.llm.budget import Budget
     from veridical.llm.ledger import Ledger
-    from veridical.llm.service import Account
+    from veridical.llm.payments import Account
     from veridical.run.inputs import Inputs
 
 

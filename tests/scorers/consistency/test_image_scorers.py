@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from image_files import clip_checkpoint, encoded, noise
+from image_files import clip_checkpoint, discs, encoded, noise
 
 import veridical
 from veridical.cli.planned import model_line
@@ -20,7 +20,6 @@ from veridical.core.registry import REGISTRY, BoundScorer
 from veridical.core.scores import Score
 from veridical.engine.engine import Engine
 from veridical.errors import NotApplicable, UsageError
-from veridical_lab.studies.checkembed.scenes import Scene
 
 pytest.importorskip("PIL")
 TEXT_AND_IMAGES = "checkembed, cosine, selfcheck_nli, exact_match, rouge_l(against=samples)"
@@ -104,10 +103,8 @@ def rows() -> list[dict[str, Any]]:
     return [
         {
             "prompt": "three apples on a white background",
-            "response": {"image": Scene("apple", 3, 9).url()},
-            "samples": [
-                {"image": Scene("apple", 3 if i < right else 1, i).url()} for i in (0, 1, 2)
-            ],
+            "response": {"image": discs(3, 9)},
+            "samples": [{"image": discs(3 if i < right else 1, i)} for i in (0, 1, 2)],
         }
         for right in (0, 1, 2, 3)
     ]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hostile_files import toml_variants, tried
 
 from veridical import check
 from veridical.errors import UsageError
@@ -106,3 +107,21 @@ def test_a_table_cell_is_no_formula(tmp_path: Path) -> None:
     write_table(table_rows(results, open_source(tmp_path / "a.jsonl").rows()), tmp_path / "t.csv")
     cells = [r["model"] for r in csv.DictReader((tmp_path / "t.csv").open(encoding="utf-8"))]
     assert cells[0] == "'=Tiny"
+
+
+HOSTILE_GRID = """dataset = "qa"
+decodings = ["greedy", "top_k:40"]
+[[model]]
+name = "OPT-125M"
+llm = "fake:x.json"
+size = "125M"
+tuning = "pretrained"
+"""
+
+
+def test_hostile_grids_are_refused(tmp_path: Path) -> None:
+    def read_cells(path: Path) -> None:
+        assert read_grid(path)
+
+    grid = tried(toml_variants(HOSTILE_GRID), read_cells, tmp_path / "grid.toml")
+    assert grid["refused"] > 150

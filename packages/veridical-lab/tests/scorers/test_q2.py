@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pkgutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from checkpoint_evidence import FixedCheckpoints
+from growing import CHOSEN, MOST, growth
 
 import veridical
 from veridical.core.evidence import guarded
@@ -281,3 +283,17 @@ def test_the_published_kinds_of_checkpoints_end_to_end(tmp_path: Path) -> None:
 def test_without_nli_no_nli_model_is_loaded() -> None:
     assert REGISTRY.bind("q2", {"form": "f1"}).costs == {"seq2seq"}
     assert REGISTRY.bind("q2", {}).costs == {"seq2seq", "nli"}
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda text: candidates(text, "regex"),
+        lambda text: (clean(text), personal(text, "regex"), answer_f1(text, text)),
+    ],
+    ids=["candidates", "answers"],
+)
+def test_no_work_on_a_text_grows_with_its_square(function: Callable[[str], object]) -> None:
+    function("Ann Lee was born in Rome in 1990. " * 9)
+    found = {kind: growth(function, family) for kind, family in CHOSEN.items()}
+    assert not {kind: times for kind, times in found.items() if times > MOST}

@@ -14,8 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from veridical.core.protocols import TokenVectors
 from veridical.errors import UsageError
 from veridical_lab.repc.fit import mlp_of
-from veridical_lab.tagger.candidates import candidate_width
-from veridical_lab.tagger.features import beside_width, sentence_of, word_width
+from veridical_lab.tagger.features import beside_width, candidate_width, sentence_of, word_width
 from veridical_lab.tagger.fit import fit_selection, project
 from veridical_lab.tagger.model import Networks, Tagger, read_tagger, write_tagger
 

@@ -13,7 +13,7 @@ from veridical.ensembles.apply import risk_of
 from veridical.ensembles.cascade_file import CascadeFile, read
 from veridical.ensembles.graded import DIGITS
 from veridical.ensembles.scorers.components import missing, scores_of, unscored, verify
-from veridical.ensembles.scorers.ensemble import tuned_cuts, weighted_units
+from veridical.ensembles.scorers.tuned import tuned_cuts, weighted_units
 from veridical.errors import UsageError
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from veridical.core.registry import BoundScorer, scorer
 from veridical.core.scores import Score
 from veridical.core.verdict_cuts import Cuts, Strictness
 from veridical.ensembles.ensemble_file import Ensemble, EnsembleFile, read
-from veridical.ensembles.scorers.ensemble import tuned, tuned_cuts
+from veridical.ensembles.scorers.tuned import tuned, tuned_cuts
 from veridical.errors import UsageError
 
 if TYPE_CHECKING:

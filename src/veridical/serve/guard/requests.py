@@ -7,7 +7,7 @@ import contextlib
 import json
 import logging
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from veridical.core.messages import LlmError, Reply
 from veridical.decide.rewriting import Rewriting, read_rewriting, rewrite_request
@@ -35,9 +35,16 @@ from veridical.serve.problems import Problem, Scope, Send
 from veridical.serve.security import header
 
 if TYPE_CHECKING:
+    from collections import Counter
+    from collections.abc import Coroutine
+
     import httpx
 
-    from veridical.serve.guard.app import Guard
+    from veridical.decide.policy_file import GuardRules
+    from veridical.serve.guard.answers import Mode
+    from veridical.serve.guard.checking import SentenceChecker
+    from veridical.serve.guard.kept import Kept
+    from veridical.serve.guard.upstream import Upstream
 
 #: Headers of a client that are sent on.
 _SENT_ON = ("anthropic-version", "anthropic-beta", "openai-beta", "x-request-id")
@@ -51,10 +58,23 @@ _ON = "Go on with the answer from where it stops, without repeating it. "
 _log = logging.getLogger("veridical.guard")
 
 
+class Guarding(Protocol):
+    """The guard of an upstream, as its requests use it: :class:`~.guard.app.Guard`."""
+
+    upstream: Upstream
+    checker: SentenceChecker
+    rules: GuardRules
+    mode: Mode
+    kept: Kept | None
+    counts: Counter[str]
+
+    def behind(self, work: Coroutine[Any, Any, None]) -> None: ...
+
+
 class GuardRequest:
     """One request, from the client's body to what is kept of the answer."""
 
-    def __init__(self, guard: Guard, api: Api, body: dict[str, Any], scope: Scope) -> None:
+    def __init__(self, guard: Guarding, api: Api, body: dict[str, Any], scope: Scope) -> None:
         self.guard, self.api = guard, api
         self.enforces = guard.mode in ("hold", "buffer")
         self.notes: list[str] = []

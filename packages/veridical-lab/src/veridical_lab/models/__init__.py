@@ -7,9 +7,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from veridical.core.kinds import named
 from veridical.core.model_names import ModelName, forms, no_model
 from veridical.models.catalog import options_of
+from veridical.plugins import named
 
 if TYPE_CHECKING:
     from veridical.core.protocols import Checkpoint

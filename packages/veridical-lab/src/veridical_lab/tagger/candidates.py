@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 #: Shares above which words are a tail: few words to a tail at the highest, whole phrases at the
 #: lowest; what becomes of each is for the selection to say.
 THRESHOLDS = (0.15, 0.35, 0.6)
-_MEASURES = 20
 #: Words without which a statement says the opposite.
 _DENIALS = frozenset(
     {"not", "n't", "n’t", "never", "no", "nor", "neither", "none", "nobody", "nothing", "without"}
@@ -54,11 +53,6 @@ class Candidate:
     own: frozenset[int]
     by_rules: bool
     features: Floats
-
-
-def candidate_width(vectors: int) -> int:
-    """Length of :attr:`Candidate.features` where vectors have that length."""
-    return _MEASURES + 3 * vectors
 
 
 def candidates(

@@ -19,6 +19,7 @@ _MARKS = (",", ";", ":", "(", ")")
 _FAR = (1, 2, 3, 5, 8, 13, 21)  # distances in words that are told apart
 _FORMS = 9 + len(_MARKS)
 _PLACE = 3
+_MEASURES = 20  # of a candidate, besides vectors
 _BESIDE = 2 * (len(_FAR) + 1) + 1
 
 Words = list[Span]
@@ -77,6 +78,11 @@ def _form(word: str) -> list[float]:
             *(word == mark for mark in _MARKS),
         )
     ]
+
+
+def candidate_width(vectors: int) -> int:
+    """Length of :attr:`.Candidate.features` where vectors have that length."""
+    return _MEASURES + 3 * vectors
 
 
 def word_width(vectors: int) -> int:

@@ -17,8 +17,7 @@ from veridical.files.trained_files import (
     write_trained,
 )
 from veridical_lab.repc.classifiers import Mlp, classifier
-from veridical_lab.tagger.candidates import candidate_width
-from veridical_lab.tagger.features import Sentence, beside_width, word_width
+from veridical_lab.tagger.features import Sentence, beside_width, candidate_width, word_width
 
 FORMAT = "veridical-extractor-1"
 _MOST = 64 << 20  # bytes of a model file

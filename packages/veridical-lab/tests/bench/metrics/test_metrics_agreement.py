@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
+from veridical.review.agreement import nominal_alpha
 from veridical_lab.bench.metrics.agreement import cohen_kappa, krippendorff_alpha
 
 # Krippendorff (2011), "Computing Krippendorff's alpha-reliability", section C: observers A to D.
@@ -28,6 +29,16 @@ def test_published_alphas() -> None:
     items = items_of(PUBLISHED)
     assert krippendorff_alpha(items) == pytest.approx(0.743, abs=5e-4)
     assert krippendorff_alpha(items, "interval") == pytest.approx(0.849, abs=5e-4)
+
+
+@pytest.mark.parametrize("people", [2, 3])
+def test_alpha_is_that_of_reviews_where_no_label_is_missing(people: int) -> None:
+    draw = np.random.default_rng(people)
+    table = draw.integers(0, 4, (40, people))
+    table[:, 1] = np.where(draw.random(40) < 0.7, table[:, 0], table[:, 1])
+    counts = np.stack([(table == c).sum(axis=1) for c in range(4)], axis=1).astype(float)
+    items = [{str(p): int(v) for p, v in enumerate(row)} for row in table]
+    assert krippendorff_alpha(items) == pytest.approx(nominal_alpha(counts), abs=1e-9)
 
 
 def test_alpha_of_two_observers_without_missing_labels() -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import httpx
 import pytest
+from browser_fixtures import browser as browser
 from browsing import until
 from builders import HOSTILE
 from graded_answers import answers

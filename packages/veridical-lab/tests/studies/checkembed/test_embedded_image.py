@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from places import ROOT
 
 from veridical.core.images import Picture
 from veridical.models.images.names import load_image_embedder
@@ -16,9 +16,7 @@ from veridical.models.images.onnx import EMBEDDED
 from veridical_lab.studies.checkembed.scenes import OBJECTS, Scene
 
 pytest.importorskip("PIL")
-REFERENCE = json.loads(
-    (Path(__file__).parents[1] / "data/efficientnet_reference.json").read_text("utf-8")
-)
+REFERENCE = json.loads((ROOT / "tests/models/data/efficientnet_reference.json").read_text("utf-8"))
 
 
 @pytest.fixture(scope="module")

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import veridical
-from veridical.core.builtin_scorers import BUILTIN
-from veridical.core.registry import REGISTRY, Registry, Scorer
+from veridical.builtin_scorers import BUILTIN
+from veridical.core.registry import REGISTRY, BoundScorer, Registry, Scorer
 from veridical.errors import UsageError
 
 ROOT = Path(veridical.__file__).parent
@@ -50,12 +50,18 @@ def test_a_declaration_that_cannot_be_meant_is_refused(changed: dict[str, Any], 
 
 
 def test_the_table_names_every_scorer_where_it_is_declared() -> None:
-    assert {name: place for name, (place, _) in BUILTIN.items()} == declared()
+    assert {name: place for name, (place, *_) in BUILTIN.items()} == declared()
 
 
 def test_the_table_has_the_presets_of_the_declarations() -> None:
     presets = {name: REGISTRY.get(name).presets for name in BUILTIN}
-    assert presets == {name: included for name, (_, included) in BUILTIN.items()}
+    assert presets == {name: included for name, (_, included, _) in BUILTIN.items()}
+
+
+def test_the_table_says_which_scorers_of_presets_ask_an_llm() -> None:
+    bound = {name: BoundScorer(REGISTRY.get(name)) for name, (_, in_, _) in BUILTIN.items() if in_}
+    asking = {name for name, scorer in bound.items() if "llm" in scorer.costs}
+    assert asking == {name for name, (*_, asks) in BUILTIN.items() if asks}
 
 
 def imported(code: str) -> list[str]:
@@ -88,7 +94,7 @@ def test_a_built_in_name_is_taken_before_its_module_is_imported() -> None:
 
     taken = Scorer("ngram", ngram, level="response", source="here")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="registered twice"):
-        Registry(BUILTIN).register(taken)
+        Registry(lambda: BUILTIN).register(taken)
 
 
 def test_a_plug_in_is_found_when_no_built_in_scorer_has_the_name(tmp_path: Path) -> None:

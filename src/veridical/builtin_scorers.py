@@ -1,19 +1,9 @@
 """Where the scorers that come with the package are, so that asking for one imports no other.
 
-``tests/core/test_builtin_scorers.py`` holds the table against the declarations.
+``tests/test_builtin_scorers.py`` holds the table against the declarations.
 """
 
 from __future__ import annotations
-
-from typing import NamedTuple
-
-
-class Builtin(NamedTuple):
-    """A scorer's ``"module:function"`` and the presets it belongs to."""
-
-    place: str
-    presets: frozenset[str] = frozenset()
-
 
 _ALL = frozenset({"all"})
 _AUTO = frozenset({"all", "auto"})
@@ -117,6 +107,10 @@ _TABLE = {
     "famd": ("ensembles.scorers.famd:famd", _NONE),
 }
 
+#: Of presets, those that ask an LLM whatever their arguments: without one they are not imported.
+_ASKING = frozenset({"bsdetector", "judge", "p_true", "statement_judge", "verbalized"})
+#: By name: ``"module:function"``, presets, and whether it is of these.
 BUILTIN = {
-    name: Builtin(f"veridical.{place}", presets) for name, (place, presets) in _TABLE.items()
+    name: (f"veridical.{place}", presets, name in _ASKING)
+    for name, (place, presets) in _TABLE.items()
 }

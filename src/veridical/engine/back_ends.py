@@ -1,0 +1,131 @@
+"""What runs each kind of model: what loads it, and the queue of its requests.
+
+How many tokens a batch has and how many run at once depends on the hardware, so the back end says
+it (``batch_tokens``, ``workers``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from veridical import models, plugins
+from veridical.core.kinds import Kind
+from veridical.engine.service import Service
+from veridical.errors import UsageError
+
+
+@dataclass(frozen=True)
+class BackEnd:
+    """What runs a kind of model.
+
+    Attributes:
+        loader: ``(spec, *, threads, device)`` -> back end; None where another distribution brings
+            it, as an entry point of the kind's name.
+        service: ``(back end, gate, store)`` -> the queue of its requests.
+        nameable: ``(spec)``, raises a :class:`UsageError` where requests from elsewhere may not
+            name the model; without it they may name none.
+    """
+
+    loader: Callable[..., Any] | None = None
+    service: Callable[..., Any] = Service
+    nameable: Callable[[str], None] | None = None
+
+    @classmethod
+    def of(cls, kind: Kind) -> BackEnd:
+        """Return what runs ``kind``."""
+        return BACK_ENDS.get(kind.name, cls())
+
+
+# What most runs never ask is imported when it is asked.
+def _load_encoder(spec: str, **options: Any) -> Any:
+    return models.load_encoder(spec, **options)
+
+
+def _load_nli(spec: str, **options: Any) -> Any:
+    return models.load_nli(spec, **options)
+
+
+def _encode_by(*arguments: Any) -> Any:
+    from veridical.engine.encoders import EncoderService
+
+    return EncoderService(*arguments)
+
+
+def _encode_tokens_by(*arguments: Any) -> Any:
+    from veridical.engine.encoders import token_service
+
+    return token_service(*arguments)
+
+
+def _judge_by(*arguments: Any) -> Any:
+    from veridical.engine.nli import NliService
+
+    return NliService(*arguments)
+
+
+def _load_images(spec: str, **options: Any) -> Any:
+    from veridical.models.images.names import load_image_embedder
+
+    return load_image_embedder(spec, **options)
+
+
+def _load_proxy(spec: str, **options: Any) -> Any:
+    from veridical.models.causal import load_language_model
+
+    return load_language_model(spec, **options)
+
+
+def _read_by(*arguments: Any) -> Any:
+    from veridical.engine.reading import LanguageService
+
+    return LanguageService(*arguments)
+
+
+def _configured_proxy(spec: str) -> None:
+    from veridical.models.causal import configured_proxy
+
+    configured_proxy(spec)
+
+
+def _load_detector(spec: str, **options: Any) -> Any:
+    from veridical.models.token_classification import load_detector
+
+    return load_detector(spec, **options)
+
+
+#: By the name of the kind; of those that are not here another distribution brings the loader.
+BACK_ENDS = {
+    "embedder": BackEnd(_load_encoder, _encode_by),
+    "image_embedder": BackEnd(_load_images),
+    "token_encoder": BackEnd(_load_encoder, _encode_tokens_by),
+    "nli": BackEnd(_load_nli, _judge_by, models.published_nli),
+    "proxy": BackEnd(_load_proxy, _read_by, _configured_proxy),
+    "detector": BackEnd(_load_detector),
+}
+
+
+def load(kind: Kind, spec: str, **options: Any) -> Any:
+    """Return the back end that ``spec`` names.
+
+    Raises:
+        MissingDistribution: what loads it is not installed.
+    """
+    loader = BackEnd.of(kind).loader
+    if loader is None:
+        called = f"the back end of {spec} ({kind.name})"
+        loader = plugins.load(plugins.MODELS, kind.name, called)
+    return loader(spec, **options)
+
+
+def check_name(kind: Kind, spec: str) -> None:
+    """Refuse a model that requests from elsewhere may not name.
+
+    Raises:
+        UsageError: they may not.
+    """
+    nameable = BackEnd.of(kind).nameable
+    if nameable is None:
+        raise UsageError(f"a scorer may not name a model of its own here: {spec}")
+    nameable(spec)

@@ -1,0 +1,66 @@
+"""How the work of a function grows with its text."""
+
+from __future__ import annotations
+
+import gc
+import os
+import time
+from collections.abc import Iterator
+
+import pytest
+from hostile_texts import FAMILIES, Family
+from text_functions import Function
+
+from veridical.text import words as splitter
+from veridical.text.memo import TEXTS
+
+#: Those that found something, and some that might.
+_TOLD = (
+    "newline", "space", "comma", "backtick", "emoji", "([", "tags opened", "chinese",
+    "distinct sentences", "negated numbers", "1 ", "111 ", "characters 0",
+    "distinct numbers", "fraction", "dates", "ratios", "spaces, then stops",
+)  # fmt: skip
+CHOSEN = dict(FAMILIES) if os.environ.get("VERIDICAL_GROWTH") == "all" else {
+    name: FAMILIES[name] for name in _TOLD
+}  # fmt: skip
+TIMES = 16
+SUSPECT, MOST = 40.0, 120.0  # times as long
+SHORT = 0.006  # seconds, of which nothing is concluded
+LONG = 2.0  # seconds, beyond which nothing larger is tried
+SIZES = (32_000, 128_000, 256_000)
+
+
+@pytest.fixture(autouse=True)
+def no_collection() -> Iterator[None]:
+    """Garbage collection takes longer the more there is, whoever made it."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def seconds(function: Function, text: str, runs: int) -> float:
+    """Process time of the fastest of some runs, with nothing remembered of texts before."""
+    best = float("inf")
+    for _ in range(runs):
+        for memo in (splitter._tokens, splitter._lower_tokens):
+            memo.__self__.clear()  # type: ignore[attr-defined]
+            memo.__self__._old.clear()  # type: ignore[attr-defined]
+        TEXTS.clear()
+        start = time.process_time()
+        function(text)
+        best = min(best, time.process_time() - start)
+    return best
+
+
+def growth(function: Function, family: Family) -> float:
+    """How many times as long a text takes as one a sixteenth of it, at the largest size that was
+    tried: the smallest, unless that looks like more than linear; 0 where it takes no time."""
+    times = 0.0
+    for size in SIZES:
+        large = seconds(function, family(size), 1)
+        if large > SHORT:
+            times = large / seconds(function, family(size // TIMES), 3)
+        if times < SUSPECT or large > LONG:
+            break
+    return times
