@@ -168,6 +168,17 @@ def open_early(path: Path) -> None:
     pool.shutdown(wait=False)
 
 
+#: Whether sessions keep the memory of their largest forward for the next one.
+_arenas = True
+
+
+def give_memory_back() -> None:
+    """Let sessions that are opened from now on free the memory of a forward after it: a process
+    that serves for days would keep that of its largest one, for each model and thread."""
+    global _arenas
+    _arenas = False
+
+
 def open_session(path: Path) -> Any:
     """A session of ONNX Runtime on the CPU, each of whose forwards runs on one thread.
 
@@ -186,6 +197,7 @@ def _session(path: Path) -> Any:
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
+    options.enable_cpu_mem_arena = _arenas
     try:
         return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     except Exception as e:  # the library has a class for every way to fail
