@@ -80,10 +80,8 @@ class GuardOptions(ServedFlags):
 def guard(options: GuardOptions) -> int:
     """Stand before a model's API and check each sentence of its answers, streamed or not."""
     from veridical.serve.guard.setting_up import policy_and_scorers, read_guard_keys
-    from veridical.serve.logs import set_up_logs
     from veridical.serve.running import need_extra, open_socket
 
-    set_up_logs(options.log_level, options.log_format)
     check_files(options)
     for kind in options.pass_unchecked or ():
         if kind not in KINDS:
@@ -108,6 +106,7 @@ def _guard(options: GuardOptions, keys: list[Key] | None, listener: socket.socke
     from veridical.serve.guard.setting_up import policy_and_scorers
     from veridical.serve.guard.upstream import Upstream
     from veridical.serve.keys import Keys
+    from veridical.serve.logs import set_up_logs
     from veridical.serve.running import run_app
 
     file, policy, scorers = policy_and_scorers(options.policy)
@@ -118,6 +117,7 @@ def _guard(options: GuardOptions, keys: list[Key] | None, listener: socket.socke
     )
     out = options.out or Path(f".veridical/runs/guard-{time.strftime('%Y%m%d-%H%M%S')}")
     upstream = Upstream.named(options.upstream)
+    set_up_logs(options.log_level, options.log_format)
     give_memory_back()
     try:
         with Engine(engine_options) as engine:

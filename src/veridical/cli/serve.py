@@ -106,10 +106,8 @@ class ServeOptions(ServedFlags, JudgeFlags):
 def serve(options: ServeOptions) -> int:
     """Answer checks over HTTP, from one process with warm models."""
     from veridical.serve.keys import new_key, read_keys
-    from veridical.serve.logs import set_up_logs
     from veridical.serve.running import need_extra, open_socket
 
-    set_up_logs(options.log_level, options.log_format)
     if options.new_key is not None:
         if options.keys is None:
             raise UsageError("--new-key NAME needs --keys FILE, to which it adds the key's hash")
@@ -129,6 +127,7 @@ def _serve(options: ServeOptions, keys: list[Key] | None, listener: socket.socke
     from veridical.models.onnx import give_memory_back
     from veridical.serve.app import secured
     from veridical.serve.keys import Keys
+    from veridical.serve.logs import set_up_logs
     from veridical.serve.running import run_app
     from veridical.serve.service import Service
     from veridical.serve.wanted import Offers
@@ -146,6 +145,7 @@ def _serve(options: ServeOptions, keys: list[Key] | None, listener: socket.socke
         age=0.002,
         fair=True,
     )
+    set_up_logs(options.log_level, options.log_format)
     give_memory_back()
     with Engine(engine_options) as engine:
         spent = None if data is None else data / "spent.json"
