@@ -65,6 +65,8 @@ def flight(
     open_on_error: bool = False,
     strip: bool = False,
     takes: Callable[[str], float] | None = None,
+    passed: Sequence[Any] = (),
+    answers: int = 128,
 ) -> Flight:
     """The flight of an answer of the API at a path, whose ``judge`` is a :class:`Rule`."""
     api = APIS[f"/v1/{path}"]
@@ -80,7 +82,14 @@ def flight(
         handling = Handling(rules or GuardRules(), written, anew)
         return Answer(judge, handling, mode in ("hold", "buffer"), mode == "buffer")
 
-    made = Flight(api, api.stream(strip=strip), make, final=final, alone=alone, mode=mode)
+    made = Flight(
+        api,
+        api.stream(strip=strip, passed=passed, answers=answers),
+        make,
+        final=final,
+        alone=alone,
+        mode=mode,
+    )
     made.judge = judge  # type: ignore[attr-defined]
     return made
 

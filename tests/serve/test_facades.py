@@ -148,3 +148,13 @@ def test_documents_and_parts_of_tool_messages_are_evidence(server: Running) -> N
         assert ask(server, path, body).json()["action"] == "NONE"
     broken = {**body, "structured_messages": [{"role": "wizard"}], "litellm_call_id": "broken"}
     assert "unchecked" in ask(server, path, broken).json()["blocked_reason"]
+
+
+def test_sources_in_the_text_of_messages_are_evidence_too(server: Running) -> None:
+    content = f"Context:\n{SOURCE}\n\nQuestion: what do the sources say?"
+    asked = {"messages": [{"role": "user", "content": content}]}
+    for text, passes in ((RIGHT, True), (WRONG, False)):
+        reply = {"choices": [{"message": {"role": "assistant", "content": text}}]}
+        body = {"request": {"json": asked}, "response": {"json": reply}}
+        found = ask(server, "/v1/portkey", body).json()
+        assert found["data"]["checked"] and found["verdict"] is passes

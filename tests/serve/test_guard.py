@@ -24,11 +24,11 @@ from veridical.engine.options import EngineOptions
 from veridical.errors import UsageError
 from veridical.llm.endpoints import Endpoint
 from veridical.serve.guard.app import Guard
+from veridical.serve.guard.app import guarded as guarded_app
 from veridical.serve.guard.checking import SentenceChecker
 from veridical.serve.guard.kept import RECORDS, Kept
 from veridical.serve.guard.setting_up import policy_and_scorers
 from veridical.serve.guard.upstream import Upstream as Sender
-from veridical.serve.security import Secured
 
 pytest.importorskip("uvicorn")
 
@@ -124,7 +124,7 @@ def guarded(engine: Engine, tmp_path: Path) -> Iterator[Make]:
             stack.callback(kept.close)
             sender = Sender(Endpoint("up", server.url, "the-model", **(endpoint or {})))
             guard = Guard(sender, checker, file.guard, mode, kept)
-            url = stack.enter_context(served(Secured(guard)))
+            url = stack.enter_context(served(guarded_app(guard)))
             return Guarded(url, server, guard, run)
 
         yield make
@@ -251,10 +251,11 @@ def test_a_refusal_although_the_source_answers_is_decided_by_its_risk(guarded: M
 
 def test_other_routes_and_methods_are_refused(guarded: Make) -> None:
     made = guarded()
-    for path in ("embeddings", "models", "chat/completions/x", "responses/r/cancel"):
+    for path in ("embeddings", "chat/completions/x", "responses/r/cancel"):
         answer = made.post(path, {})
         assert answer.status_code == 404
-        assert answer.headers["content-type"] == "application/problem+json"
+        assert answer.json()["error"]["code"] == "not_found"
+    assert made.post("models", {}).status_code == 405
     assert httpx.get(f"{made.url}/v1/chat/completions").status_code == 405
     assert httpx.get(f"{made.url}/healthz").json()["status"] == "ok"
     assert httpx.get(f"{made.url}/healthz", headers={"host": "evil.example"}).status_code == 421
@@ -275,7 +276,9 @@ def test_other_routes_and_methods_are_refused(guarded: Make) -> None:
 def test_requests_that_cannot_be_read(guarded: Make, body: dict[str, Any], place: str) -> None:
     made = guarded()
     answer = made.post("chat/completions", body)
-    assert answer.status_code == 400 and answer.json()["detail"].startswith(place)
+    assert answer.status_code == 400
+    error = answer.json()["error"]
+    assert error["message"].startswith(place) and error["type"] == "invalid_request_error"
     raw = httpx.post(f"{made.url}/v1/chat/completions", content=b"{nonsense")
     assert raw.status_code == 400 and made.upstream.requests == []
 
@@ -309,14 +312,15 @@ def test_refusals_of_the_upstream_are_passed_on_without_its_key(
 
 
 def test_an_upstream_that_is_not_there_or_talks_nonsense(guarded: Make) -> None:
-    made = guarded(lambda body, n: (200, "application/json", [b"<html>"]))
-    assert made.post("chat/completions", asked("chat/completions")).status_code == 502
+    made = guarded(lambda body, n: (200, "application/json", [f"<html>{WRONG}".encode()]))
+    answer = made.post("chat/completions", asked("chat/completions"))
+    assert answer.status_code == 502 and WRONG not in answer.text  # nor does the error quote it
     cut = guarded(lambda body, n: (200, "application/json", [b'{"choices"', CUT]), mode="annotate")
     assert cut.post("chat/completions", asked("chat/completions")).status_code == 502
     made.guard.upstream = Sender(Endpoint("gone", "http://127.0.0.1:9/v1", "m"))
     answer = made.post("chat/completions", asked("chat/completions"))
     assert answer.status_code == 502
-    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.json()["error"]["type"] == "server_error"
 
 
 def test_log_probabilities_are_asked_for_where_the_policy_needs_them_and_stripped(

@@ -140,7 +140,7 @@ def test_crlf_multi_line_data_comments_and_keep_alives() -> None:
     for pieces in ([data], [data[i : i + 1] for i in range(len(data))]):
         out = sent(flight(), pieces)
         assert delivered("chat/completions", out) == "It rains."
-        assert out.startswith(b": ping")
+        assert out.startswith(b":\n\n") and b"ping" not in out  # text of a comment is not checked
 
 
 @pytest.mark.parametrize("path", STREAMS)
@@ -183,25 +183,46 @@ def test_choices_are_independent() -> None:
     assert out.index(b'"error"') < out.index(b"[DONE]")
 
 
-def test_tool_calls_reasoning_and_refusals_pass_and_are_said_not_to_be_checked() -> None:
+def test_tool_calls_that_pass_come_after_the_text_before_them() -> None:
     call = {"index": 0, "id": "t", "function": {"name": "f", "arguments": "{}"}}
     events = [
-        chunk({"role": "assistant", "reasoning_content": "hm"}),
+        chunk({"role": "assistant"}),
         chunk({"content": "It rains."}),
         chunk({"tool_calls": [call]}),
         chunk({}, "tool_calls"),
     ]
-    made = flight()
+    made = flight(passed=["tool_calls"])
     out = sent(made, [sse(*events, "[DONE]")])
     assert out.index(b"It rains.") < out.index(b'"tool_calls": [')  # text before is settled
-    assert b"hm" in out and b'"finish_reason": "tool_calls"' in out
-    assert {"not checked: reasoning", "not checked: tool calls"} <= set(made.document()["notes"])
-    refused = flight()
-    assert b"I cannot" in sent(refused, [sse(chunk({"refusal": "I cannot"}), "[DONE]")])
-    assert "not checked: refusal" in refused.notes
+    assert b'"finish_reason": "tool_calls"' in out
+    assert "not checked: tool calls" in made.document()["notes"]
     # a call after a rejected sentence is not made
     events[1] = chunk({"content": "It is BAD."})
-    assert b"tool_calls" not in sent(flight(), [sse(*events, "[DONE]")])
+    assert b"tool_calls" not in sent(flight(passed=["tool_calls"]), [sse(*events, "[DONE]")])
+
+
+@pytest.mark.parametrize("path", STREAMS)
+@pytest.mark.parametrize("mode", ["hold", "buffer", "annotate", "monitor"])
+def test_a_stream_that_only_stops_is_not_whole(path: str, mode: str) -> None:
+    events = Events().feed(STREAMS[path]("It rains. It pours."))
+    texts = [e for e in events if delivered(path, e.raw)]
+    cut = b"".join(e.raw for e in events[: events.index(texts[-1]) + 1])
+    made = flight(path, mode)
+    out = sent(made, [cut])
+    assert "the upstream's answer broke off" in made.notes
+    assert delivered(path, out) == "It rains. It pours."
+    if mode != "monitor":
+        assert b"upstream_broken" in out and b"[DONE]" not in out and b"message_stop" not in out
+    whole = flight(path, mode)
+    assert b"upstream_broken" not in sent(whole, [b"".join(e.raw for e in events)])
+    assert whole.notes == []
+
+
+def test_one_of_two_answers_is_not_finished() -> None:
+    events = [chunk({"content": "It rains."}, index=i) for i in (0, 1)]
+    events.append(chunk({}, "stop", 0))
+    assert b"upstream_broken" in sent(flight(alone=False), [sse(*events)])
+    assert b"upstream_broken" not in sent(flight(alone=False), [sse(*events, chunk({}, "stop", 1))])
 
 
 def test_a_text_that_only_the_last_event_tells_is_checked_too() -> None:

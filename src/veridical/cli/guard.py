@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import MISSING
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from veridical.cli.declared import check_files, command, flag, flags
 from veridical.cli.options import keywords_of
@@ -13,7 +13,9 @@ from veridical.cli.serve import ServedFlags, served_port
 from veridical.core.options import Group, Names
 from veridical.core.verdict_cuts import Strictness
 from veridical.engine.options import EngineOptions, Precision
+from veridical.errors import UsageError, unknown_name
 from veridical.run.options import RunOptions
+from veridical.serve.guard.fields import KINDS
 
 if TYPE_CHECKING:
     import socket
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from veridical.serve.keys import Key
 
 GUARD_EXAMPLES = (
-    "Examples:\n\n  veridical guard --upstream NAME --policy policy.toml\n\n"
+    "Examples:\n\n  veridical guard --upstream NAME\n\n"
     "  veridical guard --upstream NAME --policy policy.toml --mode hold --port 8001\n\n"
     "  veridical guard --upstream local:smollm2 --policy policy.toml --mode buffer\n\n"
     "  veridical guard --upstream NAME --policy policy.toml --host 0.0.0.0 --keys keys.json\n\n"
@@ -41,8 +43,10 @@ class GuardOptions(ServedFlags):
         metavar="NAME",
         names=Names.OTHER,
     )
-    policy: Path = flag(
-        "Policy (TOML): which sentences are rejected, and what then.", Group.RUN, MISSING
+    policy: Path | None = flag(
+        "Policy (TOML): which sentences are rejected, and what then. Default: those that are "
+        "contradicted, unsupported or inconsistent; the answer is blocked.",
+        Group.RUN,
     )
     mode: Literal["monitor", "annotate", "hold", "buffer"] = flag(
         "monitor: record alone; annotate: tell beside the answer; hold: let out sentence by "
@@ -52,6 +56,13 @@ class GuardOptions(ServedFlags):
     )
     on_error: Literal["closed", "open"] = flag(
         "A sentence that cannot be judged: closed rejects it, open does not.", Group.RUN, "closed"
+    )
+    pass_unchecked: list[str] | None = flag(
+        f"Content that held answers have although it is not checked: {', '.join(KINDS)}; "
+        "repeatable.",
+        Group.RUN,
+        metavar="KIND",
+        after="on_error",
     )
     strictness: Strictness | None
     port: int = served_port(8001)
@@ -72,6 +83,9 @@ def guard(options: GuardOptions) -> int:
     from veridical.serve.running import need_extra, open_socket
 
     check_files(options)
+    for kind in options.pass_unchecked or ():
+        if kind not in KINDS:
+            raise UsageError(f"--pass-unchecked: {unknown_name('kind', kind, KINDS)}")
     need_extra()
     policy_and_scorers(options.policy)
     keys = None if options.keys is None else read_guard_keys(options.keys)
@@ -85,14 +99,15 @@ def guard(options: GuardOptions) -> int:
 def _guard(options: GuardOptions, keys: list[Key] | None, listener: socket.socket) -> int:
     from veridical.engine.engine import Engine
     from veridical.engine.run import Task
-    from veridical.serve.guard.app import Guard
+    from veridical.models.onnx import give_memory_back
+    from veridical.serve.guard.app import Guard, guarded
     from veridical.serve.guard.checking import SentenceChecker
     from veridical.serve.guard.kept import Kept
     from veridical.serve.guard.setting_up import policy_and_scorers
     from veridical.serve.guard.upstream import Upstream
     from veridical.serve.keys import Keys
+    from veridical.serve.logs import set_up_logs
     from veridical.serve.running import run_app
-    from veridical.serve.security import Limits, Secured, names_for
 
     file, policy, scorers = policy_and_scorers(options.policy)
     engine_options = EngineOptions(
@@ -102,26 +117,29 @@ def _guard(options: GuardOptions, keys: list[Key] | None, listener: socket.socke
     )
     out = options.out or Path(f".veridical/runs/guard-{time.strftime('%Y%m%d-%H%M%S')}")
     upstream = Upstream.named(options.upstream)
+    set_up_logs(options.log_level, options.log_format)
+    give_memory_back()
     try:
         with Engine(engine_options) as engine:
             engine.services(Task(scorers))
-            checker = SentenceChecker(engine, scorers, policy, options.on_error, options.strictness)
-            settings = {
+            checker = SentenceChecker(
+                engine, scorers, policy, options.on_error, options.strictness, options.deadline
+            )
+            settings: dict[str, Any] = {
                 "mode": options.mode,
                 "on_error": options.on_error,
                 "policy": file.model_dump(mode="json"),
                 "upstream": upstream.endpoint.name,
             }
+            if options.pass_unchecked:
+                settings["pass_unchecked"] = sorted(set(options.pass_unchecked))
             kept = Kept(out, checker, settings)
             try:
-                app = Guard(upstream, checker, file.guard, options.mode, kept)
-                secured = Secured(
-                    app,
-                    known_host=names_for(options.host, options.allow_host or ()),
-                    admit=None if keys is None else Keys(keys).admit,
-                    limits=Limits(body=32 * 2**20, unpacked=64 * 2**20, together=256 * 2**20),
-                )
-                return run_app(secured, listener)
+                passed: list[Any] = options.pass_unchecked or []
+                guard = Guard(upstream, checker, file.guard, options.mode, kept, passed)
+                admit = None if keys is None else Keys(keys).admit
+                app = guarded(guard, options.host, options.allow_host or (), admit)
+                return run_app(app, listener)
             finally:
                 kept.close()
     finally:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from veridical.cli.declared import command, flag, flags
 from veridical.cli.options import JudgeFlags, keywords_of
@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     import socket
 
     from veridical.serve.keys import Key
+
+
+LogLevel = Literal["debug", "info", "warning", "error"]
+LogFormat = Literal["text", "json"]
 
 
 def served_port(default: int) -> Any:
@@ -36,6 +40,18 @@ class ServedFlags:
     allow_host: list[str] | None = flag(
         "Name by which requests may call the server; repeatable.", Group.RUN, metavar="NAME"
     )
+    deadline: float = flag(
+        "Most seconds that checking takes; what is not done then has failed.",
+        Group.RUN,
+        60.0,
+        least=0.001,
+        most=3600,
+        metavar="SECONDS",
+    )
+    log_level: LogLevel = flag(
+        "Least severe log lines that are written; requests are info.", Group.OUTPUT, "info"
+    )
+    log_format: LogFormat = flag("Form of the log lines on standard error.", Group.OUTPUT, "text")
     store: Path | None = flag(
         "Folder that keeps model outputs. Default: nothing is kept.", Group.RUN, names=Names.OTHER
     )
@@ -77,6 +93,13 @@ class ServeOptions(ServedFlags, JudgeFlags):
         least=1,
         after="data",
     )
+    request_tokens: int = flag(
+        "Tokens of work that one request may take; a larger one is refused.",
+        Group.RUN,
+        262_144,
+        least=1,
+        after="queue_tokens",
+    )
 
 
 @command
@@ -101,8 +124,10 @@ def serve(options: ServeOptions) -> int:
 
 def _serve(options: ServeOptions, keys: list[Key] | None, listener: socket.socket) -> int:
     from veridical.engine.engine import Engine
+    from veridical.models.onnx import give_memory_back
     from veridical.serve.app import secured
     from veridical.serve.keys import Keys
+    from veridical.serve.logs import set_up_logs
     from veridical.serve.running import run_app
     from veridical.serve.service import ScoringServer
     from veridical.serve.wanted import Offers
@@ -120,6 +145,8 @@ def _serve(options: ServeOptions, keys: list[Key] | None, listener: socket.socke
         age=0.002,
         fair=True,
     )
+    set_up_logs(options.log_level, options.log_format)
+    give_memory_back()
     with Engine(engine_options) as engine:
         spent = None if data is None else data / "spent.json"
         service = ScoringServer(
@@ -128,6 +155,8 @@ def _serve(options: ServeOptions, keys: list[Key] | None, listener: socket.socke
             None if keys is None else Keys(keys, spent, engine.llms.budget),
             data,
             options.queue_tokens,
+            options.request_tokens,
+            options.deadline,
         )
         service.load()  # what cannot be had is told before anyone is answered
         app = secured(service, options.host, allow_hosts=options.allow_host or ())

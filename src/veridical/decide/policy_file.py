@@ -118,6 +118,10 @@ class GuardRules(_Part):
         samples: other answers that are asked for beside each, where a scorer that the policy
             names compares with samples.
         system_prompt: whether the system prompt is evidence too.
+        prompt_sources: whether sources are looked for in the text of messages where a request
+            has no others.
+        source_pattern: the text around the sources in messages, with ``{sources}`` in their
+            place; without it, tags and headings are looked for.
     """
 
     on_reject: OnReject = "block"
@@ -125,6 +129,17 @@ class GuardRules(_Part):
     retries: Annotated[int, Field(ge=1, le=5)] = 1
     samples: Annotated[int, Field(ge=1, le=20)] = 3
     system_prompt: bool = False
+    prompt_sources: bool = True
+    source_pattern: Annotated[str, Field(max_length=4096)] | None = None
+
+    @model_validator(mode="after")
+    def _has_place(self) -> GuardRules:
+        pattern = self.source_pattern
+        if pattern is not None and (
+            pattern.count("{sources}") != 1 or not pattern.replace("{sources}", "").strip()
+        ):
+            raise ValueError("source_pattern needs {sources} once, with text before or after it")
+        return self
 
 
 class PolicyFile(Thresholds):

@@ -160,6 +160,17 @@ class Graph:
         return {n: known[n].astype(kind) for n, kind in self._inputs.items()}
 
 
+#: Whether sessions keep the memory of their largest forward for the next one.
+_arenas = True
+
+
+def give_memory_back() -> None:
+    """Let sessions that are opened from now on free the memory of a forward after it: a process
+    that serves for days would keep that of its largest one, for each model and thread."""
+    global _arenas
+    _arenas = False
+
+
 def open_session(path: Path) -> Any:
     """A session of ONNX Runtime on the CPU, each of whose forwards runs on one thread.
 
@@ -191,6 +202,7 @@ def session_of(graph: str | OnnxFile, name: str, also: Sequence[str] = ()) -> An
     if not isinstance(graph, str):
         need_memory(name, sum(w.nbytes for w in graph.weights.values()))
         add_large(options, graph.weights)
+    options.enable_cpu_mem_arena = _arenas
     try:
         return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
     except Exception as e:  # the library has a class for every way to fail

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,8 +15,9 @@ if TYPE_CHECKING:
     from veridical.core.records import Record
 
 _A_TOKEN = 4  # characters, roughly
-_A_SENTENCE = 100  # characters, roughly
+_SENTENCE_END = re.compile(r"[.!?](?=\s)|[\n。！？]")
 _LEAST = 16  # tokens that a record counts for
+_MOST_READ = 8192  # tokens of contexts for a sentence: of longer ones a part is selected
 _MEMORY = 0.9  # weight of what was known of the rate when a request ends
 _LONGEST_WAIT = 60
 
@@ -24,10 +26,11 @@ def tokens_of(record: Record) -> int:
     """Tokens that scoring a record takes, roughly: a model reads each sentence of the answer with
     what it is compared with."""
     answer = len(record.response) // _A_TOKEN
-    sentences = 1 + len(record.response) // _A_SENTENCE
-    sources = sum(len(c.text) for c in record.contexts)
-    sources += sum(map(len, (*record.sample_texts, *record.reference)))
-    return _LEAST + answer + sentences * (sources // _A_TOKEN)
+    sentences = 1 + sum(1 for _ in _SENTENCE_END.finditer(record.response))
+    contexts = sum(len(c.text) for c in record.contexts) // _A_TOKEN
+    others = sum(map(len, (*record.sample_texts, *record.reference))) // _A_TOKEN
+    read = min(contexts, _MOST_READ) + others
+    return _LEAST + answer + max(contexts - _MOST_READ, 0) // 4 + sentences * read
 
 
 class Admission:
@@ -37,10 +40,12 @@ class Admission:
         most: tokens that may be in work or waiting, by :func:`tokens_of`. One request is let in
             whatever its size where nothing else is there.
         requests: that may be in work at a time.
+        largest: tokens of one request; None: any number.
     """
 
-    def __init__(self, most: int, requests: int = 512) -> None:
+    def __init__(self, most: int, requests: int = 512, largest: int | None = None) -> None:
         self._most = most
+        self._largest = largest
         self._requests = requests
         self.tokens = 0
         self.requests = 0
@@ -52,9 +57,17 @@ class Admission:
         """While it lasts, the records count as waiting.
 
         Raises:
-            Problem: 429, with the seconds after which to try again.
+            Problem: 413, the request is larger than any may be; 429, with the seconds after
+                which to try again.
         """
         size = sum(map(tokens_of, records))
+        if self._largest is not None and size > self._largest:
+            self.refused += 1
+            raise Problem(
+                413,
+                f"the request takes about {size:,} tokens of work and {self._largest:,} are "
+                "allowed: send fewer records, shorter answers or shorter contexts, or a job",
+            )
         full = self.tokens and self.tokens + size > self._most
         if full or self.requests >= self._requests:
             self.refused += 1

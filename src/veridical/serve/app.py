@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from fastapi import FastAPI, Path, Query, Request
 from fastapi.responses import Response, StreamingResponse
 from pydantic import BaseModel, ValidationError
+from pydantic_core import to_json
 
 from veridical.core.registry import REGISTRY
 from veridical.core.resolving import resolve
 from veridical.engine.run import Task
 from veridical.serve import events, facades
 from veridical.serve.jobs import Jobs, StoredJob, new_id, now, records_as_lines
+from veridical.serve.logs import logged
 from veridical.serve.metrics import CONTENT_TYPE
 from veridical.serve.problems import App, Problem, answer_problems, invalid_request
 from veridical.serve.schemas import (
@@ -36,7 +38,7 @@ from veridical.serve.schemas import (
 )
 from veridical.serve.security import Limits, Secured, names_for
 from veridical.serve.service import ScoringServer, until_gone
-from veridical.serve.wanted import records_of
+from veridical.serve.wanted import records_of, unused_in
 from veridical.version import __version__
 
 if TYPE_CHECKING:
@@ -63,9 +65,12 @@ _PROBLEMS: dict[int | str, dict[str, Any]] = {
 JobId = Annotated[str, Path(min_length=1, max_length=64)]
 
 
-def lines_answer(lines: Iterable[bytes]) -> Response:
-    """Result lines as the answer of a check."""
-    return Response(b'{"results":[' + b",".join(lines) + b"]}", media_type=_JSON)
+def lines_answer(lines: Sequence[bytes], rows: Sequence[Mapping[str, Any]]) -> Response:
+    """Result lines as the answer of a check, with what is told of columns that were not used."""
+    unused = unused_in(rows, lines)
+    more = b',"unused":' + to_json(unused) if unused else b""
+    body = b'{"results":[' + b",".join(lines) + b"]" + more + b"}"
+    return Response(body, media_type=_JSON)
 
 
 def make_app(service: ScoringServer) -> FastAPI:
@@ -138,10 +143,9 @@ def _add_checks(app: FastAPI, service: ScoringServer) -> None:
             "units": body.units,
         }
         if _EVENTS in request.headers.get("accept", ""):
-            return await events.answer(service, records, wanted, key, options)
-        return lines_answer(
-            await until_gone(request, lambda: service.check(records, wanted, key, **options))
-        )
+            return await events.answer(service, records, wanted, key, options, body.records)
+        lines = await until_gone(request, lambda: service.check(records, wanted, key, **options))
+        return lines_answer(lines, body.records)
 
     @app.post("/v1/repair", response_class=Response, responses={200: {"model": CheckAnswer}})
     async def repair(body: RepairBody, request: Request) -> Response:
@@ -150,9 +154,8 @@ def _add_checks(app: FastAPI, service: ScoringServer) -> None:
         records = records_of(body.records)
         key = service.key_of(request.scope)
         wanted = service.wanted(body, key)
-        return lines_answer(
-            await until_gone(request, lambda: service.repair(records, wanted, body.how, key))
-        )
+        lines = await until_gone(request, lambda: service.repair(records, wanted, body.how, key))
+        return lines_answer(lines, body.records)
 
 
 def _add_lists(app: FastAPI, service: ScoringServer) -> None:
@@ -311,12 +314,14 @@ def secured(
     def limits_of(scope: Scope) -> Limits:
         return jobs if scope["path"] == "/v1/jobs" else usual
 
-    return service.metrics.around(
-        Secured(
-            make_app(service),
-            names_for(host, allow_hosts),
-            None if service.keys is None else service.keys.admit,
-            limits=usual,
-            limits_of=limits_of,
+    return logged(
+        service.metrics.around(
+            Secured(
+                make_app(service),
+                names_for(host, allow_hosts),
+                None if service.keys is None else service.keys.admit,
+                limits=usual,
+                limits_of=limits_of,
+            )
         )
     )

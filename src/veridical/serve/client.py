@@ -14,6 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 from veridical.core.scores import Result, Unit
 from veridical.errors import UsageError, VeridicalError
+from veridical.notices import tell_once
 from veridical.text.display import printable
 from veridical.version import __version__
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 #: Records of one request; more are sent in several.
 AT_ONCE = 32
 _RETRIED = (429, 502, 503, 504)
+#: Notices of a reply that are printed.
+_MOST_NOTICES, _MOST_NOTICE_CHARACTERS = 5, 300
 _LONGEST_WAIT = 30.0
 
 
@@ -111,7 +114,11 @@ def _results(reply: httpx.Response) -> list[Result]:
     """
     _check(reply)
     try:
-        return [Result.model_validate(r) for r in reply.json()["results"]]
+        found = reply.json()
+        results = [Result.model_validate(r) for r in found["results"]]
+        for text in found.get("unused", ())[:_MOST_NOTICES]:
+            tell_once(str(text)[:_MOST_NOTICE_CHARACTERS])
+        return results
     except (ValidationError, ValueError, KeyError, TypeError):
         raise VeridicalError("the server's answer has no results") from None
 

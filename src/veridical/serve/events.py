@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pydantic_core import to_json
@@ -18,7 +18,7 @@ from veridical.serve.offsets import converted
 from veridical.serve.patience import in_time
 from veridical.serve.problems import Problem
 from veridical.serve.scoring import score
-from veridical.serve.wanted import Wanted
+from veridical.serve.wanted import Wanted, unused_in
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -52,6 +52,7 @@ async def answer(
     wanted: Wanted,
     key: Key | None,
     options: dict[str, Any],
+    rows: Sequence[Mapping[str, Any]] = (),
 ) -> Response:
     """A stream of events. What can be refused is refused before it begins.
 
@@ -79,7 +80,9 @@ async def answer(
         previews = asyncio.ensure_future(_previews(service, records, wanted, options, push))
         try:
             lines = await service.check(records, wanted, key, done=done, **options)
-            push("done", to_json({"results": len(lines)}))
+            unused = unused_in(rows, lines)
+            told = {"results": len(lines), **({"unused": unused} if unused else {})}
+            push("done", to_json(told))
         except Problem as problem:
             push("problem", problem.body())
         except VeridicalError as e:

@@ -19,6 +19,7 @@ from veridical.core.scores import Result
 from veridical.core.verdict_cuts import FLAGGED
 from veridical.io.conversations import Context, contexts_of, from_chat, said
 from veridical.io.problems import RowProblem
+from veridical.io.prompt_sources import prompt_sources
 from veridical.serve.problems import Problem
 from veridical.serve.schemas import Scoring
 from veridical.serve.service import ScoringServer, until_gone
@@ -168,8 +169,9 @@ def add(app: FastAPI, service: ScoringServer) -> None:
     @app.post("/beta/litellm_basic_guardrail_api")
     async def litellm(body: LiteLlmBody, request: Request) -> LiteLlmAnswer:
         """LiteLLM's generic guardrail, for `mode: [pre_call, post_call]`: the request's tool
-        messages are the evidence of its answer. An answer without evidence is blocked, unless
-        `additional_provider_specific_params` has `"unchecked": "allow"`."""
+        messages, or sources in the text of its messages, are the evidence of its answer. An
+        answer without evidence is blocked, unless `additional_provider_specific_params` has
+        `"unchecked": "allow"`."""
         owner = service.key_of(request.scope)
         call = (owner.name if owner else "", body.litellm_call_id or "")
         if body.structured_messages is not None:
@@ -182,7 +184,7 @@ def add(app: FastAPI, service: ScoringServer) -> None:
         rows = [{"response": t, "contexts": contexts} for t in body.texts if t.strip()]
         bad = _blocking(await check(request, rows, _LITELLM), allow) if rows and contexts else None
         if rows and not contexts and not allow:
-            bad = "unchecked: the call has no tool message or document to check against"
+            bad = "unchecked: the call has no tool message, document or context to check against"
         return LiteLlmAnswer(action="BLOCKED" if bad else "NONE", blocked_reason=bad)
 
     @app.post("/v1/portkey")
@@ -238,10 +240,11 @@ def _blocking(results: Sequence[Result], allow_unchecked: bool) -> str | None:
 
 
 def _sources(messages: Any) -> list[Context]:
-    """What an answer can be checked against: what tools and documents say; nothing where the
-    messages are none."""
+    """What an answer can be checked against: what tools and documents say, else the sources in
+    the text of messages; nothing where the messages are none."""
     try:
-        return contexts_of(from_chat(messages))
+        found = from_chat(messages)
+        return contexts_of(found) or prompt_sources(found)
     except RowProblem:
         return []
 

@@ -13,7 +13,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
 from veridical.core.scores import Headline
 from veridical.decide.drift import ks_distance
-from veridical.serve.problems import App, Message, Receive, Scope, Send
+from veridical.serve.problems import ROUTE, App, Message, Receive, Scope, Send
 
 if TYPE_CHECKING:
     from veridical.engine.engine import Engine
@@ -27,15 +27,14 @@ WINDOW = 1000
 _FEWEST = 50
 
 
-class Metrics:
-    """Counters of one server, in a registry of its own."""
+class RequestMetrics:
+    """Seconds of requests, in a registry of their own."""
 
-    def __init__(self, engine: Engine, admission: Admission) -> None:
+    content_type = CONTENT_TYPE
+
+    def __init__(self) -> None:
         self.registry = CollectorRegistry()
-
-        def counter(name: str, text: str, *labels: str) -> Counter:
-            return Counter(f"veridical_{name}", text, labels, registry=self.registry)
-
+        self._begun = self._under_way = 0
         self._seconds = Histogram(
             "veridical_request_seconds",
             "Seconds until an answer was sent.",
@@ -43,6 +42,53 @@ class Metrics:
             buckets=_SECONDS,
             registry=self.registry,
         )
+
+    def requests(self) -> tuple[int, int]:
+        """Return how many requests were begun, and how many are under way."""
+        return self._begun, self._under_way
+
+    def counter(self, name: str, text: str, *labels: str) -> Counter:
+        """Return a new counter, ``veridical_NAME``."""
+        return Counter(f"veridical_{name}", text, labels, registry=self.registry)
+
+    def text(self) -> bytes:
+        """All of it in Prometheus's format."""
+        return bytes(generate_latest(self.registry))
+
+    def around(self, app: App) -> App:
+        """``app`` with its requests counted."""
+
+        async def counted(scope: Scope, receive: Receive, send: Send) -> None:
+            if scope["type"] != "http":
+                await app(scope, receive, send)
+                return
+            begun = time.monotonic()
+            self._begun += 1
+            self._under_way += 1
+            code = "none"  # the client has gone
+
+            async def watched(message: Message) -> None:
+                nonlocal code
+                if message["type"] == "http.response.start":
+                    code = str(message["status"])
+                await send(message)
+
+            try:
+                await app(scope, receive, watched)
+            finally:
+                self._under_way -= 1
+                route = getattr(scope.get("route"), "path", scope.get(ROUTE, "other"))
+                self._seconds.labels(route, code).observe(time.monotonic() - begun)
+
+        return counted
+
+
+class Metrics(RequestMetrics):
+    """Counters of one server."""
+
+    def __init__(self, engine: Engine, admission: Admission) -> None:
+        super().__init__()
+        counter = self.counter
         self._risk = Histogram(
             "veridical_risk",
             "Risks by scorer; the record's own as 'record'.",
@@ -84,34 +130,6 @@ class Metrics:
             return None
         return ks_distance(np.sort(self._first), np.sort(self._latest))
 
-    def text(self) -> bytes:
-        """All of it in Prometheus's format."""
-        return bytes(generate_latest(self.registry))
-
-    def around(self, app: App) -> App:
-        """``app`` with its requests counted."""
-
-        async def counted(scope: Scope, receive: Receive, send: Send) -> None:
-            if scope["type"] != "http":
-                await app(scope, receive, send)
-                return
-            begun = time.monotonic()
-            code = "none"  # the client has gone
-
-            async def watched(message: Message) -> None:
-                nonlocal code
-                if message["type"] == "http.response.start":
-                    code = str(message["status"])
-                await send(message)
-
-            try:
-                await app(scope, receive, watched)
-            finally:
-                route = getattr(scope.get("route"), "path", "other")
-                self._seconds.labels(route, code).observe(time.monotonic() - begun)
-
-        return counted
-
 
 class _OfEngine:
     """What the engine counts itself, read when it is asked for."""
@@ -135,23 +153,28 @@ class _OfEngine:
         refused = CounterMetricFamily("veridical_refused", "Requests refused as too much waits.")
         refused.add_metric([], admission.refused)
         yield refused
-        works = self._engine.work()
-        for name, text, field in (
-            ("batches", "Forwards.", "batches"),
-            ("batch_tokens", "Tokens in forwards, padding included.", "padded"),
-            ("forward_seconds", "Seconds inside forwards.", "seconds"),
-            ("store_hits", "Requests that the store answered.", "stored"),
-            ("shared", "Requests that another's answer served.", "shared"),
-            ("dropped", "Requests not computed, as their client had gone.", "dropped"),
-        ):
-            family = CounterMetricFamily(f"veridical_{name}", text, labels=["model"])
-            for model, work in works.items():
-                family.add_metric([model], getattr(work, field))
-            yield family
-        reasons = CounterMetricFamily(
-            "veridical_batch_reason", "Why batches left.", labels=["model", "reason"]
-        )
+        yield from models_of(self._engine)
+
+
+def models_of(engine: Engine) -> Iterator[Any]:
+    """Yield what an engine counts of its models."""
+    works = engine.work()
+    for name, text, field in (
+        ("batches", "Forwards.", "batches"),
+        ("batch_tokens", "Tokens in forwards, padding included.", "padded"),
+        ("forward_seconds", "Seconds inside forwards.", "seconds"),
+        ("store_hits", "Requests that the store answered.", "stored"),
+        ("shared", "Requests that another's answer served.", "shared"),
+        ("dropped", "Requests not computed, as their client had gone.", "dropped"),
+    ):
+        family = CounterMetricFamily(f"veridical_{name}", text, labels=["model"])
         for model, work in works.items():
-            reasons.add_metric([model, "full"], work.full)
-            reasons.add_metric([model, "idle"], work.batches - work.full)
-        yield reasons
+            family.add_metric([model], getattr(work, field))
+        yield family
+    reasons = CounterMetricFamily(
+        "veridical_batch_reason", "Why batches left.", labels=["model", "reason"]
+    )
+    for model, work in works.items():
+        reasons.add_metric([model, "full"], work.full)
+        reasons.add_metric([model, "idle"], work.batches - work.full)
+    yield reasons

@@ -20,6 +20,8 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
+#: Where a request's scope has the route that its seconds are counted for, without a framework.
+ROUTE = "veridical.route"
 MEDIA_TYPE = "application/problem+json"
 #: Characters of a detail: what it quotes may be a client's.
 _LONGEST = 2000

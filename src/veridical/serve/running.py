@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import signal
 import socket
 import sys
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 DRAIN = 30.0
 #: Connections at a time; a further one is answered 503.
 CONNECTIONS = 1000
+
+_log = logging.getLogger("veridical.serve")
 
 
 def open_socket(host: str, port: int, *, guarded: bool) -> socket.socket:
@@ -110,6 +113,7 @@ def run_app(
     finally:
         with contextlib.suppress(OSError):
             listener.close()
+    _log.info("stopped")
     return 0
 
 
@@ -200,6 +204,8 @@ def _server(
 
         def handle_exit(self, sig: int, frame: Any) -> None:
             super().handle_exit(sig, frame)
+            name = signal.Signals(sig).name
+            _log.info("stopping on %s; answers under way have %g s", name, drain)
             draining()
 
     return Stopped(

@@ -94,6 +94,10 @@ class CheckAnswer(BaseModel):
     """Result lines in the order of the records."""
 
     results: list[Result]
+    unused: Annotated[
+        list[str],
+        Field(description="Columns of the records that feed no field, where there are some."),
+    ] = []
 
 
 class JobState(BaseModel):

@@ -155,6 +155,7 @@ class Secured:
         csp: the Content-Security-Policy of answers that have none of their own.
         origins: web pages elsewhere (``https://HOST``) whose scripts may send requests that
             change something.
+        shape: makes the answer of a request that is refused.
     """
 
     app: App
@@ -164,6 +165,7 @@ class Secured:
     limits_of: Callable[[Scope], Limits] | None = None
     csp: str = CSP
     origins: Collection[str] = ()
+    shape: Callable[[Scope, Problem], App] = lambda scope, problem: problem
     _held: int = field(default=0, init=False)  # bytes of bodies that are being read
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -188,7 +190,7 @@ class Secured:
             if answer.begun:
                 raise
             # what is left of the body is not read: the connection cannot go on
-            await _closing(problem)(scope, receive, answer)
+            await self.shape(scope, _closing(problem))(scope, receive, answer)
         except _Gone:
             return
         except TimeoutError:
@@ -200,7 +202,8 @@ class Secured:
             if answer.begun:
                 raise
             _log.exception("%s %r failed", scope["method"], scope["path"])
-            await Problem(500, "the server failed; its log says why")(scope, receive, answer)
+            failed = Problem(500, "the server failed; its log says why")
+            await self.shape(scope, failed)(scope, receive, answer)
         finally:
             self._held -= taken
 

@@ -22,8 +22,10 @@ from veridical.llm.budget import check_budgeted
 from veridical.serve.admission import Admission
 from veridical.serve.jobs import Jobs
 from veridical.serve.keys import KEY, Key, Keys
+from veridical.serve.memory import release_when_idle
 from veridical.serve.metrics import Metrics
 from veridical.serve.offsets import Offsets, converted
+from veridical.serve.patience import in_time
 from veridical.serve.paying import PaidRun, Purse
 from veridical.serve.problems import Problem, Scope
 from veridical.serve.schemas import Scoring
@@ -42,6 +44,10 @@ T = TypeVar("T")
 _SAVED = 0.5
 #: Tokens that may wait: about as many as two cores do in four seconds.
 QUEUE_TOKENS = 32_768
+#: Tokens of one request.
+REQUEST_TOKENS = 262_144
+#: Seconds after which scores of a request that are not done have failed.
+DEADLINE_SECONDS = 60.0
 
 
 @dataclass
@@ -53,7 +59,8 @@ class ScoringServer:
         offers: what the texts of clients may name.
         keys: None where nobody needs one.
         data: folder of jobs; None: there are none.
-        queue_tokens: see :class:`~veridical.serve.admission.Admission`.
+        queue_tokens, request_tokens: see :class:`~veridical.serve.admission.Admission`.
+        deadline: seconds for one check or repair; a request may ask for less.
     """
 
     engine: Engine
@@ -61,9 +68,11 @@ class ScoringServer:
     keys: Keys | None = None
     data: Path | None = None
     queue_tokens: int = QUEUE_TOKENS
+    request_tokens: int | None = REQUEST_TOKENS
+    deadline: float = DEADLINE_SECONDS
 
     def __post_init__(self) -> None:
-        self.admission = Admission(self.queue_tokens)
+        self.admission = Admission(self.queue_tokens, largest=self.request_tokens)
         self.metrics = Metrics(self.engine, self.admission)
         self.jobs = (
             None
@@ -78,6 +87,7 @@ class ScoringServer:
         """From the start of the server to its end."""
         warming = asyncio.create_task(self._warm())
         saving = asyncio.create_task(self._save())
+        releasing = asyncio.create_task(release_when_idle(self.metrics.requests))
         if self.jobs is not None:
             await self.jobs.start()
         try:
@@ -86,9 +96,10 @@ class ScoringServer:
             self.drain()
             warming.cancel()
             saving.cancel()
+            releasing.cancel()
             if self.jobs is not None:
                 await self.jobs.stop()
-            await asyncio.gather(warming, saving, return_exceptions=True)
+            await asyncio.gather(warming, saving, releasing, return_exceptions=True)
             if self.keys is not None:
                 await asyncio.to_thread(self.keys.save)
 
@@ -229,7 +240,10 @@ class ScoringServer:
         """
         self.check_ready()
         purse = self.purse(key, asks=self.asks(wanted))
-        deadline = None if deadline_ms is None else time.monotonic() + deadline_ms / 1000
+        seconds = self.deadline
+        if deadline_ms is not None:
+            seconds = min(seconds, deadline_ms / 1000)
+        deadline = time.monotonic() + seconds
         lines: dict[int, bytes] = {}
 
         def finished(record: Record, line: bytes) -> None:
@@ -274,7 +288,11 @@ class ScoringServer:
         with self.admission.room(records):
             options: dict[str, Any] = {"engine": self.engine, "repair": how}
             try:
-                results = await self._run(list(records), wanted, purse, options)
+                work = self._run(list(records), wanted, purse, options)
+                results = await in_time(work, self.deadline)
+            except TimeoutError:
+                text = f"the repair was not done within {self.deadline:g} s: send fewer records"
+                raise Problem(413, text) from None  # not one that clients send again
             finally:
                 await self.paid(purse)
         lines = []

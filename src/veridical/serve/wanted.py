@@ -17,6 +17,7 @@ from pydantic.fields import FieldInfo
 from veridical.core.records import Record
 from veridical.core.registry import REGISTRY, BoundScorer
 from veridical.core.scorer_calls import read_calls
+from veridical.core.scores import Headline
 from veridical.decide.policy import Policy
 from veridical.decide.policy_file import policy_of
 from veridical.engine.run import Task
@@ -24,9 +25,10 @@ from veridical.errors import RowError, UsageError
 from veridical.io.columns import Columns
 from veridical.io.memory import MemoryPart
 from veridical.io.source import InputSource
+from veridical.io.unused import LOOKED_AT, unused_columns
 from veridical.run.request import Request
 from veridical.serve.problems import Problem, place
-from veridical.text.display import visible
+from veridical.text.display import shown, visible
 
 if TYPE_CHECKING:
     from veridical.core.verdict_cuts import Strictness
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 _PLAIN = frozenset({"criteria", "language", "aggregate", "extractor", "checker", "weights"})
 _MOST_SCORERS = 64
 _LONGEST = 4096
+_MOST_UNUSED = 5  # columns that an answer names
 
 
 @dataclass(frozen=True)
@@ -167,6 +170,23 @@ def records_of(
             errors = [{"field": where, "error": first["error"]}]
         raise Problem(422, f"{where}: {first['error']}", errors=errors[:20])
     return records
+
+
+def unused_in(rows: Sequence[Mapping[str, Any]], lines: Sequence[bytes]) -> list[str]:
+    """Return what to tell of columns of a request that feed no field, as the command line does:
+    those with a likely meaning, and where nothing was scored the others too.
+
+    Args:
+        lines: the result lines of the rows.
+    """
+    found = unused_columns(rows[:LOOKED_AT], Columns(fixed=True))
+    if any(Headline.model_validate_json(line).risk is not None for line in lines):
+        found = [column for column in found if column.meaning is not None]
+    return [
+        f"column {shown(c.column)} is not used"
+        + ("" if c.meaning is None else f"; did you mean {c.meaning}? Call it {c.meaning}")
+        for c in found[:_MOST_UNUSED]
+    ]
 
 
 def _policy(table: Mapping[str, Any], scorers: Sequence[BoundScorer]) -> Policy:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from veridical.core.verdict_cuts import WORST_FIRST
@@ -18,6 +18,14 @@ if TYPE_CHECKING:
 
 Mode = Literal["monitor", "annotate", "hold", "buffer"]
 Action = Literal["released", "blocked", "dropped", "replaced", "repaired", "retried"]
+
+#: Characters of one answer.
+LONGEST_ANSWER = 500_000
+TOO_LONG = f"the answer is over {LONGEST_ANSWER:,} characters"
+#: Characters that are cut into sentences at a time, and sentences that are judged side by side:
+#: what comes after a rejected one is judged in vain.
+_STEP = 10_000
+_TOGETHER = 64
 
 _SEVERITY: tuple[Decision, ...] = ("accept", "review", "reject")
 #: From the worst to the best, of several sentences.
@@ -75,6 +83,7 @@ class Answer:
     Attributes:
         enforce: whether rejected sentences are held back.
         whole: nothing is let out before the end.
+        failed: why the rest of it could not be checked.
     """
 
     judge: Judge
@@ -83,6 +92,7 @@ class Answer:
     whole: bool = False
     steps: list[AnswerStep] = field(default_factory=list)
     blocked: bool = False
+    failed: str = ""
     retried: bool = False
     delivered: str = ""
     received: str = ""
@@ -103,12 +113,26 @@ class Answer:
         self, text: str, tokens: Sequence[dict[str, Any]] = (), *, last: bool = False
     ) -> list[Out]:
         """More of the text as it came, ``last`` with its end; what of it may be let out now."""
+        too_long = len(self.received) + len(text) > LONGEST_ANSWER
         self.received += text
         self._tokens += tokens
         if self.over:
             return []
-        pieces = [*self._cutter.feed(text), *(self._cutter.end() if last else ())]
-        return await self._settle(pieces)
+        if too_long:
+            self.fail(TOO_LONG)
+            self.delivered += "" if self.enforce else text
+            return []
+        out = []
+        for at in range(0, max(len(text), 1), _STEP):
+            pieces = self._cutter.feed(text[at : at + _STEP])
+            if last and at + _STEP >= len(text):
+                pieces += self._cutter.end()
+            out += await self._settle(pieces)
+            if self.over:
+                break
+            if len(text) > _STEP:
+                await asyncio.sleep(0)  # others have their turn
+        return out
 
     async def end(self) -> list[Out]:
         """The text is complete; what of the rest may be let out."""
@@ -120,7 +144,16 @@ class Answer:
         return held
 
     async def _settle(self, pieces: Sequence[str]) -> list[Out]:
-        """What may be let out of pieces, which are judged side by side and settled in order."""
+        """What may be let out of pieces, which are settled in order."""
+        out = []
+        for at in range(0, len(pieces), _TOGETHER):
+            out += await self._settle_some(pieces[at : at + _TOGETHER])
+            if self.over:
+                break
+        return out
+
+    async def _settle_some(self, pieces: Sequence[str]) -> list[Out]:
+        """What may be let out of a few pieces, which are judged side by side."""
         out = []
         tokens = [self._tokens_of(piece) for piece in pieces]
         judging = [
@@ -225,9 +258,9 @@ class Answer:
         return ""
 
     def fail(self, why: str) -> None:
-        """What is not let out yet never will be."""
-        self.notes.append(why)
-        self.blocked = True
+        """Note that the rest cannot be checked: it is not let out where answers are held."""
+        self.failed = why
+        self.blocked = self.enforce
 
 
 def joined(parts: Sequence[Out]) -> list[Out]:
@@ -313,7 +346,9 @@ def summary(answers: Sequence[Answer]) -> AnswerSummary:
                 told.append(described(step, span.start, span.end))
                 findings.append(step.finding)
         base += len(answer.received)
-    return of_findings(findings, told, notes)
+    failed = [answer.failed for answer in answers if answer.failed]
+    found = of_findings(findings, told, [*notes, *failed])
+    return replace(found, decision="reject", status="failed") if failed else found
 
 
 def of_findings(

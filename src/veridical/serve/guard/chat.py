@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from veridical.io.conversations import contexts_of, documents_of, from_chat
+from veridical.serve.guard.fields import (
+    Kind,
+    error_fields,
+    filled,
+    is_plain,
+    others,
+    plain_fields,
+)
 from veridical.serve.guard.pieces import (
+    MOST_ANSWERS,
     Channel,
     ChannelText,
+    Drop,
     End,
     Over,
     Pass,
@@ -17,34 +27,62 @@ from veridical.serve.guard.pieces import (
     entries_of,
     tokens_of,
 )
-from veridical.serve.guard.sse import SseEvent, UnreadableEvent, rendered
+from veridical.serve.guard.sse import KEEP_ALIVE, SseEvent, UnreadableEvent, rendered
 
-#: What is passed on of an event, a choice and a delta: what has no known meaning may hold text
-#: that was not checked.
+#: Fields without text of an event, a choice and a delta.
 _OF_EVENT = ("id", "object", "created", "model", "system_fingerprint", "service_tier", "usage")
-_TOOLS = ("tool_calls", "function_call")
-_REASONING = ("reasoning_content", "reasoning")
-_OF_DELTA = ("role", "name", "refusal", *_REASONING, *_TOOLS)
+_OF_CHOICE = ("index", "delta", "message", "finish_reason", "logprobs")
+_OF_DELTA = ("role", "name", "content", "refusal")
+#: Content that is not checked, by its fields in a delta or a message.
+_KINDS: dict[Kind, tuple[str, ...]] = {
+    "reasoning": (
+        *("reasoning_content", "reasoning", "reasoning_details"),
+        *("thinking", "thinking_blocks"),
+    ),
+    "annotations": ("annotations", "citations"),
+    "audio": ("audio",),
+    "tool_calls": ("tool_calls", "function_call"),
+}
+_FIELDS = {name: kind for kind, names in _KINDS.items() for name in names}
+_CALLED = ("tool_calls", "function_call")
 _DONE = b"data: [DONE]\n\n"
 
 
 class ChatStream:
-    """A streamed answer. A channel is a choice.
+    """A streamed answer. A channel is a choice, or its refusal (with a second number).
 
     Args:
         chat: False for ``/v1/completions``.
         strip: log-probabilities are the guard's own and are left out.
+        passed: kinds of content that held answers have unchecked.
+        answers: choices that there may be.
     """
 
-    def __init__(self, *, chat: bool, strip: bool) -> None:
+    def __init__(
+        self,
+        *,
+        chat: bool,
+        strip: bool,
+        passed: Collection[Kind] = (),
+        answers: int = MOST_ANSWERS,
+    ) -> None:
         self._chat = chat
         self._strip = strip
+        self._passed = passed
+        self._answers = answers
         self._base: dict[str, Any] = {}
+        self._open: set[int] = set()
+        self._finished: set[int] = set()
+        self._refused: set[int] = set()
+        self._uncalled: set[int] = set()  # whose tool calls were left out
         self.delivered: dict[Channel, str] = {}
+
+    def complete(self) -> bool:
+        return bool(self._finished) and self._open <= self._finished
 
     def read(self, event: SseEvent) -> Iterator[Piece]:
         if event.data is None:
-            yield Pass(None, lambda: event.raw)
+            yield Pass(None, lambda: KEEP_ALIVE)
             return
         if event.data.strip() == "[DONE]":
             yield Over(lambda: _DONE)
@@ -52,48 +90,82 @@ class ChatStream:
         found = event.object
         choices = found.get("choices")
         if found.get("error") is not None and not choices:
-            yield Pass(None, lambda: event.raw)
+            told = {"error": error_fields(found["error"])}
+            yield Pass(None, lambda: rendered(told))
             return
         if not isinstance(choices, list):
             raise UnreadableEvent("an event has no choices")
-        base = {k: found[k] for k in _OF_EVENT if k in found}
+        if len(choices) > self._answers:
+            raise UnreadableEvent(_too_many(len(choices), self._answers))
+        base = plain_fields(found, _OF_EVENT)
         self._base = {k: v for k, v in base.items() if k != "usage"}
+        if more := others(found, (*_OF_EVENT, "choices", "error")):
+            yield self._side(None, "other", {**base, **more, "choices": []})
         if not choices:
             yield Pass(None, lambda: rendered({**base, "choices": []}))
         for choice in choices:
-            if not isinstance(choice, dict) or not isinstance(choice.get("index", 0), int):
+            index = choice.get("index", 0) if isinstance(choice, dict) else None
+            if not isinstance(index, int):
                 raise UnreadableEvent("a choice is no object")
-            yield from self._choice(choice, base)
+            if not 0 <= index < self._answers:
+                raise UnreadableEvent(_too_many(index + 1, self._answers))
+            yield from self._choice(choice, index, base)
 
-    def _choice(self, choice: Mapping[str, Any], base: Mapping[str, Any]) -> Iterator[Piece]:
-        channel = (int(choice.get("index", 0)),)
+    def _choice(
+        self, choice: Mapping[str, Any], index: int, base: Mapping[str, Any]
+    ) -> Iterator[Piece]:
+        channel, refusing = (index,), (index, 1)
+        self._open.add(index)
         delta: Any = choice.get("delta") or {} if self._chat else {"content": choice.get("text")}
         if not isinstance(delta, dict):
             raise UnreadableEvent("a delta is no object")
-        text = delta.get("content")
+        text, refusal = delta.get("content"), delta.get("refusal")
+        more, inside = _unchecked(delta), None
+        if isinstance(text, list):
+            text, inside = _of_parts(text)
         if text is not None and not isinstance(text, str):
             raise UnreadableEvent("a delta's content is no text")
-        rest = {k: delta[k] for k in _OF_DELTA if delta.get(k) not in (None, "", [])}
-        calls = {k: rest.pop(k) for k in _TOOLS if k in rest}
-        if rest:
-            notes = [
-                n
-                for n, ks in (("reasoning", _REASONING), ("refusal", ("refusal",)))
-                if any(k in rest for k in ks)
-            ]
-            if "role" in rest:
-                rest["content"] = ""
-            yield self._pass(channel, rest, base, None, notes[0] if notes else None)
+        if refusal is not None and not isinstance(refusal, str):
+            raise UnreadableEvent("a delta's refusal is no text")
+        said = {k: v for k, v in plain_fields(delta, ("role", "name")).items() if filled(v)}
+        if said:
+            yield self._pass(channel, {**said, "content": ""}, base)
+        for kind in inside or ():
+            yield Drop(kind)  # a part among those of the text has no field of its own
+        for kind in ("reasoning", "annotations", "audio", "other"):
+            if kind in more:
+                yield self._side(channel, kind, self._data(channel, more[kind], base))
+        if extra := others(choice, (*_OF_CHOICE, "text")):
+            data = self._data(channel, {}, base)
+            data["choices"][0] |= extra
+            yield self._side(channel, "other", data)
+        if refusal:
+            self._refused.add(index)
+            yield ChannelText(refusing, refusal)
         if text:
-            logprobs = choice.get("logprobs")
-            yield ChannelText(channel, text, self._tokens(logprobs))
-        if calls:
-            yield End(channel)
-            yield self._pass(channel, calls, base, None, "tool calls")
+            yield ChannelText(channel, text, self._tokens(choice.get("logprobs")))
         finish = choice.get("finish_reason")
+        ends = [channel, *([refusing] if index in self._refused else [])]
+        if "tool_calls" in more:
+            yield from map(End, ends)
+            if "tool_calls" not in self._passed:
+                self._uncalled.add(index)
+            calls = self._data(channel, more["tool_calls"], base)
+            yield self._side(channel, "tool_calls", calls)
         if finish is not None:
-            yield End(channel)
-            yield self._pass(channel, {}, base, finish)
+            self._finished.add(index)
+            yield from map(End, ends)
+            yield self._pass(channel, {}, base, self._reason(index, finish))
+
+    def _reason(self, index: int, finish: Any) -> Any:
+        """Return why an answer is finished, as a held one may say it."""
+        if index in self._uncalled and finish in _CALLED:
+            return "content_filter"
+        return finish if is_plain(finish) else "stop"
+
+    def _side(self, channel: Channel | None, kind: Kind, data: Mapping[str, Any]) -> Pass | Drop:
+        """Return what is not checked, as far as held answers have it."""
+        return Pass(channel, lambda: rendered(data), kind) if kind in self._passed else Drop(kind)
 
     def _tokens(self, logprobs: Any) -> tuple[dict[str, Any], ...]:
         return _tokens(logprobs, self._chat)
@@ -103,11 +175,19 @@ class ChatStream:
         channel: Channel,
         delta: Mapping[str, Any],
         base: Mapping[str, Any],
-        finish: Any,
-        note: str | None = None,
+        finish: Any = None,
     ) -> Pass:
-        data = {**base, "choices": [self._made(channel, delta, finish)]}
-        return Pass(channel, lambda: rendered(data), note)
+        data = self._data(channel, delta, base, finish)
+        return Pass(channel, lambda: rendered(data))
+
+    def _data(
+        self,
+        channel: Channel,
+        delta: Mapping[str, Any],
+        base: Mapping[str, Any],
+        finish: Any = None,
+    ) -> dict[str, Any]:
+        return {**base, "choices": [self._made(channel, delta, finish)]}
 
     def _made(self, channel: Channel, delta: Mapping[str, Any], finish: Any) -> dict[str, Any]:
         said: Mapping[str, Any] = {"delta": dict(delta)}
@@ -127,7 +207,8 @@ class ChatStream:
         return rendered({**found, "choices": kept}, event.name)
 
     def text(self, channel: Channel, text: str, tokens: Sequence[Mapping[str, Any]] = ()) -> bytes:
-        choice = self._made(channel, {"content": text}, None)
+        field = "refusal" if len(channel) > 1 else "content"
+        choice = self._made(channel, {field: text}, None)
         if tokens and not self._strip:
             choice["logprobs"] = _told(tokens, self._chat)
         return rendered({**self._base, "choices": [choice]})
@@ -199,52 +280,148 @@ class ChatApi:
         asked["messages"] = messages
         return asked
 
-    def stream(self, *, strip: bool) -> ChatStream:
-        return ChatStream(chat=self._chat, strip=strip)
+    def stream(
+        self, *, strip: bool, passed: Collection[Kind] = (), answers: int = MOST_ANSWERS
+    ) -> ChatStream:
+        return ChatStream(chat=self._chat, strip=strip, passed=passed, answers=answers)
+
+    def cleaned(
+        self, reply: Mapping[str, Any], passed: Collection[Kind], answers: int = MOST_ANSWERS
+    ) -> tuple[dict[str, Any], list[Kind]]:
+        choices = _choices(reply)
+        if len(choices) > answers:
+            raise UnreadableEvent(_too_many(len(choices), answers))
+        more = others(reply, (*_OF_EVENT, "choices"))
+        out: list[Kind] = [] if "other" in passed or not more else ["other"]
+        made = [self._cleaned(choice, i, passed, out) for i, choice in enumerate(choices)]
+        kept = more if "other" in passed else {}
+        return {**plain_fields(reply, _OF_EVENT), **kept, "choices": made}, out
+
+    def _cleaned(
+        self, choice: Mapping[str, Any], index: int, passed: Collection[Kind], out: list[Kind]
+    ) -> dict[str, Any]:
+        finish = choice.get("finish_reason")
+        made: dict[str, Any] = {
+            "index": index,
+            "finish_reason": finish if is_plain(finish) else "stop",
+            "logprobs": choice.get("logprobs"),
+        }
+        extra = others(choice, (*_OF_CHOICE, "text"))
+        if not self._chat:
+            made["text"] = choice.get("text")
+            found: dict[Kind, dict[str, Any]] = {}
+        else:
+            message = _message(choice)
+            made["message"] = said = plain_fields(message, ("role", "name"))
+            content = message.get("content")
+            text, kinds = _of_parts(content) if isinstance(content, list) else (content, [])
+            said["content"] = text
+            if filled(message.get("refusal")):
+                said["refusal"] = message["refusal"]
+            out += kinds
+            found = _unchecked(message)
+            for kind, fields in found.items():
+                if kind in passed:
+                    said.update(fields)
+                else:
+                    out.append(kind)
+            if "tool_calls" in found and "tool_calls" not in passed and finish in _CALLED:
+                made["finish_reason"] = "content_filter"
+        if extra and "other" in passed:
+            made.update(extra)
+        elif extra:
+            out.append("other")
+        return made
 
     def texts(self, reply: Mapping[str, Any]) -> dict[Channel, Whole]:
         found: dict[Channel, Whole] = {}
         for i, choice in enumerate(_choices(reply)):
-            message = choice.get("message") if self._chat else {"content": choice.get("text")}
-            if not isinstance(message, dict):
-                raise UnreadableEvent("a choice has no message")
-            content = message.get("content")
+            message = _message(choice) if self._chat else {"content": choice.get("text")}
+            content, kinds = message.get("content"), list[Kind]()
             if isinstance(content, list):
-                parts = [p.get("text") for p in content if isinstance(p, dict)]
-                content = "".join(t for t in parts if isinstance(t, str))
+                content, kinds = _of_parts(content)
             if content is not None and not isinstance(content, str):
                 raise UnreadableEvent("a message's content is no text")
-            notes = [
-                note
-                for note, keys in (
-                    ("tool calls", _TOOLS),
-                    ("reasoning", _REASONING),
-                    ("refusal", ("refusal",)),
-                )
-                if any(message.get(k) for k in keys)
-            ]
+            kinds += [kind for kind in _unchecked(message) if kind != "other"]
             tokens = _tokens(choice.get("logprobs"), self._chat)
-            found[(i,)] = Whole(content or "", tokens, tuple(notes))
+            found[(i,)] = Whole(content or "", tokens, tuple(kinds))
+            refusal = message.get("refusal")
+            if filled(refusal):
+                if not isinstance(refusal, str):
+                    raise UnreadableEvent("a message's refusal is no text")
+                found[(i, 1)] = Whole(refusal)
         return found
 
     def put(self, reply: dict[str, Any], channel: Channel, text: str, *, blocked: bool) -> None:
         choice = reply["choices"][channel[0]]
         if self._chat:
-            choice["message"]["content"] = text
+            choice["message"]["refusal" if len(channel) > 1 else "content"] = text
         else:
             choice["text"] = text
         choice["logprobs"] = None
         if blocked:
             choice["finish_reason"] = "content_filter"
-            for key in _TOOLS if self._chat else ():
+            for key in _CALLED if self._chat else ():
                 choice["message"].pop(key, None)
 
     def strip(self, reply: dict[str, Any]) -> None:
         for choice in _choices(reply):
             choice["logprobs"] = None
 
+    def spelled(self, reply: dict[str, Any]) -> None:
+        for choice in _choices(reply):
+            text = choice["message"].get("content") if self._chat else choice.get("text")
+            tokens = _tokens(choice.get("logprobs"), self._chat)
+            spells = tokens and "".join(t["token"] for t in tokens) == text
+            choice["logprobs"] = _told(tokens, self._chat) if spells else None
+
     def group(self, channel: Channel) -> int:
         return channel[0]
+
+
+def _too_many(found: int, asked: int) -> str:
+    return f"there are {found:,} choices, and {asked:,} were asked for"
+
+
+def _unchecked(message: Mapping[str, Any]) -> dict[Kind, dict[str, Any]]:
+    """Return the fields of a message or delta that hold what is not checked, by kind."""
+    found: dict[Kind, dict[str, Any]] = {}
+    for name, value in message.items():
+        if name not in _OF_DELTA and filled(value):
+            found.setdefault(_FIELDS.get(name, "other"), {})[name] = value
+    return found
+
+
+def _of_parts(parts: Sequence[Any]) -> tuple[str, list[Kind]]:
+    """Return the text of a content of parts, and the kinds of its other parts.
+
+    Raises:
+        UnreadableEvent: a text is none.
+    """
+    text, kinds = "", list[Kind]()
+    for part in parts:
+        kind = part.get("type") if isinstance(part, dict) else None
+        if isinstance(part, str):
+            text += part
+        elif isinstance(part, dict) and kind in (None, "text", "output_text", "refusal"):
+            said = part.get("refusal" if kind == "refusal" else "text")
+            if not isinstance(said, str):
+                raise UnreadableEvent("a part's text is none")
+            text += said
+            if others(part, ("type", "text", "refusal")):
+                kinds.append("annotations")
+        elif kind in ("thinking", "reasoning"):
+            kinds.append("reasoning")
+        else:
+            kinds.append("audio" if kind in ("audio", "output_audio") else "other")
+    return text, kinds
+
+
+def _message(choice: Mapping[str, Any]) -> Mapping[str, Any]:
+    message = choice.get("message")
+    if not isinstance(message, dict):
+        raise UnreadableEvent("a choice has no message")
+    return message
 
 
 def _choices(reply: Mapping[str, Any]) -> list[dict[str, Any]]:

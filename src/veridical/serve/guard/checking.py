@@ -14,6 +14,7 @@ from veridical.core.verdict_cuts import Verdict
 from veridical.engine.run import Task
 from veridical.io.columns import Columns
 from veridical.io.problems import RowProblem
+from veridical.serve.patience import in_time
 from veridical.text.spans import Span
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ class SentenceChecker:
     Attributes:
         on_error: what a sentence is that could not be judged: ``closed`` rejects it.
         strictness: operating point of the verdicts; None is the policy's, or balanced.
+        deadline: seconds for a sentence; one that is not judged by then could not be.
     """
 
     engine: Engine
@@ -67,6 +69,7 @@ class SentenceChecker:
     policy: Policy
     on_error: OnError = "closed"
     strictness: Strictness | None = None
+    deadline: float = 60.0
 
     @property
     def task(self) -> Task:
@@ -101,7 +104,11 @@ class SentenceChecker:
     async def find(self, piece: str, record: Record) -> Finding:
         """Judge a piece by its record; it fails by what it says, not by an exception."""
         try:
-            result = Result.model_validate_json(await self.line(record))
+            line = await in_time(self.line(record), self.deadline)
+            result = Result.model_validate_json(line)
+        except TimeoutError:
+            _log.warning("a sentence was not judged within %g s", self.deadline)
+            return self.failed(piece, f"not judged within {self.deadline:g} s")
         except Exception as e:  # whatever a model or a library has raised
             _log.exception("a sentence could not be judged")
             return self.failed(piece, f"{type(e).__name__}")

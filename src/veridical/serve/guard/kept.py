@@ -22,6 +22,7 @@ from veridical.files.rowlog import append_to, mend, write_all
 from veridical.files.rundir import RunDirectory
 from veridical.io.columns import Columns
 from veridical.io.problems import RowProblem
+from veridical.serve.patience import in_time
 from veridical.version import __version__
 
 if TYPE_CHECKING:
@@ -96,10 +97,12 @@ class Kept:
                 await asyncio.to_thread(self.directory.write_error, where)
             return
         try:
-            result = await self._checker.line(record)
+            result = await in_time(self._checker.line(record), self._checker.deadline)
             async with self._writing:
                 await asyncio.to_thread(self._write, record, result, found)
-        except Exception:  # the answer is kept nevertheless
+        except TimeoutError:  # the answer is kept nevertheless
+            _log.warning("the answer in row %d was not scored as a whole in time", number)
+        except Exception:
             _log.exception("the answer in row %d was not scored", number)
 
     def _write(self, record: Record, result: bytes, found: AnswerSummary) -> None:

@@ -2,27 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from veridical.io.conversations import contexts_of, documents_of, from_anthropic
-from veridical.serve.guard.pieces import Channel, ChannelText, End, Over, Pass, Piece, Whole
-from veridical.serve.guard.sse import SseEvent, UnreadableEvent, rendered
+from veridical.serve.guard.fields import Kind, error_fields, filled, plain, plain_fields
+from veridical.serve.guard.pieces import (
+    MOST_ANSWERS,
+    Channel,
+    ChannelText,
+    Drop,
+    End,
+    Over,
+    Pass,
+    Piece,
+    Whole,
+)
+from veridical.serve.guard.sse import KEEP_ALIVE, SseEvent, UnreadableEvent, rendered
 
-_NOTES = {"thinking_delta": "reasoning", "input_json_delta": "tool calls"}
+_KINDS: dict[str, Kind] = {
+    "thinking": "reasoning",
+    "redacted_thinking": "reasoning",
+    "thinking_delta": "reasoning",
+    "signature_delta": "reasoning",
+    "input_json_delta": "tool_calls",
+    "citations_delta": "annotations",
+}
+_OF_MESSAGE = ("id", "type", "role", "model", "stop_reason", "usage", "container")
 
 
 class MessagesStream:
-    """A streamed answer. A channel is a block of text."""
+    """A streamed answer. A channel is a block of text.
 
-    def __init__(self) -> None:
+    Blocks that are left out are not counted in the places of the others.
+
+    Args:
+        passed: kinds of content that held answers have unchecked.
+    """
+
+    def __init__(self, passed: Collection[Kind] = ()) -> None:
+        self._passed = passed
         self._texts: set[int] = set()
+        self._places: dict[int, int] = {}
+        self._dropped: dict[int, Kind] = {}
         self._usage: dict[str, Any] = {}
+        self._stopped = False
         self.delivered: dict[Channel, str] = {}
+
+    def complete(self) -> bool:
+        return self._stopped
 
     def read(self, event: SseEvent) -> Iterator[Piece]:
         if event.data is None:
-            yield Pass(None, lambda: event.raw)
+            yield Pass(None, lambda: KEEP_ALIVE)
             return
         found = event.object
         kind = found.get("type", event.name)
@@ -31,40 +63,110 @@ class MessagesStream:
             raise UnreadableEvent("an event has no type")
         usage = found.get("usage")
         if isinstance(usage, dict):
-            self._usage = usage
+            self._usage = plain(usage)
         if kind == "message_stop":
-            yield Over(lambda: event.raw)
+            yield Over(lambda: rendered({"type": kind}, kind))
         elif kind == "content_block_start":
-            yield from self._start(found, index, event)
+            yield from self._start(found, index)
         elif kind == "content_block_delta":
-            delta = found.get("delta")
-            if not isinstance(delta, dict):
-                raise UnreadableEvent("a delta is no object")
-            if delta.get("type") == "text_delta":
-                if not isinstance(delta.get("text"), str):
-                    raise UnreadableEvent("a delta's text is none")
-                self._texts.add(index)
-                yield ChannelText((index,), delta["text"])
-            else:
-                yield Pass(None, lambda: event.raw, _NOTES.get(str(delta.get("type"))))
-        elif kind == "content_block_stop" and index in self._texts:
-            yield End((index,))
-            yield Pass((index,), lambda: event.raw)
+            yield from self._delta(found, index)
+        elif kind == "content_block_stop":
+            yield from self._end(index)
+        elif kind == "message_start":
+            yield from self._begin(found)
+        elif kind == "message_delta":
+            yield from self._finish(found)
+        elif kind == "ping":
+            yield Pass(None, lambda: rendered({"type": kind}, kind))
+        elif kind == "error":
+            told = {"type": kind, "error": error_fields(found.get("error"))}
+            yield Pass(None, lambda: rendered(told, kind))
         else:
-            yield Pass(None, lambda: event.raw)
+            yield self._side(None, "other", found, kind)
 
-    def _start(self, found: Mapping[str, Any], index: int, event: SseEvent) -> Iterator[Piece]:
+    def _side(
+        self, channel: Channel | None, kind: Kind, found: Mapping[str, Any], name: str
+    ) -> Pass | Drop:
+        """Return an event that is not checked, as far as held answers have it."""
+        if kind not in self._passed:
+            return Drop(kind)
+        return Pass(channel, lambda: rendered(found, name), kind)
+
+    def _begin(self, found: Mapping[str, Any]) -> Iterator[Piece]:
+        message = found.get("message")
+        if not isinstance(message, dict):
+            raise UnreadableEvent("a message is no object")
+        content = message.get("content")
+        if content:  # blocks come in events of their own
+            yield Drop("other")
+        made = {**plain_fields(message, _OF_MESSAGE), "content": [], "stop_sequence": None}
+        data = {"type": "message_start", "message": made}
+        yield Pass(None, lambda: rendered(data, "message_start"))
+
+    def _finish(self, found: Mapping[str, Any]) -> Iterator[Piece]:
+        delta = found.get("delta")
+        reason = delta.get("stop_reason") if isinstance(delta, dict) else None
+        self._stopped = self._stopped or reason is not None
+        called = "tool_calls" in self._dropped.values() and reason == "tool_use"
+        if called:
+            reason = "refusal"
+        told = {
+            "type": "message_delta",
+            "delta": {"stop_reason": plain(reason), "stop_sequence": None},
+            "usage": self._usage,
+        }
+        yield Pass(None, lambda: rendered(told, "message_delta"))
+
+    def _start(self, found: Mapping[str, Any], index: int) -> Iterator[Piece]:
         block = found.get("content_block")
         if not isinstance(block, dict):
             raise UnreadableEvent("a block is no object")
-        if block.get("type") != "text":
-            yield Pass(None, lambda: event.raw)
+        name = "content_block_start"
+        kind = _kind_of(block)
+        if kind is None:
+            self._texts.add(index)
+            made = {"type": "text", "text": ""}
+            yield Pass((index,), lambda: self._placed(index, {"content_block": made}, name))
+            if isinstance(block.get("text"), str) and block["text"]:
+                yield ChannelText((index,), block["text"])
+            if filled(block.get("citations")):
+                yield Drop("annotations")
+        elif kind in self._passed:
+            yield Pass(None, lambda: self._placed(index, {"content_block": block}, name), kind)
+        else:
+            self._dropped[index] = kind
+            yield Drop(kind)
+
+    def _delta(self, found: Mapping[str, Any], index: int) -> Iterator[Piece]:
+        delta = found.get("delta")
+        if not isinstance(delta, dict):
+            raise UnreadableEvent("a delta is no object")
+        if delta.get("type") == "text_delta":
+            if not isinstance(delta.get("text"), str):
+                raise UnreadableEvent("a delta's text is none")
+            self._texts.add(index)
+            yield ChannelText((index,), delta["text"])
+        else:
+            kind = self._dropped.get(index) or _KINDS.get(str(delta.get("type")), "other")
+            if kind not in self._passed:
+                yield Drop(kind)
+                return
+            channel = (index,) if index in self._texts else None
+            name = "content_block_delta"
+            yield Pass(channel, lambda: self._placed(index, {"delta": delta}, name), kind)
+
+    def _end(self, index: int) -> Iterator[Piece]:
+        if index in self._dropped:
             return
-        self._texts.add(index)
-        made = rendered({**found, "content_block": {**block, "text": ""}}, event.name)
-        yield Pass((index,), lambda: made)
-        if isinstance(block.get("text"), str) and block["text"]:
-            yield ChannelText((index,), block["text"])
+        channel = (index,) if index in self._texts else None
+        if channel is not None:
+            yield End(channel)
+        yield Pass(channel, lambda: self._placed(index, {}, "content_block_stop"))
+
+    def _placed(self, index: int, data: Mapping[str, Any], kind: str) -> bytes:
+        """Return an event of a block, at its place among those that are let out."""
+        place = self._places.setdefault(index, len(self._places))
+        return rendered({"type": kind, "index": place, **data}, kind)
 
     def stripped(self, event: SseEvent) -> bytes:
         """An event as it is: this API has no log-probabilities."""
@@ -73,11 +175,10 @@ class MessagesStream:
     def text(self, channel: Channel, text: str, tokens: Sequence[Mapping[str, Any]] = ()) -> bytes:
         kind = "content_block_delta"
         delta = {"type": "text_delta", "text": text}
-        return rendered({"type": kind, "index": channel[0], "delta": delta}, kind)
+        return self._placed(channel[0], {"delta": delta}, kind)
 
     def blocked(self, channel: Channel) -> bytes:
-        kind = "content_block_stop"
-        return rendered({"type": kind, "index": channel[0]}, kind)
+        return self._placed(channel[0], {}, "content_block_stop")
 
     def closing(self) -> bytes:
         delta = {"stop_reason": "refusal", "stop_sequence": None}
@@ -121,27 +222,48 @@ class MessagesApi:
         messages.append({"role": "user", "content": instruction})
         return {**self.alone(body), "messages": messages}
 
-    def stream(self, *, strip: bool) -> MessagesStream:
-        return MessagesStream()
+    def stream(
+        self, *, strip: bool, passed: Collection[Kind] = (), answers: int = MOST_ANSWERS
+    ) -> MessagesStream:
+        return MessagesStream(passed)
+
+    def cleaned(
+        self, reply: Mapping[str, Any], passed: Collection[Kind], answers: int = MOST_ANSWERS
+    ) -> tuple[dict[str, Any], list[Kind]]:
+        out: list[Kind] = []
+        kept: list[Any] = []
+        for block in _content(reply):
+            kind = _kind_of(block)
+            if kind is not None and kind not in passed:
+                out.append(kind)
+            elif kind is not None:
+                kept.append(block)
+            else:
+                made = {"type": "text", "text": block["text"]}
+                if filled(block.get("citations")):
+                    if "annotations" in passed:
+                        made["citations"] = block["citations"]
+                    else:
+                        out.append("annotations")
+                kept.append(made)
+        made = {**plain_fields(reply, _OF_MESSAGE), "content": kept, "stop_sequence": None}
+        if "tool_calls" in out and made.get("stop_reason") == "tool_use":
+            made["stop_reason"] = "refusal"
+        return made, out
 
     def texts(self, reply: Mapping[str, Any]) -> dict[Channel, Whole]:
-        content = reply.get("content")
-        if not isinstance(content, list):
-            raise UnreadableEvent("the reply has no content")
         found: dict[Channel, Whole] = {}
-        notes: list[str] = []
-        for i, block in enumerate(content):
-            kind = block.get("type") if isinstance(block, dict) else None
-            if kind == "text" and isinstance(block.get("text"), str):
+        kinds: list[Kind] = []
+        for i, block in enumerate(_content(reply)):
+            kind = _kind_of(block)
+            if kind is None:
                 found[(i,)] = Whole(block["text"])
-            elif kind == "thinking":
-                notes.append("reasoning")
-            elif kind != "text":
-                notes.append("tool calls")
-        if notes:
+            elif kind != "other":
+                kinds.append(kind)
+        if kinds:
             first = next(iter(found), (-1,))
             text = found[first].text if first in found else ""
-            found[first] = Whole(text, (), tuple(dict.fromkeys(notes)))
+            found[first] = Whole(text, (), tuple(dict.fromkeys(kinds)))
         return found
 
     def put(self, reply: dict[str, Any], channel: Channel, text: str, *, blocked: bool) -> None:
@@ -159,3 +281,23 @@ class MessagesApi:
 
     def group(self, channel: Channel) -> int:
         return 0
+
+    def spelled(self, reply: dict[str, Any]) -> None:
+        return
+
+
+def _content(reply: Mapping[str, Any]) -> list[Any]:
+    content = reply.get("content")
+    if not isinstance(content, list):
+        raise UnreadableEvent("the reply has no content")
+    return content
+
+
+def _kind_of(block: Any) -> Kind | None:
+    """Return the kind of content of a block that is not checked; None of a text."""
+    kind = block.get("type") if isinstance(block, dict) else None
+    if kind == "text" and isinstance(block.get("text"), str):
+        return None
+    if isinstance(kind, str) and kind.endswith(("tool_use", "tool_result")):
+        return "tool_calls"
+    return _KINDS.get(str(kind), "other")

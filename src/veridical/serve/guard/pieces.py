@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from veridical.serve.guard.fields import Kind
 from veridical.serve.guard.sse import SseEvent
 
+#: Answers to one request.
+MOST_ANSWERS = 128
 #: One text of an answer: a choice, a part of an output, a block.
 Channel = tuple[int, ...]
 
@@ -39,12 +42,19 @@ class Pass:
     Attributes:
         channel: what it belongs to; None: the whole.
         render: its bytes.
-        note: a kind of content that is not checked: ``tool calls``, ``reasoning``, ``refusal``.
+        kind: of content that is not checked; None of what holds no text.
     """
 
     channel: Channel | None
     render: Callable[[], bytes]
-    note: str | None = None
+    kind: Kind | None = None
+
+
+@dataclass(frozen=True)
+class Drop:
+    """What is not checked, and left out of held answers."""
+
+    kind: Kind
 
 
 @dataclass(frozen=True)
@@ -54,7 +64,7 @@ class Over:
     render: Callable[[], bytes]
 
 
-Piece = ChannelText | End | Pass | Over
+Piece = ChannelText | End | Pass | Drop | Over
 
 
 class Stream(Protocol):
@@ -69,6 +79,10 @@ class Stream(Protocol):
         Raises:
             Unreadable: it is not what the API says.
         """
+        ...
+
+    def complete(self) -> bool:
+        """Return True if the upstream said that every answer is finished."""
         ...
 
     def stripped(self, event: SseEvent) -> bytes:
@@ -131,11 +145,26 @@ class Api(Protocol):
         """The request for the rest of an answer after what was let out of it."""
         ...
 
-    def stream(self, *, strip: bool) -> Stream:
+    def stream(
+        self, *, strip: bool, passed: Collection[Kind] = (), answers: int = MOST_ANSWERS
+    ) -> Stream:
         """A reader of one streamed answer.
 
         Args:
             strip: log-probabilities were asked for by the guard alone.
+            passed: kinds of content that held answers have unchecked.
+            answers: as many as were asked for; a reply with more cannot be read.
+        """
+        ...
+
+    def cleaned(
+        self, reply: Mapping[str, Any], passed: Collection[Kind], answers: int = MOST_ANSWERS
+    ) -> tuple[dict[str, Any], list[Kind]]:
+        """Return a whole reply with what a held answer may have, and the kinds that were left
+        out.
+
+        Raises:
+            Unreadable: it is no such reply, or has more answers than were asked for.
         """
         ...
 
@@ -155,6 +184,10 @@ class Api(Protocol):
         """Take the log-probabilities out of a whole reply."""
         ...
 
+    def spelled(self, reply: dict[str, Any]) -> None:
+        """Leave out log-probabilities of a whole held reply whose tokens do not spell its text."""
+        ...
+
     def group(self, channel: Channel) -> int:
         """Which of the answers a channel belongs to."""
         ...
@@ -162,11 +195,15 @@ class Api(Protocol):
 
 @dataclass(frozen=True)
 class Whole:
-    """The whole text of a channel."""
+    """The whole text of a channel.
+
+    Attributes:
+        kinds: of content beside it that is not checked.
+    """
 
     text: str
     tokens: tuple[dict[str, Any], ...] = ()
-    notes: tuple[str, ...] = field(default=())
+    kinds: tuple[Kind, ...] = field(default=())
 
 
 def tokens_of(entries: Any) -> tuple[dict[str, Any], ...]:

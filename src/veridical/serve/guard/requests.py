@@ -14,12 +14,14 @@ from veridical.decide.rewriting import Rewriting, read_rewriting, rewrite_reques
 from veridical.decide.unsupported import flaws, scorer_of
 from veridical.errors import VeridicalError
 from veridical.io.conversations import documents_of
-from veridical.io.http_body import BodyError, parse_json
+from veridical.io.http_body import LONGEST_ERROR, BodyError, parse_json
 from veridical.io.problems import RowProblem
+from veridical.io.prompt_sources import prompt_sources
 from veridical.serve.guard.answers import Answer, AnswerSummary, Handling, summary
 from veridical.serve.guard.chat import ChatApi
 from veridical.serve.guard.checking import Finding, Judge, spans_of
-from veridical.serve.guard.pieces import Api, Channel, Whole
+from veridical.serve.guard.fields import NAMES, error_fields
+from veridical.serve.guard.pieces import MOST_ANSWERS, Api, Channel, Whole
 from veridical.serve.guard.sse import UnreadableEvent
 from veridical.serve.guard.streams import (
     BROKEN,
@@ -36,13 +38,14 @@ from veridical.serve.security import header
 
 if TYPE_CHECKING:
     from collections import Counter
-    from collections.abc import Coroutine
+    from collections.abc import Collection, Coroutine
 
     import httpx
 
     from veridical.decide.policy_file import GuardRules
     from veridical.serve.guard.answers import Mode
     from veridical.serve.guard.checking import SentenceChecker
+    from veridical.serve.guard.fields import Kind
     from veridical.serve.guard.kept import Kept
     from veridical.serve.guard.upstream import Upstream
 
@@ -66,9 +69,13 @@ class Guarding(Protocol):
     rules: GuardRules
     mode: Mode
     kept: Kept | None
+    passed: Collection[Kind]
     counts: Counter[str]
 
     def behind(self, work: Coroutine[Any, Any, None]) -> None: ...
+    def unsourced(self) -> None: ...
+    def withheld(self, kind: str) -> None: ...
+    def count(self, found: AnswerSummary, *, blocked: bool, sourced: bool) -> None: ...
 
 
 class GuardRequest:
@@ -79,13 +86,16 @@ class GuardRequest:
         self.enforces = guard.mode in ("hold", "buffer")
         self.notes: list[str] = []
         mine = body.pop("veridical", None)
-        self.asked = body
         self.contexts = [*self._own_contexts(mine), *self._evidence(body)]
+        if not self.contexts and guard.rules.prompt_sources:
+            self.contexts = prompt_sources(self.prompt, guard.rules.source_pattern)
         self.streamed = body.get("stream") is True
         self.final = (header(scope, FINAL) or "").strip().lower() in ("1", "true", "yes")
         self.headers = {
             name: value for name in _SENT_ON if (value := header(scope, name)) is not None
         }
+        if self.enforces and api.answers(body) > MOST_ANSWERS:
+            raise Problem(400, f"more than {MOST_ANSWERS} answers are asked for: ask for fewer")
         endpoint = guard.upstream.endpoint
         self.body = {**body, **endpoint.extra_body}
         if endpoint.model:
@@ -217,6 +227,8 @@ class GuardRequest:
     async def answer(self, send: Send) -> None:
         """Send the request on, and what comes of it to the client."""
         guard = self.guard
+        if not self.contexts:
+            guard.unsourced()
         early = guard.checker.wants_samples and guard.mode != "monitor"
         if early:
             self.judge()  # the samples are written while the answer is
@@ -240,6 +252,8 @@ class GuardRequest:
         if key and key.encode() in body:
             body = b""
         kind = response.headers.get("content-type", "application/json")
+        if self.enforces:
+            body, kind = _error_alone(body), "application/json"
         status = response.status_code if response.status_code >= 400 else 502
         headers = {
             name: response.headers[name] for name in ("retry-after",) if name in response.headers
@@ -255,7 +269,11 @@ class GuardRequest:
         guard = self.guard
         flight = Flight(
             self.api,
-            self.api.stream(strip=self.strip),
+            self.api.stream(
+                strip=self.strip,
+                passed=guard.passed,
+                answers=self.api.answers(self.body) if self.enforces else MOST_ANSWERS,
+            ),
             self.make,
             final=self.final,
             alone=self.api.answers(self.body) == 1,
@@ -294,7 +312,15 @@ class GuardRequest:
         finally:
             guard.behind(self._keep_flight(flight))
 
+    def _warn(self, notes: Sequence[str] = ()) -> None:
+        """Tell the operator, once each, what is left out of held answers."""
+        for note in dict.fromkeys([*notes, *self.notes]):
+            kind = note.removeprefix("withheld: ")
+            if kind != note:
+                self.guard.withheld(kind)
+
     async def _keep_flight(self, flight: Flight) -> None:
+        self._warn(flight.notes)
         if self.guard.mode == "monitor":
             await judge_all(flight)
         groups = flight.groups() or {0: [flight.make()]}
@@ -318,8 +344,14 @@ class GuardRequest:
             reply = parse_json(body, LONGEST_REPLY)
             if not isinstance(reply, dict):
                 raise UnreadableEvent("the reply is no JSON object")
+            if self.enforces:
+                reply, out = self.api.cleaned(reply, guard.passed, self.api.answers(self.body))
+                self.notes += [f"withheld: {NAMES[kind]}" for kind in dict.fromkeys(out)]
             texts = self.api.texts(reply)
-        except (BodyError, UnreadableEvent) as e:
+        except BodyError:  # whose message quotes the reply
+            await self._unreadable(body, kind, "the reply is no JSON that can be read", send)
+            return
+        except UnreadableEvent as e:
             await self._unreadable(body, kind, str(e), send)
             return
         answers = await self._judged(texts)
@@ -330,6 +362,8 @@ class GuardRequest:
                 self.api.put(reply, channel, answer.delivered, blocked=answer.blocked)
         if self.strip:
             self.api.strip(reply)
+        elif self.enforces:
+            self.api.spelled(reply)
         found = summary([a for answers in groups.values() for a in answers])
         document = found.document()
         if len(groups) > 1:
@@ -337,8 +371,11 @@ class GuardRequest:
             document["choices"] = [
                 {"index": i, **summary(answers).document()} for i, answers in groups.items()
             ]
+        if notes := list(dict.fromkeys([*found.notes, *self.notes])):
+            document["notes"] = notes
         reply["veridical"] = {**document, "mode": guard.mode}
         headers = {**found.headers(), "x-veridical-mode": guard.mode}
+        self._warn()
         guard.behind(self._keep_groups(groups))
         await send_whole(send, 200, json.dumps(reply).encode("ascii"), headers)
 
@@ -351,7 +388,7 @@ class GuardRequest:
             blocked = False
             for channel in channels:
                 answer, told = answers[channel], texts[channel]
-                answer.notes += [f"not checked: {note}" for note in told.notes]
+                answer.notes += [f"not checked: {NAMES[kind]}" for kind in told.kinds]
                 if blocked:
                     answer.received, answer.blocked = told.text, True
                     continue
@@ -401,14 +438,7 @@ class GuardRequest:
         all, where it was not."""
         guard = self.guard
         found = summary(answers)
-        counts = guard.counts
-        counts["answers"] += 1
-        counts[found.decision] += 1
-        counts[found.status] += 1
-        if found.status == "failed" and guard.checker.on_error == "open":
-            counts["failed open"] += 1
-        if any(a.blocked for a in answers):
-            counts["blocked"] += 1
+        guard.count(found, blocked=any(a.blocked for a in answers), sourced=bool(self.contexts))
         if guard.kept is None:
             return
         try:
@@ -447,6 +477,20 @@ class GuardRequest:
             mine["text_delivered"] = delivered
         row = await self.judge().row(received, spans)
         return row, found, mine
+
+
+def _error_alone(body: bytes) -> bytes:
+    """Return the error of an upstream without what else its reply has, such as what the model
+    wrote before it failed."""
+    try:
+        found = parse_json(body, LONGEST_ERROR)
+    except BodyError:
+        found = {}
+    error = found.get("error") if isinstance(found, dict) else None
+    made: dict[str, Any] = {"error": error_fields(error)}
+    if isinstance(found, dict) and found.get("type") == "error":
+        made = {"type": "error", **made}
+    return json.dumps(made).encode("ascii")
 
 
 def _seed(body: Mapping[str, Any], i: int) -> dict[str, Any]:

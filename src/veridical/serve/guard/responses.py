@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from veridical.io.conversations import contexts_of, from_responses
+from veridical.serve.guard.fields import Kind, error_fields, plain_fields
 from veridical.serve.guard.pieces import (
+    MOST_ANSWERS,
     Channel,
     ChannelText,
+    Drop,
     End,
     Over,
     Pass,
@@ -17,33 +20,49 @@ from veridical.serve.guard.pieces import (
     entries_of,
     tokens_of,
 )
-from veridical.serve.guard.sse import SseEvent, UnreadableEvent, rendered
+from veridical.serve.guard.sse import KEEP_ALIVE, SseEvent, UnreadableEvent, rendered
 
 _LAST = ("response.completed", "response.incomplete", "response.failed")
-_OF_TOOLS = ("call", "mcp", "function")
+_WHOLE = ("response.created", "response.in_progress", "response.queued", *_LAST)
+#: Parts of messages that are checked, with the field of their text.
+_TEXT_OF = {"output_text": "text", "refusal": "refusal"}
+_TOOLS = ("call", "mcp", "function", "tool")
+_OF_ITEM = ("id", "type", "role", "status", "phase")
 
 
 class ResponsesStream:
     """A streamed answer. A channel is a part of an item of the output.
 
     Events that repeat a text, such as the last one, are passed on with what was let out of it.
+    Items and parts that are left out are not counted in the places of the others.
+
+    Args:
+        strip: log-probabilities are the guard's own and are left out.
+        passed: kinds of content that held answers have unchecked.
     """
 
-    def __init__(self, *, strip: bool) -> None:
+    def __init__(self, *, strip: bool, passed: Collection[Kind] = ()) -> None:
         self._strip = strip
+        self._passed = passed
         self._response: dict[str, Any] = {}
         self._items: dict[Channel, str] = {}
+        self._kinds: dict[Channel, str] = {}
         self._seen: dict[Channel, str] = {}
         self._ended: set[Channel] = set()
+        self._places: dict[Channel, dict[int, int]] = {}
+        self._dropped: dict[int, Kind] = {}
         self._number = 0
         self.delivered: dict[Channel, str] = {}
 
+    def complete(self) -> bool:
+        return False  # it ends with an event of its own
+
     def read(self, event: SseEvent) -> Iterator[Piece]:
         if event.data is None:
-            yield Pass(None, lambda: event.raw)
+            yield Pass(None, lambda: KEEP_ALIVE)
             return
         if event.data.strip() == "[DONE]":
-            yield Over(lambda: event.raw)
+            yield Over(lambda: rendered("[DONE]"))
             return
         found = event.object
         kind = found.get("type", event.name)
@@ -51,41 +70,92 @@ class ResponsesStream:
             raise UnreadableEvent("an event has no type")
         if isinstance(found.get("response"), dict):
             self._response = found["response"]
-        if kind == "response.output_text.delta":
+        side = self._side(kind, found)
+        if side is not None:
+            if side not in self._passed:
+                yield Drop(side)
+                return
+            self._place_of(found)
+            yield Pass(None, lambda: self._numbered(self._moved(found), kind), side)
+            return
+        if kind == "error":
+            error = error_fields(found.get("error") or found)
+            yield Pass(None, lambda: self._numbered({"type": kind, **error}, kind))
+            return
+        if kind in ("response.output_text.delta", "response.refusal.delta"):
             delta = found.get("delta")
             if not isinstance(delta, str):
                 raise UnreadableEvent("a delta is no text")
             channel = self._channel(found)
             self._items[channel] = str(found.get("item_id", ""))
+            self._kinds[channel] = kind.split(".")[1]
             self._seen[channel] = self._seen.get(channel, "") + delta
             yield ChannelText(channel, delta, tokens_of(found.get("logprobs")))
             return
         for channel, text in self._texts(kind, found):
             yield from self._catch_up(channel, text)
+        inner = self._inner(found)
+        yield from (Drop(k) for k in inner if k not in self._passed)
         if kind in _LAST:
             yield Over(lambda: self._snapshot(kind, found))
             return
-        note = None
+        passed = next((k for k in inner if k in self._passed), None)
+        yield Pass(None, lambda: self._snapshot(kind, found), passed)
+
+    def _side(self, kind: str, found: Mapping[str, Any]) -> Kind | None:
+        """Return the kind of content that is not checked which an event is of."""
+        index = _index(found.get("output_index"))
+        if kind.startswith("response.output_item."):
+            side = _kind_of_item(found.get("item"))
+            if side is not None and side not in self._passed:
+                self._dropped[index] = side
+            return side
+        if "output_index" in found and index in self._dropped:
+            return self._dropped[index]
+        if kind.startswith("response.content_part."):
+            return _kind_of_part(found.get("part"))
+        if kind in _WHOLE or kind == "error":
+            return None
+        if kind.startswith(("response.output_text.", "response.refusal.")):
+            if "annotation" in kind:
+                return "annotations"
+            return None if kind.endswith((".delta", ".done")) else "other"
         if "reasoning" in kind:
-            note = "reasoning"
-        elif "refusal" in kind:
-            note = "refusal"
-        elif any(part in kind for part in _OF_TOOLS):
-            note = "tool calls"
-        yield Pass(None, lambda: self._snapshot(kind, found), note)
+            return "reasoning"
+        if "audio" in kind:
+            return "audio"
+        return "tool_calls" if any(part in kind for part in _TOOLS) else "other"
+
+    def _inner(self, found: Mapping[str, Any]) -> list[Kind]:
+        """Return the kinds of content that are not checked inside an event that is passed on."""
+        response = found.get("response")
+        output = response.get("output") if isinstance(response, dict) else None
+        kinds: list[Kind] = []
+        for item in output if isinstance(output, list) else [found.get("item")]:
+            kind = _kind_of_item(item) if isinstance(item, dict) else None
+            kinds += _kinds_of_parts(item) if kind is None else [kind]
+        return kinds
 
     def _texts(self, kind: str, found: Mapping[str, Any]) -> Iterator[tuple[Channel, str]]:
         """Channels that are complete, with the whole text of each, by an event that has it."""
-        if kind == "response.output_text.done":
-            yield self._channel(found), _text(found.get("text"))
-        elif kind == "response.content_part.done" and _is_text(found.get("part")):
-            yield self._channel(found), _text(found["part"].get("text"))
+        if kind in ("response.output_text.done", "response.refusal.done"):
+            named = kind.split(".")[1]
+            self._kinds[self._channel(found)] = named
+            yield self._channel(found), _text(found.get(_TEXT_OF[named]))
+        elif kind == "response.content_part.done":
+            self._kinds[self._channel(found)] = found["part"]["type"]
+            yield self._channel(found), _said(found["part"])
         elif kind == "response.output_item.done":
-            yield from _parts(found.get("item"), _index(found.get("output_index")))
+            yield from self._parts(found.get("item"), _index(found.get("output_index")))
         elif kind in _LAST:
             output = self._response.get("output")
             for i, item in enumerate(output if isinstance(output, list) else ()):
-                yield from _parts(item, i)
+                yield from self._parts(item, i)
+
+    def _parts(self, item: Any, index: int) -> Iterator[tuple[Channel, str]]:
+        for channel, text in _parts(item, index):
+            self._kinds[channel] = item["content"][channel[1]]["type"]
+            yield channel, text
 
     def _catch_up(self, channel: Channel, text: str) -> Iterator[Piece]:
         """A text that was not, or not all, told by deltas; a complete one ends."""
@@ -99,19 +169,41 @@ class ResponsesStream:
             self._ended.add(channel)
             yield End(channel)
 
+    def _place(self, *indexes: int) -> int:
+        """Return the place of an item, or of a part of one, among those that are let out."""
+        places = self._places.setdefault(indexes[:-1], {})
+        return places.setdefault(indexes[-1], len(places))
+
+    def _place_of(self, found: Mapping[str, Any]) -> dict[str, int]:
+        """Return the places that an event names, among what is let out."""
+        made = {}
+        if "output_index" in found:
+            index = _index(found["output_index"])
+            made["output_index"] = self._place(index)
+            if "content_index" in found:
+                part = _index(found["content_index"])
+                made["content_index"] = self._place(index, part)
+        return made
+
+    def _moved(self, found: Mapping[str, Any]) -> dict[str, Any]:
+        return {**found, **self._place_of(found)}
+
     def _channel(self, found: Mapping[str, Any]) -> Channel:
         return _index(found.get("output_index")), _index(found.get("content_index"))
 
     def _snapshot(self, kind: str, found: Mapping[str, Any]) -> bytes:
         """An event whose texts are those that were let out."""
-        made = dict(found)
-        if kind == "response.output_text.done":
-            made["text"] = self._let_out(self._channel(found))
-            made["logprobs"] = []
-        elif kind.startswith("response.content_part.") and _is_text(found.get("part")):
+        named = plain_fields(found, ("item_id", "sequence_number"))
+        made: dict[str, Any] = {"type": kind, **named, **self._place_of(found)}
+        if kind in ("response.output_text.done", "response.refusal.done"):
+            part = kind.split(".")[1]
+            made[_TEXT_OF[part]] = self._let_out(self._channel(found))
+            if part == "output_text":
+                made["logprobs"] = []
+        elif kind.startswith("response.content_part."):
             made["part"] = self._part(found["part"], self._channel(found))
         elif kind.startswith("response.output_item."):
-            made["item"] = self._item(found.get("item"), _index(found.get("output_index")))
+            made["item"] = self._item(found["item"], _index(found.get("output_index")))
         elif isinstance(found.get("response"), dict):
             made["response"] = self._whole(found["response"])
         return self._numbered(made, kind)
@@ -119,27 +211,34 @@ class ResponsesStream:
     def _let_out(self, channel: Channel) -> str:
         return self.delivered.get(channel, "")
 
-    def _part(self, part: Any, channel: Channel) -> Any:
-        if not _is_text(part):
-            return part
+    def _part(self, part: Mapping[str, Any], channel: Channel) -> dict[str, Any]:
         text = self._let_out(channel)
-        made = {**part, "text": text, "logprobs": []}
-        if text != part.get("text"):
-            made["annotations"] = []  # they have places in the text
+        made = _made_part(part["type"], text)
+        if "annotations" in self._passed and text == _said(part) and "text" in made:
+            made["annotations"] = part.get("annotations") or []  # they have places in the text
         return made
 
-    def _item(self, item: Any, index: int) -> Any:
-        content = item.get("content") if isinstance(item, dict) else None
-        if not isinstance(content, list) or item.get("type") != "message":
-            return item
-        parts = [self._part(part, (index, j)) for j, part in enumerate(content)]
-        return {**item, "content": parts}
+    def _item(self, item: Mapping[str, Any], index: int) -> dict[str, Any]:
+        if item.get("type") != "message":
+            return dict(item)  # of a kind that is passed
+        content = item.get("content")
+        made = plain_fields(item, _OF_ITEM)
+        made["content"] = [
+            dict(part) if _kind_of_part(part) else self._part(part, (index, j))
+            for j, part in enumerate(content if isinstance(content, list) else ())
+            if _kind_of_part(part) in (None, *self._passed)
+        ]
+        return made
 
     def _whole(self, response: Mapping[str, Any]) -> dict[str, Any]:
         output = response.get("output")
         items = output if isinstance(output, list) else []
-        made = {**response, "output": [self._item(item, i) for i, item in enumerate(items)]}
-        made.pop("output_text", None)
+        made = _made_response(response)
+        made["output"] = [
+            self._item(item, i)
+            for i, item in enumerate(items)
+            if _kind_of_item(item) in (None, *self._passed)
+        ]
         return made
 
     def _numbered(self, made: Mapping[str, Any], kind: str) -> bytes:
@@ -155,30 +254,28 @@ class ResponsesStream:
             return event.raw
         return rendered(_without(event.object), event.name)
 
-    def text(self, channel: Channel, text: str, tokens: Sequence[Mapping[str, Any]] = ()) -> bytes:
-        kind = "response.output_text.delta"
-        data = {
-            "type": kind,
+    def _where(self, channel: Channel) -> dict[str, Any]:
+        return {
             "item_id": self._items.get(channel, ""),
-            "output_index": channel[0],
-            "content_index": channel[1],
-            "delta": text,
-            "logprobs": [] if self._strip else entries_of(tokens),
-            "sequence_number": 0,
+            "output_index": self._place(channel[0]),
+            "content_index": self._place(*channel),
         }
-        return self._numbered(data, kind)
+
+    def text(self, channel: Channel, text: str, tokens: Sequence[Mapping[str, Any]] = ()) -> bytes:
+        part = self._kinds.get(channel, "output_text")
+        kind = f"response.{part}.delta"
+        data: dict[str, Any] = {"type": kind, **self._where(channel), "delta": text}
+        if part == "output_text":
+            data["logprobs"] = [] if self._strip else entries_of(tokens)
+        return self._numbered({**data, "sequence_number": 0}, kind)
 
     def blocked(self, channel: Channel) -> bytes:
-        place = {
-            "item_id": self._items.get(channel, ""),
-            "output_index": channel[0],
-            "content_index": channel[1],
-        }
-        text = self._let_out(channel)
-        part = {"type": "output_text", "text": text, "annotations": []}
-        told = (
-            ("response.output_text.done", {**place, "text": text, "logprobs": []}),
-            ("response.content_part.done", {**place, "part": part}),
+        place, text = self._where(channel), self._let_out(channel)
+        part = self._kinds.get(channel, "output_text")
+        logprobs: dict[str, Any] = {"logprobs": []} if part == "output_text" else {}
+        told: tuple[tuple[str, dict[str, Any]], ...] = (
+            (f"response.{part}.done", {**place, _TEXT_OF[part]: text, **logprobs}),
+            ("response.content_part.done", {**place, "part": _made_part(part, text)}),
         )
         return b"".join(
             self._numbered({"type": kind, **data, "sequence_number": 0}, kind)
@@ -188,7 +285,7 @@ class ResponsesStream:
     def closing(self) -> bytes:
         items: dict[int, list[Any]] = {}
         for channel, text in sorted(self.delivered.items()):
-            part = {"type": "output_text", "text": text, "annotations": []}
+            part = _made_part(self._kinds.get(channel, "output_text"), text)
             items.setdefault(channel[0], []).append(part)
         output = [
             {
@@ -201,7 +298,7 @@ class ResponsesStream:
             for i, parts in items.items()
         ]
         response = {
-            **self._response,
+            **_made_response(self._response),
             "status": "incomplete",
             "incomplete_details": {"reason": "content_filter"},
             "output": output,
@@ -264,28 +361,40 @@ class ResponsesApi:
         asked["input"] = items
         return asked
 
-    def stream(self, *, strip: bool) -> ResponsesStream:
-        return ResponsesStream(strip=strip)
+    def stream(
+        self, *, strip: bool, passed: Collection[Kind] = (), answers: int = MOST_ANSWERS
+    ) -> ResponsesStream:
+        return ResponsesStream(strip=strip, passed=passed)
+
+    def cleaned(
+        self, reply: Mapping[str, Any], passed: Collection[Kind], answers: int = MOST_ANSWERS
+    ) -> tuple[dict[str, Any], list[Kind]]:
+        out: list[Kind] = []
+        made, kept = _made_response(reply), []
+        for item in _output(reply):
+            kind = _kind_of_item(item)
+            if kind is not None and kind not in passed:
+                out.append(kind)
+            elif kind is not None:
+                kept.append(item)
+            else:
+                kept.append(_cleaned_item(item, passed, out))
+        return {**made, "output": kept}, out
 
     def texts(self, reply: Mapping[str, Any]) -> dict[Channel, Whole]:
-        output = reply.get("output")
-        if not isinstance(output, list):
-            raise UnreadableEvent("the reply has no output")
         found: dict[Channel, Whole] = {}
-        notes = []
-        for i, item in enumerate(output):
-            kind = item.get("type", "") if isinstance(item, dict) else ""
-            if any(part in str(kind) for part in _OF_TOOLS):
-                notes.append("tool calls")
-            elif kind == "reasoning":
-                notes.append("reasoning")
+        kinds: list[Kind] = []
+        for i, item in enumerate(_output(reply)):
+            kind = _kind_of_item(item)
+            if kind is not None and kind != "other":
+                kinds.append(kind)
             for channel, text in _parts(item, i):
                 part = item["content"][channel[1]]
                 found[channel] = Whole(text, tokens_of(part.get("logprobs")))
-        if notes:
+        if kinds:
             first = next(iter(found), (0, 0))
             whole = found.get(first, Whole(""))
-            found[first] = Whole(whole.text, whole.tokens, tuple(dict.fromkeys(notes)))
+            found[first] = Whole(whole.text, whole.tokens, tuple(dict.fromkeys(kinds)))
         return found
 
     def put(self, reply: dict[str, Any], channel: Channel, text: str, *, blocked: bool) -> None:
@@ -293,13 +402,23 @@ class ResponsesApi:
             part = reply["output"][channel[0]]["content"][channel[1]]
         except (KeyError, IndexError, TypeError):
             return  # a place for notes alone
-        part.update(text=text, annotations=[], logprobs=[])
+        part[_TEXT_OF[part["type"]]] = text
+        part.update(annotations=[], logprobs=[])
         reply.pop("output_text", None)
         if blocked:
             reply["status"] = "incomplete"
             reply["incomplete_details"] = {"reason": "content_filter"}
             reply["output"][channel[0]]["status"] = "incomplete"
             del reply["output"][channel[0] + 1 :]
+
+    def spelled(self, reply: dict[str, Any]) -> None:
+        for item in _output(reply):
+            for channel, text in _parts(item, 0):
+                part = item["content"][channel[1]]
+                tokens = tokens_of(part.get("logprobs"))
+                spells = "".join(t["token"] for t in tokens) == text
+                if "logprobs" in part:
+                    part["logprobs"] = entries_of(tokens) if spells else []
 
     def strip(self, reply: dict[str, Any]) -> None:
         reply.update(_without(reply))
@@ -317,16 +436,92 @@ def _without(value: Any) -> Any:
     return value
 
 
+def _output(reply: Mapping[str, Any]) -> list[Any]:
+    output = reply.get("output")
+    if not isinstance(output, list):
+        raise UnreadableEvent("the reply has no output")
+    return output
+
+
 def _parts(item: Any, index: int) -> Iterator[tuple[Channel, str]]:
     content = item.get("content") if isinstance(item, dict) else None
     if isinstance(content, list) and item.get("type") == "message":
         for j, part in enumerate(content):
-            if _is_text(part):
-                yield (index, j), _text(part.get("text"))
+            if _kind_of_part(part) is None:
+                yield (index, j), _said(part)
 
 
-def _is_text(part: Any) -> bool:
-    return isinstance(part, dict) and part.get("type") == "output_text"
+def _kind_of_item(item: Any) -> Kind | None:
+    """Return the kind of content of an item that is not checked; None of a message."""
+    kind = item.get("type") if isinstance(item, dict) else None
+    if kind == "message":
+        return None
+    if kind == "reasoning":
+        return "reasoning"
+    called = isinstance(kind, str) and any(part in kind for part in _TOOLS)
+    return "tool_calls" if called else "other"
+
+
+def _kind_of_part(part: Any) -> Kind | None:
+    """Return the kind of content of a part that is not checked; None of a text."""
+    kind = part.get("type") if isinstance(part, dict) else None
+    if not isinstance(kind, str):
+        return "other"
+    if kind in _TEXT_OF:
+        return None
+    if "reasoning" in kind:
+        return "reasoning"
+    return "audio" if "audio" in kind else "other"
+
+
+def _kinds_of_parts(item: Any) -> list[Kind]:
+    content = item.get("content") if isinstance(item, dict) else None
+    parts = content if isinstance(content, list) else []
+    found: list[Kind] = [k for part in parts if (k := _kind_of_part(part)) is not None]
+    if any(isinstance(part, dict) and part.get("annotations") for part in parts):
+        found.append("annotations")
+    return found
+
+
+def _cleaned_item(item: dict[str, Any], passed: Collection[Kind], out: list[Kind]) -> Any:
+    """Return a message with what a held answer may have; what is left out is added to ``out``."""
+    content, parts = item.get("content"), []
+    for part in content if isinstance(content, list) else ():
+        kind = _kind_of_part(part)
+        if kind is None:
+            made = _made_part(part["type"], _said(part))
+            if "logprobs" in made:
+                made["logprobs"] = part.get("logprobs") or []
+            if part.get("annotations") and "annotations" in passed:
+                made["annotations"] = part["annotations"]
+            elif part.get("annotations"):
+                out.append("annotations")
+            parts.append(made)
+        elif kind in passed:
+            parts.append(part)
+        else:
+            out.append(kind)
+    return {**plain_fields(item, _OF_ITEM), "content": parts}
+
+
+def _made_part(kind: str, text: str) -> dict[str, Any]:
+    if kind == "refusal":
+        return {"type": kind, "refusal": text}
+    return {"type": kind, "text": text, "annotations": [], "logprobs": []}
+
+
+def _made_response(response: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a response without its output, and without texts."""
+    made = plain_fields(response, response)
+    for name in ("output", "output_text", "instructions", "input", "prompt", "error"):
+        made.pop(name, None)
+    if response.get("error") is not None:
+        made["error"] = error_fields(response["error"])
+    return made
+
+
+def _said(part: Mapping[str, Any]) -> str:
+    return _text(part.get(_TEXT_OF[part["type"]]))
 
 
 def _text(value: Any) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from veridical.core.registry import REGISTRY
 from veridical.core.resolving import resolve
 from veridical.decide.policy import Policy
-from veridical.decide.policy_file import PolicyFile, read_policy
+from veridical.decide.policy_file import PolicyFile, policy_of, read_policy
 from veridical.errors import UsageError
 from veridical.serve.keys import read_keys
 from veridical.text.display import display, visible
@@ -16,6 +16,16 @@ from veridical.text.display import display, visible
 if TYPE_CHECKING:
     from veridical.core.registry import BoundScorer
     from veridical.serve.keys import Key
+
+
+#: Without ``--policy``: what the verdicts speak against is rejected.
+DEFAULT_POLICY: dict[str, Any] = {
+    "accept": 1.0,
+    "rules": [
+        {"verdict": verdict, "then": "reject"}
+        for verdict in ("contradicted", "unsupported", "inconsistent")
+    ],
+}
 
 
 def scorers_of(file: PolicyFile, where: str) -> list[BoundScorer]:
@@ -41,12 +51,16 @@ def scorers_of(file: PolicyFile, where: str) -> list[BoundScorer]:
     return bound
 
 
-def policy_and_scorers(path: Path) -> tuple[PolicyFile, Policy, list[BoundScorer]]:
-    """What a policy file says, for a guard.
+def policy_and_scorers(path: Path | None) -> tuple[PolicyFile, Policy, list[BoundScorer]]:
+    """What a policy file says, for a guard; without one, the policy that rejects by verdict.
 
     Raises:
         UsageError: the file is no policy, or names what is not there.
     """
+    if path is None:
+        file = policy_of(DEFAULT_POLICY, "the default policy")
+        scorers = scorers_of(file, "the default policy")
+        return file, Policy.of(file, scorers), scorers
     file = read_policy(path)
     policy, scorers = Policy.read(path, scorers_of(file, f"policy {path}"))
     if file.guard.on_reject == "repair" and policy.by is not None:

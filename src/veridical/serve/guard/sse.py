@@ -14,6 +14,8 @@ from veridical.io.problems import RowProblem
 
 #: Bytes of one event.
 LONGEST_EVENT = 8 * 2**20
+#: A comment without text, which keeps a connection alive.
+KEEP_ALIVE = b":\n\n"
 _END = re.compile(rb"(?:\r\n|\r(?!\n)|\n){2}")
 _LINE = re.compile(r"\r\n|\r|\n")
 

@@ -8,10 +8,20 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from veridical.serve.guard.answers import Answer, AnswerStep, Out, described, joined, summary
+from veridical.serve.guard.answers import (
+    LONGEST_ANSWER,
+    TOO_LONG,
+    Answer,
+    AnswerStep,
+    Out,
+    described,
+    joined,
+    summary,
+)
 from veridical.serve.guard.checking import spans_of
 from veridical.serve.guard.cutting import Cutter
-from veridical.serve.guard.pieces import Channel, ChannelText, End, Over, Pass, Piece
+from veridical.serve.guard.fields import NAMES, Kind
+from veridical.serve.guard.pieces import Channel, ChannelText, Drop, End, Over, Pass, Piece
 from veridical.serve.guard.sse import Events, SseEvent, UnreadableEvent, comment, events_of
 
 if TYPE_CHECKING:
@@ -32,6 +42,7 @@ class Flight:
         make: an :class:`Answer` for a new channel.
         final: whether the client asked for the object ``veridical``.
         alone: whether one answer alone was asked for, so that blocking it ends the stream.
+        over: the event that ends the stream has come.
     """
 
     api: Api
@@ -42,15 +53,26 @@ class Flight:
     answers: dict[Channel, Answer] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     mode: str = "annotate"
+    over: bool = False
 
     def answer(self, channel: Channel) -> Answer:
         if channel not in self.answers:
             self.answers[channel] = self.make()
         return self.answers[channel]
 
+    @property
+    def whole(self) -> bool:
+        """Whether the upstream said that the answer is finished."""
+        return self.over or self.stream.complete()
+
     def note(self, text: str) -> None:
         if text not in self.notes:
             self.notes.append(text)
+
+    def unchecked(self, kind: Kind | None, *, withheld: bool = False) -> None:
+        """Note a kind of content that was not checked."""
+        if kind is not None and (withheld or kind != "other"):
+            self.note(f"{'withheld' if withheld else 'not checked'}: {NAMES[kind]}")
 
     def groups(self) -> dict[int, list[Answer]]:
         """The channels of each answer, in order."""
@@ -88,7 +110,7 @@ async def monitored(flight: Flight, pieces: AsyncIterator[bytes]) -> AsyncGenera
         for event in splitter.last() if readable else ():
             with contextlib.suppress(UnreadableEvent):
                 _watch(flight, event)
-        if readable and splitter.rest().strip():
+        if readable and (splitter.rest().strip() or not flight.whole):
             flight.note(BROKEN)
     except OSError:
         flight.note(BROKEN)
@@ -97,19 +119,24 @@ async def monitored(flight: Flight, pieces: AsyncIterator[bytes]) -> AsyncGenera
 
 def _watch(flight: Flight, event: SseEvent) -> None:
     for piece in flight.stream.read(event):
-        if isinstance(piece, ChannelText):
+        if isinstance(piece, Over):
+            flight.over = True
+        elif isinstance(piece, ChannelText):
             answer = flight.answer(piece.channel)
             answer.received += piece.text
             answer.delivered += piece.text
             answer._tokens += piece.tokens
-        elif isinstance(piece, Pass) and piece.note:
-            flight.note(f"not checked: {piece.note}")
+        elif isinstance(piece, (Pass, Drop)):
+            flight.unchecked(piece.kind)
 
 
 async def judge_all(flight: Flight) -> None:
     """Judge what was said by all channels that were watched."""
     for answer in flight.answers.values():
         cutter = Cutter()
+        if len(answer.received) > LONGEST_ANSWER:
+            answer.failed = TOO_LONG
+            continue
         for piece in (*cutter.feed(answer.received), *cutter.end()):
             finding = await answer.judge.find(piece, answer._tokens_of(piece))
             answer.steps.append(AnswerStep(piece, finding, "released", piece))
@@ -143,6 +170,9 @@ class Annotating:
                 try:
                     event = coming.result()
                 except StopAsyncIteration:
+                    broken = not self._flight.whole
+                    if broken:
+                        self._flight.note(BROKEN)
                     break
                 except (EOFError, OSError, UnreadableEvent) as e:
                     broken = True
@@ -187,11 +217,14 @@ class Annotating:
                     answer.delivered += piece.text
                     answer._tokens += piece.tokens
                     cutter = self._cutters.setdefault(piece.channel, Cutter())
+                    if len(answer.received) > LONGEST_ANSWER:
+                        answer.failed = TOO_LONG
+                        continue
                     self._start(piece.channel, cutter.feed(piece.text))
                 elif isinstance(piece, End) and piece.channel in self._cutters:
                     self._start(piece.channel, self._cutters[piece.channel].end())
-                elif isinstance(piece, Pass) and piece.note:
-                    flight.note(f"not checked: {piece.note}")
+                elif isinstance(piece, (Pass, Drop)):
+                    flight.unchecked(piece.kind)
                 elif isinstance(piece, Over):
                     ended = True
             raw = flight.stream.stripped(event)
@@ -294,6 +327,9 @@ class Holding:
         if not self._over:
             for out in await self._settle():
                 yield out
+        flight.over = over is not None
+        if trouble is None and not self._over and not flight.whole and not _any_blocked(flight):
+            trouble = BROKEN, "upstream_broken"
         if trouble is not None:
             flight.note(trouble[0])
         if _any_blocked(flight) and trouble is None:
@@ -358,12 +394,14 @@ class Holding:
         """The events that a piece is let out as."""
         if isinstance(piece, bytes):
             return [piece]
+        if isinstance(piece, Drop):
+            self._flight.unchecked(piece.kind, withheld=True)
+            return []
         settled = _Settled() if work is None else await work
         if isinstance(piece, (ChannelText, End)):
             return self._let_out(piece.channel, settled)
         assert isinstance(piece, Pass)
-        if piece.note:
-            self._flight.note(f"not checked: {piece.note}")
+        self._flight.unchecked(piece.kind)
         return [] if settled.blocked else [piece.render()]
 
     def _let_out(self, channel: Channel, settled: _Settled) -> list[bytes]:

@@ -68,9 +68,12 @@ class Upstream:
 
     @asynccontextmanager
     async def send(
-        self, path: str, body: Mapping[str, Any], headers: Mapping[str, str] | None = None
+        self, path: str, body: Mapping[str, Any] | None, headers: Mapping[str, str] | None = None
     ) -> AsyncIterator[httpx.Response]:
         """The reply to a request, whose body is to be read; closed when the block ends.
+
+        Args:
+            body: None of a request that only reads.
 
         Raises:
             Problem: 502 where nobody answers, 504 where nobody does in time.
@@ -79,11 +82,14 @@ class Upstream:
 
         endpoint = self.endpoint
         timeout = httpx.Timeout(endpoint.timeout, connect=min(_CONNECT, endpoint.timeout))
+        content = None
+        if body is not None:
+            content = json.dumps(body, ensure_ascii=False).encode("utf-8", "surrogatepass")
         request = httpx.Request(
-            "POST",
+            "GET" if body is None else "POST",
             f"{endpoint.base_url.rstrip('/')}/{path}",
-            content=json.dumps(body, ensure_ascii=False).encode("utf-8", "surrogatepass"),
-            headers={**self._headers(path), **(headers or {})},
+            content=content,
+            headers={**self._headers(path, headers or {}), **(headers or {})},
             extensions={"timeout": timeout.as_dict()},
         )
         try:
@@ -98,7 +104,7 @@ class Upstream:
             self._http.cookies.clear()
             await response.aclose()
 
-    def _headers(self, path: str) -> dict[str, str]:
+    def _headers(self, path: str, given: Mapping[str, str]) -> dict[str, str]:
         key = self.endpoint.key()
         headers = {
             "content-type": "application/json",
@@ -106,7 +112,7 @@ class Upstream:
             # what is packed cannot be looked at as it passes
             "accept-encoding": "identity",
         }
-        if path == "messages":
+        if path == "messages" or "anthropic-version" in given:
             headers["anthropic-version"] = _ANTHROPIC
             return headers | ({"x-api-key": key} if key else {})
         authorization = bearer(key)

@@ -1,0 +1,106 @@
+"""Resident memory of ``veridical serve`` before, under and after load.
+
+    python benchmarks/serve_memory.py               # about five minutes on two cores
+    python benchmarks/serve_memory.py --rounds 1 --nli mini
+
+Prints the resident memory of the process in MB (and the highest so far) once it is ready, after
+each load, and when it has had nothing to do for some seconds. Loads: short answers; answers
+against long contexts; answers with samples and every scorer; and requests of 256 records.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "helpers"))
+
+from serve_load import record, sentence
+from servers import Running, running
+
+#: Seconds without a request before memory is read for the last time.
+IDLE_SECONDS = 10.0
+
+
+def memory(process: int) -> dict[str, int]:
+    """Return the resident memory of a process, now and at most, in MB."""
+    lines = Path(f"/proc/{process}/status").read_text().splitlines()
+    table = dict(line.split(":", 1) for line in lines if ":" in line)
+    return {name: int(table[name].split()[0]) // 1024 for name in ("VmRSS", "VmHWM")}
+
+
+def told(server: Running, what: str, **more: Any) -> None:
+    found = memory(server.process.pid)
+    line = {"what": what, "resident_mb": found["VmRSS"], "highest_mb": found["VmHWM"], **more}
+    print(json.dumps(line), flush=True)
+
+
+def load(
+    server: Running, what: str, body: Callable[[], dict[str, Any]], rounds: int, clients: int
+) -> None:
+    codes: Counter[int] = Counter()
+
+    def client() -> None:
+        for _ in range(rounds):
+            reply = httpx.post(
+                f"{server.url}/v1/check", json={**body(), "deadline_ms": 30_000}, timeout=900
+            )
+            codes[reply.status_code] += 1
+
+    threads = [threading.Thread(target=client) for _ in range(clients)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    told(server, what, answers=dict(codes))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=3, help="requests of each client and load")
+    parser.add_argument("--clients", type=int, default=8)
+    parser.add_argument("--nli", default=None, help="as of veridical serve")
+    options = parser.parse_args()
+    rng = random.Random(1)
+
+    def text(sentences: int) -> str:
+        return " ".join(sentence(rng, 10) for _ in range(sentences))
+
+    def long() -> dict[str, Any]:
+        return {"response": text(6), "contexts": [text(3000)]}
+
+    def sampled() -> dict[str, Any]:
+        return {**record(rng, 6, 300), "samples": [text(6) for _ in range(5)]}
+
+    loads: dict[str, Callable[[], dict[str, Any]]] = {
+        "short": lambda: {"records": [record(rng)]},
+        "long contexts": lambda: {"records": [long()]},
+        "samples": lambda: {"preset": "all", "records": [sampled()]},
+        "256 records": lambda: {"records": [record(rng, 2, 100) for _ in range(256)]},
+    }
+    words = ["serve", "--port", "0", "--queue-tokens", "100000000"]
+    words += [] if options.nli is None else ["--nli", options.nli]
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        running(words, cwd=Path(folder), ready=True) as server,
+    ):
+        told(server, "ready")
+        for what, body in loads.items():
+            load(server, what, body, options.rounds, options.clients)
+        time.sleep(IDLE_SECONDS)
+        told(server, "idle")
+
+
+if __name__ == "__main__":
+    main()
