@@ -11,11 +11,12 @@ from __future__ import annotations
 import gc
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import pytest
-from hostile_texts import FAMILIES, Family
+from hostile_texts import FAMILIES, STRUCTURES, Family
 from text_functions import FUNCTIONS, Function
+from value_functions import VALUE_FUNCTIONS
 
 from veridical.text import words as splitter
 from veridical.text.memo import TEXTS
@@ -29,6 +30,11 @@ _TOLD = (
 CHOSEN = dict(FAMILIES) if os.environ.get("VERIDICAL_GROWTH") == "all" else {
     name: FAMILIES[name] for name in _TOLD
 }  # fmt: skip
+#: Families for functions of values and structure.
+OF_VALUES = {
+    **STRUCTURES,
+    **{name: FAMILIES[name] for name in ("newline", "comma", "([", "distinct numbers")},
+}
 TIMES = 16
 SUSPECT, MOST = 40.0, 120.0  # times as long
 SHORT = 0.006  # seconds, of which nothing is concluded
@@ -74,9 +80,17 @@ def growth(function: Function, family: Family) -> float:
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_no_work_grows_with_the_square_of_the_text(name: str) -> None:
-    function = FUNCTIONS[name]
+    assert_linear(FUNCTIONS[name], CHOSEN)
+
+
+@pytest.mark.parametrize("name", VALUE_FUNCTIONS)
+def test_no_work_on_values_grows_with_the_square_of_the_text(name: str) -> None:
+    assert_linear(VALUE_FUNCTIONS[name], OF_VALUES)
+
+
+def assert_linear(function: Function, families: Mapping[str, Family]) -> None:
     function("Ann Lee was born in Rome in 1990. " * 9)
-    found = {kind: growth(function, family) for kind, family in CHOSEN.items()}
+    found = {kind: growth(function, family) for kind, family in families.items()}
     assert not {kind: times for kind, times in found.items() if times > MOST}
 
 
