@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -229,3 +230,18 @@ def test_a_forked_process_has_an_engine_of_its_own(tmp_path: Path) -> None:
 def test_importing_it_starts_nothing() -> None:
     code = "import threading, veridical.one; print(threading.active_count())"
     assert run(Path.cwd(), code).stdout == "1\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"context": "x"}, "check_one has no option 'context'; did you mean contexts?"),
+        ({"documents": ["x"]}, "check_one has no option 'documents'; did you mean contexts?"),
+        ({"prompt": "x"}, "check_one has no option 'prompt'; did you mean question?"),
+        ({"prior": 3}, "prior must be between 0 and 1, not 3"),
+        ({"prior": 0}, "prior must be between 0 and 1, not 0"),
+    ],
+)
+def test_an_option_that_is_meant_otherwise_is_named(options: dict[str, Any], says: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(says)):
+        veridical.check_one("It is open.", **options)

@@ -18,6 +18,7 @@ from veridical.engine.warm import WarmEngines
 from veridical.errors import UsageError, VeridicalError
 from veridical.io.cells import plain_row
 from veridical.io.columns import Columns
+from veridical.io.names import ALIASES
 from veridical.io.problems import RowProblem
 from veridical.run.request import Request
 
@@ -186,6 +187,10 @@ class _One:
                     f"check_one has no option {name!r}, which is for many answers: use "
                     f"veridical.check([...], {name}=...)"
                 )
+            field = next((f for f, names in ALIASES.items() if name in (f, *names)), None)
+            meant = "question" if field == "prompt" else field
+            if meant in arguments and name not in OneKeywords.__annotations__:
+                raise UsageError(f"check_one has no option {name!r}; did you mean {meant}?")
         try:
             row = {name: _plain(name, v) for name, v in arguments.items() if v is not None}
             record = Columns().record({"response": None, **row}, 0)

@@ -329,3 +329,30 @@ FAMILIES: dict[str, Family] = {
     **{f"mixture {seed}": _mixture(seed) for seed in range(6)},
     **{f"characters {seed}": _characters(seed) for seed in range(12)},
 }
+
+
+def _filled(head: str, piece: str, tail: str = "") -> Family:
+    return lambda n: (head + piece * (n // len(piece) + 1))[: n - len(tail)] + tail
+
+
+#: Structured texts, and figures and frames without end.
+STRUCTURES: dict[str, Family] = {
+    "json open": _repeated("["),
+    "json objects": _repeated('{"a":'),
+    "json leaves": lambda n: "[" + "1," * (n // 2 - 1) + "1]",
+    "json rows": lambda n: "[" + ",".join(['{"a":1,"b":"x y"}'] * (n // 18)) + "]",
+    "table rows": _filled("| a | b |\n|---|---|\n", "| 1 | 2 |\n"),
+    "html tables": _repeated("<table><tr><td>"),
+    "xml nested": _half("<a>", "</a>"),
+    "xml rows": lambda n: "<r>" + "<a>1</a>" * (n // 8) + "</r>",
+    "yaml list": _repeated("- a: 1\n  b: 2\n"),
+    "digits": _filled("The total is ", "1"),
+    "thousands": _filled("The total is 1", ",000"),
+    "product": _filled("The total is 9", " * 99"),
+    "exponent": _filled("The total is 1e", "9"),
+    "dates": _repeated("2020-01-02 "),
+    "frames": _repeated("sorry, "),
+    "refusals": _repeated("I cannot say more than that "),
+    "zero width": _repeated("a\u200b"),
+    "links": _repeated("[a]("),
+}

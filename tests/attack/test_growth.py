@@ -8,19 +8,36 @@ the machine decides nothing. A screen at a small size picks what is measured at 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 from growing import CHOSEN, MOST, growth, no_collection
-from hostile_texts import FAMILIES
-from text_functions import FUNCTIONS
+from hostile_texts import FAMILIES, STRUCTURES, Family
+from text_functions import FUNCTIONS, Function
+from value_functions import VALUE_FUNCTIONS
 
 __all__ = ["no_collection"]
+
+#: Families for functions of values and structure.
+OF_VALUES = {
+    **STRUCTURES,
+    **{name: FAMILIES[name] for name in ("newline", "comma", "([", "distinct numbers")},
+}
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_no_work_grows_with_the_square_of_the_text(name: str) -> None:
-    function = FUNCTIONS[name]
+    assert_linear(FUNCTIONS[name], CHOSEN)
+
+
+@pytest.mark.parametrize("name", VALUE_FUNCTIONS)
+def test_no_work_on_values_grows_with_the_square_of_the_text(name: str) -> None:
+    assert_linear(VALUE_FUNCTIONS[name], OF_VALUES)
+
+
+def assert_linear(function: Function, families: Mapping[str, Family]) -> None:
     function("Ann Lee was born in Rome in 1990. " * 9)
-    found = {kind: growth(function, family) for kind, family in CHOSEN.items()}
+    found = {kind: growth(function, family) for kind, family in families.items()}
     assert not {kind: times for kind, times in found.items() if times > MOST}
 
 

@@ -54,4 +54,6 @@ def test_forms() -> None:
         "torch:HUB_ID_OR_FOLDER[?revision=COMMIT]",
     )
     assert forms_in_help("proxy") == "a folder, a .gguf file, a hub id, http://HOST/v1#MODEL"
+    near = no_model("minni", ("auto (base, else mini)", "mini[?precision=int8]", "PATH.gguf"))
+    assert str(near).startswith("'minni' names no model; did you mean mini? Known forms:")
     assert str(no_model("x", ("a", "b"))) == "'x' names no model. Known forms:\n  a\n  b"

@@ -63,6 +63,15 @@ def test_the_answer_comes_first(
     assert outcome(summary) == sentence
 
 
+@pytest.mark.parametrize(("count", "says"), [(1, "1 answer has"), (3, "3 answers have")])
+def test_what_was_not_judged_is_said(count: int, says: str) -> None:
+    summary = Summary([])
+    summary.records, summary.verdicts = 4, Counter({"supported": 4})
+    summary.invisible = count
+    told = f"{says} invisible characters, which were not judged."
+    assert outcome(summary) == f"All 4 answers are supported by the sources; {told}"
+
+
 def test_a_single_unchecked_answer() -> None:
     summary = Summary([])
     summary.records, summary.verdicts = 1, Counter({"unchecked": 1})

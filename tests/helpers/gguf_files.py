@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -60,11 +61,16 @@ def unpacked(values: np.ndarray, packing: int) -> np.ndarray:
     return (np.rint(blocks / scales) * scales).reshape(values.shape).astype(np.float64)
 
 
-def metadata(kind: str, **changes: Any) -> dict[str, Any]:
+@cache
+def _vocabulary() -> tuple[list[str], list[str]]:
+    """Tokens and merges."""
     made = tokenizer("gpt2")
     vocabulary = sorted(made.get_vocab().items(), key=lambda item: item[1])
-    tokens = [token for token, _ in vocabulary]
-    merges = made_merges(made)
+    return [token for token, _ in vocabulary], made_merges(made)
+
+
+def metadata(kind: str, **changes: Any) -> dict[str, Any]:
+    tokens, merges = map(list, _vocabulary())
     said: dict[str, Any] = {
         "general.architecture": kind,
         f"{kind}.block_count": LAYERS,

@@ -103,7 +103,10 @@ def test_nested_and_overlapping_units_keep_the_text_whole(show: Open) -> None:
         "he moon",
         ".",
     ]
-    assert [p.get_attribute("data-band") for p in pieces.all()] == ["1", "4", "2", "2"]
+    # the span is boxed, in the colour of the claim or sentence that it stands in
+    assert [p.get_attribute("data-band") for p in pieces.all()] == ["1", "4", "4", "1"]
+    boxed = pieces.evaluate_all("(all) => all.map((p) => p.classList.contains('wrong'))")
+    assert boxed == [False, False, True, True]
     pieces.nth(2).hover()
     heads = page.locator(".about-head b").all_inner_texts()
     assert heads == ["0.50", "0.90", "0.20"]

@@ -50,6 +50,19 @@ def test_the_answer_comes_first_and_the_worst_follow(results: veridical.Results)
     assert "context 1, characters" in page and len(page) < 20_000
 
 
+def test_cells_are_left_aligned_with_the_question_and_the_source() -> None:
+    row = {
+        "question": "Where is Chad? <b>",
+        "response": "Chad is in Mali.",
+        "contexts": [{"id": "atlas.pdf", "text": "Chad is not in Mali."}],
+    }
+    page = veridical.check([row], "claims")._repr_html_()
+    cells = re.findall(r"<t[dh] [^>]*>", page)
+    assert len(cells) == 12 and all("text-align:left" in cell for cell in cells)
+    assert ">question</th>" in page and "Where is Chad? &lt;b&gt;" in page
+    assert "context 1 (atlas.pdf), characters" in page
+
+
 def test_foreign_text_is_inert(results: veridical.Results) -> None:
     page = results._repr_html_()
     tags = Tags(page)

@@ -14,7 +14,7 @@ from review_runs import items_of, label_all, make_run, rows
 import veridical
 from veridical.errors import UsageError
 from veridical.review.desk import Desk
-from veridical.review.export import export, export_rows, labels_of
+from veridical.review.export import export, export_rows, labels_of, unlabelled_line
 from veridical.review.triplets import export_triplets, import_triplets
 
 
@@ -68,11 +68,16 @@ def test_disagreements_are_left_out_until_they_are_decided(desk: Desk) -> None:
     label_all(desk, "ann", 3, "supported")
     label_all(desk, "ben", 3, "supported", "contradicted")
     (row,) = export_rows(desk.items, desk.labels)
+    assert unlabelled_line(desk.labels) == (
+        "without a label, so left out by tune and bench: 1 undecided (people disagree: adjudicate "
+        "on the review page)"
+    )
     assert "label" not in row and row["disagreements"] == 1 and len(row["unit_labels"]) == 1
     case = desk.agreement()["open"][0]
     desk.adjudicate("adjudicator", 3, case["unit"], "contradicted")
     (row,) = export_rows(desk.items, desk.labels)
     assert row["label"] == 1.0 and row["disagreements"] == 0
+    assert unlabelled_line(desk.labels) is None
     assert {e["label"] for e in row["labels"]} == {"supported", "contradicted"}  # both are kept
 
 

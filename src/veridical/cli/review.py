@@ -164,12 +164,15 @@ def _check_together(options: ReviewOptions) -> None:
 
 def _export(options: ReviewOptions) -> int:
     from veridical.api import reopen
-    from veridical.review.export import export
+    from veridical.review.export import export, labels_of, unlabelled_line
 
     assert options.export is not None
     triplets = options.format == "refchecker"
-    count = export(reopen(options.run), options.export, redact=options.redact, triplets=triplets)
+    results = reopen(options.run)
+    count = export(results, options.export, redact=options.redact, triplets=triplets)
     print(f"{count:,} {'triplets' if triplets else 'answers'}: {options.export}", file=sys.stderr)
+    if not triplets and (line := unlabelled_line(labels_of(results))):
+        print(line, file=sys.stderr)
     return 0
 
 

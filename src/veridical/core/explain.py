@@ -14,6 +14,7 @@ from veridical.core.bands import EVEN as EVEN_PRIOR
 from veridical.core.bands import explain_risk
 from veridical.core.identity import Identity
 from veridical.core.verdict_cuts import FLAGGED, verdict_of_label
+from veridical.text.display import cut
 from veridical.text.wrap import harmless, wrapped
 
 if TYPE_CHECKING:
@@ -153,6 +154,8 @@ class ShownResult(Protocol):
     """What is shown of a :class:`~.core.scores.Result`."""
 
     @property
+    def invisible(self) -> int | None: ...
+    @property
     def risk(self) -> float | None: ...
     @property
     def by(self) -> str | None: ...
@@ -180,9 +183,17 @@ class StyledPiece(NamedTuple):
 
 
 def pieces(
-    result: ShownResult, question: str | None = None, *, width: int = WIDTH
+    result: ShownResult,
+    question: str | None = None,
+    *,
+    width: int = WIDTH,
+    sources: Sequence[str | int | None] = (),
 ) -> Iterator[StyledPiece]:
-    """What is to be said of a result, in lines of at most ``width`` columns, each with its end."""
+    """What is to be said of a result, in lines of at most ``width`` columns, each with its end.
+
+    Args:
+        sources: the ids of the record's contexts, in order, where it has some.
+    """
     yield from _headline(result, width)
     if question is not None:
         yield from _lines("faint", f"Question: {harmless(question)}", width)
@@ -194,7 +205,8 @@ def pieces(
     for unit in [u for u in result.spans if u.level != "span"] or wrong:
         yield StyledPiece("plain", "\n")
         inside = [w for w in wrong if unit.start <= w.start and w.end <= unit.end and w != unit]
-        yield from _sentence(result, unit, inside, unit == worst, width, paths.get(unit.start))
+        path = paths.get(unit.start)
+        yield from _sentence(result, unit, inside, unit == worst, width, path, sources)
 
 
 def plain(told: Iterable[StyledPiece]) -> str:
@@ -248,17 +260,24 @@ def why_unchecked(result: ShownResult) -> str | None:
     return f"{sentence} {'; '.join(causes)}" if causes and result.reason == "failed" else sentence
 
 
-def place_of(evidence: ShownEvidence) -> str:
-    """Where a piece of evidence stands, counted from 1: ``context 2, characters 120-180``."""
+def place_of(evidence: ShownEvidence, sources: Sequence[str | int | None] = ()) -> str:
+    """Where a piece of evidence stands, counted from 1: ``context 2, characters 120-180``, with the
+    id of the context where ``sources`` has it."""
     kind = "reference" if evidence.kind == "reference" else f"{evidence.kind} {evidence.index + 1}"
+    if evidence.kind == "context" and evidence.index < len(sources):
+        name = sources[evidence.index]
+        kind += "" if name is None else f" ({cut(harmless(str(name)))})"
     return f"{kind}, characters {evidence.start}-{evidence.end}"
 
 
-def source_of(evidence: ShownEvidence, verdict: Verdict) -> str:
+def source_of(
+    evidence: ShownEvidence, verdict: Verdict, sources: Sequence[str | int | None] = ()
+) -> str:
     """Return the place of a piece of evidence for a unit with a ``verdict``. Where the sources
     were not found to say so, the passage shown is the closest one and supports nothing."""
     closest = verdict in ("unsupported", "unclear") and evidence.kind != "token"
-    return f"closest passage, {place_of(evidence)}" if closest else place_of(evidence)
+    place = place_of(evidence, sources)
+    return f"closest passage, {place}" if closest else place
 
 
 def _headline(result: ShownResult, width: int) -> Iterator[StyledPiece]:
@@ -267,6 +286,9 @@ def _headline(result: ShownResult, width: int) -> Iterator[StyledPiece]:
     yield StyledPiece("plain", f": {meaning}\n")
     if result.risk is not None:
         yield from _lines("plain", _of_risk(result), width)
+    if n := result.invisible:
+        count = "1 invisible character was" if n == 1 else f"{n} invisible characters were"
+        yield from _lines("strong", f"{count} removed before judging.", width)
 
 
 def prior_of(result: ShownResult) -> float | None:
@@ -302,6 +324,7 @@ def _sentence(
     worst: bool,
     width: int,
     path: str | None,
+    sources: Sequence[str | int | None],
 ) -> Iterator[StyledPiece]:
     verdict = verdict_of(unit, result.verdict)
     wrong = verdict in FLAGGED
@@ -319,7 +342,7 @@ def _sentence(
         listed = ", ".join(f'"{harmless(w.text)}"' for w in words)
         yield from _lines("strong", f"wrong words: {listed}", width, _INDENT)
     for evidence in unit.evidence[:_SHOWN]:
-        yield from _lines("faint", f"{source_of(evidence, verdict)}:", width, _INDENT)
+        yield from _lines("faint", f"{source_of(evidence, verdict, sources)}:", width, _INDENT)
         yield from _lines("plain", f'"{harmless(evidence.text)}"', width, _INDENT * 2)
         if evidence.computed is not None:
             computed = f"computed: {harmless(evidence.computed)}"

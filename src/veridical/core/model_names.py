@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ _KINDS = frozenset(
         *("openai", "anthropic", "gemini", "ollama"),
     }
 )
+_WORD = re.compile(r"(?<![\w:.-])[a-z][\w.-]*(?::[\w.-]+)?")
+_ASIDE = re.compile(r"\([^()]{0,200}\)|\[[^\[\]]{0,200}\]|[A-Z_]{2,}")
 _ALONE = ("local", "llm")  # kinds that are names by themselves
 
 
@@ -162,4 +165,7 @@ def forms_in_help(role: str) -> str:
 
 def no_model(name: ModelName | str, listed: Sequence[str], what: str = "model") -> UsageError:
     """Return the error that ``name`` has none of the ``listed`` forms."""
-    return UsageError(f"{str(name)!r} names no {what}. Known forms:\n  " + "\n  ".join(listed))
+    words = [w for form in listed for w in _WORD.findall(_ASIDE.sub("", form))]
+    near = difflib.get_close_matches(str(name), words, n=1, cutoff=0.7)
+    hint = f"; did you mean {near[0]}?" if near else "."
+    return UsageError(f"{str(name)!r} names no {what}{hint} Known forms:\n  " + "\n  ".join(listed))

@@ -60,6 +60,7 @@ class Declared:
     help: str
     group: Group
     least: int | None
+    between: tuple[float, float] | None
     choices: tuple[str, ...]
     called: str
     kind: type | None
@@ -72,6 +73,7 @@ def option(
     group: Group = Group.OTHER,
     *,
     least: int | None = None,
+    between: tuple[float, float] | None = None,
     choices: tuple[str, ...] = (),
     called: str = "",
     kind: type | None = None,
@@ -83,12 +85,13 @@ def option(
         help: what ``--help`` tells of it, in one short line or two.
         group: where ``--help`` lists it.
         least: the smallest number that it may be.
+        between: two numbers that it must lie between.
         choices: the only texts that it may be.
         called: what a message calls it where a text is none of ``choices``.
         kind: of its values, where it may be None besides; else the default's own.
         names: what a path in it is.
     """
-    declared = Declared(help, group, least, choices, called, kind, names)
+    declared = Declared(help, group, least, between, choices, called, kind, names)
     default_field: T = field(default=default, metadata={_DECLARED: declared})
     return default_field
 
@@ -163,6 +166,12 @@ def _check(spec: Field[Any], value: Any) -> None:
         raise UsageError(f"{option_named(spec.name)} must be {description}, not {value!r}")
     if declaration.choices and value not in declaration.choices:
         raise unknown_name(declaration.called or spec.name, str(value), declaration.choices)
+    if declaration.between is not None:
+        low, high = declaration.between
+        if not low < value < high:
+            raise UsageError(
+                f"{option_named(spec.name)} must be between {low:g} and {high:g}, not {value:g}"
+            )
     if declaration.least is not None and not value >= declaration.least:
         raise UsageError(
             f"{option_named(spec.name)} must be at least {declaration.least}, not {value}"

@@ -282,6 +282,7 @@ class Result(BaseModel):
     of an earlier version it is that. ``decision`` is null unless the run has a policy; ``why``,
     ``selected`` and ``repair`` are there only where a policy, a selection or a repair was asked
     for, ``fields`` only where the answer is JSON, YAML, XML or a table, or holds such.
+    ``invisible`` counts the characters of the answer that cannot be seen and were not judged.
     """
 
     model_config = _FROZEN
@@ -296,6 +297,7 @@ class Result(BaseModel):
     selected: Selected | None = Field(default=None, exclude_if=_absent)
     repair: Repair | None = Field(default=None, exclude_if=_absent)
     fields: tuple[FieldResult, ...] | None = Field(default=None, exclude_if=_absent)
+    invisible: int | None = Field(default=None, ge=1, exclude_if=_absent)
     scores: dict[str, Score]
 
     @property
@@ -355,12 +357,16 @@ class Result(BaseModel):
         verdict: tuple[Verdict, Unchecked | None],
         scores: Mapping[str, Scored],
         fields: Sequence[Mapping[str, Any]] | None = None,
+        *,
+        invisible: int | None = None,
     ) -> bytes:
         """The JSON text of a result whose scores are JSON text already."""
         first: dict[str, Any] = {"id": id, "row": row, "risk": risk, "by": by}
         first |= {"verdict": verdict[0], "reason": verdict[1], "decision": None}
         if fields is not None:
             first["fields"] = fields
+        if invisible is not None:
+            first["invisible"] = invisible
         head = to_json(first)
         body = b",".join(to_json(name) + b":" + s.text for name, s in scores.items())
         return head[:-1] + b',"scores":{' + body + b"}}"
@@ -427,4 +433,5 @@ class Headline(BaseModel):
     selected: SelectedHeadline | None = None
     repair: RepairHeadline | None = None
     fields: tuple[FieldHeadline, ...] = ()
+    invisible: int | None = None
     scores: dict[str, ScoreHeadline]

@@ -14,6 +14,7 @@ from veridical.core.prompt_text import last_question
 from veridical.core.scores import Unit
 from veridical.errors import NotApplicable
 from veridical.text.asked import content_stems
+from veridical.text.assertions import asserts
 from veridical.text.attribution import attributes_alone, attribution_lead_in, attribution_tail
 from veridical.text.citations import (
     blanked_markers,
@@ -24,6 +25,8 @@ from veridical.text.citations import (
 )
 from veridical.text.copies import is_whole
 from veridical.text.decoration import undecorated, unfenced
+from veridical.text.fact_words import MONTHS
+from veridical.text.framing import frame_lead_in, frame_tail
 from veridical.text.headings import is_heading
 from veridical.text.readable import readable
 from veridical.text.reasoning import answer_only
@@ -52,6 +55,16 @@ _ASKS_FOR_ADVICE = re.compile(
     r"|\b(?:do|can) i (?:do|need|have)\b",
     re.IGNORECASE,
 )
+_QUESTION_LABEL = re.compile(
+    r"^[\s*_#>]{0,8}(?:q(?:uestion)?|query|frage|pregunta|domanda)[*_]{0,3}\s?:[*_]{0,3}\s?",
+    re.IGNORECASE,
+)
+_LONGEST_QUESTION = 2_000  # characters
+#: The number of a point: "1. The shop is open."
+_POINT = re.compile(
+    r"\s{0,9}\(?\d{1,2}[.)][ \t]{1,9}(?!(?:" + "|".join(MONTHS) + r")\b)(?=[^\W\d_]+ [^\W\d_])",
+    re.IGNORECASE,
+)
 _AFTER = 2_000  # characters in which something must follow a heading
 _MOST_LEAD_INS = 4
 #: Share of the words of "The text is about ..." that need not be in the sources.
@@ -72,6 +85,7 @@ def stating_sentences(record: Record) -> list[Span]:
     compared with these.
     """
     answer = record.answer
+    question = last_question(record.prompt)
     spans = [s for s in record.sentences if _has_word(answer[s.start : s.end])]
     silent = _silent(record, spans)
     known = known_words(record)
@@ -80,13 +94,12 @@ def stating_sentences(record: Record) -> list[Span]:
         None
         if (s.start, s.end) in values
         else "courtesy"
-        if is_silent or _declines(s.text, known)
+        if is_silent or _declines(s.text, known) or _repeats(question, s.text)
         else small_talk(s.text)
         for s, is_silent in zip(spans, silent, strict=True)
     ]
     if not any(kinds) and not any(is_advice(s.text) for s in spans[1:]):
         return spans
-    question = last_question(record.prompt)
     said: list[Span] = []
     for span, kind in zip(spans, kinds, strict=True):
         short = kind == "reply" or len(span.text.split()) <= _SHORT
@@ -144,6 +157,15 @@ def _declines(sentence: str, known: Callable[[str], bool] | None) -> bool:
     return start == end
 
 
+def _repeats(question: str, sentence: str) -> bool:
+    """Return True if a sentence is the question that was asked, as in "Q: Where is it?"."""
+    bare = _QUESTION_LABEL.sub("", sentence)
+    if not question or not (bare != sentence or sentence.rstrip(" *_").endswith(("?", "？"))):
+        return False
+    words = re.findall(r"\w+", bare[:_LONGEST_QUESTION].lower())
+    return bool(words) and words == re.findall(r"\w+", question[:_LONGEST_QUESTION].lower())
+
+
 def known_words(record: Record) -> Callable[[str], bool] | None:
     """Return what tells whether the contexts hold most words of a text and all of its numbers; None
     for a record without contexts."""
@@ -180,10 +202,12 @@ def without_lead_in(record: Record, sentence: Span) -> Span:
         if cut and answers_yes_or_no(question, text[start:]):
             cut = 0
         cut += attribution_lead_in(text[start + cut :], asked=bool(question))
+        cut += frame_lead_in(text[start + cut :])
         if not cut:
             break
         start += cut
     end = start + attribution_tail(text[start:])
+    end = start + frame_tail(text[start:end])
     if (start, end) == (0, len(sentence.text)):
         return sentence
     return Span(sentence.start + start, sentence.start + end, sentence.text[start:end])
@@ -251,7 +275,7 @@ def _answering(record: Record, question: str, text: str) -> Statement:
 
 def as_read(record: Record, sentence: Span) -> str:
     """A sentence's own statement as a model should read it, wherever it stands in the sentence."""
-    said = without_lead_in(record, sentence)
+    said = _without_number(without_lead_in(record, sentence))
     text = undecorated(readable(without_markers(unfenced(answer_only(said.text))))).strip()
     if said.start > sentence.start and text[:1].islower() and text.split(None, 1)[0].islower():
         text = text[0].upper() + text[1:]
@@ -259,6 +283,14 @@ def as_read(record: Record, sentence: Span) -> str:
     if said.end < sentence.end and whole.endswith((".", ")")) and text[-1:].isalnum():
         text += "."
     return text
+
+
+def _without_number(said: Span) -> Span:
+    """Return a sentence without the number of the point that it is."""
+    point = _POINT.match(said.text)
+    if point is None or not asserts(said.text[point.end() :]):
+        return said
+    return Span(said.start + point.end(), said.end, said.text[point.end() :])
 
 
 def stated_sentences(record: Record, sentences: Sequence[Span]) -> list[str]:

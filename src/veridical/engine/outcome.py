@@ -60,6 +60,9 @@ def outcome(summary: Summary) -> str:
         head = f"{count} of {total} {answers} {rest}"
     if blind == total > 1:
         head = head.replace("All ", "None of the ", 1).replace("could not be", "could be", 1)
+    if n := summary.invisible:
+        what = "1 answer has" if n == 1 else f"{n} answers have"
+        told.append(f"{what} invisible characters, which were not judged")
     return "; ".join([head, *told[1:]]) + "."
 
 

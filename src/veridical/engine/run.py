@@ -19,6 +19,7 @@ from veridical.core.scores import Result
 from veridical.engine.lexical import Lexical
 from veridical.engine.run_evidence import Models, RunEvidence
 from veridical.engine.verdict import head
+from veridical.engine.visible import VisibleRecord
 from veridical.errors import RowError, StrictError, UsageError
 from veridical.files.rowlog import DISORDER, Rows
 
@@ -265,7 +266,8 @@ class Run:
         self.gate.touch()
 
     async def _one(self, record: Record) -> None:
-        evidence = RunEvidence(record, self)
+        seen = VisibleRecord(record)
+        evidence = RunEvidence(seen.record, self)
         tasks = {s.key: evidence.start(s) for s in self.task.scorers if s.key not in self.bundled}
         bundle = evidence.bundle() if self.bundled else None
         waits: set[asyncio.Future[Any]] = {*tasks.values()} | ({bundle} if bundle else set())
@@ -288,8 +290,9 @@ class Run:
                 scores[bound.key] = evidence.failed(bound, DEADLINE)
         scores = {s.key: scores[s.key] for s in self.task.scorers}
         record_id = record.row if record.id is None else record.id
-        headed = head(record, self.task.scorers, scores, self.task.strictness)
-        self.sink.write(record, Result.line(record_id, record.row, *headed))
+        headed = seen.placed(head(seen.record, self.task.scorers, scores, self.task.strictness))
+        line = Result.line(record_id, record.row, *headed, invisible=seen.removed or None)
+        self.sink.write(record, line)
         self.progress.records += 1
 
 

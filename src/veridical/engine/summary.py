@@ -109,6 +109,7 @@ class Summary:
         verdicts: records by verdict.
         unchecked: those without one by why.
         causes: records by decision and what led to it; a record may have several causes.
+        invisible: records of which characters that cannot be seen were not judged.
         selected: records by what was selected: ``response``, ``sample`` or ``none``.
         repairs: records by the status of their repair.
         resumed: records scored before, by an earlier command on the same run directory.
@@ -128,6 +129,7 @@ class Summary:
         self.by: Counter[str] = Counter()
         self.verdicts: Counter[str] = Counter()
         self.unchecked: Counter[str] = Counter()
+        self.invisible = 0
         self.llm: dict[str, Any] | None = None
         self.causes: Counter[tuple[str, str]] = Counter()
         self.selected: Counter[str] = Counter()
@@ -143,6 +145,7 @@ class Summary:
         self.verdicts[result.verdict] += 1
         if result.reason is not None:
             self.unchecked[result.reason] += 1
+        self.invisible += result.invisible is not None
         if result.risk is not None:
             self.risk.add(result.risk)
             self.histogram[min(_BINS - 1, int(result.risk * _BINS))] += 1
@@ -214,6 +217,7 @@ class Summary:
             },
             "verdicts": dict(self.verdicts),
             "unchecked": dict(self.unchecked),
+            "invisible": self.invisible,
             "decisions": self.decisions,
             "causes": [[*cause, n] for cause, n in self.causes.most_common()],
             "selected": dict(self.selected),

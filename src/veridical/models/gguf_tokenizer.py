@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from veridical.errors import ModelError
 from veridical.models.gguf import Gguf
 
@@ -37,7 +39,8 @@ def read_tokenizer(file: Gguf) -> Any:
 
     told = file.metadata
     kind, cut = told.get("tokenizer.ggml.model"), told.get("tokenizer.ggml.pre")
-    if kind != "gpt2" or cut not in _CUTS:
+    named = isinstance(kind, str) and isinstance(cut, str)  # a file may give arrays
+    if not named or kind != "gpt2" or cut not in _CUTS:
         raise ModelError(
             f"{file.path}: its tokenizer ({kind!s:.40}, {cut!s:.40}) is not known here; known are "
             f"gpt2 with {', '.join(_CUTS)}; torch:{file.path} may read it"
@@ -71,9 +74,12 @@ def read_tokenizer(file: Gguf) -> Any:
         )
     bos = token_id(file, "bos")
     if bos is not None and told.get("tokenizer.ggml.add_bos_token", cut in _BEGINS) is True:
-        made.post_processor = processors.TemplateProcessing(
-            single=f"{tokens[bos]} $A", special_tokens=[(tokens[bos], bos)]
-        )
+        try:
+            made.post_processor = processors.TemplateProcessing(
+                single=f"{tokens[bos]} $A", special_tokens=[(tokens[bos], bos)]
+            )
+        except Exception as e:  # as above; such as of a token with a space in it
+            raise ModelError(f"{file.path}: its tokenizer cannot be built: {e}") from None
     return made
 
 
@@ -98,6 +104,7 @@ def _list(file: Gguf, key: str) -> list[str]:
 
 
 def _numbers(value: Any, count: int) -> list[int]:
-    """``count`` numbers: those of an array, or zeros where there is none."""
-    numbers = [] if value is None or isinstance(value, (int, str)) else [int(v) for v in value]
-    return (numbers + [0] * count)[:count]
+    """``count`` numbers: those of an array of whole numbers, or zeros where there is none."""
+    whole = isinstance(value, np.ndarray) and value.dtype.kind in "iu"
+    numbers = value[:count].tolist() if whole else []
+    return [*numbers, *[0] * (count - len(numbers))]

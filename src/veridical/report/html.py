@@ -27,7 +27,7 @@ from veridical.report.payload import detail, index_row, search_text
 
 #: Files that the page is made of, in the order in which they build on each other.
 STYLES = ("page.css", "report.css", "claims.css", "decisions.css")
-SCRIPTS = ("theme.js", "claims.js", "decisions.js", "overview.js", "report.js")
+SCRIPTS = ("theme.js", "markdown.js", "claims.js", "decisions.js", "overview.js", "report.js")
 BLOCK_CHARACTERS = 1_000_000  #: a block of long records is closed at this size
 
 

@@ -6,11 +6,16 @@ import html
 from typing import TYPE_CHECKING
 
 from veridical.core.explain import CSS, STYLES, place_of
+from veridical.core.prompt_text import last_question
 from veridical.engine.outcome import outcome
+from veridical.errors import VeridicalError
 from veridical.text.display import cut
 from veridical.text.wrap import harmless
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from veridical.core.records import Record
     from veridical.core.scores import Result
     from veridical.engine.results import RunResults
 
@@ -18,8 +23,8 @@ if TYPE_CHECKING:
 SHOWN, LONGEST = 10, 300
 #: Failures that are shown.
 FAILURES = 3
-_CELL = "vertical-align:top;padding:.3em .8em .3em 0"
-_HEAD = "border-bottom:1px solid;padding-right:.8em"
+_CELL = "text-align:left;vertical-align:top;padding:.3em .8em .3em 0"
+_HEAD = "text-align:left;border-bottom:1px solid;padding-right:.8em"
 
 
 def results_html(results: RunResults) -> str:
@@ -32,9 +37,15 @@ def results_html(results: RunResults) -> str:
     parts += [f"<p>{_escaped(str(failure))}</p>" for failure in results.failures()[:FAILURES]]
     worst = results.worst(SHOWN)
     if worst:
-        names = ("id", "verdict", "risk", "worst sentence", "evidence")
+        records = _records(results, worst)
+        questions = {row: last_question(record.prompt) for row, record in records.items()}
+        names = ["id", "verdict", "risk", "worst sentence", "evidence"]
+        names[1:1] = ["question"] if any(questions.values()) else []
         head = "".join(f'<th scope="col" style="{_HEAD}">{name}</th>' for name in names)
-        rows = "".join(_row(result) for result in worst)
+        rows = "".join(
+            _row(result, questions.get(result.row, "") if len(names) > 5 else None, records)
+            for result in worst
+        )
         caption = f"The {len(worst)} riskiest" if len(worst) > 1 else "The riskiest"
         parts.append(
             '<table style="border-collapse:collapse;text-align:left;max-width:70em">'
@@ -44,17 +55,28 @@ def results_html(results: RunResults) -> str:
     return f"<div>{''.join(parts)}</div>"
 
 
-def _row(result: Result) -> str:
+def _records(results: RunResults, shown: Sequence[Result]) -> dict[int, Record]:
+    """Return the records of some results by row; none where the input cannot be read again."""
+    try:
+        return {r.row: r for r, _ in results.pairs({result.row for result in shown})}
+    except (VeridicalError, OSError):
+        return {}
+
+
+def _row(result: Result, question: str | None, records: Mapping[int, Record]) -> str:
     worst = result.worst
     evidence = worst.evidence[0] if worst is not None and worst.evidence else None
+    record = records.get(result.row)
+    sources = [] if record is None else [context.id for context in record.contexts]
     cells = [
         _escaped(str(result.id)),
+        *([] if question is None else [_escaped(question)]),
         f'<span style="{CSS[STYLES[result.verdict]]}">{result.verdict}</span>',
         "" if result.risk is None else f"{result.risk:.2f}",
         "" if worst is None else _escaped(worst.text),
         ""
         if evidence is None
-        else f"{_escaped(evidence.text)}<br><small>{_escaped(place_of(evidence))}</small>",
+        else f"{_escaped(evidence.text)}<br><small>{_escaped(place_of(evidence, sources))}</small>",
     ]
     return f"<tr>{''.join(_cell(cell) for cell in cells)}</tr>"
 

@@ -34,8 +34,8 @@ class Shared:
 
 @dataclass(frozen=True)
 class LabelCell:
-    """How often one person said the first label and another the second, of ``n`` of the first;
-    with Wilson's interval."""
+    """How many pairs of labels are the first and the second, in any order, and their share of all
+    pairs; with Wilson's interval."""
 
     first: str
     second: str
@@ -53,7 +53,8 @@ class Agreement:
         alpha: Krippendorff's, of nominal labels; None where nothing can be said. Its interval is of
             resampled answers.
         agree: the share of pairs of labels that are equal, with Wilson's interval.
-        confusion: of each pair of classes; both directions of a pair of people are counted.
+        confusion: of each pair of classes, ``first`` at or before ``second`` in :data:`CLASSES`;
+            each pair of labels is counted once.
         disagreements: units that are not agreed on, adjudicated ones aside.
     """
 
@@ -126,10 +127,10 @@ def agreement(labels: Labels, *, resamples: int = RESAMPLES, seed: int = 0) -> A
     pairs = np.zeros((len(CLASSES), len(CLASSES)), dtype=np.int64)
     for s in shared:
         for a, b in combinations(s.labels.values(), 2):
-            pairs[CLASSES.index(a), CLASSES.index(b)] += 1
-            pairs[CLASSES.index(b), CLASSES.index(a)] += 1
-    n = int(pairs.sum()) // 2
-    equal = int(np.trace(pairs)) // 2
+            first, second = sorted((CLASSES.index(a), CLASSES.index(b)))
+            pairs[first, second] += 1
+    n = int(pairs.sum())
+    equal = int(np.trace(pairs))
     share = equal / n if n else None
     low, high = wilson(share, n) if share is not None else (None, None)
     return Agreement(
@@ -147,16 +148,15 @@ def agreement(labels: Labels, *, resamples: int = RESAMPLES, seed: int = 0) -> A
 
 
 def _cells(pairs: Any) -> list[LabelCell]:
-    cells = []
-    for i, first in enumerate(CLASSES):
-        total = int(pairs[i].sum())
-        for j, second in enumerate(CLASSES):
-            if total:
-                count = int(pairs[i, j])
-                cells.append(
-                    LabelCell(first, second, count, count / total, *wilson(count / total, total))
-                )
-    return cells
+    total = int(pairs.sum())
+    if not total:
+        return []
+    met = [i for i in range(len(CLASSES)) if pairs[i].any() or pairs[:, i].any()]
+    shares = {(i, j): int(pairs[i, j]) / total for i in met for j in met if i <= j}
+    return [
+        LabelCell(CLASSES[i], CLASSES[j], int(pairs[i, j]), share, *wilson(share, total))
+        for (i, j), share in shares.items()
+    ]
 
 
 def nominal_alpha(counts: Floats) -> float | None:

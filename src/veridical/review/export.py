@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
+from collections import Counter
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
@@ -14,7 +15,7 @@ from veridical.errors import UsageError
 from veridical.files.outputs import writing
 from veridical.review.events import LABELS, NUMBERS, read_events
 from veridical.review.items import Items
-from veridical.review.labels import Labels, answer_label, finals
+from veridical.review.labels import Labels, answer_label, finals, outcome
 from veridical.review.queue import Chances, random_prefix, stratified_draw
 from veridical.review.triplets import EXTRACTED, export_triplets, published
 
@@ -118,6 +119,20 @@ def export(results: Results, path: Path, *, redact: bool = False, triplets: bool
             out.write(json.dumps(row, ensure_ascii=False) + "\n")
             count += 1
     return count
+
+
+def unlabelled_line(labels: Labels) -> str | None:
+    """Return what to know of exported answers that have no label; None where all have one."""
+    found = Counter(outcome(finals(labels, row)) for row in labels.of if labels.is_done(row))
+    undecided, silent = found["undecided"], found["no_statement"]
+    parts = []
+    if undecided:
+        parts.append(f"{undecided:,} undecided (people disagree: adjudicate on the review page)")
+    if silent:
+        parts.append(f"{silent:,} with no statement")
+    if not parts:
+        return None
+    return f"without a label, so left out by tune and bench: {', '.join(parts)}"
 
 
 def _draws(items: Items, labels: Labels, chances: Chances) -> dict[int, tuple[str, float | None]]:

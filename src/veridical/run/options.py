@@ -44,6 +44,7 @@ class RunOptions(Options):
         "Share of wrong answers to expect, in (0, 1): shifts risks, not verdicts. Default: 0.5.",
         Group.SCORING,
         kind=float,
+        between=(0, 1),
     )
     strictness: Strictness | None = option(
         None,

@@ -95,7 +95,9 @@ _CONNECTIVE = (
 )
 _THAT = (
     r"(?:(?:please |kindly )?note|(?:please )?(?:keep|bear) in mind|(?:please )?(?:remember|"
-    r"be aware|be advised)|it(?:'s| is) (?:also )?(?:worth|important|useful|good|helpful)(?: to)? "
+    r"be aware|be advised)|it (?:should|must) (?:also )?be (?:noted|mentioned|remembered|stressed|"
+    r"emphasi[sz]ed|added|said)|"
+    r"it(?:'s| is) (?:also )?(?:worth|important|useful|good|helpful)(?: to)? "
     r"(?:noting|note|mentioning|mention|remember|remembering|know|knowing|understand|point out|"
     r"pointing out)|it (?:appears|seems|looks like|follows|is clear|is stated|is said|is noted|"
     r"is mentioned|is written|says|states|reads)|i (?:can |could )?(?:think|believe|found|find|see|"

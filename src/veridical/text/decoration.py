@@ -12,6 +12,7 @@ _STRONG = re.compile(r"(\*{2,3}|__)(?=\S)([^*\n]{1,2000}?)(?<=\S)\1")
 _EMPHASIS = re.compile(r"(?<![\w*\\])(?:\*(?=[^\s*])([^*\n]{1,500}?)(?<=[^\s*])\*"
                        r"|_(?=[^\s_])([^_\n]{1,500}?)(?<=[^\s_])_)(?![\w*])")  # fmt: skip
 _CODE = re.compile(r"(`{1,2})(?=[^`\n])([^`\n]{1,500}?)\1(?!`)")
+_LINK = re.compile(r"\[([^\[\]\n]{1,500})\]\((?:https?://|mailto:|/|#)[^()\s]{0,500}\)")
 _STRUCK = re.compile(r"~~[^~\n]{1,500}~~")
 
 
@@ -32,9 +33,11 @@ def undecorated(text: str) -> str:
     'Price: $5 for each x * y * z'
     """
     text = unfenced(text)
-    if not any(mark in text for mark in "*_`#>-+•‣▪◦●~"):
+    if not any(mark in text for mark in "*_`#>-+•‣▪◦●~]"):
         return text
     text = _LEAD.sub("", text)
+    if "](" in text:
+        text = _LINK.sub(r"\1", text)
     if "~~" in text:
         text = _STRUCK.sub("", text)
     if "**" in text or "__" in text:

@@ -9,13 +9,15 @@ from veridical.text.statements import is_sentence
 
 _MARKED = re.compile(r"\s{0,9}#{1,6}\s")
 _BOLD = re.compile(r"\s{0,9}(?:\*\*|__)[^*_\n]{1,200}(?:\*\*|__)\s*")
+_UNDERLINED = re.compile(r"\s{0,9}([^\n]{1,200})\n[ \t]{0,3}(?:={3,80}|-{3,80})\s*")
 _LISTED = re.compile(r"\s{0,9}(?:[-*+•‣▪◦●–—|>]|\(?(?:\d{1,3}|[A-Za-z])[.)])\s")
 _LONGEST_WORDS = 12
 _STOPS = (".", "!", "?", "。", "！", "？", ";", "…")
 
 
 def is_heading(text: str, before: str, after: str) -> bool:
-    """Return True if a sentence is a heading: "# Prices", "Prices:", or "**Prices**" within a text.
+    """Return True if a sentence is a heading: "# Prices", "Prices:", "Prices" underlined, or
+    "**Prices**" within a text.
 
     It has no verb, digit, stop or negation.
 
@@ -26,6 +28,8 @@ def is_heading(text: str, before: str, after: str) -> bool:
     >>> is_heading("# Prices", "", "Entry is free."), is_heading("Entry is free:", "", "Yes.")
     (True, False)
     """
+    underlined = _UNDERLINED.fullmatch(text)
+    text = f"# {underlined[1]}" if underlined else text
     bare = text.strip().strip("#*_: \t：")
     words = bare.split()
     if not words or len(words) > _LONGEST_WORDS or not any(map(str.isalnum, after)):

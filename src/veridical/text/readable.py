@@ -17,7 +17,7 @@ def _set(words: str) -> frozenset[str]:
 
 
 _ENTITY = re.compile(r"&(?:\#\d{1,7}|\#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,30});")
-_UNSEEN = re.compile("\u00ad[ \t]{0,9}\r?\n?[ \t]{0,9}|[\u200b\u2060\ufeff]")
+_UNSEEN = re.compile("\u00ad[ \t]{0,9}\r?\n?[ \t]{0,9}|[\u200b\u2060\ufeff\u0305\u0332-\u0338]")
 _HYPHENATED = re.compile(
     r"(?<![\w-])(?P<first>[^\W\d_]{1,30})[-‐][ \t]{0,9}\r?\n[ \t]{0,40}(?P<rest>[^\W\d_A-Z]{1,30})"
 )
@@ -35,10 +35,11 @@ _SPACED_WORD = re.compile(r"(?<!\S)[^\W\d_](?: [^\W\d_]){2,}(?![^\s.,;:!?])")
 _CAPITALS = re.compile(r"[^\Wa-z\d_]{2,40}(?:[ ,'-]{1,3}[^\Wa-z_]{1,40}){3,60}")
 _WIDE_GAP = re.compile(r"(?<=\S) {2,20}(?=\S)")
 _TAG = re.compile(
-    r"</?(?:(?P<block>p|br|div|h[1-6])|b|i|em|strong|u|span|font|small|mark|abbr|q|cite)"
+    r"</?(?:(?P<block>p|br|div|h[1-6]|details|summary)|b|i|em|strong|u|span|font|small|mark|abbr|q|cite)"
     r"(?: [^<>]{0,300})?/?>",
     re.IGNORECASE,
 )
+_COMMENT = re.compile(r"<!--|-->")
 _ESCAPED = re.compile(r"\\(?=[\"'])|(?:(?<=[.!?])|(?:^))(?:\\[nr])+(?![a-z])")
 _ZERO = re.compile(r"(?<![\w.])(?:0(?=[a-wyz][a-z]{2,30}\b)|\d{1,6}O{1,3}(?![\w]))")
 _HALF_DAY = re.compile(r"(?<=\d )([AaPp])\.? ([Mm])\b")
@@ -48,6 +49,7 @@ _LEADER = re.compile(r"[ \t]{0,9}(?:\.{4,}|(?:\. ){3,})[ \t]{0,9}")
 _DISGUISED = re.compile(
     "[\u00a0\u2000-\u200a\u202f\u205f\u3000\ufb00-\ufb06\uff01-\uff5e\U0001d400-\U0001d7ff]"
 )
+_GUILLEMET = re.compile("[«‹][ \u00a0\u202f]?|[ \u00a0\u202f]?[»›]")
 _DIGIT = re.compile(r"[^\x00-\x7f]", re.UNICODE)
 
 
@@ -63,12 +65,14 @@ def readable(text: str) -> str:
         text = _ENTITY.sub(lambda m: unescape(m[0]), text)
     if not text.isascii():
         text = _UNSEEN.sub("", text)
+        text = _GUILLEMET.sub('"', text)
         text = _DISGUISED.sub(lambda m: unicodedata.normalize("NFKC", m[0]), text)
         text = _DIGIT.sub(_plain_digit, text)
         text = _PAGE.sub("\n", text)
     elif "\f" in text or "\v" in text:
         text = _PAGE.sub("\n", text)
     if "<" in text:
+        text = _COMMENT.sub("", text)
         text = _TAG.sub(_tag, text)
     if "\\" in text:
         text = _ESCAPED.sub("", text)

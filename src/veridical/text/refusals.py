@@ -86,7 +86,10 @@ _CONCLUDES = (
 )
 #: Where a clause may begin; a group for each kind of border.
 _BORDER = re.compile(
-    r"(?P<hard>[;；]\s*|\s+[–—-]{1,2}\s+|—|:\s+|[()（）]|\s?,\s+but\s+|,?\s+but\s+|,\s*however,?\s+|"
+    r"(?P<hard>,?\s+(?:(?:more|other|else|rather)\s+than|than|except(?:\s+for)?|but|beyond|besides|"
+    r"apart\s+from|aside\s+from|save|to(?=\s+the\s+fact)|just)(?:\s+the\s+fact)?\s+that\s+"
+    r"(?!(?:in|on|at|of|for|from|about|to|with|by|as|which|who|or|and)\s)(?=\w+\s+\w)"
+    r"|[;；]\s*|\s+[–—-]{1,2}\s+|—|:\s+|[()（）]|\s?,\s+but\s+|,?\s+but\s+|,\s*however,?\s+|"
     r"\s+because\s+|\s+however,?\s+|\s+although\s+|\s+though\s+"
     r"|,\s*(?:aber|jedoch|allerdings|doch|sondern|daher|deshalb|weshalb|also|sodass|so dass|denn|"
     r"mais|donc|car|pero|así que|por lo que|porque|sino|ma|però|quindi|perché|mas|porém|portanto|"

@@ -94,7 +94,7 @@ _COURTESY = re.compile(
     r"|i can (?:certainly |definitely |help |assist )*(?:help|assist)(?: you)?"
     r"(?: with (?:that|this))?"
     r"|i(?:'m| am) glad (?:you|i|that you|it|this)\b[^.:;]{0,40}"
-    r"|(?:i )?apologi[sz]e for (?:the|any|my) [^.:;]{0,40}"
+    r"|(?:(?:i )?apologi[sz]e|(?:my |our )?apologies) for (?:the|any|my|our) [^.:;]{0,40}"
     r"|(?:i'm |i am )?sorry (?:for (?:the|any) (?:confusion|mistake|error|inconvenience|"
     r"misunderstanding)|to hear that)"
     r"|have a (?:great|nice|good|wonderful|lovely) (?:day|time|evening|weekend|one)"

@@ -48,6 +48,7 @@ _JOINS = re.compile(
 )
 _LONGEST_VERDICT = 14  # words of a question that is turned into a verdict
 _LONGEST_REASON = 40  # words of a sentence that is judged with it
+_MOST_ADVERBS = 12  # before a verb that are passed over
 #: "Unfortunately not."
 _SADLY_NOT = re.compile(
     r"(?:unfortunately|sadly|i['’]?m afraid|i am afraid|sorry|absolutely|certainly|definitely|"
@@ -253,7 +254,8 @@ def _after_name(words: list[str], low: list[str], i: int) -> bool:
 
 
 def _may_be_finite(word: str, low: list[str], i: int, comma: bool) -> bool:
-    before = next((x for x in low[i - 1 :: -1] if not is_adverb(x)), low[i - 1])
+    nearest = (low[j] for j in range(i - 1, max(i - _MOST_ADVERBS, 0) - 1, -1))
+    before = next((x for x in nearest if not is_adverb(x)), low[i - 1])
     following = low[i + 1] if i + 1 < len(low) else ""
     if word in AUXILIARIES | {"cannot"}:
         return word != "may" or following.isalpha()

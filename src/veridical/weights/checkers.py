@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import lzma
 import math
 import zipfile
 import zlib
@@ -33,6 +34,11 @@ HOW = (
 )
 _MODULE = PACKAGE.replace("-", "_")
 _ADAPTER, _CARD = "adapter.gguf", "checker.json"
+#: What reading a damaged archive raises.
+_DAMAGES = (
+    *(OSError, ValueError, RuntimeError, EOFError),
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError),
+)
 _MOST = 100 << 20  # bytes of a file in a wheel
 
 
@@ -92,7 +98,11 @@ def find(checker: KnownChecker) -> Adapter | None:
     for folder in [*_installed(), download.cache_folder() / PACKAGE]:
         place = folder / checker.name
         if (place / _ADAPTER).is_file() and (place / _CARD).is_file():
-            return _read(checker, place / _CARD, (place / _CARD).read_bytes())
+            try:
+                content = (place / _CARD).read_bytes()
+            except OSError as e:
+                raise ModelError(f"{place / _CARD} cannot be read: {e.strerror or e}") from None
+            return _read(checker, place / _CARD, content)
     return None
 
 
@@ -141,7 +151,7 @@ def take(checker: KnownChecker, wheel: Path) -> Path:
             card, adapter = (_member(archive, checker, name) for name in (_CARD, _ADAPTER))
     except KeyError:
         raise ModelError(f"{wheel} holds no adapter of {checker.name}") from None
-    except (OSError, ValueError, RuntimeError, zipfile.BadZipFile, zlib.error) as e:
+    except _DAMAGES as e:
         raise ModelError(f"{wheel} is no wheel of {PACKAGE}: {e}") from None
     found = _read(checker, place / _CARD, card)
     if hashlib.sha256(adapter).hexdigest() != found.sha256:
@@ -188,9 +198,9 @@ def _read(checker: KnownChecker, card: Path, content: bytes) -> Adapter:
         told: dict[str, Any] = json.loads(content)
         intercept, slope = (float(value) for value in told["calibration"])
         base, digest = told["base"]["sha256"], str(told["sha256"])
-        if not (math.isfinite(intercept) and slope > 0):
+        if not (math.isfinite(intercept) and 0 < slope < math.inf):
             raise ValueError("it has no calibration")
-    except (ValueError, KeyError, TypeError) as e:
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as e:
         raise ModelError(f"{card} describes no adapter: {e!r}") from None
     if base != checker.base.sha256:
         raise ModelError(f"{card}: the adapter is for other weights than {checker.base.name}")

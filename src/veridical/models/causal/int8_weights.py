@@ -23,6 +23,7 @@ from veridical.models.gguf import Gguf
 #: or one of its first half and one of its second.
 NEIGHBOURS = {"llama": True, "qwen2": False}
 _BLOCK = 64  # a power of two
+_MOST_PARTS = 4096  # of a vector: those are turned by a matrix of their number squared
 _ROWS = 512  # of a matrix that are unpacked at once: as many as the processor's caches hold
 
 
@@ -59,7 +60,7 @@ class Shape:
         """
         told = file.metadata
         kind = told.get("general.architecture")
-        if kind not in NEIGHBOURS:
+        if not isinstance(kind, str) or kind not in NEIGHBOURS:
             raise ModelError(
                 f"{file.path}: models of the architecture {kind!s:.40} are not read here, only "
                 f"{' and '.join(NEIGHBOURS)}; torch:{file.path} may read it"
@@ -71,10 +72,17 @@ class Shape:
                 raise ModelError(f"{file.path}: {kind}.{key} is {value!s:.40}, no positive number")
             return value
 
-        width, heads = int(number("embedding_length")), int(number("attention.head_count"))
-        head = int(number("attention.key_length", width / heads))
+        def count(key: str, default: float | None = None) -> int:
+            value = number(key, default)
+            if value != int(value):
+                raise ModelError(f"{file.path}: {kind}.{key} is {value!s:.40}, no whole number")
+            return int(value)
+
+        width, heads = count("embedding_length"), count("attention.head_count")
+        head = count("attention.key_length", width / heads)
         context = number("context_length")
         scaling = told.get(f"{kind}.rope.scaling.type", "none")
+        scaling = scaling if isinstance(scaling, str) else ""
         odd = {
             "rope.scaling.type": scaling not in ("none", "linear"),
             "rope.dimension_count": number("rope.dimension_count", head) != head,
@@ -86,12 +94,12 @@ class Shape:
         embeddings = file.tensors.get("token_embd.weight")
         return cls(
             architecture=kind,
-            layers=int(number("block_count")),
+            layers=count("block_count"),
             width=width,
-            inner=int(number("feed_forward_length")),
+            inner=count("feed_forward_length"),
             vocabulary=embeddings.shape[0] if embeddings and len(embeddings.shape) == 2 else 0,
             heads=heads,
-            groups=int(number("attention.head_count_kv", heads)),
+            groups=count("attention.head_count_kv", heads),
             head=head,
             context=int(min(context, number("attention.sliding_window", context))),
             epsilon=number("attention.layer_norm_rms_epsilon"),
@@ -171,7 +179,8 @@ class TurnedWeights:
         width, inner, vocabulary = shape.width, shape.inner, shape.vocabulary
         wanted = {"token_embd.weight": (vocabulary, width), "output_norm.weight": (width,)}
         possible = {"output.weight": (vocabulary, width), "rope_freqs.weight": (shape.head // 2,)}
-        for layer in range(shape.layers):
+        # a layer has several tensors: a count beyond them all is refused before it is counted to
+        for layer in range(min(shape.layers, len(file.tensors) + 1)):
             for name, *size in (
                 ("attn_norm", width), ("attn_q", keys, width), ("attn_k", values, width),
                 ("attn_v", values, width), ("attn_output", width, keys), ("ffn_norm", width),
@@ -189,6 +198,9 @@ class TurnedWeights:
         missing = next((name for name in wanted if name not in file.tensors), None)
         if missing or shape.heads % shape.groups or shape.head % 2:
             raise ModelError(f"{file.path} has no {missing or 'fitting number of heads'}")
+        parts = max(size // math.gcd(size, _BLOCK) for size in (width, shape.head))
+        if parts > _MOST_PARTS:
+            raise ModelError(f"{file.path}: vectors of {width} places are not read here")
         self._output = "output" if "output.weight" in file.tensors else "token_embd"
         unused = {"token_embd.weight"} - {f"{self._output}.weight"}
         self.size = sum(math.prod(t.shape) for n, t in file.tensors.items() if n not in unused)

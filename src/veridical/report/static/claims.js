@@ -2,7 +2,7 @@
 /* The claims view: the response with a verdict on each claim, the list of claims, and for the one
    that is chosen the passages that support or contradict it. Drawn by report.js, whose helpers it
    is given; the same rules hold: hostile text becomes text nodes and attribute values, no more. */
-const claimsView = ({ el, figure, grouped, calm, say, codePoints, quote, markEvidence }) => {
+const claimsView = ({ el, figure, grouped, calm, say, codePoints, quote, markEvidence, markdown }) => {
   const VERDICTS = { // worst first
     contradiction: { word: "Contradicted", mark: "✗" },
     neutral: { word: "Unsupported", mark: "?" },
@@ -130,7 +130,8 @@ const claimsView = ({ el, figure, grouped, calm, say, codePoints, quote, markEvi
       const last = new Map(); // the last button of each claim, which carries its mark
       const nodes = [];
       const cut = pieces(claims.filter((c) => !away.has(c.v)), points.length);
-      words = cut.map((p) => el("span", { class: "words" }, data.response.slice(points.at(p.start), points.at(p.end))));
+      const looks = markdown.looks(data.response);
+      words = cut.map((p) => el("span", { class: "words" }, markdown.nodes(data.response, looks, points.at(p.start), points.at(p.end))));
       begins = new Map([...cut.map((p, i) => [p.start, i]), [points.length, cut.length]]);
       cut.forEach(({ top }, i) => {
         if (!top) nodes.push(words[i]);

@@ -8,6 +8,8 @@
   const ROW = 96; // px; the height of .option in the style sheet
   const words = Intl.Segmenter ? new Intl.Segmenter(undefined, { granularity: "word" }) : null;
 
+  const markdown = markdownView({ el });
+
   // ---- small helpers ---------------------------------------------------------------------------
   function el(tag, props, ...children) {
     const node = document.createElement(tag);
@@ -269,6 +271,7 @@
       el("header", { class: "detail-head" },
         el("div", { class: "turn" },
           el("button", { type: "button", class: "quiet back", onclick: back }, "← All records"),
+          el("button", { type: "button", class: "quiet", id: "raw", onclick: toggleRaw, "aria-pressed": String(isRaw()) }, "Raw text"),
           step(-1, "Previous record", "↑"), step(1, "Next record", "↓")),
         el("div", { class: "verdict" },
           el("p", { class: "big", "--r": r.risk ?? 0 }, figure(r.risk),
@@ -295,6 +298,14 @@
         el("div", {}, el("dt", {}, el("bdi", {}, key)), el("dd", { dir: "auto" }, value))))) : null,
       scoresView(data.scores),
     ].filter(Boolean);
+  }
+
+  /** Whether texts are shown with what marks them up; a choice that outlives a visit. */
+  const isRaw = () => document.body.classList.contains("unrendered");
+  function toggleRaw(event) {
+    document.body.classList.toggle("unrendered");
+    event.currentTarget.setAttribute("aria-pressed", String(isRaw()));
+    memory.set("raw", isRaw() ? "on" : "off");
   }
 
   /** The verdicts on the fields of a structured answer. */
@@ -400,6 +411,7 @@
 
   function paintResponse(box, panel, data, units, cards) {
     const points = codePoints(data.response);
+    const looks = markdown.looks(data.response);
     const fits = (u) => Number.isInteger(u.start) && u.start >= 0 && u.start < u.end && u.end <= points.length;
     const placed = units.filter(fits);
     const lost = units.filter((u) => !fits(u));
@@ -415,12 +427,16 @@
         say(`Risk ${figure(over[0].risk)}${over[0].label ? `, ${calm(over[0].label)}` : ""}; ${n} ${n === 1 ? "piece" : "pieces"} of evidence.`);
       }
     };
-    const unitNode = (content, over, isEnd) => {
-      if (!content.trim()) return document.createTextNode(content); // nothing to name a button by
+    // Wrong words are boxed, in the colour of their sentence: a sentence has one.
+    const colourOf = (over) => over.find((u) => u.level !== "span") ?? over[0];
+    const unitNode = (content, over, end) => {
+      if (!content.some((node) => node.textContent.trim())) return content; // nothing to name a button by
+      const by = colourOf(over);
+      const wrong = by !== over[0] && over[0].level === "span";
       const node = el("span", {
-        class: "unit", role: "button", tabindex: spans.length ? -1 : 0, "data-band": band(over[0].risk),
-        "--r": over[0].risk ?? 0, "aria-controls": "evidence",
-        "data-figure": isEnd && numbered(over[0]) ? `${MARKS[over[0].label] ?? ""}${figure(over[0].risk)}` : null,
+        class: wrong ? "unit wrong" : "unit", role: "button", tabindex: spans.length ? -1 : 0, "data-band": band(by.risk),
+        "--r": by.risk ?? 0, "aria-controls": "evidence", "aria-description": wrong ? "wrong words" : null,
+        "data-figure": by.end === end && numbered(by) ? `${MARKS[by.label] ?? ""}${figure(by.risk)}` : null,
         onmouseenter: () => activate(node, over, false),
         onfocus: () => activate(node, over, true),
         onclick: () => node.focus(),
@@ -430,15 +446,17 @@
     };
     const cut = pieces(placed, points.length).filter((p) => p.end > p.start);
     const nodes = cut.map((p) => {
-      const content = data.response.slice(points.at(p.start), points.at(p.end));
-      return p.over.length ? unitNode(content, p.over, p.over[0].end === p.end) : content;
+      const place = [points.at(p.start), points.at(p.end)];
+      const content = markdown.nodes(data.response, looks, ...place);
+      const shows = p.over.length && !markdown.hidden(data.response, looks, ...place);
+      return shows ? unitNode(content, p.over, p.end) : content;
     });
     if (!data.response.trim()) nodes.push(el("em", { class: "soft" }, "(empty answer)"));
     if (lost.length) {
       nodes.push(el("p", { class: "lost" }, "Without a place in the response: ",
-        lost.slice(0, 200).map((u) => [unitNode(u.text || `[${u.start}, ${u.end}]`, [u], true), " "])));
+        lost.slice(0, 200).map((u) => [unitNode([document.createTextNode(u.text || `[${u.start}, ${u.end}]`)], [u], u.end), " "])));
     }
-    box.replaceChildren(...nodes);
+    box.replaceChildren(...nodes.flat());
     box.onkeydown = (event) => {
       const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
       const here = spans.indexOf(document.activeElement);
@@ -449,7 +467,7 @@
     // Open on the riskiest unit, so that the reason to look is in sight at once.
     // A statement that is contradicted comes before one that is not, whatever their risks.
     const badness = (p) => (p.over[0].label === "contradiction" ? 2 : 0) + (p.over[0].risk ?? -1);
-    const worst = cut.filter((p) => p.over.length).reduce((best, p) => (best && badness(best) >= badness(p) ? best : p), null);
+    const worst = cut.filter((p, i) => p.over.length && !Array.isArray(nodes[i])).reduce((best, p) => (best && badness(best) >= badness(p) ? best : p), null);
     if (worst) activate(nodes[cut.indexOf(worst)], worst.over, false);
     else panel.replaceChildren(el("p", { class: "soft" }, units.length ? "Choose a unit." : "No units."));
   }
@@ -492,24 +510,24 @@
     const left = Math.max(0, from - around);
     const right = Math.min(text.length, to + around);
     return el("blockquote", { "data-v": e.says }, head, el("p", { class: "text", dir: "auto" },
-      left ? "…" : "", tidy(text.slice(left, from)), el("mark", {}, text.slice(from, to)),
-      tidy(text.slice(to, right)), right < text.length ? "…" : ""), computed);
+      left ? "…" : "", place.shown(left, from), el("mark", {}, place.shown(from, to)),
+      place.shown(to, right), right < text.length ? "…" : ""), computed);
   }
 
   const tidy = (text) => text.toWellFormed(); // a cut may fall inside a surrogate pair
 
   function sliceOf(e, place) {
     if (!place || e.text !== undefined || !(e.start >= 0 && e.start < e.end && e.end <= place.points.length)) return null;
-    return [place.node.data, place.points.at(e.start), place.points.at(e.end)];
+    return [place.text, place.points.at(e.start), place.points.at(e.end)];
   }
 
   /** Scroll a long text within its box to a piece of it. */
   function bringToEvidence(place, slice) {
-    const box = place.node.parentElement;
+    const box = place.box;
     if (!slice || box.scrollHeight <= box.clientHeight) return;
     const range = document.createRange();
-    range.setStart(place.node, slice[1]);
-    range.setEnd(place.node, slice[2]);
+    range.setStart(...place.at(slice[1]));
+    range.setEnd(...place.at(slice[2]));
     box.scrollTop += range.getBoundingClientRect().top - box.getBoundingClientRect().top - 24;
   }
 
@@ -525,7 +543,7 @@
       place.card.classList.add("lit");
       const slice = sliceOf(e, place);
       if (!slice) continue;
-      ranges.get(e.says ?? "evidence").push(new StaticRange({ startContainer: place.node, startOffset: slice[1], endContainer: place.node, endOffset: slice[2] }));
+      ranges.get(e.says ?? "evidence").push(rangeOf(place, slice[1], slice[2]));
       if (!brought.has(place)) bringToEvidence(place, slice); // the first is the most telling
       brought.add(place);
     }
@@ -582,14 +600,14 @@
     const differing = [];
     const nodes = items.map((item, i) => {
       const missing = item.text === null;
-      const node = document.createTextNode(missing ? "(an image; not shown)" : item.text);
+      const place = placed(missing ? "(an image; not shown)" : item.text);
       const card = el("div", { class: "card", tabindex: -1 },
         el("h4", {}, `${KINDS[kind]} ${i + 1}`, item.id === null || item.id === undefined ? null : [" · ", el("bdi", {}, item.id)]),
-        passage(node, node.length, `${KINDS[kind]} ${i + 1}`));
-      if (!missing) cards.set(`${kind}:${i}`, { node, card, points: codePoints(item.text) });
+        passage(place.nodes, place.text.length, `${KINDS[kind]} ${i + 1}`));
+      if (!missing) cards.set(`${kind}:${i}`, { ...place, card, box: card.lastElementChild, points: codePoints(item.text) });
       if (known && !missing && item.text.length < 20000) {
         for (const { word, index, end } of wordsOf(item.text)) {
-          if (!known.has(word)) differing.push(new StaticRange({ startContainer: node, startOffset: index, endContainer: node, endOffset: end }));
+          if (!known.has(word)) differing.push(rangeOf(place, index, end));
         }
       }
       return card;
@@ -598,6 +616,32 @@
     return section(title,
       known && highlights && differing.length ? el("p", { class: "soft" }, "Words that the answer does not have are ", el("span", { class: "differs" }, "dotted"), ".") : null,
       el("div", { class: `cards ${kind}` }, nodes));
+  }
+
+  /** A text in its looks: its nodes, and where they stand in it. */
+  function placed(text) {
+    const looks = markdown.looks(text);
+    const nodes = markdown.nodes(text, looks);
+    const parts = nodes.map((n) => n.firstChild ?? n);
+    const starts = [];
+    parts.reduce((at, part) => { starts.push(at); return at + part.length; }, 0);
+    const at = (offset) => { // the text node of an offset, and the offset within it
+      let low = 0;
+      for (let high = starts.length - 1; low < high;) {
+        const middle = (low + high + 1) >> 1;
+        if (starts[middle] <= offset) low = middle; else high = middle - 1;
+      }
+      return [parts[low], Math.min(offset - starts[low], parts[low].length)];
+    };
+    // a cut may fall inside a surrogate pair
+    const shown = (from, to) => markdown.nodes(tidy(text), looks, from, to);
+    return { text, nodes, at, shown };
+  }
+
+  function rangeOf(place, from, to) {
+    const [startContainer, startOffset] = place.at(from);
+    const [endContainer, endOffset] = place.at(to);
+    return new StaticRange({ startContainer, startOffset, endContainer, endOffset });
   }
 
   function wordsOf(text) {
@@ -609,7 +653,7 @@
   }
 
   const decided = decisionsView({ el, figure, section, passage, codePoints });
-  const verdicts = claimsView({ el, figure, grouped, calm, say, codePoints, quote, markEvidence });
+  const verdicts = claimsView({ el, figure, grouped, calm, say, codePoints, quote, markEvidence, markdown });
 
   // ---- keyboard, start --------------------------------------------------------------------------
   function back() {
@@ -648,6 +692,7 @@
   });
   const closeIfNarrow = () => { if (!wide.matches && document.body.classList.contains("reading")) back(); };
 
+  document.body.classList.toggle("unrendered", memory.get("raw") === "on");
   $("shortcuts").checked = memory.get("shortcuts") !== "off";
   $("shortcuts").addEventListener("change", () => memory.set("shortcuts", $("shortcuts").checked ? "on" : "off"));
 

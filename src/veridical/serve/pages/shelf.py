@@ -22,7 +22,7 @@ from veridical.files.rundir import RunFiles
 from veridical.report.stored import BENCH_FILE, kind_of, write_stored
 from veridical.serve.pages.compared import RunComparison
 from veridical.serve.pages.opened import PAGE, REST, OpenRun, facts, is_live
-from veridical.text.display import display
+from veridical.text.display import cut, display
 
 if TYPE_CHECKING:
     from veridical.diff.result import Told
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 DEEPEST, MOST, LARGEST = 4, 1000, 32 << 20
 #: Runs that are open at a time, and comparisons.
 _OPEN, _COMPARED = 8, 2
+#: Inputs of a run that are named.
+_INPUTS = 3
 #: Of a run whose results are no larger than these bytes the index says what came of it.
 _GLANCE = 16 << 20
 
@@ -78,6 +80,7 @@ class Shelf:
         self._compared: OrderedDict[tuple[str, str], RunComparison] = OrderedDict()
         self._kinds: dict[Path, tuple[tuple[int, int], str | None]] = {}
         self._glances: dict[str, _Glance] = {}
+        self._named: dict[Path, list[str]] = {}
         self._guard = threading.RLock()
         self._comparing, self._glancing = threading.Lock(), threading.Lock()
         for path in self.paths:
@@ -281,7 +284,9 @@ class Shelf:
         line = {
             "key": entry.key,
             "kind": entry.kind,
+            "name": display(entry.path.resolve().name),
             "path": display(entry.path),
+            "inputs": self._inputs(entry) if entry.kind == "run" else [],
             "changed": _changed(entry),
             "live": False,
             "glance": None if glance is None else glance.facts,
@@ -289,6 +294,21 @@ class Shelf:
         if entry.kind == "run":
             line["live"] = is_live(entry.path)
         return line
+
+    def _inputs(self, entry: ShelfEntry) -> list[str]:
+        """Return the names of the files that a run checks; read once, as they do not change."""
+        known = self._named.get(entry.path)
+        if known is None:
+            try:
+                request = RunFiles(entry.path).manifest().get("request")
+                listed = request.get("inputs") if isinstance(request, dict) else None
+                paths = [i.get("path") for i in listed or () if isinstance(i, dict)]
+                known = [cut(display(Path(p).name)) for p in paths[:_INPUTS] if isinstance(p, str)]
+                known += [f"and {len(paths) - _INPUTS:,} more"] if len(paths) > _INPUTS else []
+            except (UsageError, TypeError, ValueError):
+                known = []
+            self._named[entry.path] = known
+        return known
 
     def _glance(self, lines: list[dict[str, Any]]) -> None:
         """Find out what came of the runs that have changed and are not large, one by one."""

@@ -27,6 +27,7 @@ _LONGEST_SUBJECT = 80  # characters
 _SUBJECT_NAMES = ("name", "title", "label", "product", "item", "plan")
 _HOLDERS = words_set("attributes properties fields data info details result")
 _ORDER_NAMES = words_set("# no no. nr nr. pos pos. position place rank id index row")
+_COUNT_NAMES = words_set("# no no. nr nr. index row")
 _FEWEST_WORDS = 4  # of a value that is a sentence: "10 am" is not
 _MOST_NAMED_ROWS = 12  # of a table whose rows are listed
 
@@ -220,13 +221,20 @@ def _table_row(cells: Sequence[TableCell], header: Sequence[str], i: int) -> Row
         name = header[j] if j < len(header) else ""
         path = join_name(f"row[{i}]", name) if name else f"row[{i}][{j}]"
         node = Node("text", cell.start, cell.end, cell.text)
-        kind = scalar_kind(cell.text)
+        kind = "null" if _counts_rows(j, name, cell.text, i) else scalar_kind(cell.text)
         words = words_of_header(name)
         leaves.append(leaf_of(path, node, kind, words, subject if j != label else "", i))
         if kind != "null" and j != label:
             pieces.append(_piece(words, cell.text, kind))
     text = _listed(subject, pieces) if len(cells) > 1 else capital(closed(cells[0].text))
     return Row(cells[0].start, max(c.end for c in cells), text, tuple(leaves))
+
+
+def _counts_rows(column: int, name: str, value: str, row: int) -> bool:
+    """Return True for the number of a row in a first column that only counts the rows."""
+    return (
+        not column and name.strip().lower() in _COUNT_NAMES and value.rstrip(".)") == str(row + 1)
+    )
 
 
 def _label(cells: Sequence[TableCell], header: Sequence[str]) -> tuple[int, str]:

@@ -19,9 +19,9 @@ _ROOT = re.compile(rf"<(?:\?xml\b|{_NAME}[\s>/])")
 #: Elements of pages, which mark up prose.
 _HTML = words_set(
     "a abbr address article aside b big blockquote body br button caption center cite code dd "
-    "div dl dt em figure font footer form h1 h2 h3 h4 h5 h6 head header hr html i img input "
-    "label li main mark nav ol option p pre s script section small span strike strong style "
-    "sub sup table tbody td tfoot th thead time title tr tt u ul"
+    "details div dl dt em figure font footer form h1 h2 h3 h4 h5 h6 head header hr html i img "
+    "input label li main mark nav ol option p pre s script section small span strike strong style "
+    "sub summary sup table tbody td tfoot th thead time title tr tt u ul"
 )
 
 

@@ -97,12 +97,15 @@ def test_the_index_names_everything_in_the_folder(browser: Browser, page_of: Ser
         until(page, "document.querySelectorAll('#entries .tiles .verdict-card').length >= 4")
         kinds = [t.split(" ")[0] for t in page.locator("#entries small").all_inner_texts()]
         assert sorted(kinds) == ["bench", "run", "run", "run", "tune"]
+        lines = page.locator("#entries tr:has(small)").all_inner_texts()
+        assert sum(".jsonl" in line for line in lines) == 3  # each run names its input
+        assert all(re.search(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC", line) for line in lines)
         assert page.locator("#compare-go").is_disabled()
         with page.expect_popup() as opened:
             page.get_by_role("link", name="results", exact=True).click()
         opened.value.wait_for_selector("html[data-ready]")
         assert opened.value.title() == "veridical benchmark"
-        page.get_by_role("link", name="results/tuned.json").click()
+        page.get_by_role("link", name="tuned.json").click()
         until(page, "document.querySelectorAll('#figures li').length === 10")
         assert "0.900 [0.800, 0.950] on 40 answers" in page.locator("#figures").inner_text()
         assert page.locator("#figures th bdi").inner_text() == HOSTILE[2]
@@ -116,7 +119,7 @@ def test_a_run_a_verdict_of_it_and_a_record(
     assert 0 < len(wrong) < len(results)
     with watched(browser) as pages:
         page = pages.open(page_of.link)
-        page.get_by_role("link", name="results/second").click()
+        page.get_by_role("link", name="second", exact=True).click()
         until(page, f"{RECORDS} === {len(results)}")
         risks = [float(t) for t in page.locator("#run-records td.n").all_inner_texts()]
         assert risks == sorted(risks, reverse=True)
@@ -306,7 +309,7 @@ def test_axe_finds_nothing_and_pages_fit(
         until(page, "document.querySelectorAll('#entries .verdict-card').length >= 4")
         first, second = key_of(page, "first"), key_of(page, "second")
         hostile = key_of(page, "hostile")
-        tuned = str(page.get_by_role("link", name="results/tuned.json").get_attribute("href"))
+        tuned = str(page.get_by_role("link", name="tuned.json").get_attribute("href"))
         places = {
             "index": "document.querySelectorAll('#entries tr').length === 5",
             f"run={hostile}": f"{RECORDS} === 10",

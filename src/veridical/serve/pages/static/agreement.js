@@ -3,9 +3,9 @@ import { alarm, api, byId, el, fill, percent } from "./pages.js";
 
 export const CHOICES = [
   ["supported", "1", "Supported", "✓", "entailment"],
-  ["says_nothing", "2", "Says nothing", "?", "neutral"],
+  ["says_nothing", "2", "Not in the sources", "?", "neutral"],
   ["contradicted", "3", "Contradicted", "✗", "contradiction"],
-  ["not_a_claim", "0", "Not a claim", "–", "none"],
+  ["not_a_claim", "0", "States nothing", "–", "none"],
 ];
 export const WORDS = Object.fromEntries(CHOICES.map(([name, , word]) => [name, word]));
 const STATES = { open: "open", begun: "begun", done: "✓ done" };
@@ -64,7 +64,7 @@ export async function showAgreement(open) {
     { class: "scroll", role: "group", tabindex: "0", "aria-label": "Confusion of labels" },
     el("table", {},
       el("caption", {}, "One label against the other ",
-        el("span", { class: "soft" }, "(share of the row, with its 95 % interval)")),
+        el("span", { class: "soft" }, "(each pair once: its share of all pairs, with its 95 % interval)")),
       el("thead", {}, el("tr", {}, el("td", {}),
         ...names.map((n) => el("th", { scope: "col", class: "n" }, WORDS[n])))),
       el("tbody", {}, ...names.map((first) => {
@@ -72,8 +72,8 @@ export async function showAgreement(open) {
         return cells.length ? el("tr", {}, el("th", { scope: "row" }, WORDS[first]),
           ...names.map((second) => {
             const c = cells.find((cell) => cell.second === second);
-            return el("td", { class: "n" }, `${c.count} `,
-              el("span", { class: "soft" }, `${percent(c.share, 0)}${interval(c)}`));
+            return c ? el("td", { class: "n" }, `${c.count} `,
+              el("span", { class: "soft" }, `${percent(c.share, 0)}${interval(c)}`)) : el("td", {});
           })) : null;
       })))) : null);
   fill(byId("open"), ...(told.open.length ? told.open.map((c) => caseOf(c, open))

@@ -60,7 +60,7 @@ function progress() {
   byId("progress").textContent = [
     answer.done ? "done" : `${left} of ${answer.units.length} statements left`,
     `${me.done.toLocaleString("en")} of ${me.total.toLocaleString("en")} answers done by ${me.who}`,
-    answer.double ? "labelled by everybody" : null,
+    answer.double ? "everybody labels this answer" : null,
   ].filter(Boolean).join(" · ");
 }
 

@@ -13,6 +13,9 @@ let drawn = {}; // what each part was drawn from: what has not changed is left a
 const time = (seconds) => new Date(seconds * 1000).toISOString().slice(0, 16).replace("T", " ");
 export const nameOf = (key) => entries.find((e) => e.key === key)?.path ?? key;
 
+/* Whether another entry has the same name, so that its path tells them apart. */
+const sameName = (entry) => entries.some((e) => e !== entry && e.name === entry.name);
+
 /* Draw a part where what it shows has changed; the focus stays on what has the same data-key. */
 function redraw(part, told, make) {
   const now = JSON.stringify(told);
@@ -43,15 +46,18 @@ function line(entry) {
   const place = chosen.indexOf(entry.key);
   const where = { run: `#run=${entry.key}`, tune: `#figures=${entry.key}` }[entry.kind];
   const link = where
-    ? el("a", { href: where, "data-key": `to-${entry.key}` }, el("bdi", {}, entry.path))
+    ? el("a", { href: where, "data-key": `to-${entry.key}`, title: entry.path }, el("bdi", {}, entry.name))
     : el("a", { href: `/report?key=${entry.key}`, target: "_blank", rel: "noopener",
-      "data-key": `to-${entry.key}` }, el("bdi", {}, entry.path));
+      "data-key": `to-${entry.key}`, title: entry.path }, el("bdi", {}, entry.name));
   const told = entry.glance;
   return el("tr", {},
     el("td", { class: "pick" }, entry.kind === "run" ? box : null,
       place < 0 ? null : el("b", {}, "AB"[place])),
     el("th", { scope: "row" }, link,
-      el("small", {}, `${entry.kind} · ${time(entry.changed)} UTC`,
+      el("small", {}, `${entry.kind} · `,
+        ...(entry.inputs.length ? [el("bdi", {}, entry.inputs.join(", ")), " · "] : []),
+        `${time(entry.changed)} UTC`,
+        ...(sameName(entry) ? [" · ", el("bdi", {}, entry.path)] : []),
         entry.live ? el("span", { class: "live" }, " · under way") : null)),
     el("td", { class: "n" }, told ? count(told.records) : ""),
     el("td", { class: "outcome" }, told ? el("div", { class: "tiles" }, ...told.cards.map((c) => tile(c))) : null,
