@@ -61,6 +61,7 @@ BETAS = 0.9, 0.99  # a run has few steps
 CLIP = 1.0  # norm of the gradient
 EDGE = 0.001  # statement_judge's: how far from 0 and 1 a probability counts at least
 SHOWN = 20.0  # seconds between lines
+CPU_INFO = Path("/proc/cpuinfo")
 MOST_ODDS = math.log((1 - EDGE) / EDGE)
 
 
@@ -103,8 +104,7 @@ def device_of(name: str) -> tuple[torch.device, torch.dtype]:
     """The device to train on, and the type of its products."""
     if name == "cuda" or (name == "auto" and torch.cuda.is_available()):
         return torch.device("cuda"), torch.bfloat16
-    flags = Path("/proc/cpuinfo")
-    known = flags.read_text() if flags.is_file() else ""
+    known = CPU_INFO.read_text() if CPU_INFO.is_file() else ""
     fast = any(flag in known for flag in ("avx512_bf16", "amx_bf16"))
     return torch.device("cpu"), torch.bfloat16 if fast else torch.float32
 

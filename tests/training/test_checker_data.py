@@ -62,13 +62,13 @@ def data(module: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
         rows = []
         for n in range(16):
             text = story(n // 2 + 500 + 40 * k)
-            whole, less = " ".join(text), " ".join(text[:3] + text[4:])
+            whole = " ".join(text)
+            less = " ".join(text[i] for i in (5, 4, 2, 0, 1))  # other words at both ends
             wrong = n % 2
             document = less if kind == "relation" and wrong else whole
             said = text[3] if kind == "relation" or not wrong else text[3].replace("sold", "lost")
-            rows.append(
-                {"response": said, "contexts": [document], "label": wrong, "prompt": "And?"}
-            )
+            asked = "" if kind == "relation" else "And?"
+            rows.append({"response": said, "contexts": [document], "label": wrong, "prompt": asked})
         written(home / "grounded" / f"{name}.jsonl", rows)
     marked = []
     for n in range(12):
@@ -129,6 +129,19 @@ def test_no_group_is_in_both_parts(rows: list[Any]) -> None:
     dev = {p for r in rows if r.part == "dev" for p in r.document.split("\n\n") if len(p) > 200}
     train = {p for r in rows if r.part == "train" for p in r.document.split("\n\n") if len(p) > 200}
     assert not dev & train
+
+
+def test_a_relation_is_right_by_one_document_and_not_stated_by_another(
+    module: Any, data: Path
+) -> None:
+    claims: dict[tuple[str, str], dict[str, str]] = {}
+    for row in module.public_rows(data, 3, 0.2):
+        if row.kind == "relation":
+            claims.setdefault((row.group, row.statement), {})[row.label] = row.document
+    assert len(claims) == 8  # pairs of rows in the file
+    for (_, statement), documents in claims.items():
+        assert set(documents) == {"supported", "not_stated"}
+        assert statement in documents["supported"] and statement not in documents["not_stated"]
 
 
 def test_nothing_of_an_evaluation_file(module: Any, rows: list[Any]) -> None:

@@ -40,6 +40,10 @@ def module() -> Iterator[ModuleType]:
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny(tmp_path_factory.mktemp("base") / "tiny.gguf", gguf_files.F32)
+
+
+def tiny(path: Path, packing: int) -> Path:
     """A random model whose vocabulary has each answer as a token."""
     from tokenizers import Tokenizer, models, pre_tokenizers
     from tokenizers.trainers import BpeTrainer
@@ -65,11 +69,10 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "tokenizer.ggml.merges": gguf_files.made_merges(made),
         "tokenizer.chat_template": CHAT,
     }
-    path = tmp_path_factory.mktemp("base") / "tiny.gguf"
     with pytest.MonkeyPatch.context() as patch:  # llama.cpp wants heads that fill the width
         patch.setattr(gguf_files, "HEADS", 3)
         patch.setattr(gguf_files, "GROUPS", 1)
-        return gguf_files.save(path, "qwen2", packing=gguf_files.F32, **told)
+        return gguf_files.save(path, "qwen2", packing=packing, **told)
 
 
 @pytest.fixture
@@ -139,8 +142,14 @@ def test_statements_of_a_document_are_read_as_if_alone(
 
 
 @pytest.mark.local
+@pytest.mark.parametrize(
+    ("packing", "within"),
+    # llama.cpp rounds what it multiplies by 8-bit weights to 8 bits, too
+    [(gguf_files.F32, 0.02), (gguf_files.Q8_0, 0.3)],
+    ids=["f32", "q8_0"],
+)
 def test_llama_cpp_tells_the_probabilities_that_peft_does(
-    module: ModuleType, base: Path, tmp_path: Path
+    module: ModuleType, packing: int, within: float, tmp_path: Path
 ) -> None:
     pytest.importorskip("xllamacpp")
     import checker_rows
@@ -150,7 +159,8 @@ def test_llama_cpp_tells_the_probabilities_that_peft_does(
     from veridical.prompts import load_prompt
     from veridical.weights.checkers import Adapter
 
-    made = checker(module, base, tmp_path)
+    packed = tiny(tmp_path / "tiny.gguf", packing)
+    made = checker(module, packed, tmp_path)
     made.save(tmp_path / "adapter.gguf")
     encode = checker_rows.encoder(made.tokenizer)
     document = "Ada lives in Oslo. Unknown whole."
@@ -160,10 +170,10 @@ def test_llama_cpp_tells_the_probabilities_that_peft_does(
         expected = made.log_probabilities(checker_rows.batch(trees)).numpy()
         made.model.disable_adapter_layers()
         without = made.log_probabilities(checker_rows.batch(trees)).numpy()
-    assert np.abs(expected - without).max() > 0.5  # the adapter counts
+    assert np.abs(expected - without).max() > 4 * within  # the adapter counts
     prompt = load_prompt(checker_rows.TEMPLATE)
     adapter = Adapter(tmp_path / "adapter.gguf", "", 0.0, 1.0)
-    with LocalServer(LocalModel("tiny", base, 1024, 1, 1, adapter)) as server:
+    with LocalServer(LocalModel("tiny", packed, 1024, 1, 1, adapter)) as server:
         for branch, values in zip(trees[0].branches, expected, strict=True):
             messages = prompt.messages(document=document, statement=rows[branch.row]["statement"])
             asked = {"messages": messages, "max_tokens": 1, "temperature": 0, "logprobs": True}
@@ -175,7 +185,7 @@ def test_llama_cpp_tells_the_probabilities_that_peft_does(
             assert reply["usage"]["prompt_tokens"] == len(trees[0].trunk) + len(branch.ids)
             (token,) = reply["choices"][0]["logprobs"]["content"]
             told = {t["token"]: t["logprob"] for t in token["top_logprobs"]}
-            assert [told[a] for a in checker_rows.ANSWERS] == pytest.approx(values, abs=0.02)
+            assert [told[a] for a in checker_rows.ANSWERS] == pytest.approx(values, abs=within)
 
 
 def test_it_learns_and_goes_on(
@@ -269,6 +279,31 @@ def test_figures_worked_out_by_hand(module: ModuleType) -> None:
     assert found["parts"] == {"a": [0.5, 3]} and found["macro_auroc"] == 0.5
     assert found["macro_balanced_accuracy"] == 0.75  # wrong 1 of 1, right 1 of 2
     assert found["auroc"] == pytest.approx(1 / 3, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        ("avx2 avx512f avx512_bf16", torch.bfloat16),
+        ("amx_tile amx_bf16", torch.bfloat16),
+        ("avx2 avx512f avx512_vnni", torch.float32),
+        (None, torch.float32),  # no such file
+    ],
+)
+def test_the_type_of_products_is_the_processors(
+    flags: str | None, expected: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with training_script("checker_lora") as checker_lora:
+        known = tmp_path / "cpuinfo"
+        if flags is not None:
+            known.write_text(f"processor\t: 0\nflags\t\t: fpu {flags} sse2\n")
+        monkeypatch.setattr(checker_lora, "CPU_INFO", known)
+        assert checker_lora.device_of("cpu") == (torch.device("cpu"), expected)
+        monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+        assert checker_lora.device_of("auto") == (torch.device("cpu"), expected)
+        monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+        cuda = torch.device("cuda"), torch.bfloat16
+        assert checker_lora.device_of("auto") == checker_lora.device_of("cuda") == cuda
 
 
 def test_on_a_cpu_the_time_worked_counts(

@@ -12,10 +12,15 @@ from typing import Any
 
 import pytest
 
+import veridical
+from veridical.core.messages import ChatRequest, Reply
+from veridical.core.records import TokenLogprob
 from veridical.errors import ModelError, UsageError
 from veridical.llm import local
 from veridical.llm.endpoints import find_endpoint
+from veridical.llm.fake import FakeLlm
 from veridical.llm.local import LocalModel, read_local
+from veridical.notices import forget_told
 from veridical.weights import checkers, download
 from veridical.weights.checkers import CHECKERS, Adapter
 
@@ -203,3 +208,64 @@ def test_auto_is_the_largest_that_is_here(
     assert find_endpoint("auto").name == "local:checker-0.5b"
     installed(tmp_path, LARGE.name, card(base={"sha256": LARGE.base.sha256}))
     assert find_endpoint("auto").name == "local:checker-1.5b"
+
+
+def test_a_section_names_the_best_checker(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tmp_path / "veridical.toml"
+    config.write_text(
+        '[llm.judge]\nbase_url = "auto"\ntimeout = 7\n[llm.o]\nbase_url = "local:o"\n'
+    )
+    monkeypatch.setenv("VERIDICAL_CONFIG", str(config))
+    assert find_endpoint("o").base_url == "local:o"  # as long as no checker is asked for
+    with pytest.raises(UsageError, match=r"no checker is here; veridical models get checker-0\.5b"):
+        find_endpoint("judge")
+    monkeypatch.setattr(checkers, "_installed", lambda: [tmp_path])
+    monkeypatch.setattr(download, "find", lambda _: tmp_path)
+    installed(tmp_path)
+    for named_only in (False, True):
+        found = find_endpoint("judge", named_only=named_only)
+        assert (found.name, found.base_url, found.timeout) == ("judge", "local:checker-0.5b", 7.0)
+        assert found.runs_here and checkers.named_by(found.base_url) == SMALL
+
+
+ROWS = [{"response": "Ada was born in 1900.", "contexts": ["Ada was born in 1815."]}]
+
+
+def unknown(request: ChatRequest) -> Reply:
+    """Say Unknown at .5, No at .3 and Yes at .2."""
+    shares = {"Unknown": 0.5, "No": 0.3, "Yes": 0.2}
+    odds = [{"token": token, "logprob": math.log(share)} for token, share in shares.items()]
+    token = TokenLogprob.model_validate(odds[0] | {"top": odds})
+    return Reply("Unknown", "stop", (token,))
+
+
+def test_a_run_has_the_calibration_of_its_checker(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    forget_told()
+    monkeypatch.setattr(checkers, "_installed", lambda: [tmp_path])
+    installed(tmp_path)
+    llm = FakeLlm(unknown)
+    llm.endpoint = find_endpoint("local:checker-0.5b")
+    (result,) = veridical.check(ROWS, "statement_judge", llm=llm, store=None)
+    score = result.scores["statement_judge"]
+    assert len(llm.asked) == 1
+    odds = math.log(0.8 / 0.2)
+    assert score.raw["log_odds"] == pytest.approx([odds], abs=1e-4)
+    assert score.risk == pytest.approx(1 / (1 + math.exp(0.5 - 1.25 * odds)), abs=1e-6)
+    assert score.units[0].label == "unsupported"  # Unknown rather than No
+    assert "too small" not in capsys.readouterr().err
+
+
+def test_an_installed_package_alone_changes_nothing(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = veridical.check(ROWS, store=None)
+    monkeypatch.setattr(checkers, "_installed", lambda: [tmp_path])
+    monkeypatch.setattr(download, "find", lambda _: tmp_path)
+    installed(tmp_path)
+    assert checkers.best() == SMALL
+    after = veridical.check(ROWS, store=None)
+    assert after.identity == before.identity and list(after) == list(before)

@@ -44,7 +44,7 @@ class Endpoint:
     Attributes:
         name: what messages and signatures call it.
         base_url: address before ``/chat/completions``; ``local:PATH``, ``torch:MODEL`` or
-            ``fake:PATH`` where no server is called.
+            ``fake:PATH`` where no server is called; ``auto`` in a file.
         model: the model's name as the server knows it.
         key_env: environment variable with the bearer token; None sends none.
         price_in, price_out: money per million tokens, in the currency of the budget; None where
@@ -99,7 +99,7 @@ class Endpoint:
     @property
     def runs_here(self) -> bool:
         """Whether nothing leaves this machine and no server need be running."""
-        return self.kind in ("local", "torch", "fake")
+        return self.kind in _HERE or self.base_url == checkers.AUTO
 
     @property
     def llama_cpp(self) -> bool:
@@ -207,7 +207,9 @@ def find_endpoint(spec: str, *, named_only: bool = False) -> Endpoint:
     """
     named = configured()
     if spec in named:
-        return named[spec]
+        found = named[spec]
+        automatic = found.base_url == checkers.AUTO
+        return replace(found, base_url=_best_checker()) if automatic else found
     if named_only:
         raise unknown_name("LLM", spec, named)
     name = ModelName.parse(spec)
