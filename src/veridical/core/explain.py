@@ -91,7 +91,7 @@ CSS: dict[Style, str] = {
 }
 
 
-class ShownEvidence(Protocol):
+class ShownSource(Protocol):
     """What is shown of an :class:`~.core.scores.EvidenceItem`."""
 
     @property
@@ -126,7 +126,7 @@ class ShownUnit(Protocol):
     @property
     def kind(self) -> str | None: ...
     @property
-    def evidence(self) -> Sequence[ShownEvidence]: ...
+    def evidence(self) -> Sequence[ShownSource]: ...
 
 
 class ShownScore(Protocol):
@@ -248,13 +248,13 @@ def why_unchecked(result: ShownResult) -> str | None:
     return f"{sentence} {'; '.join(causes)}" if causes and result.reason == "failed" else sentence
 
 
-def place_of(evidence: ShownEvidence) -> str:
+def place_of(evidence: ShownSource) -> str:
     """Where a piece of evidence stands, counted from 1: ``context 2, characters 120-180``."""
     kind = "reference" if evidence.kind == "reference" else f"{evidence.kind} {evidence.index + 1}"
     return f"{kind}, characters {evidence.start}-{evidence.end}"
 
 
-def source_of(evidence: ShownEvidence, verdict: Verdict) -> str:
+def source_of(evidence: ShownSource, verdict: Verdict) -> str:
     """Return the place of a piece of evidence for a unit with a ``verdict``. Where the sources
     were not found to say so, the passage shown is the closest one and supports nothing."""
     closest = verdict in ("unsupported", "unclear") and evidence.kind != "token"
