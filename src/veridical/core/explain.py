@@ -92,7 +92,7 @@ CSS: dict[Style, str] = {
 }
 
 
-class ShownEvidence(Protocol):
+class ShownSource(Protocol):
     """What is shown of an :class:`~.core.scores.EvidenceItem`."""
 
     @property
@@ -127,7 +127,7 @@ class ShownUnit(Protocol):
     @property
     def kind(self) -> str | None: ...
     @property
-    def evidence(self) -> Sequence[ShownEvidence]: ...
+    def evidence(self) -> Sequence[ShownSource]: ...
 
 
 class ShownScore(Protocol):
@@ -260,7 +260,7 @@ def why_unchecked(result: ShownResult) -> str | None:
     return f"{sentence} {'; '.join(causes)}" if causes and result.reason == "failed" else sentence
 
 
-def place_of(evidence: ShownEvidence, sources: Sequence[str | int | None] = ()) -> str:
+def place_of(evidence: ShownSource, sources: Sequence[str | int | None] = ()) -> str:
     """Where a piece of evidence stands, counted from 1: ``context 2, characters 120-180``, with the
     id of the context where ``sources`` has it."""
     kind = "reference" if evidence.kind == "reference" else f"{evidence.kind} {evidence.index + 1}"
@@ -271,7 +271,7 @@ def place_of(evidence: ShownEvidence, sources: Sequence[str | int | None] = ()) 
 
 
 def source_of(
-    evidence: ShownEvidence, verdict: Verdict, sources: Sequence[str | int | None] = ()
+    evidence: ShownSource, verdict: Verdict, sources: Sequence[str | int | None] = ()
 ) -> str:
     """Return the place of a piece of evidence for a unit with a ``verdict``. Where the sources
     were not found to say so, the passage shown is the closest one and supports nothing."""

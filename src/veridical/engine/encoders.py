@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from veridical.core.protocols import Encoded, Encoder, TokenVectors, Window
 from veridical.engine.batching import Gate, get_many
-from veridical.engine.greedy_matching import greedy_match, idf_weights
 from veridical.engine.service import Requests, Service
 from veridical.errors import ModelError
 from veridical.files.store import Store, content_key
@@ -98,6 +97,8 @@ class EncoderService(Service):
                 table = stored[key].astype(np.float64)
                 self.work.stored += 1
                 return table[0], table[1]
+        from veridical.engine.greedy_matching import greedy_match, idf_weights
+
         distinct = list(dict.fromkeys([*candidates, *references]))
         encoded = dict(zip(distinct, await self.ask(distinct, keep), strict=True))
         refs = [encoded[t] for t in references]

@@ -54,7 +54,7 @@ class Models(Protocol):
     async def service(self, kind: str, spec: str) -> Service: ...
 
 
-class Asked(Protocol):
+class RunView(Protocol):
     """A run, as the evidence of its records uses it."""
 
     engine: Models
@@ -70,7 +70,7 @@ class Asked(Protocol):
 class RunEvidence(Evidence):
     """Evidence of one record within a run."""
 
-    def __init__(self, record: Record, run: Asked) -> None:
+    def __init__(self, record: Record, run: RunView) -> None:
         super().__init__(record)
         self._run = run
         self._tasks: dict[str, asyncio.Task[Scored]] = {}

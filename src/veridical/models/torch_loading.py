@@ -12,7 +12,7 @@ from typing import Any, TypedDict
 
 from veridical.errors import ModelError, VeridicalError
 from veridical.models.folder import load_tokenizer
-from veridical.weights.download import cache_folder
+from veridical.weights import cache_folder
 
 DTYPES = ("float32", "bfloat16", "float16")
 #: Padded tokens per forward.

@@ -12,13 +12,13 @@ from veridical.report.plots import Axis, Figure, Series, legend, lines
 from veridical.report.plots_bars import Bar, histogram, ranked
 
 if TYPE_CHECKING:
-    from veridical.tuning.tuned import Tuned
+    from veridical.tuning.tune_view import ShownTuned
 
 _PRECISIONS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 _MANY = 200  # targets from which ten bins have enough in each; fewer get five
 
 
-def figures(tuned: Tuned) -> list[Figure]:
+def figures(tuned: ShownTuned) -> list[Figure]:
     """Those that the tuning has data for."""
     judged, labels = tuned.nested.judged, tuned.nested.labels
     drawn = [_weights(tuned)]
@@ -35,7 +35,7 @@ def figures(tuned: Tuned) -> list[Figure]:
     return [figure for figure in drawn if figure is not None]
 
 
-def _weights(tuned: Tuned) -> Figure | None:
+def _weights(tuned: ShownTuned) -> Figure | None:
     bars = [
         Bar(row.name, row.weight.value, row.weight.low, row.weight.high)
         for row in tuned.nested.rows
@@ -51,7 +51,7 @@ def _weights(tuned: Tuned) -> Figure | None:
     return Figure(title, note, ranked("Weights of the components", bars), head, rows)
 
 
-def _precision_recall(tuned: Tuned) -> Figure | None:
+def _precision_recall(tuned: ShownTuned) -> Figure | None:
     """Precision at each recall, by out-of-fold ranks."""
     correct = tuned.recipe.positive == "correct"
     rank, labels = tuned.nested.judged.rank, tuned.nested.labels >= 0.5

@@ -13,22 +13,22 @@ from veridical.report.document import Block, BulletList, Heading, Paragraph, Sty
 from veridical.tuning.tune_view import sections, verdict
 
 if TYPE_CHECKING:
-    from veridical.tuning.tuned import Tuned
+    from veridical.tuning.tune_view import ShownTuned
 
 _NAME = 14  #: characters of a component's name on a line, at least
 
 
-def print_tuned(tuned: Tuned, console: Console) -> None:
+def print_tuned(tuned: ShownTuned, console: Console) -> None:
     """Print the verdict, then every section."""
     document.show(_document(tuned), console)
 
 
-def tuned_markdown(tuned: Tuned) -> str:
+def tuned_markdown(tuned: ShownTuned) -> str:
     """The document, from the verdict on; a second-level heading a section."""
     return document.markdown(_document(tuned))
 
 
-def _document(tuned: Tuned) -> Iterator[Block]:
+def _document(tuned: ShownTuned) -> Iterator[Block]:
     yield Heading("Verdict", only="markdown")
     yield verdict(tuned)
     for section in sections(tuned):
@@ -39,7 +39,9 @@ def _document(tuned: Tuned) -> Iterator[Block]:
         yield Paragraph("", only="terminal")
 
 
-def write_tuned_page(tuned: Tuned, path: Path, title: str = "veridical tuned ensemble") -> None:
+def write_tuned_page(
+    tuned: ShownTuned, path: Path, title: str = "veridical tuned ensemble"
+) -> None:
     """Write one self-contained page: no network, a script for the colours only.
 
     Raises:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from veridical.ensembles.graded import UNIT
 from veridical.report.document import Opening
@@ -22,11 +22,28 @@ from veridical.stats.objectives import BY_CLASS
 from veridical.tuning.nested import ALARMS, NOT_HELPING
 
 if TYPE_CHECKING:
-    from veridical.ensembles.ensemble_file import Fit
-    from veridical.tuning.nested import AtPrecision, Caught, ComponentRow, NestedFigure
-    from veridical.tuning.tuned import Tuned
+    from pathlib import Path
+
+    from veridical.ensembles.ensemble_file import Ensemble, Fit
+    from veridical.ensembles.fitting import Recipe
+    from veridical.tuning.nested import AtPrecision, Caught, ComponentRow, Nested, NestedFigure
 
 _FEW = 200  # targets under which intervals are wide
+
+
+class ShownTuned(Protocol):
+    """What is shown of a :class:`~.tuning.tuned.Tuned`."""
+
+    @property
+    def ensemble(self) -> Ensemble: ...
+    @property
+    def nested(self) -> Nested: ...
+    @property
+    def recipe(self) -> Recipe: ...
+    @property
+    def notes(self) -> list[str]: ...
+    @property
+    def file(self) -> Path | None: ...
 
 
 @dataclass(frozen=True)
@@ -40,7 +57,7 @@ class TableSection:
     notes: Sequence[str] = ()
 
 
-def sections(tuned: Tuned) -> list[TableSection]:
+def sections(tuned: ShownTuned) -> list[TableSection]:
     """All sections, in the order in which they are read."""
     parts = [_honest(tuned)]
     if tuned.nested.at_precision is not None:
@@ -54,7 +71,7 @@ def sections(tuned: Tuned) -> list[TableSection]:
     return parts
 
 
-def headline(tuned: Tuned) -> str:
+def headline(tuned: ShownTuned) -> str:
     """The honest figure in a sentence."""
     nested = tuned.nested
     text = (
@@ -70,7 +87,7 @@ def headline(tuned: Tuned) -> str:
     return text
 
 
-def verdict(tuned: Tuned) -> Opening:
+def verdict(tuned: ShownTuned) -> Opening:
     """Whether the ensemble is worth more than its best component, and the command that uses the
     better of the two."""
     nested, best = tuned.nested, tuned.nested.best
@@ -100,7 +117,7 @@ def verdict(tuned: Tuned) -> Opening:
     return Opening(sentence, meaning, _use(tuned))
 
 
-def _against_default(tuned: Tuned, default: ComponentRow) -> str:
+def _against_default(tuned: ShownTuned, default: ComponentRow) -> str:
     """Say if the labels have helped."""
     figure = f"the default, not tuned: {_shown(default.alone)}"
     gain = default.gain.value
@@ -111,7 +128,7 @@ def _against_default(tuned: Tuned, default: ComponentRow) -> str:
     return f"{helped}; {figure}; better by {_shown(default.gain)}, p {p_value(default.p)}."
 
 
-def _at_precision(tuned: Tuned, found: AtPrecision) -> Opening:
+def _at_precision(tuned: ShownTuned, found: AtPrecision) -> Opening:
     """Say what a threshold for a precision finds, and give the command that uses it."""
     what = f"{'right' if tuned.recipe.positive == 'correct' else 'wrong'} {_what(tuned)}"
     meaning = [f"{headline(tuned)[:1].upper()}{headline(tuned)[1:]}."]
@@ -131,7 +148,7 @@ def _at_precision(tuned: Tuned, found: AtPrecision) -> Opening:
     return Opening(sentence, meaning, _use(tuned))
 
 
-def _use(tuned: Tuned) -> list[str]:
+def _use(tuned: ShownTuned) -> list[str]:
     """Return the command that uses the ensemble, with its threshold where there is one for all."""
     fit = tuned.ensemble.fit
     parts = check_command(f"ensemble(file='{tuned.file or 'ensemble.json'}')", None)
@@ -141,7 +158,7 @@ def _use(tuned: Tuned) -> list[str]:
     return parts
 
 
-def _precision(tuned: Tuned, found: AtPrecision) -> TableSection:
+def _precision(tuned: ShownTuned, found: AtPrecision) -> TableSection:
     of = "right answers" if tuned.recipe.positive == "correct" else "wrong answers"
     facts = [
         f"{of}: the threshold of the highest recall at which the precision is at least "
@@ -159,7 +176,7 @@ def _precision(tuned: Tuned, found: AtPrecision) -> TableSection:
     return TableSection("precision and recall", facts, heads, [cells], notes)
 
 
-def _found(found: Caught | None, tuned: Tuned) -> str:
+def _found(found: Caught | None, tuned: ShownTuned) -> str:
     if found is None:
         return "none that could be counted"
     return f"{_count(found)} wrong {_what(tuned)}"
@@ -174,7 +191,7 @@ def _gate(threshold: float | None) -> float | None:
     return None if threshold is None else round(min(1.0, max(0.0, threshold)), 4)
 
 
-def _honest(tuned: Tuned) -> TableSection:
+def _honest(tuned: ShownTuned) -> TableSection:
     nested = tuned.nested
     weighted = any(r.weight is not None for r in nested.rows)
     needed = any(r.needed is not None for r in nested.rows)
@@ -213,7 +230,7 @@ def _honest(tuned: Tuned) -> TableSection:
     return TableSection("tuned ensemble", facts, heads, rows, notes)
 
 
-def _strata(tuned: Tuned) -> TableSection:
+def _strata(tuned: ShownTuned) -> TableSection:
     strata = tuned.ensemble.strata
     assert strata is not None
     nested = tuned.nested
@@ -238,7 +255,7 @@ def _strata(tuned: Tuned) -> TableSection:
     return TableSection(f"fits by {strata.by}", facts, heads, rows)
 
 
-def _calibration(tuned: Tuned) -> TableSection:
+def _calibration(tuned: ShownTuned) -> TableSection:
     before, after = tuned.nested.before or {}, tuned.nested.after or {}
     rows = [
         [label, *(number(_number(part[name])) for name in ("ece", "mce", "brier", "log_loss"))]
@@ -253,7 +270,7 @@ def _number(value: object) -> float | None:
     return value if isinstance(value, float) else None
 
 
-def _guarantees(tuned: Tuned) -> TableSection:
+def _guarantees(tuned: ShownTuned) -> TableSection:
     strata = tuned.ensemble.strata
     parts = {"all": tuned.ensemble.fit, **({} if strata is None else strata.of)}
     promise = tuned.ensemble.fit.guarantee
@@ -297,7 +314,7 @@ def _promise(name: str, fit: Fit) -> list[str]:
     ]
 
 
-def _recipe(tuned: Tuned) -> str:
+def _recipe(tuned: ShownTuned) -> str:
     recipe = tuned.recipe
     text = f"method {recipe.method}, objective {_metric(tuned, recipe.objective)}"
     if recipe.objective == "f_beta":
@@ -313,13 +330,13 @@ def _recipe(tuned: Tuned) -> str:
     return text
 
 
-def _metric(tuned: Tuned, name: str) -> str:
+def _metric(tuned: ShownTuned, name: str) -> str:
     """The figure's name, with its class where that is not the usual one."""
     of = " of right answers" if tuned.recipe.positive == "correct" and name in BY_CLASS else ""
     return metric_name(name) + of
 
 
-def _what(tuned: Tuned) -> str:
+def _what(tuned: ShownTuned) -> str:
     return "answers" if tuned.ensemble.level == "response" else "sentences"
 
 

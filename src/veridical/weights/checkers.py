@@ -21,7 +21,7 @@ from typing import Any
 from veridical.core.model_names import ModelName
 from veridical.errors import ModelError, UsageError
 from veridical.files.atomic import write_atomic
-from veridical.weights import download
+from veridical.weights import cache_folder, download
 from veridical.weights.table import Weights
 
 PACKAGE = "veridical-checker"
@@ -95,7 +95,7 @@ def find(checker: KnownChecker) -> Adapter | None:
     Raises:
         ModelError: its description cannot be read, or it is for other weights.
     """
-    for folder in [*_installed(), download.cache_folder() / PACKAGE]:
+    for folder in [*_installed(), cache_folder() / PACKAGE]:
         place = folder / checker.name
         if (place / _ADAPTER).is_file() and (place / _CARD).is_file():
             try:
@@ -145,7 +145,7 @@ def take(checker: KnownChecker, wheel: Path) -> Path:
     """
     if not wheel.is_file():
         raise UsageError(f"{wheel}: no such file")
-    place = download.cache_folder() / PACKAGE / checker.name
+    place = cache_folder() / PACKAGE / checker.name
     try:
         with zipfile.ZipFile(wheel) as archive:
             card, adapter = (_member(archive, checker, name) for name in (_CARD, _ADAPTER))

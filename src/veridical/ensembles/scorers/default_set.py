@@ -280,10 +280,10 @@ def members_of(
 def _calls(name: str, field: Field, language_model: str | None) -> tuple[BoundScorer, ...]:
     """A scorer set against a field: where it takes what the record has, also left to do so. None
     of one that needs a language model where there is none."""
-    scorer = REGISTRY.get(name)
-    given: dict[str, Any] = {"proxy": language_model} if name in READERS else {}
     if name in READERS and language_model is None:
         return ()
+    scorer = REGISTRY.get(name)
+    given: dict[str, Any] = {"proxy": language_model} if name in READERS else {}
     if field not in scorer.comparisons:
         return (REGISTRY.bind(name, given),)
     default = scorer.defaults["against"]

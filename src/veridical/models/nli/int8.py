@@ -21,7 +21,7 @@ from veridical.files.atomic import PRIVATE_FOLDER, write_atomic
 from veridical.models.onnx import session_of
 from veridical.models.onnx_file import Node, OnnxFile, node
 from veridical.models.onnx_graph import MICROSOFT, multiplies_exactly, wire_integers
-from veridical.weights.download import cache_folder
+from veridical.weights import cache_folder
 
 #: Changes with what is done to make a graph, and with what it must agree with.
 _MADE_BY = 3

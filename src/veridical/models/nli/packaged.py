@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from veridical.core.model_names import ModelName
 from veridical.errors import ModelError, UsageError
 from veridical.files.atomic import write_atomic
-from veridical.weights.download import cache_folder
+from veridical.weights import cache_folder
 
 #: Names the larger model where it is installed, else the small one.
 AUTO = "auto"
