@@ -54,12 +54,12 @@ def test_checking_without_models_loads_no_model_library() -> None:
     [
         (
             "contexts=['Hamlet is a play by William Shakespeare.']",
-            221,
+            225,
             "api llm prompts sampling stats io.source files.rundir report retrieval decide",
         ),
         (
             "samples=['Shakespeare wrote it.'], scorers='ngram'",
-            119,
+            117,
             "api llm prompts sampling stats io.source claims ensembles engine.nli models.onnx",
         ),
     ],
