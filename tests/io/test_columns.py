@@ -121,7 +121,7 @@ def test_a_column_name_in_the_place_of_a_field_keeps_the_users_column() -> None:
 def test_wrong_mappings() -> None:
     with pytest.raises(UsageError, match=r"did you mean .*'samples'"):
         open_source([{}], mapping={"sample": "a"})
-    with pytest.raises(UsageError, match=r"write mapping=.'response': 'answer'"):
+    with pytest.raises(UsageError, match=r"write mapping=.'response': 'a'"):
         open_source([{}], mapping={"answer": "a"})
     with pytest.raises(UsageError, match="name of a column"):
         open_source([{}], mapping={"response": ""})
