@@ -59,7 +59,7 @@ def test_checking_without_models_loads_no_model_library() -> None:
         ),
         (
             "samples=['Shakespeare wrote it.'], scorers='ngram'",
-            117,
+            120,
             "api llm prompts sampling stats io.source claims ensembles engine.nli models.onnx",
         ),
     ],

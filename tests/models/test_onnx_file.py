@@ -9,7 +9,7 @@ import pytest
 
 from veridical.errors import ModelError
 from veridical.models.nli.packaged import MINI, need
-from veridical.models.onnx_file import Node, OnnxFile, node
+from veridical.models.onnx_file import OnnxFile, OnnxNode, node
 
 
 def test_an_embedded_model_comes_out_as_it_went_in() -> None:
@@ -103,5 +103,5 @@ def test_a_file_cut_anywhere_is_named(tmp_path: Path) -> None:
             OnnxFile.read(path)
     path.write_bytes(whole)
     assert OnnxFile.read(path).nodes == [
-        Node("Relu", ["x"], ["y"], "", node("Relu", [], [], alpha=1.5).rest)
+        OnnxNode("Relu", ["x"], ["y"], "", node("Relu", [], [], alpha=1.5).rest)
     ]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic_core import from_json, to_json
 
 from veridical.core.scores import Scored
-from veridical.text.invisible import Visible, visible
+from veridical.text.invisible import VisibleText, visible
 
 if TYPE_CHECKING:
     from veridical.core.records import Record, TokenLogprob
@@ -53,16 +53,16 @@ class VisibleRecord:
         return given.model_copy(update=changed) if changed else given
 
     @cached_property
-    def _contexts(self) -> list[Visible]:
+    def _contexts(self) -> list[VisibleText]:
         return [visible(c.text) for c in self.given.contexts]
 
     @cached_property
-    def _samples(self) -> list[Visible]:
+    def _samples(self) -> list[VisibleText]:
         # tokens are compared with their text, so that one with tokens stays as it is
         return [visible(s.text if s.text and not s.logprobs else "") for s in self.given.samples]
 
     @cached_property
-    def _reference(self) -> list[Visible]:
+    def _reference(self) -> list[VisibleText]:
         return [visible(text) for text in self.given.reference]
 
     def _of_response(self) -> dict[str, Any]:
@@ -141,6 +141,6 @@ class VisibleRecord:
         return {**item, **_slice(seen, text, item["start"], item["end"])}
 
 
-def _slice(seen: Visible, text: str, start: int, end: int) -> dict[str, Any]:
+def _slice(seen: VisibleText, text: str, start: int, end: int) -> dict[str, Any]:
     begin, stop = seen.outer_slice(start, end)
     return {"start": begin, "end": stop, "text": text[begin:stop]}

@@ -31,7 +31,7 @@ _NODE, _WEIGHT, _OUTPUT = 1, 5, 12
 _KINDS = {number: kind for kind, number in TYPES.items()}
 
 
-class Node(NamedTuple):
+class OnnxNode(NamedTuple):
     """An operator of a graph.
 
     Attributes:
@@ -56,10 +56,10 @@ class Node(NamedTuple):
 
 def node(
     operator: str, inputs: Sequence[str], outputs: Sequence[str], domain: str = "", **given: Any
-) -> Node:
+) -> OnnxNode:
     """Return a new node with attributes that are integers, numbers or texts."""
     rest = b"".join(wire(5, wire_attribute(k, v)) for k, v in given.items())
-    return Node(operator, list(inputs), list(outputs), domain, rest)
+    return OnnxNode(operator, list(inputs), list(outputs), domain, rest)
 
 
 @dataclass
@@ -73,7 +73,7 @@ class OnnxFile:
         opset: version of ONNX's own operators.
     """
 
-    nodes: list[Node]
+    nodes: list[OnnxNode]
     weights: dict[str, NDArray[Any]]
     outputs: list[str]
     opset: int
@@ -112,11 +112,11 @@ class OnnxFile:
             [f for f in graph if f[0] not in (_NODE, _WEIGHT)],
         )
 
-    def producers(self) -> dict[str, Node]:
+    def producers(self) -> dict[str, OnnxNode]:
         """Return the node that gives each value, by the value's name."""
         return {name: n for n in self.nodes for name in n.outputs if name}
 
-    def constant(self, name: str, producers: Mapping[str, Node]) -> NDArray[Any] | None:
+    def constant(self, name: str, producers: Mapping[str, OnnxNode]) -> NDArray[Any] | None:
         """Return the value called ``name`` where it is a weight, or made of weights alone by
         conversions, products and reshaping, as packed weights are; else None."""
         if name in self.weights:
@@ -215,7 +215,7 @@ def _opset(value: memoryview) -> tuple[str, int]:
     return _text(known.get(1, memoryview(b""))), int(known.get(2, 1))
 
 
-def _node(value: memoryview) -> Node:
+def _node(value: memoryview) -> OnnxNode:
     inputs, outputs, operator, domain, rest = [], [], "", "", []
     for number, v in _fields(value):
         if number == 1:
@@ -228,10 +228,10 @@ def _node(value: memoryview) -> Node:
             domain = _text(v)
         else:
             rest.append((number, v))
-    return Node(operator, inputs, outputs, domain, _joined(rest))
+    return OnnxNode(operator, inputs, outputs, domain, _joined(rest))
 
 
-def _node_bytes(one: Node) -> bytes:
+def _node_bytes(one: OnnxNode) -> bytes:
     return (
         b"".join(wire(1, name) for name in one.inputs)
         + b"".join(wire(2, name) for name in one.outputs)
@@ -294,11 +294,11 @@ def _attribute(value: memoryview) -> tuple[str, Any] | None:
     return (name, integers or found) if integers or found is not None else None
 
 
-def _cast(one: Node, given: Sequence[NDArray[Any]]) -> NDArray[Any]:
+def _cast(one: OnnxNode, given: Sequence[NDArray[Any]]) -> NDArray[Any]:
     return given[0].astype(_KINDS[one.attributes()["to"]])
 
 
-_CONSTANT: Mapping[str, Callable[[Node, Sequence[NDArray[Any]]], NDArray[Any]]] = {
+_CONSTANT: Mapping[str, Callable[[OnnxNode, Sequence[NDArray[Any]]], NDArray[Any]]] = {
     "Cast": _cast,
     "Mul": lambda _, given: given[0] * given[1],
     "Reshape": lambda _, given: given[0].reshape(given[1]),

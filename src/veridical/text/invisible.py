@@ -30,7 +30,7 @@ _INVISIBLE = re.compile(
 _CONTROL = re.compile("[\x01-\x08\x0e-\x1b\x7f]+")
 
 
-class Visible(NamedTuple):
+class VisibleText(NamedTuple):
     """A text without its invisible characters.
 
     Attributes:
@@ -68,7 +68,7 @@ class Visible(NamedTuple):
         return self.missing[gap] if gap >= 0 else 0
 
 
-def visible(text: str) -> Visible:
+def visible(text: str) -> VisibleText:
     """Return ``text`` without what cannot be seen in it.
 
     >>> visible("It is o\\u200bpen.\\U000e0041").text
@@ -93,7 +93,7 @@ def visible(text: str) -> Visible:
         missing[-1] = removed
         at = end
     if not removed:
-        return Visible(text, 0, (), (), ())
-    return Visible(
+        return VisibleText(text, 0, (), (), ())
+    return VisibleText(
         "".join([*pieces, text[at:]]), removed, tuple(inner), tuple(outer), tuple(missing)
     )

@@ -50,7 +50,7 @@ def labelled_job(
 
 
 @dataclass
-class Labels:
+class LabelCounts:
     """The labels of an input, counted before anything is scored.
 
     Attributes:
@@ -108,7 +108,7 @@ class Labels:
 
 def check_rows(
     rows: Iterable[Record | RowError], tuning: TuneOptions, reviewed: bool, likely: str = ""
-) -> Labels:
+) -> LabelCounts:
     """Count the labels, and see that they are enough; that ``by`` has groups.
 
     Args:
@@ -118,7 +118,7 @@ def check_rows(
     Raises:
         UsageError: there are no labels, or too few, or no guarantee can rest on them.
     """
-    counted = Labels(tuning)
+    counted = LabelCounts(tuning)
     has_groups, promises = tuning.by is None, reviewed or tuning.alpha is None
     for row in rows:
         if not isinstance(row, Record):

@@ -19,7 +19,7 @@ from veridical.core.protocols import Pair
 from veridical.errors import ModelError
 from veridical.files.atomic import PRIVATE_FOLDER, write_atomic
 from veridical.models.onnx import session_of
-from veridical.models.onnx_file import Node, OnnxFile, node
+from veridical.models.onnx_file import OnnxFile, OnnxNode, node
 from veridical.models.onnx_graph import MICROSOFT, multiplies_exactly, wire_integers
 from veridical.weights import cache_folder
 
@@ -143,7 +143,7 @@ def int8_graph(graph: Path, ranges: Mapping[str, NDArray[np.float32]]) -> OnnxFi
     """
     file = _prepared(graph)
     producers = file.producers()
-    nodes: list[Node] = []
+    nodes: list[OnnxNode] = []
     for one in file.nodes:
         matrix = _matrix(one, file, producers)
         if matrix is None:
@@ -165,7 +165,9 @@ def _prepared(graph: Path) -> OnnxFile:
     return file
 
 
-def _matrix(one: Node, file: OnnxFile, producers: Mapping[str, Node]) -> NDArray[np.float32] | None:
+def _matrix(
+    one: OnnxNode, file: OnnxFile, producers: Mapping[str, OnnxNode]
+) -> NDArray[np.float32] | None:
     """The weights of a product of activations by a matrix with several columns; None of others."""
     if one.operator != "MatMul" or file.constant(one.inputs[0], producers) is not None:
         return None
@@ -176,11 +178,11 @@ def _matrix(one: Node, file: OnnxFile, producers: Mapping[str, Node]) -> NDArray
 
 
 def _rounded(
-    product: Node,
+    product: OnnxNode,
     matrix: NDArray[np.float32],
     widest: NDArray[np.float32] | None,
     file: OnnxFile,
-) -> list[Node]:
+) -> list[OnnxNode]:
     """A product by rounded rows and a rounded matrix. The scales of rows are left out of the sums
     and multiplied at the end."""
     source, (name,) = product.inputs[0], product.outputs
@@ -225,7 +227,7 @@ def _rounded(
     ]
 
 
-def _apart(one: Node, file: OnnxFile, producers: Mapping[str, Node]) -> list[Node]:
+def _apart(one: OnnxNode, file: OnnxFile, producers: Mapping[str, OnnxNode]) -> list[OnnxNode]:
     """The same function without two operators of ONNX Runtime: attention that holds its
     projections, and the sum that is normalised at once, which takes four times as long as the two
     by themselves."""
@@ -239,7 +241,7 @@ def _apart(one: Node, file: OnnxFile, producers: Mapping[str, Node]) -> list[Nod
     return [one]
 
 
-def _projected(attention: Node, width: int, file: OnnxFile) -> list[Node]:
+def _projected(attention: OnnxNode, width: int, file: OnnxFile) -> list[OnnxNode]:
     """An attention node as a product by its weights, of ``width`` columns, and the attention of
     what comes out."""
     made = attention.outputs[0]
@@ -257,7 +259,7 @@ def _projected(attention: Node, width: int, file: OnnxFile) -> list[Node]:
     ]
 
 
-def _summed(one: Node) -> list[Node]:
+def _summed(one: OnnxNode) -> list[OnnxNode]:
     """A normalised sum as the sum, which may be asked for too, and its normalisation. ``Sum`` and
     not ``Add``: ONNX Runtime would make one operator of that again."""
     added = [one.inputs[0], one.inputs[1], *filter(None, one.inputs[4:5])]
