@@ -12,6 +12,7 @@ from veridical.models.nli.packaged import MINI, need
 from veridical.models.onnx_file import OnnxFile, OnnxNode, node
 
 
+@pytest.mark.torch  # with the extra come the tests that need the package onnx
 def test_an_embedded_model_comes_out_as_it_went_in() -> None:
     onnx = pytest.importorskip("onnx")
     path = need(MINI).folder / "model.onnx"
@@ -33,6 +34,7 @@ def test_an_embedded_model_comes_out_as_it_went_in() -> None:
     np.testing.assert_array_equal(made, groups.reshape(768, 1920))
 
 
+@pytest.mark.torch  # with the extra come the tests that need the package onnx
 def test_every_way_to_write_weights_and_attributes(tmp_path: Path) -> None:
     onnx = pytest.importorskip("onnx")
     from onnx import TensorProto, helper
