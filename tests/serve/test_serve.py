@@ -115,7 +115,7 @@ def test_one_invalid_record_and_nothing_is_scored(server: Running) -> None:
         ({"respons": "b"}, "response"),
         ({"response": 1}, "response"),
         ({"response": "a", "contexts": [1]}, "contexts[0]"),
-        ({"answer": "a", "label": "yes"}, "label"),
+        ({"answer": "a", "label": "maybe"}, "label"),
         ({"response": "a\u0000"}, "response"),
     ):
         answer = post(server, "/v1/check", {"records": [{"response": "a"}, bad]})
