@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -16,7 +17,7 @@ import veridical
 from veridical.engine import doctor
 from veridical.engine.options import EngineOptions
 from veridical.models.nli import packaged
-from veridical.weights import download
+from veridical.weights import checkers, download
 
 TOML = """
 [llm.mine]
@@ -125,8 +126,41 @@ def test_models_that_are_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         (tmp_path / name).touch()
         os.truncate(tmp_path / name, size)
     found = {f.name: f for f in doctor.examine(EngineOptions(store=None)) if "local" in f.area}
-    assert list(found) == ["smollm2", "qwen-0.5b", "qwen-1.5b"]
+    assert list(found) == ["smollm2", "qwen-0.5b", "qwen-1.5b", "checker-0.5b", "checker-1.5b"]
     here, partly = found["qwen-0.5b"], found["qwen-1.5b"]
     assert (here.status, here.fix) == ("ok", "") and "too small to judge" in here.says
     assert (partly.status, partly.fix) == ("absent", "veridical models get qwen-1.5b")
     assert "1117 MB, writes, reads and judges: 600 MB of it fetched" in partly.says
+
+
+def test_checkers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(download.CACHE_VARIABLE, str(tmp_path))
+    monkeypatch.setattr(checkers, "_installed", list)
+
+    def finding() -> doctor.DoctorFinding:
+        found = doctor.examine(EngineOptions(store=None))
+        return next(f for f in found if f.name == "checker-0.5b")
+
+    absent = finding()
+    assert absent.status == "absent" and "its adapter is not here" in absent.says
+    assert absent.fix.startswith("pip install ./packages/veridical-checker")
+    place = tmp_path / checkers.PACKAGE / "checker-0.5b"
+    place.mkdir(parents=True)
+    (place / "adapter.gguf").write_bytes(b"GGUF adapter")
+    card = {
+        "base": {"sha256": download.WEIGHTS["qwen-0.5b"].sha256},
+        "sha256": hashlib.sha256(b"GGUF adapter").hexdigest(),
+        "calibration": [0.0, 1.0],
+    }
+    (place / "checker.json").write_text(json.dumps(card))
+    without = finding()
+    assert (without.status, without.fix) == ("absent", "veridical models get checker-0.5b")
+    assert "qwen-0.5b is missing" in without.says
+    small = download.WEIGHTS["qwen-0.5b"]
+    (tmp_path / small.file).touch()
+    os.truncate(tmp_path / small.file, small.size)
+    assert finding().status == "ok"
+    (place / "adapter.gguf").write_bytes(b"GGUF another")
+    assert finding().status == "broken" and "is damaged" in finding().says
+    (place / "checker.json").write_text("[")
+    assert finding().status == "broken" and "describes no adapter" in finding().says

@@ -16,10 +16,11 @@ from typing import Any
 
 from veridical.core.protocols import LABELS, Pair
 from veridical.engine.options import EngineOptions
-from veridical.errors import VeridicalError
+from veridical.errors import ModelError, VeridicalError
 from veridical.models.nli.packaged import BASE, HOW
 from veridical.text.display import printable, reason
 from veridical.version import __version__
+from veridical.weights import checkers
 
 #: Module -> the package that brings it, where that has another name.
 _PACKAGES = {"sklearn": "scikit-learn", "PIL": "pillow", "ray": "'ray[data]'"}
@@ -246,3 +247,23 @@ def _local_models() -> Iterator[DoctorFinding]:
             here = f": {part:.0f} MB of it fetched" if part else ": not fetched"
         says = f"{weights.title}, {weights.size / 1e6:.0f} MB, {weights.good_for}{here}"
         yield DoctorFinding("local models", weights.name, status, says, fix)
+    yield from map(_checker, checkers.CHECKERS.values())
+
+
+def _checker(checker: checkers.KnownChecker) -> DoctorFinding:
+    """A trained checker: its adapter, by its hash, and the model that it is laid over."""
+    from veridical.weights.download import find
+
+    what = f"judges statements by documents, over {checker.base.name}"
+    how = checkers.HOW.format(name=checker.name)
+    area, name = "local models", checker.name
+    try:
+        if checkers.find(checker) is None:
+            return DoctorFinding(area, name, "absent", f"{what}: its adapter is not here", how)
+        checkers.need(checker)
+    except ModelError as e:
+        return DoctorFinding(area, name, "broken", str(e), how)
+    if find(checker.base) is None:
+        fix = f"veridical models get {name}"
+        return DoctorFinding(area, name, "absent", f"{what}: {checker.base.name} is missing", fix)
+    return DoctorFinding(area, name, "ok", what)
