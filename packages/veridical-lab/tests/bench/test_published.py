@@ -7,6 +7,7 @@ import json
 import re
 import shlex
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -521,6 +522,7 @@ def test_the_page_has_what_a_model_that_runs_here_reaches(docs: None) -> None:
         assert f"## {part['title']}\n" in page_of_it
 
 
+@cache
 def shipped_weights() -> str:
     """The hash of the NLI model in the package, from the file itself."""
     model = ROOT / "src/veridical/models/data/veridical-nli-mini/model.onnx"
