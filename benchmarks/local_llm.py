@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import shlex
 import subprocess
 import sys
@@ -20,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-JUDGE, SMALL = "local:qwen-1.5b", "qwen-0.5b"
+JUDGE, SMALL, NLI = "local:qwen-1.5b", "qwen-0.5b", "--nli mini"
 #: Metrics on the page, in this order.
 METRICS = ("auroc", "average_precision", "trapezoid_pr", "spearman", "pearson", "macro_f1")
 #: Baselines that are shown, and those whose figures say nothing of the data.
@@ -36,9 +37,9 @@ scorer was fitted on the part that it is measured on, but for those marked in-do
 
 Parts are small, so that each takes minutes: read intervals before figures. `length` is the baseline
 that ranks by the number of characters; *constant* is a scorer that says the same of all;
-`nli_grounding`, `claims` and `selfcheck_nli` are by the embedded model. Published figures are
-of larger judges on the whole sets. Where length does well (BEGIN, HaluEval), a good figure proves
-little: [risk.md](../risk.md#beside-a-judge) has pairs in which it tells nothing."""
+NLI is by veridical-nli-mini; a dagger marks rows by weights that have been replaced. Published
+figures are of larger judges on the whole sets. Where length does well (BEGIN, HaluEval), a good
+figure proves little: [risk.md](../risk.md#beside-a-judge) has pairs in which it tells nothing."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,15 @@ class Part:
         return [f"veridical {filled(c, 'DATA', 'OUT')}" for c in commands]
 
 
+#: The digests of the embedded NLI model, and how many characters of one name its weights.
+SUMS = Path(__file__).parent.parent / "src/veridical/models/data/veridical-nli-mini/SHA256SUMS"
+HASH_LENGTH = 12
+#: A note on rows whose model has been replaced.
+REPLACED = (
+    "† NLI by weights that have been replaced ({made}; those of this version: {shipped}): the "
+    "command gives other figures now, and may order the rows otherwise."
+)
+
 WIKIBIO = "wikibio --data DATA/wikibio_gpt3"
 BEGIN = "begin --data DATA/begin --split wow/dev"
 PROXY = "avg_logprob, avg_entropy, max_logprob, max_entropy, explained_surprisal"
@@ -72,7 +82,7 @@ PARTS = (
         "wikibio-prompt",
         "SelfCheckGPT's prompt, and CheckEmbed's judge, on WikiBio: 8 passages, 4 samples",
         f'{WIKIBIO} --limit 8 --samples 4 --scorers "selfcheck_prompt, '
-        'judge(template=checkembed_wikibio), selfcheck_nli" --llm {JUDGE}',
+        'judge(template=checkembed_wikibio), selfcheck_nli" --llm {JUDGE} {NLI}',
         beside=(
             "`selfcheck_prompt` by gpt-3.5-turbo, 238 passages and 20 samples (SelfCheckGPT, "
             "table 2), trapezoids: nonfact 0.934, nonfact* 0.532, factual 0.671; passages: "
@@ -92,7 +102,7 @@ PARTS = (
         "wikibio-mqag",
         "MQAG asked of a chat model, on WikiBio: 4 passages, 3 samples, 1 question a sentence",
         f"{WIKIBIO} --limit 4 --samples 3 "
-        '--scorers "selfcheck_qa(backend=llm, questions=1), selfcheck_nli" --llm {JUDGE}',
+        '--scorers "selfcheck_qa(backend=llm, questions=1), selfcheck_nli" --llm {JUDGE} {NLI}',
         beside=(
             "`selfcheck_qa` by four fine-tuned models, 238 passages and 20 samples (SelfCheckGPT, "
             "table 2), trapezoids: nonfact 0.843, nonfact* 0.401, factual 0.481; passages: "
@@ -134,7 +144,7 @@ PARTS = (
         "Judges on BEGIN: 24 responses of wow/dev",
         f'{BEGIN} --limit 24 --scorers "statement_judge, judge(template=mirage_begin), '
         "judge(template=correct_incorrect), judge(template=likert), g_eval, claims(checker=llm), "
-        'claims, nli_grounding, knowledge_f1" --llm {JUDGE}',
+        'claims, nli_grounding, knowledge_f1" --llm {JUDGE} {NLI}',
         beside=(
             "`judge(template=mirage_begin)` by GPT-4, area under precision and recall on wow/test "
             "(Mirage, table 9): see reproduction.md",
@@ -145,14 +155,14 @@ PARTS = (
         "begin-extractor",
         "Claims written by the model, on BEGIN: 16 responses of wow/dev",
         f'{BEGIN} --limit 16 --scorers "claims(extractor=llm_atomic), '
-        'claims(extractor=llm_triplets), claims" --llm {JUDGE}',
+        'claims(extractor=llm_triplets), claims" --llm {JUDGE} {NLI}',
     ),
     Part(
         "halueval-qa",
         "Judges on HaluEval's questions: 16 answers of the last fifth",
         "halueval --data DATA/halueval --split heldout,qa --limit 16 "
         '--scorers "statement_judge, judge(template=halueval_qa), claims(checker=llm), claims, '
-        'nli_grounding" --llm {JUDGE}',
+        'nli_grounding" --llm {JUDGE} {NLI}',
         beside=("accuracy of `halueval_qa` by ChatGPT on all (HaluEval, table 5): 0.626",),
         entries=("Mirage tables 1, 10 and 11, GPT-4 on HaluEval",),
     ),
@@ -160,7 +170,7 @@ PARTS = (
         "halludetect",
         "HalluDetect's features by the 0.5B model, trained on 200 rows of HaluEval's questions",
         "halueval --data DATA/halueval --split heldout,qa --limit 60 --scorers "
-        "\"halludetect(model='OUT/halludetect-model.json'), nli_grounding\" --proxy {SMALL}",
+        "\"halludetect(model='OUT/halludetect-model.json'), nli_grounding\" --proxy {SMALL} {NLI}",
         entries=("CheckEmbed table 7, HalluDetect rows",),
         before="train halludetect DATA/halueval/dataset_halueval_qa.jsonl --reader halueval "
         "--limit 200 --proxy {SMALL} --out OUT/halludetect-model.json",
@@ -177,7 +187,7 @@ PARTS = (
         "Its own answers to 8 questions of each of five sets, with 3 samples, all together",
         "graded --data OUT/answers/answers/*/graded.jsonl --scorers "
         '"p_true, judge, bsdetector, noncontradiction, semantic_negentropy, exact_match, '
-        'avg_logprob, min_probability, avg_entropy" --llm {JUDGE}',
+        'avg_logprob, min_probability, avg_entropy" --llm {JUDGE} {NLI}',
         before="bench qa --data DATA/qa --limit 8 --n 3 --max-tokens 200 --scorers exact_match "
         "--llm {JUDGE} --min-coverage 0 --out OUT/answers",
         beside=(
@@ -193,10 +203,18 @@ PARTS = (
 
 
 def filled(command: str, data: Path | str, out: Path | str) -> str:
-    values = {"{JUDGE}": JUDGE, "{SMALL}": SMALL, "DATA": str(data), "OUT": str(out)}
+    values = {"{JUDGE}": JUDGE, "{SMALL}": SMALL, "{NLI}": NLI, "DATA": str(data), "OUT": str(out)}
     for name, value in values.items():
         command = command.replace(name, value)
     return command
+
+
+def shipped_weights() -> str:
+    """Return the hash of the embedded NLI model's weights."""
+    found = re.search(r"^([0-9a-f]{64}) +model\.onnx$", SUMS.read_text("utf-8"), re.MULTILINE)
+    if found is None:
+        raise LookupError(f"{SUMS.name} has no model.onnx")
+    return found[1][:HASH_LENGTH]
 
 
 def run(part: Part, data: Path, out: Path) -> None:
@@ -215,6 +233,7 @@ def run(part: Part, data: Path, out: Path) -> None:
             print(f"{part.name}: veridical {shlex.join(words)}", flush=True)
             run_one = [sys.executable, "-m", "veridical", *words, *store, *more]
             subprocess.run(run_one, check=True)
+    (out / f"{part.name}.nli").write_text(shipped_weights(), "utf-8")
 
 
 def figures_of(part: Part, out: Path) -> dict[str, Any]:
@@ -228,6 +247,11 @@ def figures_of(part: Part, out: Path) -> dict[str, Any]:
         and row["scorer"] not in LEFT_OUT
         and (row["value"] is not None or "constant" in row["flags"])
     ]
+    weights = (out / f"{part.name}.nli").read_text("utf-8")
+    reading = {name for name, text in bench["signatures"].items() if "|nli:" in text}
+    for row in rows:
+        if row["scorer"] in reading or (reading and row["scorer"] == "risk"):
+            row["nli"] = weights
     told = {"name": part.name, "title": part.title, "commands": part.shown(), "rows": rows}
     return {**told, "published": list(part.beside), "entries": list(part.entries)}
 
@@ -247,8 +271,16 @@ def _section(part: dict[str, Any]) -> str:
         rows = [row for row in part["rows"] if row["split"] == split]
         n = max(row["n_total"] for row in rows)
         parts += [f"{rows[0]['suite']}, {split}, n = {n}:", _table(rows)]
+    parts += replaced(part["rows"])
     parts += [f"Published: {text}." for text in part["published"]]
     return "\n\n".join(parts)
+
+
+def replaced(rows: Iterable[dict[str, Any]]) -> list[str]:
+    """Return the note on rows by other weights than the shipped ones, if there are any."""
+    shipped = shipped_weights()
+    made = sorted({row["nli"] for row in rows if row.get("nli", shipped) != shipped})
+    return [REPLACED.format(made=", ".join(made), shipped=shipped)] if made else []
 
 
 def _table(rows: Iterable[dict[str, Any]]) -> str:
@@ -258,7 +290,7 @@ def _table(rows: Iterable[dict[str, Any]]) -> str:
         marks = " (in-domain)" if row["in_domain"] else ""
         missing = row["n_total"] - row["n_scored"]
         marks += f" ({missing} not scored)" if missing else ""
-        name = f"`{row['scorer']}`{marks}"
+        name = f"`{row['scorer']}`{' †' if replaced([row]) else ''}{marks}"
         name = f"*baseline:* {name}" if row["scorer"] in BASELINES else name
         cells.setdefault(name, {})[row["metric"]] = _figure(row)
     heads = [m for m in METRICS if any(m in row for row in cells.values())]

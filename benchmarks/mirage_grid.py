@@ -36,9 +36,11 @@ WAYS = [
 ]
 SCORERS = {
     "knowledge": "ensemble, nli_grounding, claims, knowledge_f1, knowledge_bertscore, "
-    "rouge_l(against=contexts), sacrebleu(against=contexts), sequence_probability, perplexity",
+    "rouge_l(against=contexts), sacrebleu(against=contexts), "
+    "sequence_probability(length_normalize=false), perplexity",
     "qa": "ensemble, reference_match, entailment(against=reference), "
-    "bert_score(against=reference), rouge_l, sacrebleu, sequence_probability, perplexity",
+    "bert_score(against=reference), rouge_l, sacrebleu, "
+    "sequence_probability(length_normalize=false), perplexity",
 }
 
 

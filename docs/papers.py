@@ -125,12 +125,16 @@ def _counts() -> str:
         s: sum(e.status == s for e in ENTRIES)
         for s in ("regenerated", "named model", "not possible")
     }
+    whole = [e.id for e in ENTRIES if e.whole]
     rows = [row for rows in SYSTEMS.values() for row in rows]
     missing = sum(not row.here for row in rows)
     return (
-        f"Of {len(rows)} rows {missing} are not here, and say so. Of {len(ENTRIES)} tables and "
-        f"figures {by_status['regenerated']} are regenerated without a model, "
-        f"{by_status['named model']} by a command that takes the named model, and "
+        f"Of {len(rows)} rows {missing} are not here, and say so. The tables and figures of the "
+        f"papers are in {len(ENTRIES)} entries of [reproduction.md](reproduction.md), each a "
+        f"table, a figure, or some rows of one. {by_status['regenerated']} entries are regenerated "
+        f"without a model: {len(whole)} whole ({'; '.join(whole)}), and "
+        f"{by_status['regenerated'] - len(whole)} in part. {by_status['named model']} have a "
+        f"command that takes the named model, and was not run with it. "
         f"{by_status['not possible']} are not possible here, for reasons that are named.\n"
     )
 
@@ -245,6 +249,10 @@ def _tests_of(file: str, name: str) -> tuple[str, ...]:
     raise LookupError(f"no test of {file}: name it in TESTS")
 
 
+#: Cells that say how many records a scorer has scored.
+_COUNTS = re.compile(r"[\d,]+ ?/ ?[\d,]+|\d+ ?%")
+
+
 @lru_cache
 def _text(page: str) -> str:
     """A page below ``docs``."""
@@ -305,9 +313,15 @@ def _tables(page: str) -> list[list[str]]:
 
 
 def _measures(table: list[str], scorer: str) -> bool:
-    """Whether a scorer heads a column, or a row with a figure. Its name stands between backticks,
-    or begins the row."""
+    """Return True if a scorer heads a column, or a row with a figure.
+
+    Its name stands between backticks, or begins the row. Counts of what was scored are not
+    figures, nor is anything in the row of a scorer that gives the same to all.
+    """
     name = re.escape(scorer.removesuffix(")")) + r"(?![\w-])"
-    row = re.compile(rf"\| (?:[^|]*`)?{name}[^|]*\|.*\d")
+    row = re.compile(rf"\| (?:[^|]*`)?{name}[^|]*\|(.*)")
     column = re.compile(rf"\|.*`{name}")
-    return bool(column.match(table[0])) or any(row.match(line) for line in table[2:])
+    cells = (found[1] for line in table[2:] if (found := row.match(line)))
+    return bool(column.match(table[0])) or any(
+        re.search(r"\d", _COUNTS.sub("", text)) for text in cells if "**constant**" not in text
+    )

@@ -80,13 +80,20 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
         _row(
             "similar and different descriptions, precise and generic",
             "veridical study checkembed",
+            note="8 topics of each kind of its own; the released code's 50 and 50 are not here",
             figures=(f"{_PAIRS} two topics",),
         ),
         _row(
-            "1 to 10 forced errors",
+            "1 to 10 forced errors in passages on a topic (appendix B)",
             "veridical study checkembed",
+            note="8 topics of each kind of its own; the 30 of the released code are not here",
             figures=(f"{_STUDIES} scientific", "none of legal topics"),
         ),
+        _row(
+            "1 to 10 forced errors in summaries of legal documents (figure 4)",
+            note="the study asks for passages on topics and shows no document",
+        ),
+        _row("HaloCheck", "halocheck", note="both orders; the response is one of the answers"),
         _row("legal terms", "veridical study checkembed", figures=(f"{_TERMS} three chunks",)),
         _row(
             "runtime by samples, length and embedder",
@@ -296,7 +303,13 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
                 "none of majority",
             ),
         ),
-        _row("where a claim stands in answer and source", "veridical.claims.triplets"),
+        _row(
+            "where a claim stands in answer and source (B.3)",
+            "veridical.claims.triplets",
+            note="by shared words, compared by their first letters, where the paper compares "
+            "embeddings of spans: a pronoun or paraphrase can be placed in the wrong sentence, or "
+            "in none",
+        ),
         _row(
             "search of the web, and of documents of one's own",
             "veridical.retrieval.search",
@@ -419,9 +432,11 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
         ),
         _row(
             "MSP and perplexity",
-            "sequence_probability",
+            "sequence_probability(length_normalize=false)",
             "perplexity",
-            figures=("results/mirage-grid.md by decoding and size",),
+            note="MSP is the product of the probabilities; by default `sequence_probability` is "
+            "their geometric mean, 1 / perplexity",
+            figures=("results/mirage-grid.md perplexity by decoding and size", "none of MSP"),
         ),
         _row("FAMD of several metrics", "famd", figures=("results/ensembles.md",)),
         _row(
@@ -434,6 +449,7 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
             "tests of factors, chosen by normality",
             "veridical_lab.bench.study.factors",
             "veridical_lab.bench.study.normality",
+            figures=("results/mirage-grid.md p-values of decoding and size",),
         ),
         _row(
             "alignment with people, between metrics",

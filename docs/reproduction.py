@@ -16,6 +16,9 @@ from typing import Any
 from measured import CURVE, PAIRS, PRESENCE, SUPPORT, UNIGRAM, Measured, measure, shown, table
 from published_errors import errors
 
+sys.path.append(str(Path(__file__).parent.parent / "benchmarks"))
+from local_llm import replaced
+
 from veridical_lab.bench.published import (
     ALL_SAMPLES,
     ENTRIES,
@@ -50,10 +53,14 @@ def page(measured: Measured) -> str:
         "## Measured with a language model that runs here",
         "By Qwen2.5-Coder-1.5B or 0.5B in 4 bits on two cores, on a small part of the data. "
         "Intervals and what stands beside: [results/local-llm.md](results/local-llm.md). The "
-        "papers' models are larger; their figures, on all of the data, stand below ours.",
+        "papers' models are larger; their figures, on all of the data, stand below ours. NLI is by "
+        "veridical-nli-mini; a dagger marks rows by weights that have been replaced since.",
         *(text for part in local for text in _measured_here(part)),
         "## Takes a named model",
-        "The commands run in this version; the figures are the paper's.",
+        "None of these commands was run with the model that it names, which is too large for the "
+        "machines used here, hosted, or not at hand. Tests check that each command is understood. "
+        "The figures are the paper's. AlignScore is converted first: `veridical models convert "
+        "alignscore` ([models.md](models.md)).",
         *(_named(e) for e in named),
         "## Not possible, and why",
         _reasons(e for e in ENTRIES if e.status == "not possible"),
@@ -77,7 +84,7 @@ def _regenerated(entries: Sequence[Entry], measured: Measured) -> list[str]:
             parts.append(_at_half(measured))
         if e.id == HUMAN_RATES:
             parts.append(_human_rates(measured))
-        notes = [e.reason] if e.reason else []
+        notes = list(e.remarks)
         for f in e.figures:
             about = paper_figure(f.suite, f.split, f.metric, f.scorer, f.samples)[1]
             notes += [f"`{f.split}`: {text}" for text in about]
@@ -153,7 +160,8 @@ def _measured_here(part: dict[str, Any]) -> list[str]:
     cells: dict[str, dict[tuple[str, str], str]] = {}
     for r in rows:
         value = "constant" if r["value"] is None else f"{r['value']:.3f}"
-        cells.setdefault(f"`{r['scorer']}`", {})[r["split"], r["metric"]] = value
+        name = f"`{r['scorer']}`{' †' if replaced([r]) else ''}"
+        cells.setdefault(name, {})[r["split"], r["metric"]] = value
     sizes = dict.fromkeys(f"{r['split']} {r['n_total']}" for r in rows)
     return [
         f"### {part['title']}",
@@ -163,6 +171,7 @@ def _measured_here(part: dict[str, Any]) -> list[str]:
             ["scorer", *(f"{split} {metric}" for split, metric in columns)],
             [[name, *(found.get(c, "") for c in columns)] for name, found in cells.items()],
         ),
+        *replaced(rows),
         *(_named(e).replace("### ", "#### ", 1) for e in ENTRIES if e.id in part["entries"]),
     ]
 
@@ -173,7 +182,7 @@ def _named(entry: Entry) -> str:
     parts.append("\n".join(f"    {c}" for c in commands))
     if entry.figures:
         parts.append(_printed(entry.figures))
-    return "\n\n".join([*parts, *([_list([entry.reason])] if entry.reason else [])])
+    return "\n\n".join([*parts, *([_list(entry.remarks)] if entry.remarks else [])])
 
 
 def _printed(figures: Sequence[Figure]) -> str:

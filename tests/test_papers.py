@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from types import ModuleType
 
 import pytest
 from docs_modules import docs_module
 from places import ROOT
+
+from veridical_lab.bench.published import Entry
 
 
 @pytest.fixture(scope="module")
@@ -30,6 +34,51 @@ def test_what_a_table_measures(papers: ModuleType) -> None:
         assert papers._measures(table, scorer), scorer
     for scorer in ("claims", "cosine", "snne(similarity=nli)", "judge(template=like)", "kle"):
         assert not papers._measures(table, scorer), scorer
+
+
+def test_what_is_no_figure(papers: ModuleType) -> None:
+    """Counts of what was scored, and the row of a scorer that gives the same to all."""
+    table = [
+        "| Scorer | AP | AUROC | Scored / total | Coverage | Flags |",
+        "|---|---|---|---|---|---|",
+        "| `exact_match` | - | - | 1,908/1,908 | 100% |  |",
+        "| `cosine` | - | - | 60 / 60 | 100% | **constant** |",
+        "| `luq` | 0.500 | 0.500 | 60 / 60 | 100% | **one class**, **constant** |",
+        "| `kle` | 0.612 [0.5, 0.7] | - | 60 / 60 | 100% |  |",
+    ]
+    measured = [s for s in ("exact_match", "cosine", "luq", "kle") if papers._measures(table, s)]
+    assert measured == ["kle"]
+    assert "results/wikibio-nli.md" not in papers._pages("exact_match")
+
+
+def test_the_page_counts_what_is_whole_and_what_is_a_part(
+    papers: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = Entry("A table 1", "", "", "regenerated", "veridical bench x", "why", whole=True)
+    part = replace(entry, id="A table 2, first row", whole=False)
+    named = replace(part, id="A table 3", status="named model")
+    monkeypatch.setattr(papers, "ENTRIES", (entry, part, part, named))
+    told = papers._counts()
+    assert "3 entries are regenerated without a model: 1 whole (A table 1), and 2 in part." in told
+    assert "1 have a command" in told and "tables and figures of the papers are in 4" in told
+
+
+def test_rows_that_differ_from_the_paper_say_so(papers: ModuleType) -> None:
+    by_what = {row.what: row for rows in papers.SYSTEMS.values() for row in rows}
+    for what, said in (
+        ("where a claim stands in answer and source (B.3)", "embeddings of spans"),
+        ("MSP and perplexity", "none of MSP"),
+        ("1 to 10 forced errors in summaries of legal documents (figure 4)", "**no**"),
+        ("tests of factors, chosen by normality", "p-values"),
+        ("HaloCheck", "`halocheck`"),
+    ):
+        assert said in papers._line(by_what[what]), what
+
+
+def test_msp_is_measured_as_the_product_of_probabilities() -> None:
+    script = (ROOT / "benchmarks/mirage_grid.py").read_text("utf-8")
+    asked = re.findall(r"sequence_probability[^,\s]*", script)
+    assert set(asked) == {"sequence_probability(length_normalize=false)"}
 
 
 def test_figures_of_a_paper_are_none_of_ours(papers: ModuleType) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import shlex
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -49,14 +51,6 @@ SPLITS = {
     "qa": {f"{part}-right" for part in tunable_ensemble.PARTS},
 }
 FIGURES = [f for e in ENTRIES for f in e.figures]
-
-
-@pytest.fixture(scope="module")
-def papers(shared_data: Path) -> dict[str, str]:
-    folder = shared_data.parent / "papers"
-    if not folder.is_dir():
-        pytest.skip("the papers' texts are not beside the data")
-    return {p.stem: p.read_text(encoding="utf-8") for p in folder.glob("*.txt")}
 
 
 def rows_of(text: str, sep: str) -> list[list[str]]:
@@ -520,11 +514,65 @@ def test_the_page_has_what_a_model_that_runs_here_reaches(docs: None) -> None:
         assert all(f"    {command}\n" in section for command in part["commands"])
         assert all(f"\n#### {id}\n" in section for id in part["entries"])
         for row in part["rows"]:
-            line = next(x for x in section.splitlines() if x.startswith(f"| `{row['scorer']}` |"))
+            mark = " †" if row.get("nli", shipped_weights()) != shipped_weights() else ""
+            start = f"| `{row['scorer']}`{mark} |"
+            line = next(x for x in section.splitlines() if x.startswith(start))
             assert ("constant" if row["value"] is None else f" {row['value']:.3f} |") in line
     page_of_it = LOCAL.with_suffix(".md").read_text(encoding="utf-8")
     for part in local:
         assert f"## {part['title']}\n" in page_of_it
+
+
+@cache
+def shipped_weights() -> str:
+    """The hash of the NLI model in the package, from the file itself."""
+    model = ROOT / "src/veridical/models/data/veridical-nli-mini/model.onnx"
+    return hashlib.sha256(model.read_bytes()).hexdigest()[:12]
+
+
+def test_figures_by_replaced_weights_are_marked(
+    docs: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from measured import Measured
+    from reproduction import LOCAL, page
+
+    local = json.loads(LOCAL.read_text(encoding="utf-8"))
+    reading = re.compile(
+        r"selfcheck_nli|nli_grounding|claims(\(extractor=.*)?$|noncontradiction|semantic_negentropy"
+        r"|bsdetector"
+    )
+    for row in (r for part in local for r in part["rows"]):
+        assert ("nli" in row) == bool(reading.match(row["scorer"])) or row["scorer"] == "risk", row
+    shipped = shipped_weights()
+    rows = [
+        {"suite": "begin", "split": "s", "scorer": name, "metric": "auroc", "value": 0.5, **nli}
+        for name, nli in (
+            ("claims", {"nli": "0123456789ab"}),
+            ("nli_grounding", {"nli": shipped}),
+            ("length", {}),
+        )
+    ]
+    part = {"title": "T", "commands": [], "entries": ["none"], "rows": rows}
+    path = tmp_path / "local.json"
+    for r in rows:
+        r["n_total"] = 1
+    path.write_text(json.dumps([part]), encoding="utf-8")
+    monkeypatch.setattr("reproduction.LOCAL", path)
+    made = page(Measured())
+    assert "| `claims` † |" in made
+    assert "| `nli_grounding` |" in made and "| `length` |" in made
+    assert f"replaced (0123456789ab; those of this version: {shipped})" in made
+    rows[0]["nli"] = shipped
+    path.write_text(json.dumps([part]), encoding="utf-8")
+    assert "†" not in page(Measured()).split("\n### T\n")[1].split("\n## ")[0]
+
+
+def test_the_page_of_local_models_is_made_of_its_figures(docs: None) -> None:
+    from local_llm import page as page_of_it  # type: ignore[import-not-found]
+    from reproduction import LOCAL
+
+    found = json.loads(LOCAL.read_text(encoding="utf-8"))
+    assert LOCAL.with_suffix(".md").read_text(encoding="utf-8") == page_of_it(found)
 
 
 def test_the_page_says_what_the_samples_were(docs: None) -> None:

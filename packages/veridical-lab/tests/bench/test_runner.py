@@ -202,6 +202,16 @@ def test_bad_rows_are_drawn_and_limited_like_others(tmp_path: Path) -> None:
         veridical.bench("graded", path, "t_good", bootstrap=0, limit=1)
 
 
+def test_a_note_on_the_whole_set_says_so_beside_a_part_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("veridical_lab.bench.figures.paper_figure", lambda *_: (None, ("0.9",)))
+    path = graded_data.write(tmp_path, graded_data.rows(60, 60))
+    for limit, said in ((None, "0.9"), (20, "on the whole set, not this part of it: 0.9")):
+        made = veridical.bench("graded", path, "t_good", bootstrap=0, limit=limit)
+        assert row(made, "t_good", "auroc").notes == [said]
+
+
 def test_bad_rows_before_the_held_out_ones_do_not_count_there(tmp_path: Path) -> None:
     data: list[dict[str, Any]] = [
         {"knowledge": "k", "question": f"q{i}", "right_answer": "a", "hallucinated_answer": "b"}

@@ -118,13 +118,14 @@ async def sequence_probability(
     proxy: str | None = None,
     condition: Condition = "all",
 ) -> Score:
-    """Probability of the response: the product of its tokens' probabilities.
+    """Probability of the response by its tokens: their geometric mean, or the product.
 
     Args:
-        length_normalize: the geometric mean of the tokens' probabilities instead, exp(mean log p).
+        length_normalize: the geometric mean of the tokens' probabilities, exp(mean log p), which
+            is 1 / ``perplexity``; if false, their product, the maximum sequence probability (MSP).
         log: give its natural logarithm, which does not run out of range: products of long texts
-            are 0 in floating point. With ``length_normalize=false`` its negative is the maximum
-            sequence probability (MSP) of lm-polygraph.
+            are 0 in floating point. With ``length_normalize=false`` its negative is the MSP of
+            lm-polygraph.
         proxy: language model that reads the response; None takes the record's own ``logprobs``.
         condition: what a proxy reads before it: the contexts and the prompt, the prompt alone,
             or nothing.

@@ -26,7 +26,7 @@ from veridical_lab.bench.splits import split_of
 @dataclass(frozen=True)
 class Settings:
     """How figures are made: ``beta`` adds an F-beta, ``samples`` is noted in the rows, from the
-    risk ``threshold`` on scorers call a target wrong."""
+    risk ``threshold`` on scorers call a target wrong. ``limited``: of the first items alone."""
 
     seed: int = 0
     bootstrap: int = 1000
@@ -34,6 +34,7 @@ class Settings:
     beta: float | None = None
     samples: int | None = None
     threshold: float | None = None
+    limited: bool = False
 
 
 def measure(
@@ -211,6 +212,8 @@ class _View:
             known = key in judged.boot and finite(value) is not None
             low, high = interval(judged.boot[key]) if known else (None, None)
             paper, notes = paper_figure(suite, task.split, key, name, samples)
+            if self.settings.limited:
+                notes = tuple(f"on the whole set, not this part of it: {note}" for note in notes)
             if name == RISK:
                 notes = (*notes, f"label-free tables, fitted on texts of {', '.join(fitted_on())}")
             best, worst = bounds.get(key, (value, value))

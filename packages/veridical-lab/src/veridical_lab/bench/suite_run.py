@@ -207,7 +207,13 @@ class ScorerRun(SuiteRun):
         """Figures with ``n`` samples; with the most of them also everything else."""
         bench = self.request.bench
         settings = Settings(
-            bench.seed, bench.bootstrap, bench.as_published, bench.beta, n, bench.threshold
+            bench.seed,
+            bench.bootstrap,
+            bench.as_published,
+            bench.beta,
+            n,
+            bench.threshold,
+            bench.limit is not None,
         )
         measured = []
         told: list[list[str]] = []

@@ -240,9 +240,17 @@ ENTRIES = (
         _BOTH,
         "named model",
         command=f"{_BEGIN} --study --as-published --report report.html",
-        reason="the same views of any scorers (--scorers); the paper draws these of critic, "
-        "unieval, q2, knowledge_bertscore, GPT-4 and its ensemble, and prints no numbers; here "
-        f"agreement with people, of scorers without an LLM: {_SETS}",
+        reason="the same views of any scorers (--scorers); the paper's are of critic, unieval, q2, "
+        "knowledge_bertscore, GPT-4 and its ensemble; here agreement with people, of scorers "
+        f"without an LLM: {_SETS}",
+        printed=(
+            "figure 2, section 3: consistency and K-BERTScore overlap by over 80 % on CMU and TC",
+            "figure 5, section 4: accuracies by length, of consistency above 0.9 on long answers "
+            "of CMU and TC and 0.4 on short ones of WoW, of K-BERTScore up to 0.95 on QA, of Q2 "
+            "from 0.85 to 1.0 on QA, up to 0.95 on dialogue and barely 0.4 on BEGIN, of Critic "
+            "0.97 on long answers of CMU and TC, of GPT-4 above 0.75 and about 0.65 on TC",
+            "figure 7, appendix C: counts of labels in table 11",
+        ),
     ),
     Entry(
         "Mirage tables 2 and 6 to 8, figures 3, 4, 6 and 8 to 15",

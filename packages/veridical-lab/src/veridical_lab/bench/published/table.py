@@ -74,6 +74,9 @@ class Entry:
         command: what regenerates it; DATA stands for the folder of data sets.
         before: a command that makes what ``command`` takes.
         reason: why it cannot be repeated here, or what the command leaves out.
+        whole: True if ``figures``, or the drawing, are all that the table or figure shows.
+        printed: numbers that the paper's text states of a figure that it draws, each as
+            "where: what"; () where it draws a figure and states none, None where it is a table.
     """
 
     id: str
@@ -84,6 +87,16 @@ class Entry:
     reason: str | None = None
     figures: tuple[Figure, ...] = ()
     before: str | None = None
+    whole: bool = False
+    printed: tuple[str, ...] | None = None
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """The reason, and the numbers that the text states of a drawn figure."""
+        stated = "; ".join(self.printed or ()) or "none"
+        drawn = f"the paper draws this; numbers that its text has of it: {stated}"
+        reason = (self.reason,) if self.reason else ()
+        return reason if self.printed is None else (drawn, *reason)
 
 
 #: The columns of SelfCheckGPT's tables.

@@ -100,7 +100,12 @@ ENTRIES = (
         _DATA,
         "named model",
         command=f"{_BENCH} --report report.html",
-        reason=f"{_ANSWERS}; the paper draws these and prints no numbers. {_LOCAL}",
+        reason=f"{_ANSWERS}. {_LOCAL}",
+        printed=(
+            "figure 1, section 4.3: accuracy of all answers and of the top decile of confidence, "
+            "43 % and 67 % on NQ-Open, 22 % and 62 % on GSM8K",
+            "figure 2, section 4.3: AUROC from .65 to .84",
+        ),
     ),
 )
 

@@ -61,8 +61,8 @@ def size_of(study: str, options: CheckEmbedSetup) -> str:
         each = len(ERRORS["scientific"])
         return (
             f"{of_limit} of {each} about {' and '.join(options.subjects)}, "
-            f"{_levels(options)}, {options.n} passages each (paper: 1 to 10 errors; topics "
-            "not printed)"
+            f"{_levels(options)}, {options.n} passages each (paper: 1 to 10 errors; 30 scientific "
+            "topics in its code, legal documents summarised)"
         )
     if study == "terms":
         chunks = "all chunks" if options.limit is None else f"the first {options.limit} chunks"

@@ -1,4 +1,4 @@
-"""What the texts of the studies are about. The paper's own lists are not printed in it."""
+"""Topics of the studies' texts; the paper's own lists are in its released code."""
 
 from __future__ import annotations
 
