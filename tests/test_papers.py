@@ -10,8 +10,6 @@ import pytest
 from docs_modules import docs_module
 from places import ROOT
 
-from veridical_lab.bench.published import Entry
-
 
 @pytest.fixture(scope="module")
 def papers() -> ModuleType:
@@ -54,7 +52,8 @@ def test_what_is_no_figure(papers: ModuleType) -> None:
 def test_the_page_counts_what_is_whole_and_what_is_a_part(
     papers: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    entry = Entry("A table 1", "", "", "regenerated", "veridical bench x", "why", whole=True)
+    whole = next(e for e in papers.ENTRIES if e.status == "regenerated" and e.whole)
+    entry = replace(whole, id="A table 1")
     part = replace(entry, id="A table 2, first row", whole=False)
     named = replace(part, id="A table 3", status="named model")
     monkeypatch.setattr(papers, "ENTRIES", (entry, part, part, named))

@@ -253,6 +253,8 @@ def write_files(folder: Path) -> None:
     shots = [{"image": f"shots/{n}.png"} for n in range(3)]
     write_rows(folder / "pictures.jsonl", [{"response": shots[0], "samples": shots[1:]}])
     write_rows(folder / "tested.jsonl", TESTED)
+    own = (ROOT / "docs" / "new-scorer.md").read_text("utf-8")
+    (folder / "shout.py").write_text(own.split("```python\n")[1].split("```")[0])
     (folder / "policy.toml").write_text(POLICY)
     (folder / "veridical.toml").write_text(SETTINGS)
     (folder / "script.json").write_text(json.dumps(SCRIPT))
