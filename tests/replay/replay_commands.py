@@ -100,12 +100,16 @@ APPLIED: dict[str, tuple[str, ...]] = {
 #: Cases that say today by other options what was recorded.
 TODAY: dict[str, tuple[str, ...]] = {
     # "auto" is few scorers now
-    "default": ("answers.jsonl", "--preset", "all", "--limit", "3"),
+    "default": ("answers.jsonl", "--preset", "all", "--limit", "3", "--precision", "exact"),
     # the default's weights are fitted now
     "ensembles": (
         *("answers.jsonl", "--scorers"),
         "ensemble(weights=label_free), ensemble(against=contexts, weights=label_free)",
+        *("--precision", "exact"),
     ),
+    # the default reads in 8 bits now
+    **{name: (*CHECKS[name], "--precision", "exact") for name in ("nli", "claims")},
+    "claims_option": (*CHECKS["claims_option"], "--precision", "exact"),
 }
 
 #: A run directory of version 0.1, and what it is resumed with.
