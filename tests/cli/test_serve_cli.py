@@ -96,10 +96,10 @@ def test_it_runs_under_granian(tmp_path: Path) -> None:
     (tmp_path / "served.py").write_text(
         "from veridical import Engine\n"
         "from veridical.serve.app import secured\n"
-        "from veridical.serve.service import Service\n"
+        "from veridical.serve.service import ScoringServer\n"
         "engine = Engine(fair=True, age=0.002, processes=0, store=None, named_only=True,"
         " nli='mini')\n"
-        "app = secured(Service(engine), '127.0.0.1')\n"
+        "app = secured(ScoringServer(engine), '127.0.0.1')\n"
     )
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]

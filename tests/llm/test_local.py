@@ -235,7 +235,7 @@ def test_without_the_extra_the_user_is_told(
     monkeypatch.setattr(local.util, "find_spec", lambda _: None)
     endpoint = find_endpoint(f"local:{model(tmp_path).path}")
     for make in (lambda: LocalServer(model(tmp_path)), lambda: LocalClient(endpoint)):
-        with pytest.raises(ModelError, match=r"veridical\[local\]"):
+        with pytest.raises(ModelError, match=r"pip install xllamacpp"):
             make()
 
 
