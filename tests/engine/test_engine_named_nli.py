@@ -42,7 +42,7 @@ class Shelf:
         if spec not in self.models:
             share = 0.9 - 0.1 * len(self.models)
             model = FakeNli({YES: (share, 1 - share, 0.0)}, max_length=32)
-            model.name = spec
+            model.name = spec.partition("?")[0]
             self.models[spec] = model
         return self.models[spec]
 
@@ -93,7 +93,7 @@ def test_beside_the_runs_own_and_shared_by_those_who_name_the_same(shelf: Shelf)
         assert sorted(shelf.loaded) == ["one", "veridical-nli-mini?precision=auto"]
         work = engine.work()
     assert work[f"one@{shelf.models['one'].revision}"].requests == 2  # pairs, asked for twice
-    own = shelf.models["veridical-nli-mini"]
+    own = shelf.models["veridical-nli-mini?precision=auto"]
     signature = found[0]["scores"]["entailment"]["signature"]
     assert f"|nli:veridical-nli-mini@{own.revision}|" in signature
 

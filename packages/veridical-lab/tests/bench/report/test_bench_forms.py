@@ -6,7 +6,7 @@ import csv
 from pathlib import Path
 
 import pytest
-from bench_builders import bench
+from bench_builders import full
 
 from veridical.errors import UsageError
 from veridical.report.forms import tex_of
@@ -15,7 +15,7 @@ from veridical_lab.bench.benchmark import Bench
 
 @pytest.fixture
 def made() -> Bench:
-    return bench()
+    return full(splits=1, scorers=2, n=60)
 
 
 @pytest.mark.parametrize("ending", ["md", "html", "txt", "json", "csv", "tex"])
