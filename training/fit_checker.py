@@ -24,7 +24,7 @@ from default_data import lines
 
 import veridical
 from veridical.files.atomic import write_atomic
-from veridical.stats.logistic import Logistic, fit_logistic
+from veridical.stats.logistic import LogisticFit, fit_logistic
 from veridical.stats.metrics.ranking import auroc
 from veridical.weights import checkers
 
@@ -65,7 +65,7 @@ def judged(name: str, rows: list[dict[str, Any]], llm: Any, out: Path | None) ->
     return Judged(name, *np.array(kept).T)
 
 
-def fitted(sets: Sequence[Judged], without: int = -1) -> Logistic:
+def fitted(sets: Sequence[Judged], without: int = -1) -> LogisticFit:
     """Return the fit on all folds but one."""
     kept = [one.folds != without for one in sets]
     odds = np.concatenate([one.odds[k] for one, k in zip(sets, kept, strict=True)])

@@ -16,7 +16,7 @@ import pytest
 from gguf_files import metadata, save
 
 from veridical.errors import VeridicalError
-from veridical.models.causal.int8_weights import Weights
+from veridical.models.causal.int8_weights import TurnedWeights
 from veridical.models.gguf import Gguf
 from veridical.models.gguf_tokenizer import read_tokenizer, token_text
 
@@ -34,7 +34,7 @@ VALUES: tuple[Any, ...] = (
 def read(path: Path) -> None:
     """Read all of a file that loading a model reads, without running it."""
     file = Gguf(path)
-    weights = Weights(file)
+    weights = TurnedWeights(file)
     tokenizer = read_tokenizer(file)
     tokenizer.encode("some text of words")
     token_text(file, "bos")

@@ -11,7 +11,7 @@ from guarding import STREAMS, chat_stream, chunk, delivered, messages_stream, ss
 
 from veridical.serve.guard.app import APIS
 from veridical.serve.guard.fields import KINDS, NAMES, plain
-from veridical.serve.guard.sse import Events, Unreadable
+from veridical.serve.guard.sse import Events, UnreadableEvent
 
 #: Text of the model that no sentence of the answer has.
 SECRET = "The secret is out"
@@ -343,7 +343,7 @@ def test_more_answers_than_were_asked_for_cannot_be_read() -> None:
     for stream in (sse(*events[2:]), sse({**events[0], "choices": [{}] * 3})):
         out = sent(flight(answers=2, alone=False), [stream])
         assert b"3 choices, and 2 were asked for" in out and ANSWER.encode() not in out
-    with pytest.raises(Unreadable, match="3 choices, and 2 were asked for"):
+    with pytest.raises(UnreadableEvent, match="3 choices, and 2 were asked for"):
         APIS["/v1/chat/completions"].cleaned({"choices": [{}] * 3}, (), 2)
 
 
