@@ -40,6 +40,7 @@ from onnx_weights import GROUP, checksums, compress, fused_graph, write_tokenize
 from tokenizers import Tokenizer
 from transformers import AutoConfig
 
+from veridical.errors import ModelError
 from veridical.models.nli.int8 import RANGES, content_of, range_pairs, ranges_of
 from veridical.models.nli.onnx import OnnxNli
 
@@ -197,22 +198,24 @@ def main() -> None:
         config["kept_heads"] = heads
     (output / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
     (output / "calibration.json").write_text(calibration, encoding="utf-8")
-    _write_ranges(output)
-    print(checksums(output, FILES), end="")
+    names = [name for name in FILES if name != RANGES or _write_ranges(output)]
+    print(checksums(output, names), end="")
 
 
-def _write_ranges(folder: Path) -> None:
-    """Write what the 8-bit form of a packaged model is made by, once it agrees with float32.
-
-    Raises:
-        ModelError: it does not.
-    """
+def _write_ranges(folder: Path) -> bool:
+    """Write what the 8-bit form of a packaged model is made by; False where that form does not
+    agree with float32, so that the model is run in float32 alone."""
     path = folder / "model.onnx"
     (folder / RANGES).unlink(missing_ok=True)
     exact = OnnxNli(folder, labels=",".join(LABELS))
     ranges = ranges_of(path, exact.forwards(range_pairs()))
-    OnnxNli(folder, labels=",".join(LABELS), precision="int8")
+    try:
+        OnnxNli(folder, labels=",".join(LABELS), precision="int8")
+    except ModelError as e:
+        print(f"no {RANGES}: {e}")
+        return False
     (folder / RANGES).write_bytes(content_of(ranges))
+    return True
 
 
 if __name__ == "__main__":
