@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import json
+import sys
 from typing import Any
 
 import pytest
@@ -99,9 +100,12 @@ def test_unit_labels_cover_text_in_order(row: dict[str, Any]) -> None:
 
 
 @pytest.fixture
-def generate(monkeypatch: pytest.MonkeyPatch) -> Any:
+def generate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     monkeypatch.syspath_prepend(str(EXAMPLES))
-    return importlib.import_module("generate")
+    sys.modules.pop("local_llm", None)  # a benchmark has the same name
+    yield importlib.import_module("generate")
+    for name in ("generate", "local_llm"):
+        sys.modules.pop(name, None)
 
 
 def piece(data: bytes, logprob: float) -> dict[str, Any]:
