@@ -6,6 +6,7 @@ import hashlib
 import importlib
 import json
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -102,7 +103,8 @@ def test_unit_labels_cover_text_in_order(row: dict[str, Any]) -> None:
 @pytest.fixture
 def generate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     monkeypatch.syspath_prepend(str(EXAMPLES))
-    sys.modules.pop("local_llm", None)  # a benchmark has the same name
+    # a benchmark has the same name
+    monkeypatch.delitem(sys.modules, "local_llm", raising=False)
     yield importlib.import_module("generate")
     for name in ("generate", "local_llm"):
         sys.modules.pop(name, None)

@@ -568,7 +568,6 @@ def test_figures_by_replaced_weights_are_marked(
 
 
 def test_the_page_of_local_models_is_made_of_its_figures(docs: None) -> None:
-    sys.modules.pop("local_llm", None)  # an example has the same name
     from local_llm import page as page_of_it  # type: ignore[import-not-found]
     from reproduction import LOCAL
 
