@@ -40,7 +40,7 @@ def texts() -> list[tuple[Path, str]]:
 
 
 def installed(text: str) -> list[list[str]]:
-    """What each line of a text has pip install."""
+    """Return the arguments of each pip install line of a text."""
     found = []
     for match in LINE.finditer(text):
         words = shlex.split(match["rest"].replace("\\", ""), comments=True)

@@ -1,4 +1,4 @@
-"""How the work of a function grows with its text."""
+"""The growth of a function's work with its text."""
 
 from __future__ import annotations
 
@@ -54,8 +54,10 @@ def seconds(function: Function, text: str, runs: int) -> float:
 
 
 def growth(function: Function, family: Family) -> float:
-    """How many times as long a text takes as one a sixteenth of it, at the largest size that was
-    tried: the smallest, unless that looks like more than linear; 0 where it takes no time."""
+    """Return how many times as long a text takes as one a sixteenth of it; 0 where it takes no time.
+
+    The size is the largest that was tried: the smallest, unless that looks more than linear.
+    """
     times = 0.0
     for size in SIZES:
         large = seconds(function, family(size), 1)

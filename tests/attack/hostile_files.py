@@ -37,7 +37,7 @@ def toml_variants(text: str) -> Iterator[str]:
 
 
 def tried(variants: Iterator[str], read: Callable[[Path], None], path: Path) -> Counter[str]:
-    """How many variants were read and how many refused."""
+    """Return how many variants were read and how many refused."""
     found: Counter[str] = Counter()
     for text in variants:
         path.write_bytes(text.encode("utf-8", "surrogatepass"))

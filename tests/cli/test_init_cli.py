@@ -53,7 +53,7 @@ def steps(folder: Path) -> list[str]:
 
 
 def test_the_workflow_compares_with_the_base(folder: Path) -> None:
-    """What was wrong before does not fail; what got worse does."""
+    """An answer that was wrong before does not fail; one that got worse does."""
     done = init("ci", cwd=folder)
     assert done.returncode == 0 and "wrote .github/workflows/veridical.yml" in done.stdout
     assert "next: veridical check evals/answers.jsonl" in done.stdout

@@ -1,4 +1,4 @@
-"""Which pairs of a comparison are independent, and that a gate can fail for every log."""
+"""Independent pairs of a comparison; a gate that can fail for every log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one request may take of a server, its logs, and what it is told of unused columns."""
+"""Ceilings of one request, a server's logs, and unused columns that are named."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ CALL = {"index": 0, "id": "t", "function": {"name": "f", "arguments": "{}"}}
 
 
 def answer(body: dict[str, Any], number: int) -> tuple[int, str, Any]:
-    """What the upstream says, by a mark in the question."""
+    """Return the reply of the upstream, by a mark in the question."""
     asked = json.dumps(body.get("messages", body))
     text = f"{GOOD} {WRONG}"
     if "#call" in asked:

@@ -1,4 +1,4 @@
-"""What a held answer may have besides its checked text: one test for each row of docs/guard.md."""
+"""Content beside the checked text of a held answer: a test for each row of docs/guard.md."""
 
 from __future__ import annotations
 
@@ -357,7 +357,7 @@ def test_plain_values_are_numbers_and_names() -> None:
 
 
 def _check(path: str, kind: Any, data: bytes, reply: dict[str, Any] | None) -> None:
-    """What has the secret is left out and said to be, and passes where its kind is named."""
+    """Content with the secret is left out and named, and passes where its kind is named."""
     for mode in ("hold", "buffer"):
         held = flight(path, mode, passed=[k for k in KINDS if k != kind])
         out = sent(held, [data])

@@ -93,7 +93,7 @@ CSS: dict[Style, str] = {
 
 
 class ShownSource(Protocol):
-    """What is shown of an :class:`~.core.scores.EvidenceItem`."""
+    """The parts of an :class:`~.core.scores.EvidenceItem` that are shown."""
 
     @property
     def kind(self) -> str: ...
@@ -110,7 +110,7 @@ class ShownSource(Protocol):
 
 
 class ShownUnit(Protocol):
-    """What is shown of a :class:`~.core.scores.Unit`."""
+    """The parts of a :class:`~.core.scores.Unit` that are shown."""
 
     @property
     def level(self) -> str: ...
@@ -131,7 +131,7 @@ class ShownUnit(Protocol):
 
 
 class ShownScore(Protocol):
-    """What is shown of a :class:`~.core.scores.Score`."""
+    """The parts of a :class:`~.core.scores.Score` that are shown."""
 
     @property
     def status(self) -> str: ...
@@ -142,7 +142,7 @@ class ShownScore(Protocol):
 
 
 class ShownField(Protocol):
-    """What is shown of a :class:`~.core.scores.FieldResult`."""
+    """The parts of a :class:`~.core.scores.FieldResult` that are shown."""
 
     @property
     def start(self) -> int: ...
@@ -151,7 +151,7 @@ class ShownField(Protocol):
 
 
 class ShownResult(Protocol):
-    """What is shown of a :class:`~.core.scores.Result`."""
+    """The parts of a :class:`~.core.scores.Result` that are shown."""
 
     @property
     def invisible(self) -> int | None: ...
@@ -189,7 +189,7 @@ def pieces(
     width: int = WIDTH,
     sources: Sequence[str | int | None] = (),
 ) -> Iterator[StyledPiece]:
-    """What is to be said of a result, in lines of at most ``width`` columns, each with its end.
+    """Describe a result in lines of at most ``width`` columns, each with its end.
 
     Args:
         sources: the ids of the record's contexts, in order, where it has some.
@@ -261,7 +261,7 @@ def why_unchecked(result: ShownResult) -> str | None:
 
 
 def place_of(evidence: ShownSource, sources: Sequence[str | int | None] = ()) -> str:
-    """Where a piece of evidence stands, counted from 1: ``context 2, characters 120-180``, with the
+    """Return the place of evidence, counted from 1: ``context 2, characters 120-180``, with the
     id of the context where ``sources`` has it."""
     kind = "reference" if evidence.kind == "reference" else f"{evidence.kind} {evidence.index + 1}"
     if evidence.kind == "context" and evidence.index < len(sources):

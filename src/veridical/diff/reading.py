@@ -54,9 +54,12 @@ class ComparedScore(NamedTuple):
 
 
 class ComparedAnswer(NamedTuple):
-    """What is compared of a record. ``place`` counts the lines of its side from 0; ``prompt`` and
-    ``unit`` (see :func:`~veridical.core.dependence.unit_of`) are digests, None where they are not
-    known; ``stratum`` is the value of the field to split by."""
+    """The parts of a record that are compared.
+
+    ``place`` counts the lines of its side from 0; ``prompt`` and ``unit`` (see
+    :func:`~veridical.core.dependence.unit_of`) are digests, None where they are not known;
+    ``stratum`` is the value of the field to split by.
+    """
 
     place: int
     id: str

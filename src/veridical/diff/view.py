@@ -167,7 +167,7 @@ def _flips(diff: Diff, form: document.Form) -> Iterator[Block]:
 
 
 def headline(flip: Flip, form: document.Form = "terminal") -> list[StyledText | str]:
-    """Which answer changed, and from what to what; a comment names it by its question."""
+    """Name the answer that changed, and its change; a comment names it by its question."""
     question = flip.question if form == "markdown" else None
     return [
         f"{flip.direction}: ",

@@ -1,4 +1,4 @@
-"""What runs each kind of model: what loads it, and the queue of its requests.
+"""The back end of each kind of model: its loader, and the queue of its requests.
 
 How many tokens a batch has and how many run at once depends on the hardware, so the back end says
 it (``batch_tokens``, ``workers``).
@@ -18,7 +18,7 @@ from veridical.errors import UsageError
 
 @dataclass(frozen=True)
 class BackEnd:
-    """What runs a kind of model.
+    """The back end of a kind of model.
 
     Attributes:
         loader: ``(spec, *, threads, device)`` -> back end; None where another distribution brings
@@ -34,7 +34,7 @@ class BackEnd:
 
     @classmethod
     def of(cls, kind: Kind) -> BackEnd:
-        """Return what runs ``kind``."""
+        """Return the back end of ``kind``."""
         return BACK_ENDS.get(kind.name, cls())
 
 

@@ -260,7 +260,7 @@ class Engine:
             return self._loaded[key]
 
     def _in_precision(self, kind: Kind, spec: str) -> str:
-        """What ``spec`` names, in the run's precision where that is of it."""
+        """Return ``spec`` in the run's precision, where that applies to it."""
         if kind.name == "nli" and (spec == self.own("nli") or self._precision == "auto"):
             return nli_in(spec, self._precision)
         return spec

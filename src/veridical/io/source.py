@@ -373,7 +373,7 @@ class SourceSlice(InputSource):
 
 
 def spooled_path(path: str | os.PathLike[str], i: int, n: int) -> str:
-    """Where :meth:`InputSource.spool` copies the ``i``-th of ``n`` inputs to."""
+    """Return the path to which :meth:`InputSource.spool` copies the ``i``-th of ``n`` inputs to."""
     return os.fspath(path) if n == 1 else f"{os.fspath(path)}.{i}"
 
 

@@ -34,7 +34,7 @@ class Shared:
 
 @dataclass(frozen=True)
 class LabelCell:
-    """How many pairs of labels are the first and the second, in any order, and their share of all
+    """The number of pairs of a first and a second label, in any order, and their share of all
     pairs; with Wilson's interval."""
 
     first: str

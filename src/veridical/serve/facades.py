@@ -240,7 +240,7 @@ def _blocking(results: Sequence[Result], allow_unchecked: bool) -> str | None:
 
 
 def _sources(messages: Any) -> list[Context]:
-    """What an answer can be checked against: what tools and documents say, else the sources in
+    """Return the sources of an answer: what tools and documents say, else the sources in
     the text of messages; nothing where the messages are none."""
     try:
         found = from_chat(messages)

@@ -104,7 +104,7 @@ class OfStratum(NamedTuple):
 
 
 class AtPrecision(NamedTuple):
-    """What thresholds for a precision give on targets that they were not fitted to.
+    """The results of thresholds for a precision on targets that they were not fitted to.
 
     Attributes:
         least: the precision that they were chosen for.
@@ -347,7 +347,7 @@ class _Measure:
         return NestedFigure(finite(self._sign * (a - b)), *interval(differences)), p
 
     def at_precision(self, judged: HeldOutTargets) -> AtPrecision | None:
-        """What the thresholds for a precision give, if they were asked for."""
+        """Return the results of the thresholds for a precision, if they were asked for."""
         least = self._recipe.min_precision
         if least is None:
             return None

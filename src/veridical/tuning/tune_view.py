@@ -32,7 +32,7 @@ _FEW = 200  # targets under which intervals are wide
 
 
 class ShownTuned(Protocol):
-    """What is shown of a :class:`~.tuning.tuned.Tuned`."""
+    """The parts of a :class:`~.tuning.tuned.Tuned` that are shown."""
 
     @property
     def ensemble(self) -> Ensemble: ...

@@ -11,7 +11,7 @@ CACHE_VARIABLE = "VERIDICAL_CACHE"
 
 
 def cache_folder() -> Path:
-    """Where fetched weights are kept: ``$VERIDICAL_CACHE``, else the platform's cache folder."""
+    """Return the folder of weights: ``$VERIDICAL_CACHE``, else the platform's cache folder."""
     named = os.environ.get(CACHE_VARIABLE)
     if named:
         return Path(named).expanduser()

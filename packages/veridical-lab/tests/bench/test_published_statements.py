@@ -1,4 +1,4 @@
-"""What is said of published tables in words: numbers of drawn figures, parts and counts."""
+"""Published tables in words: numbers of drawn figures, parts and counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is no text, path, name or option is refused as such, by functions of the laboratory."""
+"""Values that are no text, path, name or option, refused by functions of the laboratory."""
 
 from __future__ import annotations
 

@@ -144,7 +144,7 @@ class Answer:
         return held
 
     async def _settle(self, pieces: Sequence[str]) -> list[Out]:
-        """What may be let out of pieces, which are settled in order."""
+        """Yield the pieces that may leave, settled in order."""
         out = []
         for at in range(0, len(pieces), _TOGETHER):
             out += await self._settle_some(pieces[at : at + _TOGETHER])
@@ -153,7 +153,7 @@ class Answer:
         return out
 
     async def _settle_some(self, pieces: Sequence[str]) -> list[Out]:
-        """What may be let out of a few pieces, which are judged side by side."""
+        """Yield the pieces that may leave, of a few that are judged side by side."""
         out = []
         tokens = [self._tokens_of(piece) for piece in pieces]
         judging = [

@@ -46,7 +46,7 @@ class GuardMetrics(RequestMetrics):
 
 
 class _OfModels:
-    """What the engine counts of its models."""
+    """Return the counts of the engine's models."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine

@@ -52,7 +52,7 @@ class Pass:
 
 @dataclass(frozen=True)
 class Drop:
-    """What is not checked, and left out of held answers."""
+    """The kinds of content that are not checked and are left out of held answers."""
 
     kind: Kind
 

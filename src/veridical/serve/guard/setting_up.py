@@ -52,7 +52,7 @@ def scorers_of(file: PolicyFile, where: str) -> list[BoundScorer]:
 
 
 def policy_and_scorers(path: Path | None) -> tuple[PolicyFile, Policy, list[BoundScorer]]:
-    """What a policy file says, for a guard; without one, the policy that rejects by verdict.
+    """Read a policy file for a guard; without one, return the policy that rejects by verdict.
 
     Raises:
         UsageError: the file is no policy, or names what is not there.

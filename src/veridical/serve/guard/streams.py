@@ -62,7 +62,7 @@ class Flight:
 
     @property
     def whole(self) -> bool:
-        """Whether the upstream said that the answer is finished."""
+        """Return True if the upstream said that the answer is finished."""
         return self.over or self.stream.complete()
 
     def note(self, text: str) -> None:
