@@ -54,7 +54,7 @@ def seconds(function: Function, text: str, runs: int) -> float:
 
 
 def growth(function: Function, family: Family) -> float:
-    """Return how many times as long a text takes as one a sixteenth of it; 0 where it takes no time.
+    """Return how many times as long a text takes as a sixteenth of it; 0 where it takes none.
 
     The size is the largest that was tried: the smallest, unless that looks more than linear.
     """
