@@ -230,6 +230,9 @@ def test_every_probability_scorer_scores_every_record(answered: Path) -> None:
             assert result["scores"].pop("quantile_mean")["risk"] == result["risk"]
         assert set(result["scores"]) == set(PROBABILITIES.split(", "))
         for name, score in result["scores"].items():
+            if score["status"] == "not_applicable":  # the encoder does not read where it wandered
+                assert "minilm reads en" in score["reason"], (name, score["reason"])
+                continue
             assert score["status"] == "scored", (name, score["reason"])
             assert 0 <= score["risk"] <= 1
     rows = [json.loads(x) for x in (answered / "answers.jsonl").read_text("utf-8").splitlines()]
