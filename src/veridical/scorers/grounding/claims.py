@@ -85,7 +85,7 @@ def _models(
     needs={"against"},
     source="Hu 2024 (RefChecker), sections 3 and 4",
     cost="llm",
-    version=6,
+    version=7,
     uses={"nli", "embed", "tokens", "probabilities"},
     presets={"all", "auto"},
     raw_is="risk",
@@ -149,7 +149,8 @@ async def claims(
             (:func:`veridical.claims.rule`).
         weights: of entailment, neutral and contradiction, each in [0, 1], for ``weighted``.
         select: passages a claim is checked by where there are more than ``top``: ``bm25``,
-            ``embedding``, ``cross_encoder``, or ``all``.
+            ``embedding``, ``cross_encoder``, or ``all``. With ``merge=about`` and
+            ``checker=nli_words`` those that cannot entail it best are not read, but by ``all``.
         top: how many, at least 1.
         ranker: NLI model of ``cross_encoder``; that of ``nli`` if None.
         window: characters of a passage of whole sentences, at least 100.
