@@ -14,7 +14,7 @@ from veridical.core.bands import band, meaning
 from veridical.core.explain import prior_of, why_unchecked
 from veridical.core.prompt_text import question_text
 from veridical.core.verdict_cuts import FLAGGED
-from veridical.engine.outcome import outcome
+from veridical.report.outcome import outcome
 from veridical.text.display import display
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from veridical.core.explain import CSS, STYLES, place_of
 from veridical.core.prompt_text import last_question
-from veridical.engine.outcome import outcome
 from veridical.errors import VeridicalError
+from veridical.report.outcome import outcome
 from veridical.text.display import cut
 from veridical.text.wrap import harmless
 

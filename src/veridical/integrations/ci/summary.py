@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from veridical.core.prompt_text import question_text
 from veridical.core.verdict_cuts import FLAGGED, Verdict
-from veridical.engine.outcome import outcome
 from veridical.integrations.ci.rows import CiRow
 from veridical.integrations.words import headline, shortened
 from veridical.report.document import (
@@ -23,6 +22,7 @@ from veridical.report.document import (
     plain_table,
 )
 from veridical.report.formats import interval, number, share
+from veridical.report.outcome import outcome
 
 if TYPE_CHECKING:
     from veridical.core.records import Record
