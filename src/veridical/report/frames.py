@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from veridical.core.explain import why_unchecked
 from veridical.core.records import Record
 from veridical.core.scores import Result
 from veridical.errors import RowError, UsageError
@@ -146,7 +145,7 @@ def _values(result: Result, scorers: Iterable[BoundScorer]) -> dict[str, Any]:
         "risk": result.risk,
         "worst_sentence": None if worst is None else worst.text,
         "evidence": worst.evidence[0].text if worst is not None and worst.evidence else None,
-        "error": None if result.reason == "no_statement" else why_unchecked(result),
+        "error": None if result.reason == "no_statement" else result.why_unchecked,
         "decision": result.decision,
     }
     for scorer in scorers:
