@@ -177,15 +177,16 @@ _THIS = (
     r"these (?:details|facts|figures|points)|more (?:details|information))"
 )
 #: A sentence about where the answer stands, and no more.
+_FOUND = rf"(?:{_CITES}|(?:i|we) (?:found|took|got) (?:this|it) (?:in|from) )"
 _WHOLE = (
     rf"{_OPENING}(?:"
-    rf"{_THIS} (?:is|are|was|were|can be|comes?|came)(?: all)? {_HOW}"
+    # what a place follows: a large pattern, which stands here once
+    rf"(?:{_THIS} (?:is|are|was|were|can be|comes?|came)(?: all)? {_HOW}"
     rf"(?:(?:{_SAID}|taken|drawn|supported|confirmed|backed up|located|available) )?"
-    rf"(?:in|by|on|under|from|at|within|directly from|based on|according to) {_PLACE}"
-    rf"|(?:{_CITES}|(?:i|we) (?:found|took|got) (?:this|it) (?:in|from) )(?:{_PLACE}|{_FILE})"
-    rf"|[(\[](?:{_CITED}{_PLACE}|{_FILE})"
-    rf"|(?:based on|according to|as per) {_PLACE}|as {_SAID}"
-    rf" (?:in|by|on|under|above|earlier) ?(?:{_PLACE})?"
+    rf"(?:in|by|on|under|from|at|within|directly from|based on|according to) "
+    rf"|{_FOUND}|[(\[]{_CITED}|(?:based on|according to|as per) "
+    rf"|as {_SAID} (?:in|by|on|under|above|earlier) ?){_PLACE}"
+    rf"|(?:{_FOUND}|[(\[]){_FILE}|as {_SAID} (?:in|by|on|under|above|earlier) ?"
     rf"|{_PLACE} {_HOW}{_SAYS} (?:this|so|it|the following|that)"
     rf"|(?:in|on) {_PLACE},? it {_HOW}{_SAYS}"
     rf"|(?:{_LABEL}|{_CONNECTIVE})[*_]{{0,3}}\s?:"
