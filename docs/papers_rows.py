@@ -495,6 +495,16 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
                 "none of token classifiers",
             ),
         ),
+        _row(
+            "one answer's token entropies: first token of content (2605.05166), CES (2605.28264)",
+            "first_token_entropy",
+            "ces",
+        ),
+        _row(
+            "Clustered Self-Assessment (2606.03846)",
+            "cluster_choice",
+            note="asked in two orders of the options; the published code asks in one",
+        ),
         _row("MiniCheck, HHEM, SummaC", "minicheck", "hhem", "summac_zs"),
         _row(
             "Ragas: relevancy, context precision and recall, factual correctness",
