@@ -275,6 +275,19 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
             ),
         ),
         _row(
+            "LLM checker shown one example (table 5)",
+            "veridical.claims.checkers.llm",
+            note="`claims(checker=llm, shots=1)`; the example is our own, as none is printed",
+            figures=(),
+        ),
+        _row(
+            "LoRA checker (table 5)",
+            "statement_judge",
+            note="adapters on two small models, `--llm local:checker-0.5b`: they judge sentences, "
+            "and are trained by `training/checker_lora.py`; the paper's is Mistral-7B on triplets",
+            figures=(),
+        ),
+        _row(
             "several checkers, the label of most of them",
             "veridical.claims.majority",
             note="neither paper nor code has it: the rule is the code's `major`, over checkers",

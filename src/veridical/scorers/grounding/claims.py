@@ -112,7 +112,7 @@ async def claims(
     llm: str | None = None,
     proxy: str | None = None,
     model: RepcFile | None = None,
-    shots: Literal[0, 3] = 0,
+    shots: Literal[0, 1, 3] = 0,
 ) -> Score:
     """Whether the sources entail each claim of the response.
 
@@ -157,7 +157,7 @@ async def claims(
         llm: of extractor and checker; the run's own if None.
         proxy: language model whose hidden states ``repc`` reads.
         model: file that ``repc`` was trained into.
-        shots: examples in the prompt of ``llm`` and ``llm_joint``.
+        shots: examples in the prompt of ``llm`` (0, 1 or 3) and ``llm_joint`` (0 or 3).
 
     ``raw`` has the aggregated ``risk``; the ``label`` of the response (by majority where the rule
     is ``major``, else strict: contradiction if any claim is, else neutral if any is); the shares of
