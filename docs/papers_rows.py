@@ -319,9 +319,10 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
         _row(
             "where a claim stands in answer and source (B.3)",
             "veridical.claims.triplets",
-            note="by shared words, compared by their first letters, where the paper compares "
-            "embeddings of spans: a pronoun or paraphrase can be placed in the wrong sentence, or "
-            "in none",
+            "veridical.claims.embedded_places",
+            note="by shared words; with `claims(place=embeddings)` by embeddings where a sentence "
+            "lacks half of the claim's words. The paper compares embeddings of spans alone",
+            figures=(),
         ),
         _row(
             "search of the web, and of documents of one's own",

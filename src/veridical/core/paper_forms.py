@@ -34,9 +34,10 @@ PAPER_FORMS = {
         "the mean, over the response's own row too",
     ),
     "claims": PaperForm(
-        {"checker": "nli", "merge": "any"},
-        "RefChecker, section 4.2 and A.3",
-        "a quarter of the verdict by words; contradiction from the passage most about the claim",
+        {"checker": "nli", "merge": "any", "place": "embeddings"},
+        "RefChecker, section 4.2, A.3 and B.3",
+        "a quarter of the verdict by words; contradiction from the passage most about the claim; "
+        "places in the response by words",
     ),
     "judge": PaperForm(
         {"form": "published"},
