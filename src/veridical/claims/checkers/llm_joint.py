@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -61,6 +61,7 @@ class JointChecker(LlmChecker):
     """
 
     per_call: int = 5
+    shots_known: ClassVar[tuple[int, ...]] = (0, 3)
 
     def __post_init__(self) -> None:
         super().__post_init__()

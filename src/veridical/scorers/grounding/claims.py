@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -51,7 +52,8 @@ def _costs(
     _checkers(checker, options)
     rules.find_rule(others["aggregate"])
     ReadingOptions(select, others["top"], ranker, others["window"])
-    return others_ask | majority.costs_of(checker)
+    placing: set[Cost] = {"embed"} if others["place"] == "embeddings" else set()
+    return others_ask | majority.costs_of(checker) | placing
 
 
 def _prompts(extractor: str, checker: str, **_: object) -> tuple[str, ...]:
@@ -90,6 +92,7 @@ def _models(
     presets={"all", "auto"},
     raw_is="risk",
     raw_key="risk",
+    added={"place"},
     costs_by=_costs,
     models=_models,
     prompts=_prompts,
@@ -112,7 +115,8 @@ async def claims(
     llm: str | None = None,
     proxy: str | None = None,
     model: RepcFile | None = None,
-    shots: Literal[0, 3] = 0,
+    shots: Literal[0, 1, 3] = 0,
+    place: Literal["words", "embeddings"] = "words",
 ) -> Score:
     """Whether the sources entail each claim of the response.
 
@@ -158,7 +162,10 @@ async def claims(
         llm: of extractor and checker; the run's own if None.
         proxy: language model whose hidden states ``repc`` reads.
         model: file that ``repc`` was trained into.
-        shots: examples in the prompt of ``llm`` and ``llm_joint``.
+        shots: examples in the prompt of ``llm`` (0, 1 or 3) and ``llm_joint`` (0 or 3).
+        place: where in the response a claim comes from: by the ``words`` that they share; or, where
+            its sentence lacks half of its words, by ``embeddings`` of those and of the sentences,
+            as published ("William King died early": "He passed away young").
 
     ``raw`` has the aggregated ``risk``; the ``label`` of the response (by majority where the rule
     is ``major``, else strict: contradiction if any claim is, else neutral if any is); the shares of
@@ -183,6 +190,11 @@ async def claims(
     if extraction.abstained:
         return Score.of(0.0, raw=_raw(0.0, rules.ABSTAIN, [], extraction))
     _need_claims(extraction)
+    if place == "embeddings":
+        from veridical.claims.embedded_places import placed_by_embeddings
+
+        placed = await placed_by_embeddings(record, extraction.claims, evidence)
+        extraction = replace(extraction, claims=tuple(placed))
     gate = await _gate(record, evidence, checker, nli)
     spoken, unread = _by_language(record, extraction, gate)
     read = gate.sources(sources)
