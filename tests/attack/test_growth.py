@@ -11,12 +11,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pytest
-from growing import CHOSEN, MOST, growth, no_collection
+from growing import CHOSEN, MOST, Function, growth
 from hostile_texts import FAMILIES, STRUCTURES, Family
-from text_functions import FUNCTIONS, Function
+from text_functions import FUNCTIONS
 from value_functions import VALUE_FUNCTIONS
-
-__all__ = ["no_collection"]
 
 #: Families for functions of values and structure.
 OF_VALUES = {
