@@ -11,14 +11,14 @@ from veridical.core.evidence import Evidence
 from veridical.core.prompt_text import message_text
 from veridical.core.records import Against, Record, Source
 from veridical.core.registry import scorer
-from veridical.core.scores import EvidenceItem, FindingKind, Score, Unit
+from veridical.core.scores import EvidenceItem, Score, Unit
 from veridical.errors import NotApplicable
 from veridical.text.aliases import definitions, in_words_of
 from veridical.text.citations import blanked_markers
 from veridical.text.fact_sources import FactSources, Match, Mentions
 from veridical.text.facts import Fact, Facts, same_length_lower
 from veridical.text.polarity import opposes
-from veridical.text.spans import Span
+from veridical.text.spans import FindingKind, Span
 from veridical.text.values.compare import ValueFinding, findings
 from veridical.text.values.order import turned_round
 from veridical.text.values.places import placed
