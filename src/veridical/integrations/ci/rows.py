@@ -167,11 +167,17 @@ def _finding(
     assert row.result is not None and row.record is not None
     record, result = row.record, row.result
     of_unit = verdict if unit is None else verdict_of(unit, result.verdict)
+    about = "" if rule is None else rule.id
     if rule is None:
         description, level = VERDICTS[of_unit]
         by = (result.by or "").partition("(")[0]
-        rule = SarifRule(f"{of_unit}/{by}" if by else of_unit, description, level)
-        why = rule.id.partition("/")[0]
+        about = f"{of_unit}/{by}" if by else of_unit
+        kind = None if unit is None else unit.kind
+        if kind is None:
+            rule = SarifRule(about, description, level)
+        else:
+            rule = SarifRule(f"{about}/{kind}", f"{description} Kind: {kind}.", level)
+        why = of_unit if kind is None else f"{of_unit}, {kind}"
     text = record.response if unit is None else unit.text
     risk = result.risk if unit is None else unit.risk
     message = f'{why}{"" if risk is None else f", risk {risk:.2f}"}: "{shortened(text, 500)}"'
@@ -189,5 +195,5 @@ def _finding(
     if unit is not None and unit.kind is not None:
         facts["kind"] = unit.kind
     return SarifFinding(
-        rule, message, row.place.file, row.place.line, (rule.id, prompt, text), risk, facts
+        rule, message, row.place.file, row.place.line, (about, prompt, text), risk, facts
     )

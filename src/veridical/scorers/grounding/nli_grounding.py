@@ -20,6 +20,7 @@ from veridical.core.stated import unit_of_each
 from veridical.errors import NotApplicable
 from veridical.scorers._most_about import most_about_of
 from veridical.scorers.grounding._source_windows import Windowed, source_windows
+from veridical.text.finding_kinds import finding_kind
 
 _ENTAILMENT, _NEUTRAL, _CONTRADICTION = range(len(LABELS))
 
@@ -125,6 +126,9 @@ def grounded_units(
             units.append(unread_unit(sentence))
             continue
         e, c = probabilities[_ENTAILMENT], probabilities[_CONTRADICTION]
+        flagged = label in (_NEUTRAL, _CONTRADICTION)
+        texts = [s.text for s in read.sources]
+        kind = finding_kind(sentence.text, label == _CONTRADICTION, texts) if flagged else None
         value = float(1 - e if risk == "nonentailment" else c)
         units.append(
             Unit.of(
@@ -132,6 +136,7 @@ def grounded_units(
                 value,
                 raw=value,
                 label=LABELS[label],
+                kind=kind,
                 probabilities=dict(zip(LABELS, probabilities.tolist(), strict=True)),
                 evidence=items,
             )

@@ -20,6 +20,7 @@ from veridical.llm.asking import Form, ask_all, failed, request
 from veridical.llm.verdicts import JudgeVerdict
 from veridical.prompts import load_prompt
 from veridical.scorers._most_about import most_about_of
+from veridical.text.finding_kinds import finding_kind
 from veridical.text.passages import windows
 from veridical.text.statements import Statement
 
@@ -127,12 +128,16 @@ async def statement_judge(
     means = [fmean(map(_log_odds, some)) for some in by_statement]
     fit = (INTERCEPT, SLOPE) if trained is None else trained
     risks = [risk_of(mean, *fit) if sources else _sigmoid(mean) for mean in means]
+    known = [s.text for s in sources or ()]
     units = [
         Unit.of(
             sentence,
             risk,
             raw=risk,
-            label=_label(risk, verdicts),
+            label=(label := _label(risk, verdicts)),
+            kind=None
+            if label == "supported"
+            else finding_kind(sentence.text, label == "contradicted", known),
             evidence=_most_about(evidence, text, sources),
         )
         for sentence, text, risk, verdicts in zip(
