@@ -10,7 +10,7 @@ from pydantic_core import to_json
 
 from veridical.core.records import Source
 from veridical.core.verdict_cuts import WORST_FIRST, Unchecked, Verdict, verdict_of_label
-from veridical.text.spans import Span
+from veridical.text.spans import FindingKind, Span
 
 if TYPE_CHECKING:
     from veridical.core.explain import ShownResult
@@ -19,20 +19,6 @@ Risk = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Level = Literal["response", "sentence", "claim", "span", "token"]
 Status = Literal["scored", "not_applicable", "failed"]
 Decision = Literal["accept", "review", "reject"]
-#: What is wrong with a flagged unit.
-FindingKind = Literal[
-    "figure",
-    "date",
-    "unit",
-    "name",
-    "negation",
-    "relation",
-    "order",
-    "addition",
-    "computed",
-    "other",
-]
-
 #: Of the shape of a result line: it rises when a field goes, or changes its type or meaning. New
 #: fields do not raise it: readers pass over what they do not know.
 RESULT_VERSION = 2

@@ -283,3 +283,27 @@ async def test_small_talk_is_not_judged():
     assert (unit.text, evidence.asked) == (f"Yes, {BORN}", [[(LONDON, BORN)]])
     with pytest.raises(NotApplicable, match="states nothing"):
         await score(TABLE, response="Sure! I hope this helps.", contexts=[LONDON])
+
+
+def test_flagged_units_have_a_kind_and_good_ones_none() -> None:
+    result = veridical.check_one(
+        "Hamlet has 30 acts. Hamlet is a play. Dancers performed bananas daily.",
+        contexts=["Hamlet is a play. It has 5 acts. Hamlet has 5 acts."],
+        scorers="nli_grounding",
+        nli="mini",
+        store=None,
+    )
+    found = {u.text: u for u in result.scores["nli_grounding"].units}
+    assert found["Hamlet has 30 acts."].kind == "figure"
+    assert found["Hamlet is a play."].kind is None
+    assert found["Dancers performed bananas daily."].kind == "addition"
+    by_default = veridical.check_one(
+        "Hamlet has 30 acts. In total it has 9 scenes. Dancers performed bananas daily.",
+        contexts=["Hamlet is a play. Hamlet has 5 acts. The first has 3 scenes, the second 4."],
+        nli="mini",
+        store=None,
+    )
+    bad = ("contradiction", "neutral", "unsupported")
+    flagged = [u for u in by_default.spans if u.label in bad]
+    assert {"figure", "computed"} <= {u.kind for u in flagged}
+    assert all(u.kind is not None for u in flagged)

@@ -25,6 +25,7 @@ from veridical.core.records import Record
 from veridical.core.registry import Cost, scorer
 from veridical.core.scores import Score, Unit
 from veridical.errors import ModelError, NotApplicable, UsageError
+from veridical.text.finding_kinds import finding_kind
 from veridical.text.passages import SIZE
 from veridical.text.spans import Span
 
@@ -209,7 +210,8 @@ async def claims(
         verdicts = [v for v in verdicts if v.label != "neutral"]
     if not verdicts:
         return gate.unread(_sentences_of(record, extraction.claims))
-    return _scored(record.response, extraction, verdicts, unread, aggregate, weights)
+    texts = [s.text for s in sources]
+    return _scored(record.response, texts, extraction, verdicts, unread, aggregate, weights)
 
 
 async def _gate(record: Record, evidence: Evidence, checker: str, nli: str | None) -> LanguageGate:
@@ -243,6 +245,7 @@ def _need_claims(extraction: Extraction) -> None:
 
 def _scored(
     response: str,
+    sources: Sequence[str],
     extraction: Extraction,
     verdicts: Sequence[Verdict],
     unread: Sequence[Claim],
@@ -254,18 +257,22 @@ def _scored(
     judged = rules.Judged(tuple(v.label for v in verdicts), table, weights)
     risk = rules.risk_of(judged, aggregate)
     label = (rules.major if aggregate == "major" else rules.strict)(judged.labels)
-    units = [_unit(response, v) for v in verdicts]
+    units = [_unit(response, v, sources) for v in verdicts]
     units += [Unit.of(c.span(response), None, level="claim", reason="language") for c in unread]
     return Score.of(risk, raw=_raw(risk, label, verdicts, extraction, unread), units=units)
 
 
-def _unit(response: str, verdict: Verdict) -> Unit:
+def _unit(response: str, verdict: Verdict, sources: Sequence[str]) -> Unit:
+    kind = None
+    if verdict.label in ("neutral", "contradiction"):
+        kind = finding_kind(verdict.claim.text, verdict.label == "contradiction", sources)
     return Unit.of(
         verdict.claim.span(response),
         verdict.risk,
         raw=verdict.risk,
         level="claim",
         label=verdict.label,
+        kind=kind,
         probabilities=verdict.probabilities,
         evidence=verdict.evidence,
     )

@@ -21,6 +21,7 @@ from veridical.core.verdicts import Verdicts
 from veridical.errors import NotApplicable
 from veridical.scorers._most_about import most_about_of
 from veridical.scorers.grounding._source_windows import Windowed, source_windows
+from veridical.text.finding_kinds import finding_kind
 
 _ENTAILMENT, _NEUTRAL, _CONTRADICTION = range(len(LABELS))
 
@@ -136,6 +137,9 @@ def grounded_units(
             units.append(unread_unit(sentence))
             continue
         e, c = probabilities[_ENTAILMENT], probabilities[_CONTRADICTION]
+        flagged = label in (_NEUTRAL, _CONTRADICTION)
+        texts = [s.text for s in read.sources]
+        kind = finding_kind(sentence.text, label == _CONTRADICTION, texts) if flagged else None
         value = float(1 - e if risk == "nonentailment" else c)
         units.append(
             Unit.of(
@@ -143,6 +147,7 @@ def grounded_units(
                 value,
                 raw=value,
                 label=LABELS[label],
+                kind=kind,
                 probabilities=dict(zip(LABELS, probabilities.tolist(), strict=True)),
                 evidence=items,
             )
