@@ -36,7 +36,8 @@ def test_no_work_on_values_grows_with_the_square_of_the_text(name: str) -> None:
 
 
 def assert_linear(function: Function, families: Mapping[str, Family]) -> None:
-    function("Ann Lee was born in Rome in 1990. " * 9)
+    # large patterns are compiled before the clock runs
+    function("Ann Lee was born in Rome in 1990 (it is not known where). " * 9)
     found = {kind: growth(function, family) for kind, family in families.items()}
     assert not {kind: times for kind, times in found.items() if times > MOST}
 
