@@ -115,6 +115,20 @@ def test_a_mean_shows_what_was_judged_of_its_sentences() -> None:
 
 
 @pytest.mark.parametrize(
+    ("label", "kept"),
+    [("contradiction", True), ("neutral", True), ("unclear", True), ("entailment", False)],
+)
+def test_a_labelled_mean_shows_evidence_that_agrees(label: str, kept: bool) -> None:
+    scores = {
+        "quantile_mean": Score.of(0.6, units=[unit(WRONG.text, WRONG.start, 0.6, label)]),
+        "nli": Score.of(0.8, units=[WRONG]),
+    }
+    (found,) = result(scores=scores, by="quantile_mean").spans
+    assert (found.risk, found.label) == (0.6, label)
+    assert found.evidence == (WRONG.evidence if kept else ())
+
+
+@pytest.mark.parametrize(
     ("reason", "why", "todo"),
     [
         ("no_statement", "empty, a refusal or small talk", ""),

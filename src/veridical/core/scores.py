@@ -10,7 +10,7 @@ from pydantic_core import to_json
 
 from veridical.core.records import Source
 from veridical.core.verdict_cuts import WORST_FIRST, Unchecked, Verdict, verdict_of_label
-from veridical.text.spans import Span
+from veridical.text.spans import FindingKind, Span
 
 if TYPE_CHECKING:
     from veridical.core.explain import ShownResult
@@ -19,20 +19,6 @@ Risk = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Level = Literal["response", "sentence", "claim", "span", "token"]
 Status = Literal["scored", "not_applicable", "failed"]
 Decision = Literal["accept", "review", "reject"]
-#: What is wrong with a flagged unit.
-FindingKind = Literal[
-    "figure",
-    "date",
-    "unit",
-    "name",
-    "negation",
-    "relation",
-    "order",
-    "addition",
-    "computed",
-    "other",
-]
-
 #: Of the shape of a result line: it rises when a field goes, or changes its type or meaning. New
 #: fields do not raise it: readers pass over what they do not know.
 RESULT_VERSION = 2
@@ -471,18 +457,24 @@ class Result(BaseModel):
 
 
 def _completed(unit: Unit, others: Sequence[Sequence[Unit]]) -> Unit:
-    """A unit with the label and the evidence of another on the same piece, where it has none."""
-    if unit.label is not None or unit.evidence:
+    """Return a unit without evidence with that of another on the same piece, and its label where
+    the unit has none. What shows support or contradiction is only taken from such a unit."""
+    if unit.evidence:
         return unit
-    place = unit.start, unit.end
-    same = [u for units in others for u in units if (u.start, u.end) == place]
+    verdict = verdict_of_label(unit.label)
+    same = [u for units in others for u in units if (u.start, u.end) == (unit.start, unit.end)]
+    if verdict in ("supported", "contradicted"):
+        same = [u for u in same if verdict_of_label(u.label) == verdict]
+    if verdict is not None:
+        same = [u for u in same if u.evidence]
     labelled = [u for u in same if u.label is not None]
     known = [(v, u) for u in labelled if (v := verdict_of_label(u.label)) is not None]
     ranked = [u for _, u in sorted(known, key=lambda pair: WORST_FIRST.index(pair[0]))]
     chosen = next(iter([*ranked, *labelled, *(u for u in same if u.evidence)]), None)
     if chosen is None:
         return unit
-    return unit.model_copy(update={"label": chosen.label, "evidence": chosen.evidence})
+    label = chosen.label if unit.label is None else unit.label
+    return unit.model_copy(update={"label": label, "evidence": chosen.evidence})
 
 
 class ScoreHeadline(BaseModel):

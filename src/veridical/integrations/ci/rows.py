@@ -153,11 +153,17 @@ def _finding(
     assert row.result is not None and row.record is not None
     record, result = row.record, row.result
     judged = verdict if piece is None else piece.verdict
+    about = "" if rule is None else rule.id
     if rule is None:
         description, level = VERDICTS[judged]
         by = (result.by or "").partition("(")[0]
-        rule = SarifRule(f"{judged}/{by}" if by else judged, description, level)
-        why = rule.id.partition("/")[0]
+        about = f"{judged}/{by}" if by else judged
+        kind = None if piece is None else piece.kind
+        if kind is None:
+            rule = SarifRule(about, description, level)
+        else:
+            rule = SarifRule(f"{about}/{kind}", f"{description} Kind: {kind}.", level)
+        why = judged if kind is None else f"{judged}, {kind}"
     text = record.response if piece is None else piece.text
     risk = result.risk if piece is None else piece.risk
     message = f'{why}{"" if risk is None else f", risk {risk:.2f}"}: "{shortened(text, 500)}"'
@@ -174,5 +180,5 @@ def _finding(
     if piece is not None and piece.kind is not None:
         facts["kind"] = piece.kind
     return SarifFinding(
-        rule, message, row.place.file, row.place.line, (rule.id, prompt, text), risk, facts
+        rule, message, row.place.file, row.place.line, (about, prompt, text), risk, facts
     )
