@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from commands import run_command
 from doc_files import write_files
 from docs_modules import docs_module
 from places import ROOT
@@ -70,14 +70,8 @@ def test_the_readme_python_runs(tmp_path: Path) -> None:
 def test_the_readme_shows_what_the_demo_prints(tmp_path: Path) -> None:
     command, shown = fences("README.md")[:2]
     assert command.splitlines()[-1] == "veridical demo"
-    done = subprocess.run(
-        [sys.executable, "-m", "veridical", "demo"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=True,
-        env={**os.environ, "COLUMNS": "80"},
-    )
+    done = run_command("demo", cwd=tmp_path, env={"COLUMNS": "80"})
+    assert done.returncode == 0, done.stderr
     assert_printed(unnamed(done.stdout + done.stderr), unnamed(shown))
 
 
