@@ -6,6 +6,7 @@ import json
 import subprocess
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from commands import run_command
@@ -64,8 +65,11 @@ def test_a_budget_without_prices_and_an_llm_that_is_not_there(folder: Path) -> N
 
 
 def test_a_checker_is_named_as_the_judge(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def lines(llm: dict[str, str]) -> list[str]:
-        return judge_lines(SimpleNamespace(identity={"models": llm}))  # type: ignore[arg-type]
+    counted = {"answered": 1, "journaled": 0, "failed": 0, "not_sent": 0}
+
+    def lines(llm: dict[str, str], ledger: dict[str, int] | None = counted) -> list[str]:
+        results: Any = SimpleNamespace(identity={"models": llm}, ledger=ledger)
+        return judge_lines(results)
 
     assert lines({"llm": "local:checker-0.5b?threads=2@local:12ab:4096:xllamacpp-1"}) == [
         "judge: local:checker-0.5b?threads=2, trained to judge statements by documents"
@@ -77,3 +81,10 @@ def test_a_checker_is_named_as_the_judge(folder: Path, monkeypatch: pytest.Monke
         "judge: mine (checker-0.5b), trained to judge statements by documents"
     ]
     assert lines({"llm": "gone@local:12ab"}) == []
+    llm = {"llm": "local:checker-0.5b@local:12ab"}
+    assert lines(llm, {**counted, "answered": 0, "failed": 2, "not_sent": 1}) == [
+        "judge: none; local:checker-0.5b answered none of 3 calls"
+    ]
+    assert lines(llm, {**counted, "answered": 0}) == lines(llm, None) == []
+    (judge,) = lines(llm, {**counted, "answered": 0, "journaled": 1})
+    assert judge.startswith("judge: local:checker-0.5b, trained")
