@@ -68,6 +68,7 @@ _TABLE = {
     "sacrebleu": ("scorers.grounding.sacre_bleu:sacrebleu", _ALL),
     "summac_zs": ("scorers.grounding.summac_zs:summac_zs", _ALL),
     "support": ("scorers.grounding.support:support", _BOTH),
+    "tool_calls": ("scorers.grounding.tool_calls:tool_calls", _ALL),
     "turns": ("scorers.grounding.turns:turns", _ALL),
     "avg_entropy": ("scorers.probability.token_alternatives:avg_entropy", _ALL),
     "avg_logprob": ("scorers.probability.token_probabilities:avg_logprob", _AUTO),

@@ -69,7 +69,10 @@ class JointChecker(LlmChecker):
             raise UsageError(f"per_call must be from 1 to {_MOST}, not {self.per_call}")
 
     async def __call__(
-        self, pairs: Sequence[tuple[Claim, str]], evidence: Evidence
+        self,
+        pairs: Sequence[tuple[Claim, str]],
+        evidence: Evidence,
+        alternatives: Sequence[Sequence[int]] = (),
     ) -> NDArray[np.float64]:
         """(n, 3) probabilities of each (claim, passage).
 

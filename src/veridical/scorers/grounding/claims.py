@@ -25,6 +25,7 @@ from veridical.core.records import Record
 from veridical.core.registry import Cost, scorer
 from veridical.core.scores import Score, Unit
 from veridical.errors import ModelError, NotApplicable, UsageError
+from veridical.text.finding_kinds import finding_kind
 from veridical.text.passages import SIZE
 from veridical.text.spans import Span
 
@@ -87,7 +88,7 @@ def _models(
     needs={"against"},
     source="Hu 2024 (RefChecker), sections 3 and 4",
     cost="llm",
-    version=6,
+    version=7,
     uses={"nli", "embed", "tokens", "probabilities"},
     presets={"all", "auto"},
     raw_is="risk",
@@ -153,7 +154,8 @@ async def claims(
             (:func:`veridical.claims.rule`).
         weights: of entailment, neutral and contradiction, each in [0, 1], for ``weighted``.
         select: passages a claim is checked by where there are more than ``top``: ``bm25``,
-            ``embedding``, ``cross_encoder``, or ``all``.
+            ``embedding``, ``cross_encoder``, or ``all``. With ``merge=about`` and
+            ``checker=nli_words`` those that cannot entail it best are not read, but by ``all``.
         top: how many, at least 1.
         ranker: NLI model of ``cross_encoder``; that of ``nli`` if None.
         window: characters of a passage of whole sentences, at least 100.
@@ -208,7 +210,8 @@ async def claims(
         verdicts = [v for v in verdicts if v.label != "neutral"]
     if not verdicts:
         return gate.unread(_sentences_of(record, extraction.claims))
-    return _scored(record.response, extraction, verdicts, unread, aggregate, weights)
+    texts = [s.text for s in sources]
+    return _scored(record.response, texts, extraction, verdicts, unread, aggregate, weights)
 
 
 async def _gate(record: Record, evidence: Evidence, checker: str, nli: str | None) -> LanguageGate:
@@ -242,6 +245,7 @@ def _need_claims(extraction: Extraction) -> None:
 
 def _scored(
     response: str,
+    sources: Sequence[str],
     extraction: Extraction,
     verdicts: Sequence[Verdict],
     unread: Sequence[Claim],
@@ -253,18 +257,22 @@ def _scored(
     judged = rules.Judged(tuple(v.label for v in verdicts), table, weights)
     risk = rules.risk_of(judged, aggregate)
     label = (rules.major if aggregate == "major" else rules.strict)(judged.labels)
-    units = [_unit(response, v) for v in verdicts]
+    units = [_unit(response, v, sources) for v in verdicts]
     units += [Unit.of(c.span(response), None, level="claim", reason="language") for c in unread]
     return Score.of(risk, raw=_raw(risk, label, verdicts, extraction, unread), units=units)
 
 
-def _unit(response: str, verdict: Verdict) -> Unit:
+def _unit(response: str, verdict: Verdict, sources: Sequence[str]) -> Unit:
+    kind = None
+    if verdict.label in ("neutral", "contradiction"):
+        kind = finding_kind(verdict.claim.text, verdict.label == "contradiction", sources)
     return Unit.of(
         verdict.claim.span(response),
         verdict.risk,
         raw=verdict.risk,
         level="claim",
         label=verdict.label,
+        kind=kind,
         probabilities=verdict.probabilities,
         evidence=verdict.evidence,
     )
