@@ -441,8 +441,10 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
         ),
         _row(
             "breakdown of the verdicts of two LLMs (table 6)",
-            note="both verdicts are in the results of one run that names two judges; no command "
-            "prints their cross-table",
+            "veridical.report.results",
+            note="`Results.cross_table` of two scorers of a run, by unit; the paper's is by "
+            "sentence and sample",
+            figures=(),
         ),
         _row(
             "probabilities and entropies of tokens, by a proxy too",
