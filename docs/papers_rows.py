@@ -275,6 +275,19 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
             ),
         ),
         _row(
+            "LLM checker shown one example (table 5)",
+            "veridical.claims.checkers.llm",
+            note="`claims(checker=llm, shots=1)`; the example is our own, as none is printed",
+            figures=(),
+        ),
+        _row(
+            "LoRA checker (table 5)",
+            "statement_judge",
+            note="adapters on two small models, `--llm local:checker-0.5b`: they judge sentences, "
+            "and are trained by `training/checker_lora.py`; the paper's is Mistral-7B on triplets",
+            figures=(),
+        ),
+        _row(
             "several checkers, the label of most of them",
             "veridical.claims.majority",
             note="neither paper nor code has it: the rule is the code's `major`, over checkers",
@@ -306,9 +319,10 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
         _row(
             "where a claim stands in answer and source (B.3)",
             "veridical.claims.triplets",
-            note="by shared words, compared by their first letters, where the paper compares "
-            "embeddings of spans: a pronoun or paraphrase can be placed in the wrong sentence, or "
-            "in none",
+            "veridical.claims.embedded_places",
+            note="by shared words; with `claims(place=embeddings)` by embeddings where a sentence "
+            "lacks half of the claim's words. The paper compares embeddings of spans alone",
+            figures=(),
         ),
         _row(
             "search of the web, and of documents of one's own",
@@ -494,6 +508,16 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
                 "../src/veridical/models/data/veridical-nli-mini/README.md words by the NLI model",
                 "none of token classifiers",
             ),
+        ),
+        _row(
+            "one answer's token entropies: first token of content (2605.05166), CES (2605.28264)",
+            "first_token_entropy",
+            "ces",
+        ),
+        _row(
+            "Clustered Self-Assessment (2606.03846)",
+            "cluster_choice",
+            note="asked in two orders of the options; the published code asks in one",
         ),
         _row("MiniCheck, HHEM, SummaC", "minicheck", "hhem", "summac_zs"),
         _row(

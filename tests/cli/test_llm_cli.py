@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from commands import run_command
 
 from veridical.cli.finish import judge_lines
 
@@ -29,13 +29,12 @@ def folder(tmp_path: Path) -> Path:
 
 
 def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "veridical", *command, "--processes", "0"],
+    return run_command(
+        *command,
+        "--processes",
+        "0",
         cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "XDG_CONFIG_HOME": str(folder), "VERIDICAL_CONFIG": ""},
+        env={"XDG_CONFIG_HOME": str(folder), "VERIDICAL_CONFIG": ""},
     )
 
 
@@ -66,8 +65,11 @@ def test_a_budget_without_prices_and_an_llm_that_is_not_there(folder: Path) -> N
 
 
 def test_a_checker_is_named_as_the_judge(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def lines(llm: dict[str, str]) -> list[str]:
-        return judge_lines(SimpleNamespace(identity={"models": llm}))  # type: ignore[arg-type]
+    counted = {"answered": 1, "journaled": 0, "failed": 0, "not_sent": 0}
+
+    def lines(llm: dict[str, str], ledger: dict[str, int] | None = counted) -> list[str]:
+        results: Any = SimpleNamespace(identity={"models": llm}, ledger=ledger)
+        return judge_lines(results)
 
     assert lines({"llm": "local:checker-0.5b?threads=2@local:12ab:4096:xllamacpp-1"}) == [
         "judge: local:checker-0.5b?threads=2, trained to judge statements by documents"
@@ -79,3 +81,10 @@ def test_a_checker_is_named_as_the_judge(folder: Path, monkeypatch: pytest.Monke
         "judge: mine (checker-0.5b), trained to judge statements by documents"
     ]
     assert lines({"llm": "gone@local:12ab"}) == []
+    llm = {"llm": "local:checker-0.5b@local:12ab"}
+    assert lines(llm, {**counted, "answered": 0, "failed": 2, "not_sent": 1}) == [
+        "judge: none; local:checker-0.5b answered none of 3 calls"
+    ]
+    assert lines(llm, {**counted, "answered": 0}) == lines(llm, None) == []
+    (judge,) = lines(llm, {**counted, "answered": 0, "journaled": 1})
+    assert judge.startswith("judge: local:checker-0.5b, trained")

@@ -67,6 +67,7 @@ def flight(
     takes: Callable[[str], float] | None = None,
     passed: Sequence[Any] = (),
     answers: int = 128,
+    stops: Sequence[str] = (),
 ) -> Flight:
     """The flight of an answer of the API at a path, whose ``judge`` is a :class:`Rule`."""
     api = APIS[f"/v1/{path}"]
@@ -84,7 +85,7 @@ def flight(
 
     made = Flight(
         api,
-        api.stream(strip=strip, passed=passed, answers=answers),
+        api.stream(strip=strip, passed=passed, answers=answers, stops=stops),
         make,
         final=final,
         alone=alone,

@@ -315,6 +315,23 @@ def test_events_of_the_messages_api() -> None:
     assert SECRET.encode() not in sent(flight("messages", passed=KINDS), [sse(*events)])
 
 
+def test_a_stop_sequence_of_the_request_is_reported() -> None:
+    events = [json.loads(e.data or "") for e in Events().feed(messages_stream(ANSWER))]
+    ended = {"stop_reason": "stop_sequence", "stop_sequence": "\n## End"}
+    events[-2]["delta"] = ended
+    reply = {**whole_of("messages", ANSWER), **ended}
+    api = APIS["/v1/messages"]
+    for asked, told in ((["\n## End"], "\n## End"), (["x"], None), ([], None)):
+        body = {"stop_sequences": asked}
+        assert api.stops(body) == asked
+        out = Events().feed(sent(flight("messages", stops=api.stops(body)), [sse(*events)]))
+        (delta,) = [e.object["delta"] for e in out if e.object.get("type") == "message_delta"]
+        made = api.cleaned(reply, (), stops=api.stops(body))[0]
+        for end in (delta, made):
+            assert end["stop_reason"] == "stop_sequence" and end["stop_sequence"] == told
+    assert api.stops({"stop_sequences": "x"}) == api.stops({"stop_sequences": [1]}) == []
+
+
 @pytest.mark.parametrize(
     ("path", "reason", "held"),
     [("chat/completions", "tool_calls", "content_filter"), ("messages", "tool_use", "refusal")],

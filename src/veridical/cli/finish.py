@@ -283,9 +283,11 @@ def drawn_lines(drawn: SamplingProgress | None) -> list[str]:
 
 
 def judge_lines(results: Results) -> list[str]:
-    """Return a line that names the checker, where the run's LLM is one."""
+    """Return a line that names the checker where the run's LLM is one: as the judge if it
+    answered, else as the one that gave no answer."""
     name = str(results.identity.get("models", {}).get("llm", "")).partition("@")[0]
-    if not name:
+    ledger = results.ledger
+    if not name or ledger is None:
         return []
     from veridical.llm.endpoints import find_endpoint  # most runs have no LLM
 
@@ -296,7 +298,10 @@ def judge_lines(results: Results) -> list[str]:
     if checker is None:
         return []
     named = name if named_by(name) else f"{name} ({checker.name})"
-    return [f"judge: {named}, trained to judge statements by documents"]
+    if ledger["answered"] or ledger["journaled"]:
+        return [f"judge: {named}, trained to judge statements by documents"]
+    asked = ledger["failed"] + ledger["not_sent"]
+    return [f"judge: none; {named} answered none of {asked} calls"] if asked else []
 
 
 def ledger_lines(ledger: dict[str, Any] | None) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import heapq
 import random
+import textwrap
 from collections.abc import Collection
 from itertools import islice
 from pathlib import Path
@@ -12,17 +13,23 @@ from typing import TYPE_CHECKING, get_args
 
 from veridical.core.bands import meaning
 from veridical.core.verdict_cuts import Verdict
-from veridical.engine.outcome import outcome
 from veridical.engine.results import MIN_COVERAGE, RunResults
-from veridical.errors import UsageError, unknown_name
+from veridical.errors import UsageError, VeridicalError, unknown_name
 from veridical.files.outputs import check_outputs
+from veridical.report.outcome import outcome
+from veridical.text.display import display, reason
 from veridical.version import __version__
 
 if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+
     from veridical.decide.drift import Drift
 
 #: Records a report shows in full; of more, half are the riskiest and half a random draw.
 REPORT_RECORDS = 10_000
+_SHOWN_FAILURES = 3
 
 
 class Results(RunResults):
@@ -35,6 +42,20 @@ class Results(RunResults):
 
     _drift: dict[str, dict[str, Drift]] | None = None
 
+    def __repr__(self) -> str:
+        try:
+            return self._told()
+        except (OSError, VeridicalError) as e:
+            return f"<{type(self).__name__} in {display(self.path)}: {reason(e)}>"
+
+    def _told(self) -> str:
+        lines = textwrap.wrap(outcome(self.summary()), 80, subsequent_indent="  ")
+        if self.summary().row_errors or any(s.n_failed for s in self.summary().scorers.values()):
+            lines += [f"  {failure}" for failure in self.failures()[:_SHOWN_FAILURES]]
+        if not self.temporary:
+            lines.append(f"  in {display(self.path)}")
+        return "\n".join(lines)
+
     def drift(self) -> dict[str, dict[str, Drift]]:
         """How risks differ from those that the run's tuned ensembles were tuned on, by scorer and
         component (see :func:`veridical.decide.drift.of_run`); computed once."""
@@ -43,6 +64,48 @@ class Results(RunResults):
 
             self._drift = of_run(self)
         return self._drift
+
+    def to_arrow(self, *, wide: bool = False) -> pyarrow.Table:
+        """Every row of the input, in order and with its own columns, and ``verdict``, ``risk``,
+        ``worst_sentence``, its first piece of ``evidence`` and ``error``.
+
+        A row that is no valid record is ``unchecked``, with the reason in ``error``, as is an
+        answer that could not be checked. Rows that the run has not read (``limit``) have no
+        verdict. With a policy there is a column ``decision`` too. Where the input has a column of
+        such a name, the added one is called ``veridical_...``. Columns of a list or file that
+        hold several types are JSON text.
+
+        Args:
+            wide: add ``by``, ``decision``, and of each scorer its risk (the scorer's key),
+                ``.raw``, ``.status`` and ``.reason``.
+
+        Raises:
+            UsageError: the input has changed, or has columns of both names.
+        """
+        from veridical.report.frames import to_arrow
+
+        return to_arrow(self, wide)
+
+    def to_pandas(self, *, wide: bool = False) -> pandas.DataFrame:
+        """:meth:`to_arrow` as a pandas frame. One that was checked keeps its index, its columns
+        and their types; a frame of another kind, a list or a file is numbered from 0.
+
+        Raises:
+            UsageError: as :meth:`to_arrow`; or pandas is not installed.
+        """
+        from veridical.report.frames import to_pandas
+
+        return to_pandas(self, wide)
+
+    def to_polars(self, *, wide: bool = False) -> polars.DataFrame:
+        """:meth:`to_arrow` as a polars frame. One that was checked keeps its columns.
+
+        Raises:
+            UsageError: as :meth:`to_arrow`; or polars is not installed.
+        """
+        from veridical.report.frames import to_polars
+
+        return to_polars(self, wide)
 
     def _repr_html_(self) -> str:
         from veridical.report.notebook import results_html

@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from commands import run_command
 from study_scripts import CHUNKS, RULES, script_file
 
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "veridical", "study", "checkembed", *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    return run_command("study", "checkembed", *arguments, cwd=folder)
 
 
 SMALL = ("--limit", "1", "--n", "3", "--errors", "1,5", "--scorers", "checkembed, selfcheck_nli")

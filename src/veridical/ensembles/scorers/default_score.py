@@ -13,10 +13,8 @@ from veridical.ensembles.scorers import default_set as default
 from veridical.ensembles.scorers.components import missing, scores_of, unscored
 from veridical.ensembles.scorers.default_long import LongAnswer, long_answer
 from veridical.ensembles.scorers.default_set import Field, MemberRisk
-from veridical.ensembles.scorers.unread import wrong_values
 from veridical.errors import NotApplicable
 from veridical.scorers.grounding._cited import miscited
-from veridical.scorers.grounding._missed_answer import Missed, missed_answer
 from veridical.text.finding_kinds import finding_kind
 from veridical.text.scripts import UNREAD
 from veridical.text.spans import FindingKind, Span
@@ -25,6 +23,7 @@ if TYPE_CHECKING:
     from veridical.core.evidence import Evidence
     from veridical.core.records import Record, Source
     from veridical.core.registry import BoundScorer
+    from veridical.scorers.grounding._missed_answer import Missed
 
 _DIGITS = 6  # of risks: what two computers agree on
 _EVEN = 0.5
@@ -65,6 +64,8 @@ class _Members(NamedTuple):
         bound = self.by_field[field].get(default.FIGURES)
         if bound is None:
             return None
+        from veridical.ensembles.scorers.unread import wrong_values
+
         texts = [s.text for s in _sources(record, field)]
         wrong = wrong_values(self.scores[bound.key], span, self.gate.answer, texts)
         evidence = [item for unit in wrong for item in unit.evidence]
@@ -152,6 +153,8 @@ async def score(
     if not any(map(str.isalnum, record.answer)):
         raise NotApplicable("the response holds no word")
     if states_nothing(record):
+        from veridical.scorers.grounding._missed_answer import missed_answer
+
         asks = "contexts" in by_field and asks_nli and not evidence.nli_by_llm()
         missed = await missed_answer(record, evidence) if asks else None
         return _abstention(record, missed)

@@ -255,6 +255,9 @@ class ChatApi:
         many = len(prompts) if isinstance(prompts, list) and prompts else 1
         return (n if isinstance(n, int) and n > 0 else 1) * many
 
+    def stops(self, body: Mapping[str, Any]) -> list[str]:
+        return []  # its replies do not repeat them
+
     def with_logprobs(self, body: dict[str, Any]) -> bool:
         if body.get("logprobs"):
             return False
@@ -281,12 +284,21 @@ class ChatApi:
         return asked
 
     def stream(
-        self, *, strip: bool, passed: Collection[Kind] = (), answers: int = MOST_ANSWERS
+        self,
+        *,
+        strip: bool,
+        passed: Collection[Kind] = (),
+        answers: int = MOST_ANSWERS,
+        stops: Collection[str] = (),
     ) -> ChatStream:
         return ChatStream(chat=self._chat, strip=strip, passed=passed, answers=answers)
 
     def cleaned(
-        self, reply: Mapping[str, Any], passed: Collection[Kind], answers: int = MOST_ANSWERS
+        self,
+        reply: Mapping[str, Any],
+        passed: Collection[Kind],
+        answers: int = MOST_ANSWERS,
+        stops: Collection[str] = (),
     ) -> tuple[dict[str, Any], list[Kind]]:
         choices = _choices(reply)
         if len(choices) > answers:

@@ -38,10 +38,12 @@ class MessagesStream:
 
     Args:
         passed: kinds of content that held answers have unchecked.
+        stops: the request's stop sequences.
     """
 
-    def __init__(self, passed: Collection[Kind] = ()) -> None:
+    def __init__(self, passed: Collection[Kind] = (), stops: Collection[str] = ()) -> None:
         self._passed = passed
+        self._stops = stops
         self._texts: set[int] = set()
         self._places: dict[int, int] = {}
         self._dropped: dict[int, Kind] = {}
@@ -105,14 +107,16 @@ class MessagesStream:
 
     def _finish(self, found: Mapping[str, Any]) -> Iterator[Piece]:
         delta = found.get("delta")
-        reason = delta.get("stop_reason") if isinstance(delta, dict) else None
+        if not isinstance(delta, dict):
+            delta = {}
+        reason, sequence = delta.get("stop_reason"), _requested(delta, self._stops)
         self._stopped = self._stopped or reason is not None
         called = "tool_calls" in self._dropped.values() and reason == "tool_use"
         if called:
             reason = "refusal"
         told = {
             "type": "message_delta",
-            "delta": {"stop_reason": plain(reason), "stop_sequence": None},
+            "delta": {"stop_reason": plain(reason), "stop_sequence": sequence},
             "usage": self._usage,
         }
         yield Pass(None, lambda: rendered(told, "message_delta"))
@@ -209,6 +213,10 @@ class MessagesApi:
     def answers(self, body: Mapping[str, Any]) -> int:
         return 1
 
+    def stops(self, body: Mapping[str, Any]) -> list[str]:
+        found = body.get("stop_sequences")
+        return [s for s in found if isinstance(s, str)] if isinstance(found, list) else []
+
     def with_logprobs(self, body: dict[str, Any]) -> bool:
         return False
 
@@ -223,12 +231,21 @@ class MessagesApi:
         return {**self.alone(body), "messages": messages}
 
     def stream(
-        self, *, strip: bool, passed: Collection[Kind] = (), answers: int = MOST_ANSWERS
+        self,
+        *,
+        strip: bool,
+        passed: Collection[Kind] = (),
+        answers: int = MOST_ANSWERS,
+        stops: Collection[str] = (),
     ) -> MessagesStream:
-        return MessagesStream(passed)
+        return MessagesStream(passed, stops)
 
     def cleaned(
-        self, reply: Mapping[str, Any], passed: Collection[Kind], answers: int = MOST_ANSWERS
+        self,
+        reply: Mapping[str, Any],
+        passed: Collection[Kind],
+        answers: int = MOST_ANSWERS,
+        stops: Collection[str] = (),
     ) -> tuple[dict[str, Any], list[Kind]]:
         out: list[Kind] = []
         kept: list[Any] = []
@@ -246,7 +263,8 @@ class MessagesApi:
                     else:
                         out.append("annotations")
                 kept.append(made)
-        made = {**plain_fields(reply, _OF_MESSAGE), "content": kept, "stop_sequence": None}
+        made = plain_fields(reply, _OF_MESSAGE)
+        made |= {"content": kept, "stop_sequence": _requested(reply, stops)}
         if "tool_calls" in out and made.get("stop_reason") == "tool_use":
             made["stop_reason"] = "refusal"
         return made, out
@@ -273,7 +291,7 @@ class MessagesApi:
         block["text"] = text
         block.pop("citations", None)
         if blocked:
-            reply["stop_reason"] = "refusal"
+            reply |= {"stop_reason": "refusal", "stop_sequence": None}
             del reply["content"][channel[0] + 1 :]
 
     def strip(self, reply: dict[str, Any]) -> None:
@@ -284,6 +302,13 @@ class MessagesApi:
 
     def spelled(self, reply: dict[str, Any]) -> None:
         return
+
+
+def _requested(found: Mapping[str, Any], stops: Collection[str]) -> str | None:
+    """Return the stop sequence of a reply if the request has it: any other is text of the
+    model."""
+    sequence = found.get("stop_sequence")
+    return sequence if isinstance(sequence, str) and sequence in stops else None
 
 
 def _content(reply: Mapping[str, Any]) -> list[Any]:

@@ -145,8 +145,17 @@ class Api(Protocol):
         """The request for the rest of an answer after what was let out of it."""
         ...
 
+    def stops(self, body: Mapping[str, Any]) -> list[str]:
+        """Return the request's stop sequences that a reply may repeat."""
+        ...
+
     def stream(
-        self, *, strip: bool, passed: Collection[Kind] = (), answers: int = MOST_ANSWERS
+        self,
+        *,
+        strip: bool,
+        passed: Collection[Kind] = (),
+        answers: int = MOST_ANSWERS,
+        stops: Collection[str] = (),
     ) -> Stream:
         """A reader of one streamed answer.
 
@@ -154,11 +163,16 @@ class Api(Protocol):
             strip: log-probabilities were asked for by the guard alone.
             passed: kinds of content that held answers have unchecked.
             answers: as many as were asked for; a reply with more cannot be read.
+            stops: stop sequences that a held answer may repeat.
         """
         ...
 
     def cleaned(
-        self, reply: Mapping[str, Any], passed: Collection[Kind], answers: int = MOST_ANSWERS
+        self,
+        reply: Mapping[str, Any],
+        passed: Collection[Kind],
+        answers: int = MOST_ANSWERS,
+        stops: Collection[str] = (),
     ) -> tuple[dict[str, Any], list[Kind]]:
         """Return a whole reply with what a held answer may have, and the kinds that were left
         out.

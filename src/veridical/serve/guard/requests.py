@@ -273,6 +273,7 @@ class GuardRequest:
                 strip=self.strip,
                 passed=guard.passed,
                 answers=self.api.answers(self.body) if self.enforces else MOST_ANSWERS,
+                stops=self.api.stops(self.body),
             ),
             self.make,
             final=self.final,
@@ -345,7 +346,8 @@ class GuardRequest:
             if not isinstance(reply, dict):
                 raise UnreadableEvent("the reply is no JSON object")
             if self.enforces:
-                reply, out = self.api.cleaned(reply, guard.passed, self.api.answers(self.body))
+                most, stops = self.api.answers(self.body), self.api.stops(self.body)
+                reply, out = self.api.cleaned(reply, guard.passed, most, stops)
                 self.notes += [f"withheld: {NAMES[kind]}" for kind in dict.fromkeys(out)]
             texts = self.api.texts(reply)
         except BodyError:  # whose message quotes the reply

@@ -336,6 +336,9 @@ class ResponsesApi:
     def answers(self, body: Mapping[str, Any]) -> int:
         return 1
 
+    def stops(self, body: Mapping[str, Any]) -> list[str]:
+        return []  # its replies do not repeat them
+
     def with_logprobs(self, body: dict[str, Any]) -> bool:
         wanted = "message.output_text.logprobs"
         include = body.get("include")
@@ -362,12 +365,21 @@ class ResponsesApi:
         return asked
 
     def stream(
-        self, *, strip: bool, passed: Collection[Kind] = (), answers: int = MOST_ANSWERS
+        self,
+        *,
+        strip: bool,
+        passed: Collection[Kind] = (),
+        answers: int = MOST_ANSWERS,
+        stops: Collection[str] = (),
     ) -> ResponsesStream:
         return ResponsesStream(strip=strip, passed=passed)
 
     def cleaned(
-        self, reply: Mapping[str, Any], passed: Collection[Kind], answers: int = MOST_ANSWERS
+        self,
+        reply: Mapping[str, Any],
+        passed: Collection[Kind],
+        answers: int = MOST_ANSWERS,
+        stops: Collection[str] = (),
     ) -> tuple[dict[str, Any], list[Kind]]:
         out: list[Kind] = []
         made, kept = _made_response(reply), []
