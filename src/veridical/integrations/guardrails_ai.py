@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from veridical.core.explain import verdict_of
 from veridical.core.verdict_cuts import FLAGGED
 from veridical.integrations.judgement import fields_of, judgement
 from veridical.one import check_one
@@ -50,9 +49,9 @@ def guardrails_validator(
             if allow_unchecked and not found.checked:
                 return PassResult(metadata={"veridical": note})
             spans = [
-                ErrorSpan(start=u.start, end=u.end, reason=u.kind or u.label or found.label)
-                for u in result.spans
-                if u.level != "span" and verdict_of(u, result.verdict) in FLAGGED
+                ErrorSpan(start=piece.start, end=piece.end, reason=piece.kind or piece.verdict)
+                for piece in result.shown().sentences
+                if piece.verdict in FLAGGED
             ]
             return FailResult(
                 error_message=found.reason, error_spans=spans, metadata={"veridical": note}
