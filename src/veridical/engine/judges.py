@@ -26,10 +26,8 @@ def warn_of_small_judges(engine: Models, task: Task) -> None:
 
 
 def warn_of_idle_budget(engine: Models, task: Task) -> None:
-    """Warn of a budget of a run in which no scorer asks an LLM."""
-    if engine.llms.budget is None or engine.llms.default is not None:
-        return
-    if not any("llm" in s.costs for s in task.asked()):
+    """Warn of the budget of a run in which no scorer asks an LLM."""
+    if engine.llms.default is None and not any("llm" in s.costs for s in task.asked()):
         tell_once(
             f"{option_named('budget')} limits nothing: no LLM is named "
             f"({option_named('llm', 'NAME')}), so nothing is spent"
