@@ -1,15 +1,19 @@
 """The default on claims and summaries against documents: time, tokens, memory, verdicts.
 
-    python benchmarks/documents.py --data DATA/grounded --before CHECKOUT [--answers 40]
-        [--torch PYTHON] [--growth]
+    python benchmarks/documents.py --data DATA/grounded [--before CHECKOUT] [--answers 40]
+        [--torch PYTHON] [--many 200] [--growth]
 
 The first ``--answers`` rows of each development part, by the checkout ``--before`` (exact and in 8
 bits) and by this one, each in a process of its own, twice by turns, nothing stored; of the two runs
 the quicker counts. Verdicts and risks are compared with those of the first. ``--torch`` names an
 interpreter with torch and transformers: by it the forwards of MiniCheck (Flan-T5-large, pieces of
 500 words by sentences) and HHEM (T5-base, the whole) on 8 of the answers, with random weights, as
-time does not depend on them. ``--growth`` instead takes one document of growing length, and answers
-of growing length, in this checkout: milliseconds of processor for each token.
+time does not depend on them.
+
+``--many`` instead checks so many summaries of FRANK, each by five contexts of 200 words: the
+beginning of its document among those of four others. ``--growth`` instead takes one document of
+growing length, and answers of growing length, in this checkout: milliseconds of processor for each
+token.
 """
 
 from __future__ import annotations
@@ -58,6 +62,20 @@ def rows_of(data: Path, answers: int) -> list[dict[str, Any]]:
     return rows
 
 
+def many_of(data: Path, answers: int) -> list[dict[str, Any]]:
+    """Answers by five contexts of 200 words that differ from those of the others."""
+    with (data / "frank_dev.jsonl").open() as lines:
+        rows = [json.loads(line) for line in lines]
+    rows = list({row["contexts"][0]: row for row in rows}.values())
+    begins = [" ".join(row["contexts"][0].split()[:200]) for row in rows]
+    many = []
+    for i in range(answers):
+        place, turn = i % len(rows), 1 + i // len(rows)
+        others = [begins[(place + turn * n) % len(begins)] for n in range(1, 5)]
+        many.append({**rows[place], "id": str(i), "contexts": [*others, begins[place]]})
+    return many
+
+
 def run(source: Path, rows: Path, precision: str) -> Run:
     """One run of the default by the code in ``source``."""
     code = os.pathsep.join([str(source / "src"), str(source / "packages/veridical-lab/src")])
@@ -80,9 +98,8 @@ def area(labels: list[int], risks: list[float | None]) -> float:
     return float(above)
 
 
-def compared(data: Path, before: Path | None, answers: int, scratch: Path) -> None:
+def compared(rows: list[dict[str, Any]], before: Path | None, scratch: Path) -> None:
     """Print the table of ways."""
-    rows = rows_of(data, answers)
     path = scratch / "rows.json"
     path.write_text(json.dumps(rows))
     ways = [("now", ROOT, "auto"), ("now, exact", ROOT, "exact")]
@@ -136,6 +153,7 @@ def main() -> None:
     parser.add_argument("--before", type=Path, help="a checkout to compare with")
     parser.add_argument("--answers", type=int, default=40, help="of each part")
     parser.add_argument("--torch", type=Path, help="an interpreter with torch and transformers")
+    parser.add_argument("--many", type=int, default=0, help="answers with five contexts each")
     parser.add_argument("--growth", action="store_true")
     parser.add_argument("--scratch", type=Path, default=Path("documents-benchmark"))
     args = parser.parse_args()
@@ -143,7 +161,10 @@ def main() -> None:
     if args.growth:
         growth(args.scratch)
         return
-    compared(args.data, args.before, args.answers, args.scratch)
+    if args.many:
+        compared(many_of(args.data, args.many), args.before, args.scratch)
+        return
+    compared(rows_of(args.data, args.answers), args.before, args.scratch)
     if args.torch is not None:
         path = args.scratch / "few.json"
         path.write_text(json.dumps(rows_of(args.data, 2)))

@@ -2,10 +2,12 @@
 
     python benchmarks/serve_memory.py               # about five minutes on two cores
     python benchmarks/serve_memory.py --rounds 1 --nli mini
+    python benchmarks/serve_memory.py --rounds 250 --loads documents,tables
 
-Prints the resident memory of the process in MB (and the highest so far) once it is ready, after
-each load, and when it has had nothing to do for some seconds. Loads: short answers; answers
-against long contexts; answers with samples and every scorer; and requests of 256 records.
+Prints the resident memory of the process in MB (and the highest so far) once it is ready, during
+and after each load, and when it has had nothing to do for some seconds. Loads: short answers;
+answers against contexts of 3 000 sentences; answers with samples and every scorer; requests of 256
+records; answers against 300 sentences; and answers in JSON against JSON of 1 200 values.
 """
 
 from __future__ import annotations
@@ -50,15 +52,18 @@ def load(
     server: Running, what: str, body: Callable[[], dict[str, Any]], rounds: int, clients: int
 ) -> None:
     codes: Counter[int] = Counter()
+    quarter = max(1, rounds // 4)
 
-    def client() -> None:
-        for _ in range(rounds):
+    def client(reports: bool) -> None:
+        for i in range(rounds):
+            if reports and i and i % quarter == 0:
+                told(server, f"{what}, during", answers=dict(codes))
             reply = httpx.post(
                 f"{server.url}/v1/check", json={**body(), "deadline_ms": 30_000}, timeout=900
             )
             codes[reply.status_code] += 1
 
-    threads = [threading.Thread(target=client) for _ in range(clients)]
+    threads = [threading.Thread(target=client, args=(not i,)) for i in range(clients)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -70,6 +75,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=3, help="requests of each client and load")
     parser.add_argument("--clients", type=int, default=8)
+    parser.add_argument("--loads", help="names of loads, by commas; default: all")
     parser.add_argument("--nli", default=None, help="as of veridical serve")
     options = parser.parse_args()
     rng = random.Random(1)
@@ -83,12 +89,20 @@ def main() -> None:
     def sampled() -> dict[str, Any]:
         return {**record(rng, 6, 300), "samples": [text(6) for _ in range(5)]}
 
+    def table() -> dict[str, Any]:
+        rows = [{"name": f"Item {rng.random()}", "price": rng.randrange(10**6)} for _ in range(600)]
+        return {"response": json.dumps(rng.sample(rows, 5)), "contexts": [json.dumps(rows)]}
+
     loads: dict[str, Callable[[], dict[str, Any]]] = {
         "short": lambda: {"records": [record(rng)]},
         "long contexts": lambda: {"records": [long()]},
         "samples": lambda: {"preset": "all", "records": [sampled()]},
         "256 records": lambda: {"records": [record(rng, 2, 100) for _ in range(256)]},
+        "documents": lambda: {"records": [{"response": text(4), "contexts": [text(300)]}]},
+        "tables": lambda: {"records": [table()]},
     }
+    if options.loads is not None:
+        loads = {name: loads[name] for name in options.loads.split(",")}
     words = ["serve", "--port", "0", "--queue-tokens", "100000000"]
     words += [] if options.nli is None else ["--nli", options.nli]
     with (

@@ -38,7 +38,8 @@ def assert_linear(
     functions: Mapping[str, Function], name: str, families: Mapping[str, Family]
 ) -> None:
     function = functions[name]
-    function("Ann Lee was born in Rome in 1990. " * 9)
+    # large patterns are compiled before the clock runs
+    function("Ann Lee was born in Rome in 1990 (it is not known where). " * 9)
     kinds = list(families) if ALL else list(families)[list(functions).index(name) % 3 :: 3]
     found = {kind: growth(function, families[kind]) for kind in kinds}
     assert not {kind: times for kind, times in found.items() if times > MOST}

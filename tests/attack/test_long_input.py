@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
+import veridical
 from veridical.core.messages import LlmError
 from veridical.core.records import Record
 from veridical.errors import UsageError
@@ -84,3 +88,71 @@ def test_a_code_fence_is_taken_off(text: str, value: object) -> None:
             read_json(text, {})
     else:
         assert read_json(text, {}) == value
+
+
+def many_values(form: str, count: int) -> str:
+    """An answer of so many values."""
+    if form == "list":
+        return "[" + "1," * (count - 1) + "1]"
+    if form == "objects":
+        return "[" + ",".join('{"a": 1, "b": [2, 3]}' for _ in range(count // 3)) + "]"
+    if form == "nested":
+        return "[" * 60 + "1," * (count - 1) + "1" + "]" * 60
+    if form == "csv":
+        return "name,a,b\n" + "x,1,2\n" * (count // 3)
+    if form == "html":
+        row = "<tr><td>1</td><td>2</td></tr>"
+        return f"<table>{row * (count // 4)}<tr><td><table>{row * (count // 4)}</table></td></tr>"
+    return "".join(f"k{i}: 1\n" for i in range(count))
+
+
+FORMS = ("list", "objects", "nested", "csv", "html", "yaml")
+
+
+@pytest.mark.parametrize("field", ["response", "samples"])
+@pytest.mark.parametrize("form", FORMS)
+def test_an_answer_of_a_million_values_is_refused(form: str, field: str) -> None:
+    text = many_values(form, 1_000_000)
+    values: dict[str, Any] = {"response": "x", field: text if field == "response" else [text]}
+    tracemalloc.start()
+    with pytest.raises(ValidationError, match=r"\d+ values, of which 50000 can be judged: split"):
+        Record(**values)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 20_000_000
+
+
+@pytest.mark.parametrize("form", ["list", "objects", "csv"])
+def test_values_of_a_structured_answer_are_counted(form: str) -> None:
+    with pytest.raises(ValidationError, match=r"1[12]\d{3} values, of which 10000 can be judged"):
+        Record(response=many_values(form, 12_000))
+    assert Record(response=many_values(form, 9_000)).response
+
+
+def test_long_prose_and_code_are_no_values() -> None:
+    prose = "She came, saw, and left; nobody knew why.\n" * 9_000
+    code = "```python\n" + "call(a, b, c)  # x\n" * 9_000 + "```"
+    assert Record(response=prose).response and Record(response=code).response
+
+
+def test_an_answer_of_too_many_values_never_passes(tmp_path: Path) -> None:
+    path = tmp_path / "answers.jsonl"
+    rows = [
+        {"response": many_values("list", 1_000_000), "contexts": "1"},
+        {"response": "It is 1.", "contexts": "It is 1."},
+    ]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    results = veridical.check(path, out=tmp_path / "run", store=None, preset="fast")
+    assert [r.row for r in results] == [1]
+    (error,) = results.errors()
+    assert (error.row, error.field) == (0, "response") and "split the answer" in error.error
+
+
+@pytest.mark.parametrize("number", ["9" * 100_000, "0." + "3" * 100_000, "1" + ",000" * 500])
+@pytest.mark.parametrize("form", ["The fee is {} euros.", '{{"fee": {}}}', "fee\n{}\n", "{}"])
+def test_numbers_of_a_hundred_thousand_digits(form: str, number: str) -> None:
+    text = form.format(number)
+    result = veridical.check_one(text, contexts="The fee is 25 euros.", nli="mini")
+    assert result.verdict not in ("supported", "consistent")
+    copied = veridical.check_one("The fee is 25 euros.", contexts=text, nli="mini")
+    assert copied.verdict not in ("supported", "consistent")

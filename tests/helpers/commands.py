@@ -34,9 +34,22 @@ def run_command(
     env: Mapping[str, str] | None = None,
 ) -> subprocess.CompletedProcess[str]:
     """Run ``python -m veridical`` with these arguments, and ``env`` added to the environment."""
+    return _run(["veridical", *map(str, arguments)], cwd, stdin, env)
+
+
+def run_script(script: Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run a file of Python in a folder."""
+    return _run([str(script)], cwd)
+
+
+def _run(
+    words: list[str],
+    cwd: Path | None,
+    stdin: str | None = None,
+    env: Mapping[str, str] | None = None,
+) -> subprocess.CompletedProcess[str]:
     server = _server()
     assert server.stdin is not None and server.stdout is not None
-    words = ["veridical", *map(str, arguments)]
     with tempfile.TemporaryDirectory() as folder:
         streams = [Path(folder, name) for name in ("stdin", "stdout", "stderr")]
         for stream in streams:
@@ -80,7 +93,7 @@ def _serve() -> None:
 
 
 def _become(order: dict[str, object]) -> None:
-    """Run the command of an order, as ``python -m`` does."""
+    """Run what an order names, as ``python -m`` or ``python FILE`` does."""
     os.chdir(str(order["cwd"]))
     os.environ.clear()
     os.environ.update(order["env"])  # type: ignore[call-overload]
@@ -90,7 +103,10 @@ def _become(order: dict[str, object]) -> None:
         os.close(opened)
     sys.argv = list(order["arguments"])  # type: ignore[call-overload]
     sys.path[0] = str(Path.cwd())
-    runpy.run_module("veridical", run_name="__main__", alter_sys=True)
+    if sys.argv[0] == "veridical":
+        runpy.run_module("veridical", run_name="__main__", alter_sys=True)
+    else:
+        runpy.run_path(sys.argv[0], run_name="__main__")
 
 
 if __name__ == "__main__":

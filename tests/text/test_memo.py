@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gc
+import json
 import os
 import sys
 import threading
+import tracemalloc
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -16,6 +19,7 @@ from veridical.text.passages import windows
 from veridical.text.relevance import candidates, plain_words, rarity_in
 from veridical.text.same_matter import same_matter
 from veridical.text.sentences import split_anew, split_sentences
+from veridical.text.structure import answer_units, read_structure, source_pieces
 from veridical.text.verbatim import verbatim
 from veridical.text.words import words, words_of
 
@@ -129,6 +133,29 @@ def test_nothing_grows_over_ever_new_texts(monkeypatch):
     assert sum(size for _, size in TEXTS._entries.values()) == TEXTS.held
     long = "It is so. " * 5_000
     assert len(windows(long)) > 40 and TEXTS.held <= 20_000
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" + "1, " * 9_000 + "1]",
+        "a,b,c\n" + "1,2,3\n" * 3_000,
+        json.dumps([{"name": f"Item {i}", "price": i} for i in range(1_000)]),
+        "The ferry leaves at noon. " * 1_000,
+    ],
+    ids=["list", "table", "objects", "prose"],
+)
+@pytest.mark.parametrize("make", [read_structure, answer_units, source_pieces])
+def test_memory_is_bounded_by_what_counts(make: Callable[[str], object], text: str) -> None:
+    make(text)  # what is made once
+    TEXTS.clear()
+    gc.collect()
+    tracemalloc.start()
+    make(text)
+    gc.collect()
+    size, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert size <= 1_000 + 20 * TEXTS.held
 
 
 def test_threads_share_it(monkeypatch):

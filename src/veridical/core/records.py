@@ -48,6 +48,31 @@ def clean_text(text: str) -> str:
     return text
 
 
+#: Values of a JSON, YAML, XML or table answer; judging more takes minutes and gigabytes.
+MAX_ANSWER_VALUES = 10_000
+#: Commas, lines and tags of an answer, whatever it is: of more, its values are not counted.
+MAX_ANSWER_SEPARATORS = 50_000
+_SEPARATORS = ",;\t|\n<"
+
+
+def clean_answer(text: str) -> str:
+    """Return an answer unaltered, or raise ``ValueError`` if no file can carry it or it has too
+    many values to be judged."""
+    if len(text) > MAX_ANSWER_VALUES:
+        values = sum(map(text.count, _SEPARATORS))
+        most = MAX_ANSWER_SEPARATORS
+        if MAX_ANSWER_VALUES <= values <= most:
+            from veridical.text.structure import read_structure
+
+            structured = read_structure(text)
+            blocks = structured.blocks if structured else ()
+            values = sum(len(b.leaves) for b in blocks if b.kind != "pairs")
+            most = MAX_ANSWER_VALUES
+        if values > most:
+            raise ValueError(f"{values} values, of which {most} can be judged: split the answer")
+    return clean_text(text)
+
+
 #: A number, above 0 by rounding alone; strict, as ``"0"`` and ``false`` are no probabilities of 1.
 LogProbability = Annotated[float, Field(strict=True, le=1e-6, allow_inf_nan=False)]
 
@@ -103,7 +128,7 @@ class Sample(BaseModel):
         if self.text is None and self.image is None and "text" not in self.model_fields_set:
             raise ValueError("a sample needs 'text' or 'image'")
         if self.text is not None:
-            clean_text(self.text)
+            clean_answer(self.text)
         return self
 
 
@@ -192,7 +217,12 @@ class Record(BaseModel):
             raise ValueError("must be a number from 0 (right) to 1 (hallucinated), or a bool")
         return value
 
-    @field_validator("response", "id")
+    @field_validator("response")
+    @classmethod
+    def _clean_response(cls, value: str) -> str:
+        return clean_answer(value)
+
+    @field_validator("id")
     @classmethod
     def _clean(cls, value: Any) -> Any:
         return clean_text(value) if isinstance(value, str) else value

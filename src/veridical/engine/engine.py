@@ -351,7 +351,7 @@ class Engine:
             deadline: time of the monotonic clock at which scores that are not done have failed.
         """
         warn_of_small_judges(self, task)
-        if self._chosen_llm.budget is not None:
+        if self._chosen_llm.budget is not None:  # else no LLM need be opened to tell
             warn_of_idle_budget(self, task)
         progress.ledger = None if account is None else account.ledger
         progress.meter = self._meter(llms)

@@ -26,7 +26,7 @@ def warn_of_small_judges(engine: Models, task: Task) -> None:
 
 
 def warn_of_idle_budget(engine: Models, task: Task) -> None:
-    """Warn that the engine's budget limits nothing where no LLM is named or asked."""
+    """Warn of the budget of a run in which no scorer asks an LLM."""
     if engine.llms.default is None and not any("llm" in s.costs for s in task.asked()):
         tell_once(
             f"{option_named('budget')} limits nothing: no LLM is named "

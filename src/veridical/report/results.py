@@ -6,6 +6,7 @@ import datetime
 import heapq
 import random
 import textwrap
+from collections import Counter
 from collections.abc import Collection
 from itertools import islice
 from pathlib import Path
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
+    from veridical.core.scores import Score
     from veridical.decide.drift import Drift
 
 #: Records a report shows in full; of more, half are the riskiest and half a random draw.
@@ -64,6 +66,33 @@ class Results(RunResults):
 
             self._drift = of_run(self)
         return self._drift
+
+    def cross_table(
+        self, first: str, second: str, *, at: float = 0.5
+    ) -> Counter[tuple[bool, bool]]:
+        """Return how often two scorers, such as two judges, call the same unit wrong.
+
+        Args:
+            first, second: keys of scorers of the run. Units are those that both have; of scorers
+                without units, whole answers.
+            at: the risk from which a unit is called wrong.
+
+        Returns:
+            counts by (first says wrong, second says wrong); what either did not score is left out.
+
+        Raises:
+            UsageError: the run has no such scorer.
+        """
+        names = list(self.summary().scorers)
+        for name in (first, second):
+            if name not in names:
+                raise unknown_name("scorer of this run", name, names)
+        table: Counter[tuple[bool, bool]] = Counter()
+        for result in self:
+            risks = [_unit_risks(result.scores[name]) for name in (first, second)]
+            for place in risks[0].keys() & risks[1].keys():
+                table[risks[0][place] >= at, risks[1][place] >= at] += 1
+        return table
 
     def to_arrow(self, *, wide: bool = False) -> pyarrow.Table:
         """Every row of the input, in order and with its own columns, and ``verdict``, ``risk``,
@@ -237,3 +266,11 @@ def _verdicts(only: Collection[str] | None) -> frozenset[str]:
     if only is not None and not only:
         raise UsageError(f"only names no verdict: choose among {', '.join(known)}")
     return frozenset(only or ())
+
+
+def _unit_risks(score: Score) -> dict[tuple[str, int, int] | None, float]:
+    """Return the risks of a score by level and place of its units; of a score without any, its own
+    by None."""
+    if not score.units:
+        return {} if score.risk is None else {None: score.risk}
+    return {(u.level, u.start, u.end): u.risk for u in score.units if u.risk is not None}

@@ -18,9 +18,12 @@ T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
 
 #: Characters of the texts of which something is kept, each time anew for each thing that is made
-#: of a text. What is kept takes 2 to 16 bytes a character.
+#: of a text. What is kept takes 2 to 16 bytes a character; what takes more counts for more.
 CHARACTERS = 4_000_000
 _ENTRY = 64  # characters that an entry counts besides its text's: it is never free
+_CHARACTERS_PER_ITEM = 8  # of tuples and dictionaries, as a table of small numbers has many
+_LONG = 32  # items: a longer tuple that begins with a plain value has none but these
+_PLAIN = (str, int, float, bool, type(None))
 
 # Of all memos, as a fork must find it free. Reentrant: within it, objects may be destroyed.
 _lock = threading.RLock()
@@ -86,7 +89,8 @@ def kept(make: Callable[P, T]) -> Callable[P, T]:
             value: T = found[0]
             return value
         value = make(*args, **named)
-        TEXTS.keep(key, value, sum(map(_characters, (*args, *named.values()))))
+        characters = sum(map(_characters, (*args, *named.values())))
+        TEXTS.keep(key, value, max(characters, _CHARACTERS_PER_ITEM * _items(value)))
         return value
 
     return found_or_made
@@ -96,6 +100,21 @@ def _characters(argument: object) -> int:
     if isinstance(argument, str):
         return len(argument)
     return sum(map(_characters, argument)) if isinstance(argument, tuple) else 0
+
+
+def _items(value: object) -> int:
+    """Return the number of items of nested tuples, lists, sets and dictionaries."""
+    count = 0
+    waiting = [value]
+    while waiting:
+        found = waiting.pop()
+        if isinstance(found, dict):
+            waiting.append(list(found.values()))
+        elif isinstance(found, (tuple, list, frozenset)):
+            count += len(found)
+            if len(found) < _LONG or not isinstance(next(iter(found)), _PLAIN):
+                waiting.extend(found)
+    return count
 
 
 def _free_lock() -> None:

@@ -40,7 +40,7 @@ def test_all_studies_of_texts_with_json_and_reports(tmp_path: Path) -> None:
 
 def test_the_plan_says_calls_tokens_and_hours(tmp_path: Path) -> None:
     llm = script_file(tmp_path)
-    plan = ("errors", "--llm", llm, *SMALL, "--plan")
+    plan = ("errors", "--llm", llm, *SMALL, "--max-tokens", "64", "--plan")
     done = run(tmp_path, *plan, "--tokens-per-second", "20")
     assert done.returncode == 0, done.stderr
     told = " ".join(done.stdout.split())

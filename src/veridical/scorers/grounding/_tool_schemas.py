@@ -21,7 +21,7 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
 }
 
 
-class CallFlaw(NamedTuple):
+class SchemaFlaw(NamedTuple):
     """What is wrong with a call by its schema. ``argument`` is a path such as ``guests[0].name``;
     empty for the call itself."""
 
@@ -46,7 +46,7 @@ class ArgumentValue(NamedTuple):
 class CheckedCall(NamedTuple):
     """The flaws of a call, and the values to look for in the conversation."""
 
-    flaws: list[CallFlaw]
+    flaws: list[SchemaFlaw]
     values: list[ArgumentValue]
 
 
@@ -80,7 +80,7 @@ def checked(call: ToolCall, schemas: Mapping[str, dict[str, Any]] | None) -> Che
     if schemas is not None and call.name not in schemas:
         known = ", ".join(sorted(schemas)[:10])
         return CheckedCall(
-            [CallFlaw("", "unknown_tool", f"no tool {call.name!r}; there are {known}")], []
+            [SchemaFlaw("", "unknown_tool", f"no tool {call.name!r}; there are {known}")], []
         )
     try:
         arguments = json.loads(call.arguments) if call.arguments.strip() else {}
@@ -88,12 +88,12 @@ def checked(call: ToolCall, schemas: Mapping[str, dict[str, Any]] | None) -> Che
         arguments = None
     if not isinstance(arguments, dict):
         return CheckedCall(
-            [CallFlaw("", "invalid_arguments", "the arguments are not a JSON object")], []
+            [SchemaFlaw("", "invalid_arguments", "the arguments are not a JSON object")], []
         )
     schema = {} if schemas is None else schemas[call.name]
     made = CheckedCall([], [])
     for flaw_or_value in _walk(arguments, schema, "", True, False, 0):
-        if isinstance(flaw_or_value, CallFlaw):
+        if isinstance(flaw_or_value, SchemaFlaw):
             made.flaws.append(flaw_or_value)
         elif len(made.values) < _MAX_VALUES:
             made.values.append(flaw_or_value)
@@ -102,7 +102,7 @@ def checked(call: ToolCall, schemas: Mapping[str, dict[str, Any]] | None) -> Che
 
 def _walk(
     value: Any, schema: Mapping[str, Any], path: str, required: bool, chosen: bool, depth: int
-) -> Iterator[CallFlaw | ArgumentValue]:
+) -> Iterator[SchemaFlaw | ArgumentValue]:
     if depth > _MAX_DEPTH:
         return
     if (flaw := _wrong_type(value, schema, path)) is not None:
@@ -114,7 +114,7 @@ def _walk(
     if isinstance(choices, list):
         chosen = True
         if value not in choices:
-            yield CallFlaw(path, "wrong_enum", f"{value!r} is not one of {choices[:10]!r}")
+            yield SchemaFlaw(path, "wrong_enum", f"{value!r} is not one of {choices[:10]!r}")
             return
     chosen = chosen or ("default" in schema and schema["default"] == value)
     if isinstance(value, dict):
@@ -130,7 +130,7 @@ def _walk(
 
 def _walk_object(
     value: Mapping[str, Any], schema: Mapping[str, Any], path: str, required: bool, depth: int
-) -> Iterator[CallFlaw | ArgumentValue]:
+) -> Iterator[SchemaFlaw | ArgumentValue]:
     properties = schema.get("properties")
     known = properties if isinstance(properties, dict) else {}
     listed = schema.get("required")
@@ -138,21 +138,21 @@ def _walk_object(
     before = f"{path}." if path else ""
     for name in needed:
         if name not in value:
-            yield CallFlaw(f"{before}{name}", "missing_argument", "the schema requires it")
+            yield SchemaFlaw(f"{before}{name}", "missing_argument", "the schema requires it")
     extra = schema.get("additionalProperties", not known)
     for name, inner in value.items():
         place = f"{before}{name}"
         if name in known:
             of = known[name] if isinstance(known[name], dict) else {}
         elif extra is False:
-            yield CallFlaw(place, "extra_argument", "the schema does not have it")
+            yield SchemaFlaw(place, "extra_argument", "the schema does not have it")
             continue
         else:
             of = extra if isinstance(extra, dict) else {}
         yield from _walk(inner, of, place, required and name in needed, False, depth + 1)
 
 
-def _wrong_type(value: Any, schema: Mapping[str, Any], path: str) -> CallFlaw | None:
+def _wrong_type(value: Any, schema: Mapping[str, Any], path: str) -> SchemaFlaw | None:
     """Return a flaw where a value is of no type that the schema allows."""
     options = schema.get("anyOf", schema.get("oneOf"))
     if isinstance(options, list):
@@ -170,7 +170,7 @@ def _wrong_type(value: Any, schema: Mapping[str, Any], path: str) -> CallFlaw | 
         right = isinstance(value, tuple(types)) or whole
     if right:
         return None
-    return CallFlaw(
+    return SchemaFlaw(
         path, "wrong_type", f"{_shown(value)} is not of type {' or '.join(map(str, names))}"
     )
 
