@@ -55,8 +55,8 @@ def growth(function: Function, family: Family) -> float:
     try:
         for size in SIZES:
             large = seconds(function, family, size, 1)
-            if large > SHORT:
-                times = large / seconds(function, family, size // TIMES, 3)
+            short = large <= SHORT
+            times = 0.0 if short else large / seconds(function, family, size // TIMES, 3)
             if times < SUSPECT or large > LONG:
                 break
     finally:
